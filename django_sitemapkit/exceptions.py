@@ -1,0 +1,28 @@
+"""Every error this package raises, the common base first."""
+
+
+class SitemapKitError(Exception):
+    """The base of all errors raised on purpose by django-sitemapkit."""
+
+
+class RefusedValue(SitemapKitError, ValueError):
+    """One value of one entry breaks the protocol: the entry is left out, the file goes on.
+
+    ``code`` is a short stable word for the kind of fault (``"url-not-allowed"``), fit for
+    counting; the message says what is wrong in the words Search Console uses, and the way out.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class InvalidSitemap(SitemapKitError, ValueError):
+    """A document that was read is not a valid sitemap, and reading cannot go on.
+
+    ``code`` is a short stable word for the kind of fault (``"parsing-error"``).
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code

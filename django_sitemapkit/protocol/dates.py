@@ -1,0 +1,69 @@
+"""W3C datetimes, the only dates a sitemap knows.
+
+Two forms are valid for every reader: ``YYYY-MM-DD`` and ``YYYY-MM-DDThh:mm:ss(Z|±hh:mm)``
+(https://www.w3.org/TR/NOTE-datetime). Fractions of a second are within the note, but real
+readers refuse them, so none are written.
+"""
+
+import datetime as dt
+import re
+
+from django_sitemapkit.exceptions import RefusedValue
+
+_W3C = re.compile(
+    r"([0-9]{4})"
+    r"(?:-([0-9]{2})"
+    r"(?:-([0-9]{2})"
+    r"(?:T([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]+))?)?(Z|[+-][0-9]{2}:[0-9]{2}))?)?)?"
+)
+
+
+def format_lastmod(value: object, zone: dt.tzinfo = dt.UTC) -> str | None:
+    """Return ``value`` as a W3C datetime in whole seconds, or None for None.
+
+    ``value`` is a date, a datetime or text that is a W3C datetime already. A naive datetime is
+    taken to be in ``zone``. Raises RefusedValue for anything else.
+    """
+    if value is None:
+        return None
+    if isinstance(value, dt.datetime):
+        if value.tzinfo is None:
+            value = value.replace(tzinfo=zone)
+        return value.isoformat(timespec="seconds")
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if isinstance(value, str):
+        parse_w3c(value)
+        return value
+    raise RefusedValue("invalid-date", f"Invalid date: {value!r} is no date, datetime or W3C text.")
+
+
+def parse_w3c(text: str) -> dt.date | dt.datetime:
+    """Return the moment that the W3C datetime ``text`` names.
+
+    A date, of which month and day may be missing, gives a ``date``; a time gives an aware
+    ``datetime``. Raises RefusedValue where the form or the calendar is broken, and for a time
+    without a zone, which sitemap.xsd lets pass and the W3C note does not.
+    """
+    match = _W3C.fullmatch(text)
+    if match is None:
+        raise RefusedValue("invalid-date", f"Invalid date: {text!r} is not a W3C datetime.")
+    year, month, day, hour, minute, second, fraction, zone = match.groups()
+    try:
+        date = dt.date(int(year), int(month or 1), int(day or 1))
+        if hour is None:
+            return date
+        micros = int((fraction or "0")[:6].ljust(6, "0"))
+        return dt.datetime(
+            *(date.year, date.month, date.day, int(hour), int(minute), int(second or 0), micros),
+            tzinfo=_zone(zone),
+        )
+    except ValueError as error:
+        raise RefusedValue("invalid-date", f"Invalid date: {text!r}: {error}.") from error
+
+
+def _zone(text: str) -> dt.timezone:
+    if text == "Z":
+        return dt.UTC
+    offset = dt.timedelta(hours=int(text[1:3]), minutes=int(text[4:6]))
+    return dt.timezone(-offset if text[0] == "-" else offset)
