@@ -26,3 +26,7 @@ class InvalidSitemap(SitemapKitError, ValueError):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+class NotPlanned(SitemapKitError):
+    """A large section has no plan yet, and someone else is making it, or it cannot be stored."""

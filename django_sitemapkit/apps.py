@@ -1,0 +1,22 @@
+"""The app's place in Django: what happens once all models are loaded."""
+
+from django.apps import AppConfig
+from django.utils.module_loading import autodiscover_modules
+from django.utils.translation import gettext_lazy as _
+
+
+class SitemapKitConfig(AppConfig):
+    """Finds the project's sections: models with ``SitemapMixin``, then ``sitemaps`` modules."""
+
+    name = "django_sitemapkit"
+    label = "sitemapkit"
+    verbose_name = _("Sitemaps")
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Register the sections and the system checks."""
+        from django_sitemapkit import checks  # noqa: F401, PLC0415
+        from django_sitemapkit.mixins import register_models  # noqa: PLC0415
+
+        register_models()
+        autodiscover_modules("sitemaps")

@@ -1,0 +1,1 @@
+"""System checks: each mistake has its own, with an id, a message and the way out."""

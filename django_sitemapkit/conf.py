@@ -1,0 +1,128 @@
+"""The settings, one typed property each, read at access so that a changed setting takes effect.
+
+A wrong value raises ImproperlyConfigured with the way out; the system checks report each of them
+before anything runs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.core.exceptions import ImproperlyConfigured
+
+from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.protocol.limits import MAX_BYTES, MAX_URLS
+from django_sitemapkit.protocol.locations import normalise_base
+
+_SITE_KEYS = {"BASE_URL", "SECTIONS", "URLCONF"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteSettings:
+    """One entry of ``SITEMAPKIT_SITES``, or what stands in its place."""
+
+    base_url: str
+    """The absolute URL that the site's paths begin with."""
+    sections: tuple[str, ...] | None = None
+    """The names of the sections the site has; None for all."""
+    urlconf: str | None = None
+    """The dotted path of the site's URLconf; None for ROOT_URLCONF."""
+
+
+class Settings:
+    """All settings of the package; each property is a setting with the prefix ``SITEMAPKIT_``."""
+
+    @property
+    def BASE_URL(self) -> str | None:  # noqa: N802
+        """Scheme, host, port and, if mounted so, path of the one site: "https://example.com".
+
+        Default None: SITES, the sites framework or, in live views, the request's host decide.
+        """
+        value = _get("BASE_URL", None)
+        if value is not None:
+            _check_base_url("SITEMAPKIT_BASE_URL", value)
+        return value  # type: ignore[no-any-return]
+
+    @property
+    def SITES(self) -> dict[str, SiteSettings]:  # noqa: N802
+        """Several sites by a key of yours, each a dict of BASE_URL, SECTIONS and URLCONF."""
+        value = _get("SITES", {})
+        if not isinstance(value, Mapping):
+            raise ImproperlyConfigured(
+                'SITEMAPKIT_SITES must be a dict such as {"main": {"BASE_URL": "https://…"}}.'
+            )
+        return {key: _site(key, options) for key, options in value.items()}
+
+    @property
+    def MAX_URLS(self) -> int:  # noqa: N802
+        """URLs in one file: 1 to 50,000, the protocol's limit and the default."""
+        return _bounded("MAX_URLS", MAX_URLS)
+
+    @property
+    def MAX_BYTES(self) -> int:  # noqa: N802
+        """Uncompressed bytes of one file: up to 52,428,800, the protocol's limit and the default.
+
+        Baidu asks for 10,485,760.
+        """
+        return _bounded("MAX_BYTES", MAX_BYTES, minimum=4096)
+
+    @property
+    def CACHE_CONTROL(self) -> str:  # noqa: N802
+        """The Cache-Control header of sitemaps; "" sends none. Default "max-age=600"."""
+        value = _get("CACHE_CONTROL", "max-age=600")
+        if not isinstance(value, str):
+            raise ImproperlyConfigured(
+                'SITEMAPKIT_CACHE_CONTROL must be a header\'s text such as "max-age=600", or "".'
+            )
+        return value
+
+
+settings = Settings()
+
+NAMES = tuple(name for name in vars(Settings) if name.isupper())
+"""The settings' names without their prefix."""
+
+
+def _get(name: str, default: object) -> Any:
+    return getattr(django_settings, f"SITEMAPKIT_{name}", default)
+
+
+def _bounded(name: str, maximum: int, *, minimum: int = 1) -> int:
+    value = _get(name, maximum)
+    if not isinstance(value, int) or isinstance(value, bool) or not minimum <= value <= maximum:
+        raise ImproperlyConfigured(
+            f"SITEMAPKIT_{name} must be a whole number from {minimum:,} to {maximum:,}, the"
+            f" protocol's limit; it is {value!r}."
+        )
+    return value
+
+
+def _check_base_url(setting: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise ImproperlyConfigured(f'{setting} must be text such as "https://www.example.com".')
+    try:
+        normalise_base(value)
+    except RefusedValue as error:
+        raise ImproperlyConfigured(f"{setting}: {error}") from error
+
+
+def _site(key: object, options: object) -> SiteSettings:
+    name = f"SITEMAPKIT_SITES[{key!r}]"
+    if not isinstance(key, str) or not key or len(key) > 100:
+        raise ImproperlyConfigured(f"{name}: a key is text of 1 to 100 characters.")
+    if not isinstance(options, Mapping) or "BASE_URL" not in options:
+        raise ImproperlyConfigured(f'{name} must be a dict with a "BASE_URL".')
+    if unknown := sorted(set(options) - _SITE_KEYS):
+        raise ImproperlyConfigured(
+            f"{name} has unknown keys {unknown}; it may have {sorted(_SITE_KEYS)}."
+        )
+    _check_base_url(f'{name}["BASE_URL"]', options["BASE_URL"])
+    sections = options.get("SECTIONS")
+    if isinstance(sections, str):
+        raise ImproperlyConfigured(f'{name}["SECTIONS"] must be a list of names, not text.')
+    return SiteSettings(
+        base_url=options["BASE_URL"],
+        sections=None if sections is None else tuple(sections),
+        urlconf=options.get("URLCONF"),
+    )

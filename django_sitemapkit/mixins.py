@@ -1,0 +1,85 @@
+"""Models that declare their own part of the sitemap."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.apps import apps
+from django.db.models import Model, Q, QuerySet
+from django.utils import translation
+from django.utils.text import slugify
+
+from django_sitemapkit.registry import registry
+from django_sitemapkit.sections import Section
+
+
+class SitemapMixin:
+    """A model that is a section: the options stand in an inner ``class Sitemap``.
+
+    All options of ``Section`` are allowed there. ``queryset`` is the name of a method of the
+    default manager (or of its querysets), or a ``Q``; without it all rows are listed. The
+    section's name is the model's ``verbose_name_plural`` unless ``name`` says otherwise.
+
+    A plain class without fields: no migration holds more of it than its import path.
+    """
+
+
+def register_models() -> None:
+    """Register each installed model that declares its sitemap."""
+    for model, options in declared_models():
+        registry.add(section_for(model, options))
+
+
+def declared_models() -> Iterator[tuple[type[Model], type]]:
+    """Yield the installed models that declare a sitemap, each with its ``class Sitemap``."""
+    for model in apps.get_models():
+        if issubclass(model, SitemapMixin) and not model._meta.proxy:
+            options = own_options(model)
+            if options is not None:
+                yield model, options
+
+
+def own_options(model: type[Model]) -> type | None:
+    """Return the ``class Sitemap`` of a model or of an abstract base; never a concrete parent's."""
+    for base in model.__mro__:
+        meta = getattr(base, "_meta", None)
+        inherited = meta is None or meta.abstract
+        options = vars(base).get("Sitemap")
+        if isinstance(options, type) and (base is model or inherited):
+            return options
+    return None
+
+
+def section_for(model: type[Model], options: type) -> type[Section]:
+    """Return the section class for a model and its ``class Sitemap``."""
+    rows = vars(options).get("queryset") or getattr(options, "queryset", None)
+
+    def get_queryset(self: Section) -> QuerySet[Any]:
+        return _rows(model, rows)
+
+    body: dict[str, Any] = {
+        "__module__": model.__module__,
+        "__qualname__": f"{model.__qualname__}.Sitemap",
+        "model": model,
+    }
+    if "get_queryset" not in dir(options):
+        body["get_queryset"] = get_queryset
+    if getattr(options, "name", None) is None:
+        body["name"] = _default_name(model)
+    return type("Sitemap", (options, Section), body)
+
+
+def _rows(model: type[Model], rows: str | Q | None) -> QuerySet[Any]:
+    manager = model._default_manager
+    if rows is None:
+        return manager.all()
+    if isinstance(rows, Q):
+        return manager.filter(rows)
+    method = getattr(manager, rows, None) or getattr(manager.all(), rows)
+    found: QuerySet[Any] = method()
+    return found
+
+
+def _default_name(model: type[Model]) -> str:
+    """Return a name from the untranslated plural: addresses do not change with the language."""
+    with translation.override(None):
+        return slugify(str(model._meta.verbose_name_plural)) or str(model._meta.model_name)

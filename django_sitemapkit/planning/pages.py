@@ -1,0 +1,116 @@
+"""Pages on the request path: found in the plan, planned where there is none, split when full."""
+
+import logging
+from typing import Any
+
+from django.db import DatabaseError, router, transaction
+from django.db.models import F
+
+from django_sitemapkit.exceptions import NotPlanned
+from django_sitemapkit.models import Lease, Plan
+from django_sitemapkit.planning.store import (
+    PlannedPage,
+    create_plan,
+    current_plan,
+    decoded,
+    in_order,
+)
+from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.sections.keysets import EVERYTHING, KeyRange, Keyset
+
+logger = logging.getLogger("django_sitemapkit")
+
+PLANNING_SECONDS = 300
+"""After so long without a sign, whoever was planning is taken to be dead."""
+
+
+def pages_of(section: BaseSection) -> list[PlannedPage]:
+    """Return a section's pages that hold any row, in the order of their keys.
+
+    Plans the section where it was not yet. Raises NotPlanned while someone else does.
+    """
+    if section.keyset is None:
+        return _by_position(section)
+    pages = _planned(section, section.keyset)
+    filled = section.keyset.filled([page.keys for page in pages])
+    return [page for page, any_row in zip(pages, filled, strict=True) if any_row]
+
+
+def page_of(section: BaseSection, number: int) -> PlannedPage | None:
+    """Return one page of a section, or None where it has none of that number.
+
+    Costs the same for every number. Raises NotPlanned as ``pages_of`` does.
+    """
+    if section.keyset is None:
+        return next((page for page in _by_position(section) if page.number == number), None)
+    plan = current_plan(section, section.keyset)
+    if plan is None:
+        pages = _planned(section, section.keyset)
+        return next((page for page in pages if page.number == number), None)
+    page = plan.pages.filter(number=number).first()
+    return page and decoded(page, section.keyset)
+
+
+def split(section: BaseSection, page: PlannedPage, at: Any) -> bool:
+    """Record that ``page`` ends before the key ``at``, where a new page with a new number begins.
+
+    Returns whether it was recorded: not where the page has changed meanwhile, or the database
+    cannot be written to. Then the next reader of the page records it.
+    """
+    keyset = section.keyset
+    plan = current_plan(section, keyset) if keyset is not None else None
+    if keyset is None or plan is None:
+        return False
+    lower, upper, middle = map(keyset.encode, (page.keys.lower, page.keys.upper, at))
+    try:
+        with transaction.atomic(using=router.db_for_write(Plan)):
+            Plan.objects.filter(pk=plan.pk).update(
+                last_number=F("last_number") + 1, revision=F("revision") + 1
+            )
+            same = plan.pages.filter(number=page.number, lower=lower, upper=upper)
+            if not same.update(upper=middle):
+                return False
+            plan.refresh_from_db()
+            plan.pages.create(number=plan.last_number, lower=middle, upper=upper)
+    except DatabaseError as error:
+        logger.warning("%r: page %s is full, but not split: %s", section, page.number, error)
+        return False
+    return True
+
+
+def _by_position(section: BaseSection) -> list[PlannedPage]:
+    step = section.rows_per_page
+    return [
+        PlannedPage(number, KeyRange(start, start + step))
+        for number, start in enumerate(range(0, section.size(), step), start=1)
+    ]
+
+
+def _planned(section: BaseSection, keyset: Keyset) -> list[PlannedPage]:
+    plan = current_plan(section, keyset) or _plan_now(section, keyset)
+    if plan is None:
+        return [PlannedPage(1, EVERYTHING)]
+    return in_order([decoded(page, keyset) for page in plan.pages.all()])
+
+
+def _plan_now(section: BaseSection, keyset: Keyset) -> Plan | None:
+    """Plan a section on its first request, under a lease: one request works, the others wait.
+
+    Returns None where a section fits on one page and needs no plan to be served. Raises NotPlanned
+    for one that does not.
+    """
+    try:
+        lease = Lease.objects.acquire(
+            f"plan:{section.site.key}:{section.get_name()}", seconds=PLANNING_SECONDS
+        )
+        if lease is not None:
+            try:
+                return current_plan(section, keyset) or create_plan(section, keyset)
+            finally:
+                lease.release()
+        reason = "it is being planned right now"
+    except DatabaseError as error:
+        reason = f"its plan cannot be stored: {error}"
+    if keyset.count(EVERYTHING, section.rows_per_page + 1) <= section.rows_per_page:
+        return None
+    raise NotPlanned(f"Section {section.get_name()!r} has no plan yet: {reason}.")

@@ -1,0 +1,86 @@
+"""The plan in the database: found, read, made and replaced."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import router, transaction
+from django.utils import timezone
+
+from django_sitemapkit.models import Page, Plan
+from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.sections.keysets import KeyRange, Keyset
+
+FILL = 0.9
+"""How full pages are planned where new rows may come anywhere; else they would split at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPage:
+    """One page of a section: its number and the rows it holds."""
+
+    number: int
+    """The number in its address."""
+    keys: KeyRange
+    """Its key range; of a section without a keyset, its positions."""
+
+
+def current_plan(section: BaseSection, keyset: Keyset) -> Plan | None:
+    """Return the section's plan, or None where there is none by its present key."""
+    return Plan.objects.filter(
+        site=section.site.key, section=section.get_name(), key=keyset.name
+    ).first()
+
+
+def planned_rows(section: BaseSection, keyset: Keyset) -> int:
+    """Return how many rows a new page gets: all it may hold only where rows come last."""
+    return section.rows_per_page if keyset.grows else max(1, int(section.rows_per_page * FILL))
+
+
+def create_plan(section: BaseSection, keyset: Keyset) -> Plan:
+    """Plan a section from nothing and return the stored plan.
+
+    The pages of a plan before it go; new ones get new numbers, so that an address that a reader
+    still holds never answers with other rows.
+    """
+    bounds = keyset.boundaries(planned_rows(section, keyset))
+    lowers, uppers = [None, *bounds], [*bounds, None]
+    with transaction.atomic(using=router.db_for_write(Plan)):
+        plan, _ = Plan.objects.select_for_update().get_or_create(
+            site=section.site.key,
+            section=section.get_name(),
+            defaults={"rows_per_page": section.rows_per_page, "planned_at": timezone.now()},
+        )
+        first = plan.last_number + 1
+        plan.key = keyset.name
+        plan.rows_per_page = section.rows_per_page
+        plan.last_number += len(lowers)
+        plan.revision += 1
+        plan.planned_at = timezone.now()
+        plan.save()
+        plan.pages.all().delete()
+        Page.objects.bulk_create(
+            Page(plan=plan, number=number, lower=keyset.encode(lower), upper=keyset.encode(upper))
+            for number, (lower, upper) in enumerate(zip(lowers, uppers, strict=True), start=first)
+        )
+    return plan
+
+
+def decoded(page: Page, keyset: Keyset) -> PlannedPage:
+    """Return a stored page with its bounds as keys."""
+    return PlannedPage(page.number, KeyRange(keyset.decode(page.lower), keyset.decode(page.upper)))
+
+
+def in_order(pages: Sequence[PlannedPage]) -> list[PlannedPage]:
+    """Return a plan's pages from the open lower end to the open upper end.
+
+    Each page begins where one before it ends; where that chain is broken, the list ends early.
+    """
+    by_lower = {page.keys.lower: page for page in pages}
+    ordered: list[PlannedPage] = []
+    lower = None
+    while (page := by_lower.pop(lower, None)) is not None:
+        ordered.append(page)
+        if page.keys.upper is None:
+            break
+        lower = page.keys.upper
+    return ordered

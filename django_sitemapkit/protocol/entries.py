@@ -1,0 +1,27 @@
+"""What a sitemap lists, as values: one ``<url>`` or one ``<sitemap>``, its text as it stands."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One ``<url>`` of a urlset; entities are decoded, surrounding white space is gone."""
+
+    location: str
+    """The absolute URL of the page, percent-encoded (``loc``)."""
+    lastmod: str | None = None
+    """When the page last changed, a W3C datetime."""
+    changefreq: str | None = None
+    """How often the page changes: one of the seven words of the protocol."""
+    priority: str | None = None
+    """The page's weight within its site, a decimal number from 0.0 to 1.0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexEntry:
+    """One ``<sitemap>`` of a sitemapindex."""
+
+    location: str
+    """The absolute URL of the sitemap, percent-encoded (``loc``)."""
+    lastmod: str | None = None
+    """When that file, not a page in it, last changed, a W3C datetime."""

@@ -1,0 +1,213 @@
+"""From what a project calls a URL to what may stand in ``loc``: normalise, or refuse by name.
+
+A location is an absolute URL in its one normal form: scheme and host in lower case, host in
+ASCII, no default port, percent-encoded as RFC 3986 asks, escapes in upper case. It is not yet
+entity-escaped: that is the writer's part.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from urllib.parse import quote, urlsplit
+
+from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.protocol.limits import MAX_LOCATION
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+SAFE = "!$&'()*+,;=:@/?"
+"""What RFC 3986 lets stand unencoded in a path or query, beside letters, digits and ``-._~``."""
+
+UNSAFE = re.compile("[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+"""Characters no URL of a page has a use for: controls, surrogates, noncharacters."""
+
+_CLEAN_PATH = re.compile(r"/(?!/)(?:[\w\-.~!$&'()*+,;=:@/?]|%[0-9A-F]{2})*", re.ASCII)
+_DOT_SEGMENT = re.compile(r"/(?:\.|%2e){1,2}(?=[/?]|\Z)", re.IGNORECASE)
+_ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
+_LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?|\[[0-9a-f:.]+\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where a sitemap file stands, and so what it may list (sitemaps.org, "location")."""
+
+    origin: str
+    """Scheme, host and port in normal form: ``https://www.example.com:8443``."""
+    directory: str = "/"
+    """The folder of the file, percent-encoded, with a slash at both ends: ``/catalog/``."""
+
+    @classmethod
+    def of(cls, address: str) -> "Scope":
+        """Return the scope of the sitemap at ``address``, an absolute URL.
+
+        Raises RefusedValue where ``address`` is no absolute http or https URL.
+        """
+        origin, rest = _split_origin(address)
+        path = _encode(rest or "/").partition("?")[0]
+        return cls(origin, path[: path.rindex("/") + 1])
+
+    def normalise(self, url: object) -> str:
+        """Return ``url`` as a location within this scope.
+
+        ``url`` is a rooted path (``/catalog/show?item=12``) or an absolute URL. Raises
+        RefusedValue where it is none, or lies outside, or is 2,048 characters long or longer.
+        """
+        if not isinstance(url, str):
+            raise _invalid(url, "it is not text; return a path or an absolute URL")
+        path = url
+        if not url.startswith("/"):
+            path = self._strip_origin(url)
+        if not _CLEAN_PATH.fullmatch(path):
+            path = _encode(path)
+        if "/." in path or "%2" in path:
+            _refuse_dot_segments(path)
+        return self.enclose(path)
+
+    def enclose(self, path: str) -> str:
+        """Return the location of ``path``, which is in normal form already.
+
+        Raises RefusedValue where it lies outside of this scope, or makes the URL too long.
+        """
+        if not path.startswith(self.directory):
+            raise RefusedValue(
+                "url-not-allowed",
+                f"URL not allowed: {_shown(path)} is not below {self.directory}, where the sitemap"
+                " stands; include the sitemap's URLs in a higher directory.",
+            )
+        location = self.origin + path
+        if len(location) > MAX_LOCATION:
+            raise _invalid(
+                location, f"it has {len(location):,} characters, {MAX_LOCATION:,} at most"
+            )
+        return location
+
+    def enclose_all(
+        self, paths: Sequence[str | None]
+    ) -> tuple[list[str | None], dict[int, RefusedValue]]:
+        """Return the locations of paths in normal form, and why some of them are refused.
+
+        A path of None stays None. It asks each question of all paths at once before it asks
+        them one by one.
+        """
+        if None not in paths and paths:
+            room = MAX_LOCATION - len(self.origin)
+            fits = max(map(len, paths)) <= room  # type: ignore[arg-type]
+            if fits and self.directory == "/" and "/." not in "\n".join(paths):  # type: ignore[arg-type]
+                origin = self.origin
+                return [origin + path for path in paths], {}  # type: ignore[operator]
+        locations: list[str | None] = []
+        refusals: dict[int, RefusedValue] = {}
+        for path in paths:
+            location = None
+            if path is not None:
+                try:
+                    _refuse_dot_segments(path)
+                    location = self.enclose(path)
+                except RefusedValue as refusal:
+                    refusals[len(locations)] = refusal
+            locations.append(location)
+        return locations, refusals
+
+    def _strip_origin(self, url: str) -> str:
+        if url.startswith(self.origin + "/"):
+            return url[len(self.origin) :]
+        origin, rest = _split_origin(url)
+        if origin != self.origin:
+            raise RefusedValue(
+                "url-not-allowed",
+                f"URL not allowed: {_shown(url)} is not on {self.origin}; scheme, host and port"
+                " must be those of the sitemap.",
+            )
+        return rest or "/"
+
+
+def _upper_escapes(path: str) -> str:
+    """Give two spellings of one URL (``%c3`` and ``%C3``) one form (RFC 3986, 6.2.2.1)."""
+    return _ESCAPE.sub(lambda escape: escape[0].upper(), path)
+
+
+def normalise_base(url: str) -> tuple[str, str]:
+    """Return ``url`` as (origin, path): ``("https://www.example.com", "/shop")``.
+
+    The path has no slash at its end. Raises RefusedValue unless ``url`` is an absolute http or
+    https URL without query and fragment.
+    """
+    origin, rest = _split_origin(url)
+    path = _encode(rest or "/")
+    if "?" in path:
+        raise _invalid(url, "a base URL has no query")
+    return origin, path.rstrip("/")
+
+
+def _split_origin(url: str) -> tuple[str, str]:
+    """Return the normalised origin of an absolute URL, and what follows it, as it stands."""
+    if unsafe := UNSAFE.search(url):
+        raise _invalid(url, f"it contains U+{ord(unsafe[0]):04X}")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise _invalid(url, str(error)) from error
+    scheme = parts.scheme.lower()
+    if scheme not in DEFAULT_PORTS or not parts.hostname:
+        raise _invalid(url, "write a path that begins with / or an absolute http(s) URL")
+    if "@" in parts.netloc:
+        raise _invalid(url, "it carries a user name")
+    origin = f"{scheme}://{_ascii_host(parts.hostname, url)}"
+    if port is not None and port != DEFAULT_PORTS[scheme]:
+        origin += f":{port}"
+    rest = url[url.index("//") + 2 + len(parts.netloc) :]
+    return origin, rest if not rest or rest[0] == "/" else "/" + rest
+
+
+def _ascii_host(host: str, url: str) -> str:
+    if ":" in host:
+        host = f"[{host}]"
+    if not host.isascii():
+        host = _international(host, url)
+    if not _HOST.fullmatch(host):
+        raise _invalid(url, f"{host!r} is no host name")
+    return host
+
+
+@lru_cache(maxsize=256)
+def _international(host: str, url: str) -> str:
+    try:
+        to_ascii = import_module("django_sitemapkit.protocol.international").to_ascii
+    except ModuleNotFoundError as error:
+        raise _invalid(
+            url, f"write the host {host!r} in punycode, or install django-sitemapkit[idna]"
+        ) from error
+    try:
+        return str(to_ascii(host))
+    except UnicodeError as error:
+        raise _invalid(url, f"the host {host!r} is not allowed by IDNA 2008") from error
+
+
+def _encode(path: str) -> str:
+    """Percent-encode a rooted path and query; what is encoded already stays as it is."""
+    if path.startswith("//"):
+        raise _invalid(path, "it begins with two slashes and so names a host")
+    if unsafe := UNSAFE.search(path):
+        raise _invalid(path, f"it contains U+{ord(unsafe[0]):04X}")
+    if "#" in path:
+        raise _invalid(path, "it has a fragment (#), which search engines drop")
+    return _upper_escapes(quote(_LONE_PERCENT.sub("%25", path), safe=SAFE + "%"))
+
+
+def _refuse_dot_segments(path: str) -> None:
+    if _DOT_SEGMENT.search(path.partition("?")[0]):
+        raise _invalid(path, "it has a . or .. segment, which readers resolve")
+
+
+def _invalid(url: object, why: str) -> RefusedValue:
+    return RefusedValue("invalid-url", f"Invalid URL: {_shown(url)}: {why}.")
+
+
+def _shown(url: object) -> str:
+    """Return ``url`` fit for a log line: escaped, and cut where it is long."""
+    text = ascii(url)
+    return text if len(text) <= 120 else f"{text[:100]}...{text[-16:]}"

@@ -1,0 +1,100 @@
+"""The sections of a project, by name."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar, overload
+
+from django.core.exceptions import ImproperlyConfigured
+
+from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.sections.base import NAME
+from django_sitemapkit.sections.contrib import adapt, is_contrib
+from django_sitemapkit.sites import Site
+
+_Declared = TypeVar("_Declared", bound=type[Any])
+
+MAX_NAME = 80
+"""Characters of a section's name; it becomes part of file names and database columns."""
+
+
+class Registry:
+    """Section classes by name, in the order they were registered."""
+
+    def __init__(self) -> None:
+        self._sections: dict[str, type[BaseSection]] = {}
+
+    def __iter__(self) -> Iterator[type[BaseSection]]:
+        return iter(self._sections.values())
+
+    def add(self, section: Any, name: str | None = None) -> None:
+        """Add a section class, or a contrib sitemap as a class or an instance.
+
+        Raises ImproperlyConfigured for anything else, and for a name that is wrong or taken.
+        """
+        if is_contrib(section):
+            section = adapt(section, name)
+        elif not (isinstance(section, type) and issubclass(section, BaseSection)):
+            raise ImproperlyConfigured(
+                f"{section!r} cannot be registered: it is neither a Section nor a"
+                " django.contrib.sitemaps.Sitemap."
+            )
+        elif name is not None:
+            section = type(section.__name__, (section,), {"name": name})
+        name = section.get_name()
+        if not isinstance(name, str) or not NAME.fullmatch(name) or len(name) > MAX_NAME:
+            raise ImproperlyConfigured(
+                f"{_path(section)}: the name {name!r} cannot be part of an address; set name to"
+                f" at most {MAX_NAME} lower-case letters, digits and single - or _."
+            )
+        if taken := self._sections.get(name):
+            raise ImproperlyConfigured(
+                f"Two sections are named {name!r}: {_path(taken)} and {_path(section)};"
+                " set name on one of them."
+            )
+        self._sections[name] = section
+
+    def remove(self, name: str) -> None:
+        """Take a section out; raises KeyError where there is none of that name."""
+        del self._sections[name]
+
+    def of(self, site: Site) -> list[BaseSection]:
+        """Return the enabled sections of a site, ready to be asked for their URLs."""
+        return [section(site) for name, section in self._sections.items() if _is_on(section, site)]
+
+    def get(self, site: Site, name: str) -> BaseSection | None:
+        """Return one enabled section of a site by name, or None."""
+        section = self._sections.get(name)
+        return section(site) if section is not None and _is_on(section, site) else None
+
+
+registry = Registry()
+"""The registry that ``register`` fills and the views read."""
+
+
+@overload
+def register(section: _Declared) -> _Declared: ...
+@overload
+def register(section: Any, *, name: str | None = ...) -> Any: ...
+def register(section: Any, *, name: str | None = None) -> Any:
+    """Register a section; as a decorator ``@register``, or called with an old contrib sitemap.
+
+    ``name`` overrides the section's own. Returns what it was given. Raises ImproperlyConfigured
+    where it is no section, or the name is taken.
+    """
+    registry.add(section, name)
+    return section
+
+
+def register_all(sections: Mapping[str, Any]) -> None:
+    """Register a dict of names and sections, such as one made for contrib's ``sitemap`` view."""
+    for name, section in sections.items():
+        registry.add(section, name)
+
+
+def _is_on(section: type[BaseSection], site: Site) -> bool:
+    here = section.sites is None or site.key in map(str, section.sites)
+    listed = site.sections is None or section.get_name() in site.sections
+    return section.enabled and here and listed
+
+
+def _path(section: type[Any]) -> str:
+    return f"{section.__module__}.{section.__qualname__}"

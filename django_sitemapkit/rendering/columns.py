@@ -1,0 +1,164 @@
+"""From a section's chunk to columns of ready text: everything is checked here, a chunk at a time.
+
+Each step first tries the whole column at once, and goes row by row only where that fails.
+"""
+
+import datetime as dt
+from collections.abc import Callable, Container, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import compress
+from typing import Any
+
+from django.utils import timezone
+
+from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.protocol.dates import format_lastmod, parse_w3c
+from django_sitemapkit.protocol.locations import Scope
+from django_sitemapkit.protocol.values import format_changefreq, format_priority
+from django_sitemapkit.protocol.writers import Column
+from django_sitemapkit.rendering.problems import ProblemLog
+from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.sections.chunks import Chunk
+
+Formatter = Callable[[Any], str | None]
+
+
+@dataclass(slots=True)
+class Entries:
+    """Rows that passed all checks, by column, as a writer takes them."""
+
+    keys: Sequence[Any]
+    """What names each row, and orders it."""
+    locations: Sequence[str]
+    """Absolute, normalised, in scope."""
+    tags: dict[str, Column] = field(default_factory=dict)
+    """The texts of the optional tags that the section declares."""
+
+
+class Checker:
+    """Turns chunks of one section into entries, and names every row it has to leave out."""
+
+    def __init__(self, section: BaseSection, scope: Scope, problems: ProblemLog) -> None:
+        self.scope = scope
+        self.problems = problems
+        self.now = timezone.now()
+        self.zone = timezone.get_default_timezone()
+        self.formatters: dict[str, Formatter] = {
+            "lastmod": self._lastmod,
+            "changefreq": format_changefreq,
+            "priority": format_priority,
+        }
+        self.plain: dict[str, Column] = {}
+        for tag, value in section.plain.items():
+            self._format_plain(tag, value)
+
+    def entries(self, chunk: Chunk) -> Entries:
+        """Return the rows of a chunk that may be listed."""
+        refusals = chunk.refusals
+        locations = self._locations(chunk, refusals)
+        tags = dict(self.plain)
+        for tag, values in chunk.columns.items():
+            tags[tag] = self._format(tag, values, chunk.keys, refusals)
+        if not refusals:
+            return Entries(chunk.keys, locations, tags)
+        for row in sorted(refusals):
+            self.problems.add(chunk.keys[row], refusals[row].code, str(refusals[row]))
+        listed = [row not in refusals for row in range(len(locations))]
+        return Entries(
+            keys=list(compress(chunk.keys, listed)),
+            locations=list(compress(locations, listed)),
+            tags={
+                tag: column
+                if column is None or isinstance(column, str)
+                else list(compress(column, listed))
+                for tag, column in tags.items()
+            },
+        )
+
+    def _locations(self, chunk: Chunk, refusals: dict[int, RefusedValue]) -> list[Any]:
+        if chunk.normal:
+            locations, refused = self.scope.enclose_all(chunk.locations)
+            refusals.update(refused)
+            return locations
+        normalise = self.scope.normalise
+        if not refusals:
+            with suppress(RefusedValue):
+                return list(map(normalise, chunk.locations))
+        return _one_by_one(normalise, chunk.locations, refusals)
+
+    def _format(
+        self,
+        tag: str,
+        values: Sequence[Any],
+        keys: Sequence[Any],
+        refusals: dict[int, RefusedValue],
+    ) -> list[str | None]:
+        formatter = self.formatters[tag]
+        texts: list[str | None] | None = None
+        if not refusals:
+            with suppress(RefusedValue):
+                texts = list(map(formatter, values))
+        if texts is None:
+            texts = _one_by_one(formatter, values, refusals)
+        if tag == "lastmod":
+            for row in self._future(values, refusals):
+                self._warn_future(keys[row], texts[row])
+                texts[row] = None
+        return texts
+
+    def _format_plain(self, tag: str, value: Any) -> None:
+        """Format a value that holds for all rows; a wrong one is left out, and told once."""
+        try:
+            text = self.formatters[tag](value)
+        except RefusedValue as refusal:
+            self.problems.add(tag, refusal.code, str(refusal), skipped=False)
+            return
+        if tag == "lastmod" and self._is_future(value):
+            self._warn_future(tag, text)
+            return
+        self.plain[tag] = text
+
+    def _lastmod(self, value: Any) -> str | None:
+        return format_lastmod(value, self.zone)
+
+    def _future(self, values: Sequence[Any], refusals: Container[int]) -> list[int]:
+        """Return the places of the dates that lie in the future, from the latest alone if it can."""
+        present = [value for value in values if value is not None]
+        with suppress(TypeError):
+            if not present or not self._is_future(max(present)):
+                return []
+        return [
+            row
+            for row, value in enumerate(values)
+            if value is not None and row not in refusals and self._is_future(value)
+        ]
+
+    def _is_future(self, value: Any) -> bool:
+        if isinstance(value, str):
+            value = parse_w3c(value)
+        if isinstance(value, dt.datetime):
+            return (value if value.tzinfo else value.replace(tzinfo=self.zone)) > self.now
+        return isinstance(value, dt.date) and value > self.now.astimezone(self.zone).date()
+
+    def _warn_future(self, key: Any, text: str | None) -> None:
+        message = f"Invalid date: lastmod {text} lies in the future."
+        self.problems.add(key, "future-date", message, skipped=False)
+
+
+def _one_by_one(
+    function: Callable[[Any], str | None],
+    values: Sequence[Any],
+    refusals: dict[int, RefusedValue],
+) -> list[str | None]:
+    """Format the rows that are not refused yet; what breaks the protocol refuses its row."""
+    texts: list[str | None] = []
+    for row, value in enumerate(values):
+        text = None
+        if row not in refusals:
+            try:
+                text = function(value)
+            except RefusedValue as refusal:
+                refusals[row] = refusal
+        texts.append(text)
+    return texts

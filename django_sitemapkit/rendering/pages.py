@@ -1,0 +1,103 @@
+"""One page of a section, rendered to bytes in memory that does not grow with it."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django_sitemapkit.conf import settings
+from django_sitemapkit.protocol.locations import Scope
+from django_sitemapkit.protocol.writers import UrlsetWriter
+from django_sitemapkit.rendering.columns import Checker, Entries
+from django_sitemapkit.rendering.problems import ProblemLog
+from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.sections.keysets import KeyRange
+
+BLOCK = 65_536
+"""Bytes handed on at a time, about."""
+
+
+class PageRendering:
+    """The rendering of one page: iterate once over its bytes, then read what became of it.
+
+    A page without a single URL yields nothing: an empty ``urlset`` is invalid. Errors of the
+    database and the like pass through; the bytes until then are no valid file.
+    """
+
+    def __init__(self, section: BaseSection, keys: KeyRange, scope: Scope) -> None:
+        self.section = section
+        self.keys = keys
+        self.problems = ProblemLog(section.get_name())
+        """The rows that were left out, and why."""
+        self.overflow: Any = None
+        """The key of the first row that did not fit any more; None where all did."""
+        self.middle: Any = None
+        """A key near the middle of a page that overflows, where it may be split evenly."""
+        self.complete = False
+        """Whether all rows are written, and at most the closing tag is still to come."""
+        self._marks: list[tuple[int, Any]] = []
+        self._checker = Checker(section, scope, self.problems)
+        self._writer = UrlsetWriter(max_urls=section.max_urls, max_bytes=settings.MAX_BYTES)
+
+    @property
+    def urls(self) -> int:
+        """URLs written so far."""
+        return self._writer.urls
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the file, uncompressed."""
+        return self._writer.bytes
+
+    def __iter__(self) -> Iterator[bytes]:
+        head = self._writer.begin()
+        for chunk in self.section.chunks(self.keys):
+            for data in self._write(self._checker.entries(chunk)):
+                for start in range(0, len(data), BLOCK):
+                    yield head + data[start : start + BLOCK]
+                    head = b""
+            if self.overflow is not None:
+                break
+        self.complete = True
+        if self.urls:
+            yield self._writer.end()
+
+    def _write(self, entries: Entries) -> Iterator[bytes]:
+        """Write entries until all are, or the page is full."""
+        before, begin = self.urls, 0
+        while begin < len(entries.keys):
+            data, count = self._writer.add(
+                entries.locations[begin:],
+                **{tag: _from(column, begin) for tag, column in entries.tags.items()},
+            )
+            if data:
+                yield data
+            begin += count
+            if begin == len(entries.keys):
+                break
+            if self.urls:
+                self.overflow = entries.keys[begin]
+                self.middle = self._middle(entries.keys, before)
+                return
+            self._refuse_oversized(entries, begin)
+            begin += 1
+        if entries.keys:
+            self._marks.append((self.urls, entries.keys[-1]))
+
+    def _middle(self, keys: Sequence[Any], before: int) -> Any:
+        """Return a key near the middle of the URLs written; ``keys`` come behind ``before``."""
+        half = self.urls // 2
+        if half > before:
+            return keys[half - before]
+        marks = [key for urls, key in self._marks if urls <= half]
+        return marks[-1] if marks else self.overflow
+
+    def _refuse_oversized(self, entries: Entries, row: int) -> None:
+        message = (
+            f"File too large: this entry alone passes {self._writer.max_bytes:,} bytes,"
+            " the limit of a file."
+        )
+        self.problems.add(entries.keys[row], "file-too-large", message)
+
+
+def _from(column: Any, begin: int) -> Any:
+    """Return a column from a row on; a text or None holds for all rows."""
+    return column if column is None or isinstance(column, str) else column[begin:]

@@ -1,0 +1,58 @@
+"""What was wrong with single rows: counted all, remembered some."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+REMEMBERED = 20
+"""Problems kept as examples of each kind; all of them are counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One row that was left out of a sitemap, or one value that was left out of its row."""
+
+    section: str
+    """The section's name."""
+    key: Any
+    """The row's paging key, or the item."""
+    code: str
+    """A short stable word for the kind of fault: ``url-not-allowed``, ``invalid-date``."""
+    message: str
+    """What is wrong and what to do, in the words Search Console uses."""
+    skipped: bool = True
+    """Whether the whole row was left out, or only the value."""
+
+    def __str__(self) -> str:
+        left_out = "skipped" if self.skipped else "listed without it"
+        return f"{self.section} {self.key!a}: {self.message} ({left_out})"
+
+
+class ProblemLog:
+    """The problems of one rendering, in bounded memory."""
+
+    def __init__(self, section: str) -> None:
+        self.section = section
+        self.counts: Counter[str] = Counter()
+        """How many problems there were, by code."""
+        self.skipped = 0
+        """How many rows were left out."""
+        self.examples: list[Problem] = []
+        """The first problems of each code."""
+
+    def __len__(self) -> int:
+        return self.counts.total()
+
+    def add(self, key: Any, code: str, message: str, *, skipped: bool = True) -> None:
+        """Count a problem, and remember it if it is among the first of its kind."""
+        self.counts[code] += 1
+        self.skipped += skipped
+        if self.counts[code] <= REMEMBERED:
+            self.examples.append(
+                Problem(section=self.section, key=key, code=code, message=message, skipped=skipped)
+            )
+
+    def summary(self) -> str:
+        """Return one line: how many of which kind, with an example of each."""
+        first = {problem.code: problem for problem in reversed(self.examples)}
+        return "; ".join(f"{count:,} x {first[code]}" for code, count in self.counts.items())

@@ -1,0 +1,36 @@
+"""When may a reader keep the page it has? Told without reading the page."""
+
+import datetime as dt
+import hashlib
+from dataclasses import dataclass
+
+from django_sitemapkit import __version__
+from django_sitemapkit.planning import PlannedPage
+from django_sitemapkit.protocol.locations import Scope
+from django_sitemapkit.sections import BaseSection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validators:
+    """What a conditional request is answered by."""
+
+    digest: str
+    """Changes whenever the page does, as far as the section's promise holds."""
+    last_modified: dt.datetime | None
+    """The newest lastmod of the page."""
+
+
+def validators_of(section: BaseSection, page: PlannedPage, scope: Scope) -> Validators | None:
+    """Return the validators of a page, or None where only its bytes could tell.
+
+    They come from the number of rows and the newest lastmod, which say enough only where the
+    section promises so with ``trust_lastmod``.
+    """
+    newest = section.newest(page.keys) if section.trust_lastmod else None
+    if newest is None:
+        return None
+    rows, lastmod = newest
+    state = (__version__, section.declaration(), scope, section.max_urls, page, rows, lastmod)
+    digest = hashlib.sha256(repr(state).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    known = isinstance(lastmod, dt.datetime) and lastmod.tzinfo is not None
+    return Validators(digest=digest, last_modified=lastmod if known else None)

@@ -1,0 +1,129 @@
+"""What every section is, wherever its URLs come from."""
+
+import re
+from collections.abc import Collection, Iterator
+from functools import cached_property
+from typing import Any, ClassVar
+
+from django_sitemapkit.conf import settings
+from django_sitemapkit.sections.chunks import Chunk
+from django_sitemapkit.sections.keysets import KeyRange, Keyset
+from django_sitemapkit.sections.options import TAGS, Column, Plain, Source, source_of
+from django_sitemapkit.sites import Site
+
+NAME = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
+"""What a section's name looks like; it becomes part of addresses and file names."""
+
+
+class BaseSection:
+    """A named part of a site's sitemap; made anew for each site, which it has as ``self.site``.
+
+    Declare one by its children: ``Section`` for a queryset, ``StaticSection`` for a few pages.
+    """
+
+    # The name in addresses: sitemap-<name>-1.xml. Lower-case letters, digits, single - and _.
+    # Default: the class's name, "CityGuides" as "city-guides".
+    name: ClassVar[str | None] = None
+
+    # Whether the section is in the index, and its pages are served.
+    enabled: bool = True
+
+    # The keys of the sites that have the section; None for all. A key is one of SITEMAPKIT_SITES,
+    # or an id of the sites framework.
+    sites: Collection[Any] | None = None
+
+    # The optional tags: a value that holds for all, a column where the section has columns, or a
+    # method that gets the object and returns the value, None for no tag.
+    lastmod: Any = None
+    changefreq: Any = None
+    priority: Any = None
+
+    # URLs in one file, at most; None for as many as SITEMAPKIT_MAX_URLS allows.
+    limit: int | None = None
+
+    # Any text or number. Change it when a method's result changes for a reason that no column
+    # shows, so that caches let go of what they have.
+    version: str | int = ""
+
+    # Promise that lastmod moves whenever an entry changes. Live pages then carry ETag,
+    # Last-Modified and a lastmod in the index, at the price of one look at the column.
+    trust_lastmod: bool = False
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+
+    def __repr__(self) -> str:
+        return f"<section {self.get_name()!r} of site {self.site.key!r}>"
+
+    @classmethod
+    def get_name(cls) -> str:
+        """Return the name in addresses."""
+        return cls.name if cls.name is not None else name_of(cls.__name__)
+
+    @property
+    def max_urls(self) -> int:
+        """URLs in one of its files: ``limit``, but never above SITEMAPKIT_MAX_URLS."""
+        return min(self.limit or settings.MAX_URLS, settings.MAX_URLS)
+
+    @property
+    def rows_per_page(self) -> int:
+        """Rows that make ``max_urls`` URLs."""
+        return max(1, self.max_urls // self.urls_per_row)
+
+    @property
+    def urls_per_row(self) -> int:
+        """URLs each row gives at the most; more than one for rows in several languages."""
+        return 1
+
+    @cached_property
+    def sources(self) -> dict[str, Source]:
+        """The optional tags that are declared, by name: where each one's values come from."""
+        return {
+            tag: source for tag in TAGS if (source := self._source(tag)) and source != Plain(None)
+        }
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """The optional tags that are the same for all entries."""
+        return {tag: s.value for tag, s in self.sources.items() if isinstance(s, Plain)}
+
+    @property
+    def keyset(self) -> Keyset | None:
+        """How its rows are read by key; None where it can only be counted off by position."""
+        return None
+
+    def chunks(self, keys: KeyRange) -> Iterator[Chunk]:
+        """Yield the rows of a page in order, some at a time.
+
+        Without a keyset, the bounds of ``keys`` are positions.
+        """
+        raise NotImplementedError
+
+    def size(self) -> int:
+        """Return how many rows there are; asked only of a section without a keyset."""
+        raise NotImplementedError
+
+    def newest(self, keys: KeyRange) -> tuple[int, Any] | None:
+        """Return how many rows a page has and their newest lastmod, or None if it cannot be told.
+
+        Asked only where ``trust_lastmod`` is set.
+        """
+        return None
+
+    def declaration(self) -> str:
+        """Return text that changes whenever what is declared here gives other entries."""
+        return repr((type(self).__qualname__, self.version, self.plain))
+
+    def _source(self, option: str) -> Source:
+        return source_of(getattr(self, option))
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The optional tags that the database fills, as expressions."""
+        return {tag: s.expression for tag, s in self.sources.items() if isinstance(s, Column)}
+
+
+def name_of(class_name: str) -> str:
+    """Return the section name for a class: "CityGuides" and "CityGuidesSitemap" alike."""
+    stem = re.sub(r"(?<=.)(Sitemap|Section)$", "", class_name).strip("_")
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", stem).lower()

@@ -1,0 +1,55 @@
+"""What flows from a section to rendering: some rows' values, held by column."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import Error as DatabaseFailure
+from django.urls import NoReverseMatch
+
+from django_sitemapkit.exceptions import RefusedValue
+
+INFRASTRUCTURE = (DatabaseFailure, ConnectionError, TimeoutError, MemoryError)
+"""What fails a whole page, because it says nothing about the row it happened to meet."""
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Some rows of a section, by column; all columns are of one length."""
+
+    keys: Sequence[Any]
+    """What names the rows in problems, and orders them: the paging key, or the item."""
+    locations: Sequence[Any]
+    """Rooted paths or absolute URLs as declared; None where the row is refused."""
+    columns: dict[str, Sequence[Any]] = field(default_factory=dict)
+    """The values that differ by row, by option: "lastmod", "changefreq", "priority"."""
+    refusals: dict[int, RefusedValue] = field(default_factory=dict)
+    """Why a row is refused already, by its place in the columns."""
+    normal: bool = False
+    """Whether the locations are paths in normal form, as compiled routes make them."""
+
+
+def each(
+    function: Callable[[Any], Any], rows: Iterable[Any], option: str
+) -> tuple[list[Any], dict[int, RefusedValue]]:
+    """Call a section's method on every row; what it raises refuses that row alone."""
+    values: list[Any] = []
+    refusals: dict[int, RefusedValue] = {}
+    for row in rows:
+        try:
+            values.append(function(row))
+        except INFRASTRUCTURE:
+            raise
+        except Exception as error:  # noqa: BLE001  a project's method may raise anything
+            refusals[len(values)] = refusal_of(error, option)
+            values.append(None)
+    return values, refusals
+
+
+def refusal_of(error: Exception, option: str) -> RefusedValue:
+    """Return the refusal that says what ``error`` did to one row's ``option``."""
+    if isinstance(error, RefusedValue):
+        return error
+    if isinstance(error, NoReverseMatch):
+        return RefusedValue("no-url", f"No URL: {error}")
+    return RefusedValue("exception", f"{option} raised {type(error).__name__}: {error}")

@@ -1,0 +1,118 @@
+"""Sitemaps written for ``django.contrib.sitemaps``, taken as they are."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from operator import attrgetter
+from typing import Any, ClassVar
+
+from django.contrib.sitemaps import Sitemap
+from django.db.models import QuerySet
+from django.db.models.query import ModelIterable
+from django.utils import translation
+
+from django_sitemapkit.sections.base import BaseSection, name_of
+from django_sitemapkit.sections.chunks import Chunk, each
+from django_sitemapkit.sections.keysets import CHUNK, KeyRange, Keyset
+from django_sitemapkit.sections.options import Method, Plain, Source
+
+
+class ContribSection(BaseSection):
+    """A section that asks a ``django.contrib.sitemaps.Sitemap`` for everything.
+
+    Items from a plain queryset are read by primary key, so that page 200 costs what page 1
+    costs; a list pages by position.
+    """
+
+    sitemap: ClassVar[Any]
+
+    @property
+    def limit(self) -> int:  # type: ignore[override]
+        """The old class's URLs in one file."""
+        return int(self.sitemap.limit)
+
+    @property
+    def urls_per_row(self) -> int:
+        """The number of languages of an ``i18n`` sitemap, else one."""
+        return max(1, len(self.sitemap._languages())) if self.sitemap.i18n else 1
+
+    @cached_property
+    def items(self) -> Any:
+        """What the old class's ``items()`` returns."""
+        return self.sitemap.items()
+
+    @cached_property
+    def keyset(self) -> Keyset | None:
+        """How the items are read by primary key; None where they are no plain queryset."""
+        items = self.items
+        if not isinstance(items, QuerySet) or items._iterable_class is not ModelIterable:
+            return None
+        plain = not items.query.is_sliced and not items.query.combinator
+        return Keyset(items, "pk") if plain else None
+
+    def size(self) -> int:
+        """Return how many items there are."""
+        return len(self.items)
+
+    def chunks(self, keys: KeyRange) -> Iterator[Chunk]:
+        """Yield the items of a page, some at a time, once for each of their languages."""
+        for items in self._items(keys):
+            with self.site.active():
+                chunk = self._chunk(items)
+            yield chunk
+
+    def _items(self, keys: KeyRange) -> Iterator[Sequence[Any]]:
+        if self.keyset is not None:
+            yield from self.keyset.chunks(keys, attrgetter("pk"))
+            return
+        stop = self.size() if keys.upper is None else keys.upper
+        for position in range(keys.lower or 0, stop, CHUNK):
+            yield self.items[position : min(position + CHUNK, stop)]
+
+    def _chunk(self, items: Sequence[Any]) -> Chunk:
+        pairs = [(item, language) for item in items for language in self._languages_of(item)]
+        rows = [item for item, _ in pairs]
+        locations, refusals = each(self._locate, pairs, "location")
+        keys = [getattr(item, "pk", item) for item in rows]
+        chunk = Chunk(keys, locations, {}, refusals)
+        for tag, source in self.sources.items():
+            if isinstance(source, Method):
+                chunk.columns[tag], refusals = each(source.function, rows, tag)
+                chunk.refusals = refusals | chunk.refusals
+        return chunk
+
+    def _languages_of(self, item: Any) -> Sequence[str | None]:
+        return self.sitemap.get_languages_for_item(item) if self.sitemap.i18n else (None,)
+
+    def _locate(self, pair: tuple[Any, str | None]) -> str:
+        item, language = pair
+        if language is None:
+            return str(self.sitemap.location(item))
+        with translation.override(language):
+            return str(self.sitemap.location(item))
+
+    def _source(self, option: str) -> Source:
+        value = getattr(self.sitemap, option, None)
+        return Method(value) if callable(value) else Plain(value)
+
+
+def adapt(sitemap: Any, name: str | None = None) -> type[ContribSection]:
+    """Return a section class for a contrib sitemap, which is a class or an instance."""
+    instance = sitemap() if isinstance(sitemap, type) else sitemap
+    old = type(instance)
+    return type(
+        old.__name__,
+        (ContribSection,),
+        {
+            "name": name or name_of(old.__name__),
+            "sitemap": instance,
+            "__module__": old.__module__,
+            "__doc__": old.__doc__,
+        },
+    )
+
+
+def is_contrib(candidate: Any) -> bool:
+    """Return whether ``candidate`` is a contrib sitemap, as a class or an instance."""
+    return isinstance(candidate, Sitemap) or (
+        isinstance(candidate, type) and issubclass(candidate, Sitemap)
+    )

@@ -1,0 +1,190 @@
+"""Sections whose URLs are rows of the database."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from operator import attrgetter, itemgetter
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db.models import Count, F, Max, Model, QuerySet
+
+from django_sitemapkit.sections.base import BaseSection
+from django_sitemapkit.sections.chunks import Chunk, each
+from django_sitemapkit.sections.keysets import KeyRange, Keyset
+from django_sitemapkit.sections.options import TAGS, Column, Method, Source, source_of
+from django_sitemapkit.sections.routes import CompiledRoute, Route
+
+_ALIAS = "sitemap_{}"
+
+
+class Section(BaseSection):
+    """A section over a queryset, read by key: in memory that does not grow, in any size.
+
+    Only the columns that the options name are read. As soon as one option is a method, or
+    ``location`` is left to ``get_absolute_url()``, the objects themselves are read: name what
+    they need in ``only``.
+    """
+
+    # The rows. It must not be sliced or combined; its order does not matter.
+    queryset: QuerySet[Any] | None = None
+
+    # A Route, an expression, or a method that gets the object: a path from the root of the host
+    # or an absolute URL. Default: the object's get_absolute_url().
+    location: Any = None
+
+    # The field that the pages are cut by: unique, not null, local to the model.
+    key: str = "pk"
+
+    # Where objects have to be read: the fields that the methods need.
+    only: Sequence[str] | None = None
+
+    def get_queryset(self) -> QuerySet[Any]:
+        """Return the rows for ``self.site``; by default ``queryset``."""
+        if self.queryset is None:
+            raise ImproperlyConfigured(
+                f"Section {self.get_name()!r}: set queryset, or override get_queryset()."
+            )
+        return self.queryset.all()
+
+    @cached_property
+    def keyset(self) -> Keyset:
+        """How the rows are read by key."""
+        return Keyset(self.get_queryset(), self.key)
+
+    @cached_property
+    def location_source(self) -> Route | Source:
+        """Where the locations come from."""
+        if isinstance(self.location, Route):
+            return self.location
+        return source_of(get_absolute_url if self.location is None else self.location)
+
+    @property
+    def reads_objects(self) -> bool:
+        """Whether an option needs the object, so that columns alone will not do."""
+        sources = [self.location_source, *self.sources.values()]
+        return any(isinstance(source, Method) for source in sources)
+
+    def _source(self, option: str) -> Source:
+        return source_of(getattr(self, option), text_is_column=option == "lastmod")
+
+    def chunks(self, keys: KeyRange) -> Iterator[Chunk]:
+        """Yield the rows of a key range, some at a time."""
+        reader = ObjectReader(self) if self.reads_objects else ColumnReader(self)
+        for rows in Keyset(reader.queryset, self.key).chunks(keys, reader.key_of):
+            with self.site.active():
+                chunk = reader.chunk(rows)
+            yield chunk
+
+    def newest(self, keys: KeyRange) -> tuple[int, Any] | None:
+        """Return a page's number of rows and newest lastmod, read from the column alone."""
+        column = self.sources.get("lastmod")
+        if not isinstance(column, Column):
+            return None
+        rows = self.keyset.within(keys).values(sitemap_lastmod=column.expression)
+        newest = rows[: self.rows_per_page + 1].aggregate(
+            rows=Count("*"), newest=Max("sitemap_lastmod")
+        )
+        return newest["rows"], newest["newest"]
+
+    def declaration(self) -> str:
+        """Return text that changes whenever what is declared here gives other entries."""
+        route = self.location_source
+        with self.site.active():
+            patterns = route.compile().candidates if isinstance(route, Route) else ()
+        templates = [(candidate.template, candidate.pattern.pattern) for candidate in patterns]
+        columns = {tag: repr(expression) for tag, expression in self.columns.items()}
+        return repr((super().declaration(), columns, repr(route), templates))
+
+
+def get_absolute_url(obj: Any) -> str:
+    """Return the object's own idea of its URL, the default location."""
+    return str(obj.get_absolute_url())
+
+
+class ColumnReader:
+    """Reads only columns: one tuple a row, no object of the model."""
+
+    def __init__(self, section: Section) -> None:
+        self.columns = list(section.columns)
+        expressions = list(section.columns.values())
+        route = section.location_source
+        self.route: CompiledRoute | None = None
+        if isinstance(route, Route):
+            with section.site.active():
+                self.route = route.compile()
+            locations: tuple[Any, ...] = route.columns
+        else:
+            assert isinstance(route, Column)  # noqa: S101  a method makes it an ObjectReader
+            locations = (route.expression,)
+        self.queryset = section.keyset.queryset.values_list(section.key, *expressions, *locations)
+        self.key_of = itemgetter(0)
+
+    def chunk(self, rows: Sequence[Sequence[Any]]) -> Chunk:
+        """Turn rows into columns."""
+        keys, *columns = zip(*rows, strict=True)
+        tags = dict(zip(self.columns, columns, strict=False))
+        locations = columns[len(self.columns) :]
+        if self.route is None:
+            return Chunk(keys, locations[0], tags)
+        paths, refusals = self.route.paths(locations, len(rows))
+        return Chunk(keys, paths, tags, refusals, normal=True)
+
+
+class ObjectReader:
+    """Reads objects, with the columns that expressions ask for beside them."""
+
+    def __init__(self, section: Section) -> None:
+        self.section = section
+        route = section.location_source
+        self.route: CompiledRoute | None = None
+        expressions: dict[str, Any] = dict(section.columns)
+        if isinstance(route, Route):
+            with section.site.active():
+                self.route = route.compile()
+            expressions |= {f"location_{n}": column for n, column in enumerate(route.columns)}
+        elif isinstance(route, Column):
+            expressions["location"] = route.expression
+        queryset = section.keyset.queryset
+        if section.only is not None:
+            queryset = queryset.only(*section.only)
+        self.queryset = queryset.annotate(
+            **{_ALIAS.format(name): as_expression(value) for name, value in expressions.items()}
+        )
+        keyset = section.keyset
+        self.key_of = attrgetter("pk" if section.key == "pk" else keyset.field.attname)
+
+    def chunk(self, rows: Sequence[Model]) -> Chunk:
+        """Ask each object for what the options need."""
+        section = self.section
+        chunk = Chunk(list(map(self.key_of, rows)), ())
+        self._locate(chunk, rows)
+        for tag in TAGS:
+            source = section.sources.get(tag)
+            if isinstance(source, Column):
+                chunk.columns[tag] = read(rows, tag)
+            elif isinstance(source, Method):
+                chunk.columns[tag], refusals = each(source.function, rows, tag)
+                chunk.refusals = refusals | chunk.refusals
+        return chunk
+
+    def _locate(self, chunk: Chunk, rows: Sequence[Model]) -> None:
+        source = self.section.location_source
+        if self.route is not None:
+            columns = [read(rows, f"location_{n}") for n in range(len(source.columns))]  # type: ignore[union-attr]
+            chunk.locations, chunk.refusals = self.route.paths(columns, len(rows))
+            chunk.normal = True
+        elif isinstance(source, Method):
+            chunk.locations, chunk.refusals = each(source.function, rows, "location")
+        else:
+            chunk.locations = read(rows, "location")
+
+
+def as_expression(column: Any) -> Any:
+    """Return a field path as the expression that it stands for."""
+    return F(column) if isinstance(column, str) else column
+
+
+def read(rows: Sequence[Any], name: str) -> list[Any]:
+    """Return what an annotation holds for each object."""
+    alias = _ALIAS.format(name)
+    return [getattr(row, alias) for row in rows]

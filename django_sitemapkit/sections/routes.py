@@ -1,0 +1,329 @@
+"""Routes: URL names and the columns that fill them, compiled once instead of reversed per row.
+
+``reverse()`` spends its ten microseconds a URL on finding the patterns of the name, converting,
+checking and quoting. All that does not depend on the row is done here once for each URLconf,
+language and prefix; what is left for a row is done with Django's own converters, expressions and
+quoting. The result always equals ``reverse()``.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote
+from uuid import UUID
+
+from django.urls import NoReverseMatch, URLResolver, get_resolver, get_urlconf
+from django.urls.base import get_script_prefix
+from django.urls.converters import (
+    IntConverter,
+    PathConverter,
+    SlugConverter,
+    StringConverter,
+    UUIDConverter,
+)
+from django.urls.resolvers import get_ns_resolver
+from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
+from django.utils.translation import get_language
+
+from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.protocol.locations import UNSAFE
+from django_sitemapkit.sections.chunks import refusal_of
+
+_QUOTE_SAFE = RFC3986_SUBDELIMS + "/~:@"
+_HOLE = re.compile(r"%\((\w+)\)s")
+_PLAIN = {
+    IntConverter: re.compile("[0-9]*"),
+    SlugConverter: re.compile(r"[\w-]*", re.ASCII),
+    StringConverter: re.compile(r"[\w\-.~!$&'()*+,;=:@]*", re.ASCII),
+    PathConverter: re.compile(r"[\w\-.~!$&'()*+,;=:@/]*", re.ASCII),
+    UUIDConverter: re.compile(r"(?!)"),
+}
+"""Of which characters a value consists that its converter takes and ``quote()`` leaves alone."""
+
+
+class Route:
+    """A URL name and what fills its arguments: ``Route("city", country="country__slug")``.
+
+    Each argument is a field path, which may cross relations to one object, or an expression;
+    ``Value("en")`` is a constant. Positional arguments fill unnamed groups; the two kinds do not
+    mix, as in ``reverse()``.
+    """
+
+    def __init__(self, viewname: str, /, *args: Any, **kwargs: Any) -> None:
+        if args and kwargs:
+            raise TypeError(
+                f"Route({viewname!r}): use positional or named arguments, not both,"
+                " as reverse() does."
+            )
+        self.viewname = viewname
+        self.args = args
+        self.kwargs = kwargs
+
+    def __repr__(self) -> str:
+        arguments = [repr(self.viewname), *map(repr, self.args)]
+        arguments += [f"{name}={value!r}" for name, value in self.kwargs.items()]
+        return f"Route({', '.join(arguments)})"
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """The field paths and expressions of the arguments, in order."""
+        return (*self.args, *self.kwargs.values())
+
+    def compile(self) -> "CompiledRoute":
+        """Return the route compiled for the URLconf, language and prefix active in this thread.
+
+        Raises NoReverseMatch where the URLconf has no pattern of the name with these arguments.
+        """
+        resolver = get_resolver(get_urlconf())
+        names = tuple(self.kwargs)
+        return _compile(
+            *(self.viewname, names, len(self.args)), resolver, get_language(), get_script_prefix()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way to write the URLs of a name; ``reverse()`` takes the first that fits."""
+
+    names: tuple[str, ...]
+    """The pattern's argument names, in the order of the route's columns."""
+    template: str
+    """The prefix and the pattern with ``%(name)s`` in its holes, decoded."""
+    converters: Mapping[str, Any]
+    """The converters of the pattern, by argument name."""
+    pattern: re.Pattern[str]
+    """What a filled template must match."""
+    required: Mapping[str, Any]
+    """Values the pattern's extra arguments ask of columns that fill no hole."""
+    proven: "Proven | None" = None
+    """The quick way, where the pattern is known to be nothing but text and converters."""
+
+    def fill(self, values: Sequence[Any]) -> str | None:
+        """Return the path with ``values`` in its holes, or None where it does not fit.
+
+        It is the body of the loop in ``URLResolver._reverse_with_prefix()``.
+        """
+        given = dict(zip(self.names, values, strict=True))
+        if any(given.get(name, value) != value for name, value in self.required.items()):
+            return None
+        texts = {}
+        for name, value in given.items():
+            if name in self.converters:
+                try:
+                    texts[name] = self.converters[name].to_url(value)
+                except ValueError:
+                    return None
+            else:
+                texts[name] = str(value)
+        path = self.template % texts
+        if not self.pattern.search(path):
+            return None
+        return escape_leading_slashes(quote(path, safe=_QUOTE_SAFE))
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """A pattern of text and Django's own converters.
+
+    Where each value matches its converter, the whole matches the pattern, and quoting the parts
+    gives the quoted whole. So values are looked at by column, and plain ones not even touched.
+    """
+
+    template: str
+    """Prefix and pattern, quoted, with ``%s`` in the holes."""
+    order: tuple[int, ...]
+    """The route's columns that fill the holes, in their order."""
+    converters: tuple[Any, ...]
+    """The holes' converters."""
+
+    def paths(self, columns: Sequence[Sequence[Any]], rows: int) -> list[str | None]:
+        """Return the rows' paths; None where a value does not match its converter."""
+        filled = [
+            _texts(columns[index], converter)
+            for index, converter in zip(self.order, self.converters, strict=True)
+        ]
+        if not filled:
+            return [self.template % ()] * rows
+        if any(None in texts for texts in filled):
+            return [
+                None if None in values else self.template % values
+                for values in zip(*filled, strict=True)
+            ]
+        if len(filled) > 1:
+            template = self.template
+            return [template % values for values in zip(*filled, strict=True)]
+        head, tail = (part.replace("%%", "%") for part in self.template.split("%s"))
+        return [f"{head}{text}{tail}" for text in filled[0]]
+
+
+def _texts(column: Sequence[Any], converter: Any) -> list[str | None]:
+    """Return the quoted texts of a column's values; None for a value the converter refuses."""
+    kind = type(converter)
+    if kind is UUIDConverter and all(type(value) is UUID for value in column):
+        return list(map(str, column))
+    texts = list(map(str, column))
+    plain = _PLAIN[kind].fullmatch
+    if plain("".join(texts)) and "" not in texts and None not in column:
+        return texts  # type: ignore[return-value]
+    takes = re.compile(converter.regex).fullmatch
+    return [
+        None
+        if value is None or not takes(text) or UNSAFE.search(text)
+        else text
+        if plain(text)
+        else quote(text, safe=_QUOTE_SAFE)
+        for text, value in zip(texts, column, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRoute:
+    """The candidates of a route, in the order ``reverse()`` tries them."""
+
+    viewname: str
+    """The URL name, for messages."""
+    candidates: tuple[Candidate, ...]
+    """At least one."""
+
+    def paths(
+        self, columns: Sequence[Sequence[Any]], rows: int
+    ) -> tuple[list[str | None], dict[int, RefusedValue]]:
+        """Return the paths of ``rows`` rows from their columns, and why some have none."""
+        proven = self.candidates[0].proven
+        paths = proven.paths(columns, rows) if proven else [None] * rows
+        refusals: dict[int, RefusedValue] = {}
+        if None not in paths:
+            return paths, refusals
+        for row, path in enumerate(paths):
+            if path is None:
+                values = [column[row] for column in columns]
+                try:
+                    _refuse_unsafe(values)
+                    paths[row] = self.path(values)
+                except (NoReverseMatch, ValueError) as error:
+                    refusals[row] = refusal_of(error, "location")
+        return paths, refusals
+
+    def path(self, values: Sequence[Any]) -> str:
+        """Return what ``reverse()`` returns for one row's values.
+
+        Raises NoReverseMatch where no pattern takes them, and for None, of which ``reverse()``
+        would make the address ``/None/``.
+        """
+        if None not in values:
+            for candidate in self.candidates:
+                if (path := candidate.fill(values)) is not None:
+                    return path
+        shown = ", ".join(map(ascii, values))
+        raise NoReverseMatch(f"no pattern of {self.viewname!r} takes the values ({shown})")
+
+
+@lru_cache(maxsize=1024)
+def _compile(
+    viewname: str,
+    names: tuple[str, ...],
+    positional: int,
+    resolver: URLResolver,
+    language: str | None,
+    prefix: str,
+) -> CompiledRoute:
+    view, resolver = _within_namespaces(viewname, resolver)
+    candidates = []
+    for possibility, pattern, defaults, converters in resolver.reverse_dict.getlist(view):
+        for template, params in possibility:
+            if positional:
+                if len(params) != positional:
+                    continue
+                own = tuple(params)
+                required = {}
+            else:
+                if set(names).symmetric_difference(params).difference(defaults):
+                    continue
+                own = names
+                required = {k: v for k, v in defaults.items() if k not in params}
+            candidates.append(_candidate(own, template, pattern, converters, required, prefix))
+    if not candidates:
+        arguments = f"{positional} positional arguments" if positional else f"arguments {names}"
+        raise NoReverseMatch(f"The URLconf has no pattern {viewname!r} with {arguments}.")
+    return CompiledRoute(viewname, tuple(candidates))
+
+
+def _within_namespaces(viewname: str, resolver: URLResolver) -> tuple[str, URLResolver]:
+    """Return the bare name and the resolver that ``reverse()`` ends up with."""
+    *path, view = viewname.split(":")
+    pattern = ""
+    converters: dict[str, Any] = {}
+    for namespace in path:
+        instances = resolver.app_dict.get(namespace)
+        if instances and namespace not in instances:
+            namespace = instances[0]  # noqa: PLW2901  an app's default instance, as in reverse()
+        if namespace not in resolver.namespace_dict:
+            raise NoReverseMatch(f"{viewname!r}: {namespace!r} is not a registered namespace.")
+        extra, resolver = resolver.namespace_dict[namespace]
+        pattern += extra
+        converters.update(resolver.pattern.converters)
+    if pattern:
+        resolver = get_ns_resolver(pattern, resolver, tuple(converters.items()))
+    return view, resolver
+
+
+def _candidate(
+    names: tuple[str, ...],
+    template: str,
+    pattern: str,
+    converters: Mapping[str, Any],
+    required: Mapping[str, Any],
+    prefix: str,
+) -> Candidate:
+    return Candidate(
+        names=names,
+        template=prefix.replace("%", "%%") + template,
+        converters=converters,
+        pattern=re.compile(f"^{re.escape(prefix)}{pattern}"),
+        required=required,
+        proven=None if required else _prove(names, template, pattern, converters, prefix),
+    )
+
+
+def _prove(
+    names: tuple[str, ...],
+    template: str,
+    pattern: str,
+    converters: Mapping[str, Any],
+    prefix: str,
+) -> Proven | None:
+    """Return the quick way to fill ``template``, or None where ``pattern`` is more than that.
+
+    The pattern is built anew from the template's text and the converters' expressions: only
+    where that gives the same pattern, nothing but they decides what matches.
+    """
+    holes = _HOLE.findall(template)
+    texts = [text.replace("%%", "%") for text in _HOLE.split(template)[::2]]
+    own = [converters.get(name) for name in holes]
+    if any(type(converter) not in _PLAIN for converter in own):
+        return None
+    expected = re.escape(texts[0])
+    for name, converter, text in zip(holes, own, texts[1:], strict=True):
+        expected += f"(?P<{name}>{converter.regex}){re.escape(text)}"  # type: ignore[union-attr]
+    head = prefix + texts[0]
+    if pattern != expected + r"\Z" or _may_name_a_host(head, own):
+        return None
+    quoted = [quote(text, safe=_QUOTE_SAFE).replace("%", "%%") for text in (head, *texts[1:])]
+    return Proven("%s".join(quoted), tuple(map(names.index, holes)), tuple(own))
+
+
+def _may_name_a_host(head: str, converters: Sequence[Any]) -> bool:
+    """Return whether a path could begin with two slashes, which ``reverse()`` escapes."""
+    return head.startswith("//") or (
+        head == "/" and bool(converters) and type(converters[0]) is PathConverter
+    )
+
+
+def _refuse_unsafe(values: Sequence[Any]) -> None:
+    for value in values:
+        if isinstance(value, str) and (unsafe := UNSAFE.search(value)):
+            raise RefusedValue(
+                "invalid-url", f"Invalid URL: {value!a} contains U+{ord(unsafe[0]):04X}."
+            )

@@ -1,0 +1,183 @@
+"""Which site is it: the base URL, the URLconf and the sections that belong together.
+
+In this order: ``SITEMAPKIT_SITES``, ``SITEMAPKIT_BASE_URL``, the sites framework and, for live
+views alone, the host of the request, where nobody can forge it.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from django.apps import apps
+from django.conf import settings as django_settings
+from django.core.exceptions import ImproperlyConfigured
+from django.http import Http404, HttpRequest
+from django.urls import (
+    NoReverseMatch,
+    get_script_prefix,
+    get_urlconf,
+    reverse,
+    set_script_prefix,
+    set_urlconf,
+)
+from django.utils import translation
+
+from django_sitemapkit.conf import settings
+from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.protocol.locations import Scope, normalise_base
+
+DEFAULT_KEY = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """One site, as sections, plans and builds know it."""
+
+    key: str
+    """What tells it from the others: a key of SITEMAPKIT_SITES, an id of the sites framework."""
+    origin: str
+    """Scheme, host and port: ``https://www.example.com``."""
+    path: str = ""
+    """The path it is mounted at, in the place of SCRIPT_NAME, without a slash at its end."""
+    sections: tuple[str, ...] | None = None
+    """The names of its sections; None for all."""
+    urlconf: str | None = None
+    """The dotted path of its URLconf; None for ROOT_URLCONF."""
+
+    @classmethod
+    def at(
+        cls,
+        base_url: str,
+        *,
+        key: str = DEFAULT_KEY,
+        sections: tuple[str, ...] | None = None,
+        urlconf: str | None = None,
+    ) -> "Site":
+        """Return the site at ``base_url``; raises ImproperlyConfigured where that is no URL."""
+        try:
+            origin, path = normalise_base(base_url)
+        except RefusedValue as error:
+            raise ImproperlyConfigured(f"The base URL of site {key!r}: {error}") from error
+        return cls(key=key, origin=origin, path=path, sections=sections, urlconf=urlconf)
+
+    @property
+    def prefix(self) -> str:
+        """The decoded path with a slash at its end, as ``reverse()`` puts it before every URL."""
+        return f"{unquote(self.path)}/"
+
+    @contextmanager
+    def active(self, language: str | None = None) -> Iterator[None]:
+        """Let ``reverse()`` and ``get_absolute_url()`` answer for this site, in one language.
+
+        The language is LANGUAGE_CODE unless given, never the visitor's: a file is the same for
+        all. Never hold it across a ``yield``: prefix, URLconf and language are the thread's.
+        """
+        prefix, urlconf = get_script_prefix(), get_urlconf()
+        set_script_prefix(self.prefix)
+        set_urlconf(self.urlconf)
+        try:
+            with translation.override(language or django_settings.LANGUAGE_CODE):
+                yield
+        finally:
+            set_script_prefix(prefix)
+            set_urlconf(urlconf)
+
+    def address(self, name: str, **kwargs: object) -> str:
+        """Return the absolute address of one of the package's own views: "index" or "page".
+
+        Raises ImproperlyConfigured where the URLconf does not include them.
+        """
+        try:
+            with self.active():
+                return self.origin + reverse(f"sitemapkit:{name}", kwargs=kwargs)
+        except NoReverseMatch as error:
+            urlconf = self.urlconf or django_settings.ROOT_URLCONF
+            raise ImproperlyConfigured(
+                f'Site {self.key!r}: add path("", include("django_sitemapkit.urls")) to {urlconf}.'
+            ) from error
+
+    def scope(self) -> Scope:
+        """Return the scope of the site's sitemaps: the folder they are mounted in."""
+        return Scope.of(self.address("index"))
+
+
+def all_sites() -> list[Site]:
+    """Return every site known without a request.
+
+    Raises ImproperlyConfigured where there is none, or a base URL is wrong.
+    """
+    if configured := _from_settings():
+        return configured
+    if apps.is_installed("django.contrib.sites"):
+        return _from_framework()
+    raise ImproperlyConfigured(
+        "No site is known without a request: set SITEMAPKIT_BASE_URL or SITEMAPKIT_SITES, or"
+        ' install "django.contrib.sites".'
+    )
+
+
+def site_for(request: HttpRequest) -> Site:
+    """Return the site that ``request`` is for.
+
+    Raises Http404 where SITEMAPKIT_SITES has none at the request's host and path, and
+    ImproperlyConfigured where only a Host header that anyone may write could tell.
+    """
+    if settings.SITES:
+        return _by_host(_from_settings(), request)
+    if configured := _from_settings():
+        return configured[0]
+    if apps.is_installed("django.contrib.sites"):
+        return _current(request)
+    return _from_request(request)
+
+
+def _from_settings() -> list[Site]:
+    if sites := settings.SITES:
+        return [
+            Site.at(site.base_url, key=key, sections=site.sections, urlconf=site.urlconf)
+            for key, site in sites.items()
+        ]
+    return [Site.at(base_url)] if (base_url := settings.BASE_URL) else []
+
+
+def _by_host(sites: list[Site], request: HttpRequest) -> Site:
+    """Return the site of the request's host that has the longest path in common with it."""
+    here = Site.at(f"{request.scheme}://{request.get_host()}").origin
+    host = here.partition("://")[2]
+    for site in sorted(sites, key=lambda site: len(site.path), reverse=True):
+        if site.origin.partition("://")[2] == host and request.path.startswith(site.prefix):
+            return site
+    raise Http404(f"SITEMAPKIT_SITES has no site at {host}{request.path}.")
+
+
+def _from_framework() -> list[Site]:
+    from django.contrib.sites.models import Site as FrameworkSite  # noqa: PLC0415
+
+    known = FrameworkSite.objects.order_by("pk")
+    if site_id := getattr(django_settings, "SITE_ID", None):
+        known = known.filter(pk=site_id)
+    return [_framework_site(site.pk, site.domain) for site in known]
+
+
+def _current(request: HttpRequest) -> Site:
+    from django.contrib.sites.shortcuts import get_current_site  # noqa: PLC0415
+
+    site = get_current_site(request)
+    return _framework_site(getattr(site, "pk", DEFAULT_KEY), site.domain)
+
+
+def _framework_site(key: object, domain: str) -> Site:
+    """The framework knows no scheme: https, since live and built output must agree."""
+    return Site.at(f"https://{domain}{get_script_prefix()}", key=str(key))
+
+
+def _from_request(request: HttpRequest) -> Site:
+    hosts = django_settings.ALLOWED_HOSTS
+    open_to_all = not hosts or any(host.startswith((".", "*")) for host in hosts)
+    if open_to_all and not django_settings.DEBUG:
+        raise ImproperlyConfigured(
+            "Set SITEMAPKIT_BASE_URL: with wildcards in ALLOWED_HOSTS anyone could write a host"
+            " of theirs into the sitemap."
+        )
+    return Site.at(f"{request.scheme}://{request.get_host()}{get_script_prefix()}")

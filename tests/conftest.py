@@ -1,0 +1,30 @@
+"""What all tests share."""
+
+import os
+import socket
+from urllib.parse import urlsplit
+
+import pytest
+
+from django_sitemapkit.registry import registry
+
+
+def pytest_configure():
+    """End with a reason where the database server is down; under CI that is a failure."""
+    server = urlsplit(os.environ.get("TEST_DATABASE_URL", ""))
+    if not server.hostname or not server.port or os.environ.get("CI"):
+        return
+    try:
+        socket.create_connection((server.hostname, server.port), timeout=3).close()
+    except OSError as error:
+        pytest.exit(f"skipped: no server at {server.hostname}:{server.port} ({error})", 0)
+
+
+@pytest.fixture
+def sections():
+    """Give the registry as empty, and put back what it had."""
+    before = dict(registry._sections)
+    registry._sections.clear()
+    yield registry
+    registry._sections.clear()
+    registry._sections.update(before)

@@ -1,0 +1,95 @@
+"""Models with keys of every kind."""
+
+import uuid
+
+from django.db import models
+
+from django_sitemapkit import Route, SitemapMixin
+
+
+class Shop(models.Model):
+    slug = models.SlugField(unique=True)
+
+    def __str__(self):
+        return self.slug
+
+
+class Tag(models.Model):
+    name = models.CharField(max_length=20)
+
+    def __str__(self):
+        return self.name
+
+
+class Product(models.Model):
+    """Keyed by an automatic integer, and by a unique text."""
+
+    shop = models.ForeignKey(Shop, models.CASCADE)
+    slug = models.CharField(max_length=200, unique=True)
+    rank = models.DecimalField(max_digits=3, decimal_places=2, null=True)
+    public = models.BooleanField(default=True)
+    updated_at = models.DateTimeField(null=True)
+    released_on = models.DateField(null=True)
+    note = models.CharField(max_length=20, blank=True)
+    tags = models.ManyToManyField(Tag)
+
+    def __str__(self):
+        return self.slug
+
+    def get_absolute_url(self):
+        return f"/products/{self.shop.slug}/{self.slug}/"
+
+
+class Token(models.Model):
+    """Keyed by a UUID."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+
+    def __str__(self):
+        return str(self.pk)
+
+
+class Reading(models.Model):
+    """Keyed by an integer of its own, negative too."""
+
+    level = models.IntegerField(primary_key=True)
+
+    def __str__(self):
+        return str(self.level)
+
+
+class ArticleQuerySet(models.QuerySet):
+    def published(self):
+        return self.filter(published=True)
+
+
+class BaseArticle(SitemapMixin, models.Model):
+    title = models.CharField(max_length=100)
+    published = models.BooleanField(default=True)
+    edited_at = models.DateTimeField()
+
+    objects = ArticleQuerySet.as_manager()
+
+    class Meta:
+        abstract = True
+
+    class Sitemap:
+        location = Route("article", pk="pk")
+        queryset = "published"
+        lastmod = "edited_at"
+
+    def __str__(self):
+        return self.title
+
+
+class Article(BaseArticle):
+    """Registers by the ``class Sitemap`` of its abstract base."""
+
+
+class Feature(Article):
+    """Has a concrete parent with a sitemap, and none of its own."""
+
+
+class ArticleProxy(Article):
+    class Meta:
+        proxy = True
