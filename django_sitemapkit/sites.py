@@ -168,7 +168,7 @@ def _current(request: HttpRequest) -> Site:
 
 
 def _framework_site(key: object, domain: str) -> Site:
-    """The framework knows no scheme: https, since live and built output must agree."""
+    """Return a site of the framework, which knows no scheme: https, live and built alike."""
     return Site.at(f"https://{domain}{get_script_prefix()}", key=str(key))
 
 

@@ -79,7 +79,7 @@ def page(request: HttpRequest, section: str, number: str, form: str) -> HttpResp
     """
     site = site_for(request)
     found = registry.get(site, section)
-    planned = found and page_of(found, int(number))
+    planned = page_of(found, int(number)) if found else None
     if found is None or planned is None:
         raise Http404("There is no such sitemap.")
     scope = site.scope()
@@ -193,12 +193,16 @@ async def _asynchronous(blocks: Iterator[bytes]) -> AsyncIterator[bytes]:
 
     Between two blocks a slow reader holds neither a transaction nor a cursor.
     """
-    advance = sync_to_async(next)
+    advance = sync_to_async(_next)
     try:
-        while (block := await advance(blocks, None)) is not None:
+        while (block := await advance(blocks)) is not None:
             yield block
     finally:
         await sync_to_async(_close)(blocks)
+
+
+def _next(blocks: Iterator[bytes]) -> bytes | None:
+    return next(blocks, None)
 
 
 def _close(blocks: Iterator[bytes]) -> None:

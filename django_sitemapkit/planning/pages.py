@@ -17,6 +17,7 @@ from django_sitemapkit.planning.store import (
 )
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sections.keysets import EVERYTHING, KeyRange, Keyset
+from django_sitemapkit.sections.validation import require_pageable
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -29,6 +30,7 @@ def pages_of(section: BaseSection) -> list[PlannedPage]:
 
     Plans the section where it was not yet. Raises NotPlanned while someone else does.
     """
+    require_pageable(section)
     if section.keyset is None:
         return _by_position(section)
     pages = _planned(section, section.keyset)
@@ -41,6 +43,7 @@ def page_of(section: BaseSection, number: int) -> PlannedPage | None:
 
     Costs the same for every number. Raises NotPlanned as ``pages_of`` does.
     """
+    require_pageable(section)
     if section.keyset is None:
         return next((page for page in _by_position(section) if page.number == number), None)
     plan = current_plan(section, section.keyset)
@@ -48,7 +51,7 @@ def page_of(section: BaseSection, number: int) -> PlannedPage | None:
         pages = _planned(section, section.keyset)
         return next((page for page in pages if page.number == number), None)
     page = plan.pages.filter(number=number).first()
-    return page and decoded(page, section.keyset)
+    return decoded(page, section.keyset) if page else None
 
 
 def split(section: BaseSection, page: PlannedPage, at: Any) -> bool:

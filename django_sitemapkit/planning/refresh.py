@@ -18,6 +18,7 @@ from django_sitemapkit.planning.store import (
 )
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sections.keysets import KeyRange, Keyset
+from django_sitemapkit.sections.validation import require_pageable
 
 MERGED_FILL = 0.75
 """How full two neighbours may make one page: with room left, so that it does not split again."""
@@ -54,6 +55,7 @@ def refresh(section: BaseSection) -> PlanChange:
     Counts every page of the section, so it belongs into a build and not into a request. A section
     without a keyset has no plan. Raises RuntimeError where requests keep splitting its pages.
     """
+    require_pageable(section)
     keyset = section.keyset
     if keyset is None:
         return PlanChange(pages=math.ceil(section.size() / section.rows_per_page))

@@ -66,4 +66,6 @@ def _zone(text: str) -> dt.timezone:
     if text == "Z":
         return dt.UTC
     offset = dt.timedelta(hours=int(text[1:3]), minutes=int(text[4:6]))
+    if int(text[4:6]) > 59 or offset > dt.timedelta(hours=14):
+        raise ValueError(f"{text} is no zone")
     return dt.timezone(-offset if text[0] == "-" else offset)

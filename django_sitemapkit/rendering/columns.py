@@ -123,7 +123,7 @@ class Checker:
         return format_lastmod(value, self.zone)
 
     def _future(self, values: Sequence[Any], refusals: Container[int]) -> list[int]:
-        """Return the places of the dates that lie in the future, from the latest alone if it can."""
+        """Return the places of the dates that lie in the future; none if the latest does not."""
         present = [value for value in values if value is not None]
         with suppress(TypeError):
             if not present or not self._is_future(max(present)):

@@ -43,7 +43,7 @@ class PageRendering:
         return self._writer.urls
 
     @property
-    def bytes(self) -> int:
+    def size(self) -> int:
         """Bytes of the file, uncompressed."""
         return self._writer.bytes
 

@@ -78,9 +78,7 @@ class BaseSection:
     @cached_property
     def sources(self) -> dict[str, Source]:
         """The optional tags that are declared, by name: where each one's values come from."""
-        return {
-            tag: source for tag in TAGS if (source := self._source(tag)) and source != Plain(None)
-        }
+        return {tag: source for tag in TAGS if (source := self._source(tag)) != Plain(None)}
 
     @property
     def plain(self) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class Keyset:
     def __init__(self, queryset: QuerySet[Any], key: str) -> None:
         self.queryset = queryset
         self.name = key
-        meta = queryset.model._meta  # noqa: SLF001  Django's documented Model._meta API
+        meta = queryset.model._meta
         self.field: Field[Any, Any] = meta.pk if key == "pk" else meta.get_field(key)
 
     def within(self, keys: KeyRange) -> QuerySet[Any]:
@@ -109,7 +109,7 @@ class Keyset:
         anything = self.queryset.model._base_manager.using(self.queryset.db).order_by()
         for start in range(0, len(ranges), 100):
             batch = [Exists(self.within(keys)) for keys in ranges[start : start + 100]]
-            row = anything.values_list(*batch)[:1].first()
+            row = next(iter(anything.values_list(*batch)[:1]), None)
             answers += row or [False] * len(batch)
         return answers
 
@@ -121,7 +121,7 @@ class Keyset:
         """
         connection = connections[self.queryset.db]
         name = connection.ops.quote_name
-        table, column = name(self.field.model._meta.db_table), name(self.field.column)
+        table, column = name(self.field.model._meta.db_table), name(str(self.field.column))
         for start in range(0, len(keys) - 1, 199):
             batch = keys[start : start + 200]
             union = " UNION ALL SELECT %s, %s" * len(batch)

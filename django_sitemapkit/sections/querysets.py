@@ -47,9 +47,14 @@ class Section(BaseSection):
         return self.queryset.all()
 
     @cached_property
+    def rows(self) -> QuerySet[Any]:
+        """What ``get_queryset()`` returned for this site."""
+        return self.get_queryset()
+
+    @cached_property
     def keyset(self) -> Keyset:
         """How the rows are read by key."""
-        return Keyset(self.get_queryset(), self.key)
+        return Keyset(self.rows, self.key)
 
     @cached_property
     def location_source(self) -> Route | Source:
@@ -122,7 +127,7 @@ class ColumnReader:
     def chunk(self, rows: Sequence[Sequence[Any]]) -> Chunk:
         """Turn rows into columns."""
         keys, *columns = zip(*rows, strict=True)
-        tags = dict(zip(self.columns, columns, strict=False))
+        tags: dict[str, Sequence[Any]] = dict(zip(self.columns, columns, strict=False))
         locations = columns[len(self.columns) :]
         if self.route is None:
             return Chunk(keys, locations[0], tags)

@@ -192,7 +192,7 @@ class CompiledRoute:
     ) -> tuple[list[str | None], dict[int, RefusedValue]]:
         """Return the paths of ``rows`` rows from their columns, and why some have none."""
         proven = self.candidates[0].proven
-        paths = proven.paths(columns, rows) if proven else [None] * rows
+        paths: list[str | None] = proven.paths(columns, rows) if proven else [None] * rows
         refusals: dict[int, RefusedValue] = {}
         if None not in paths:
             return paths, refusals

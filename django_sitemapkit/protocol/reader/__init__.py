@@ -1,0 +1,201 @@
+"""A safe streaming reader and validator of sitemaps and sitemap indexes, plain or gzip.
+
+``SitemapReader`` gives the entries one by one in constant memory, ``validate`` a report. What
+can be read past is a finding (a broken date); what cannot (a DOCTYPE, damaged gzip, malformed
+XML) ends the reading. The rules are those of sitemaps.org/protocol.html, its two schemas, and
+the errors that Search Console reports.
+"""
+
+import datetime as dt
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from xml.parsers import expat
+
+from django_sitemapkit.exceptions import InvalidSitemap
+from django_sitemapkit.protocol.entries import Entry, IndexEntry
+from django_sitemapkit.protocol.limits import MAX_BYTES, MAX_URLS
+from django_sitemapkit.protocol.reader.document import Document, Kind
+from django_sitemapkit.protocol.reader.findings import MAX_FINDINGS, Fault, Finding, FindingLog
+from django_sitemapkit.protocol.reader.inspection import Inspection
+from django_sitemapkit.protocol.reader.rules import Scope
+from django_sitemapkit.protocol.reader.streams import xml_blocks
+
+__all__ = ["MAX_FINDINGS", "Finding", "Kind", "Report", "SitemapReader", "validate"]
+
+# Named out here, where ``bytes`` is still the type and not the reader's count.
+Block = bytes
+Chunks = Iterable[Block]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a document is, and all that is wrong with it."""
+
+    kind: Kind | None
+    """The root element; None where reading ended before it."""
+    urls: int
+    """Entries, be they ``<url>`` or ``<sitemap>``, valid or not."""
+    bytes: int
+    """Bytes of XML, uncompressed; where reading ended early, those taken in until then."""
+    valid: bool
+    """Whether it was read to its end without an error; warnings do not count."""
+    findings: tuple[Finding, ...]
+    """The first thousand findings, and the first of each later kind."""
+    finding_count: int
+    """How many there are in all."""
+    counts: Mapping[str, int]
+    """How many there are of each code."""
+
+
+class SitemapReader:
+    """Reads one sitemap or index, and checks it on the way.
+
+    ``address`` is the absolute URL the document is (to be) served at; with it every location
+    must have its scheme, host and port and be below its directory. For a file submitted on
+    behalf of another site, give the address of the robots.txt that names it. ``max_urls`` and
+    ``max_bytes`` (uncompressed) are the protocol's limits, or lower. ``nested`` says that an index
+    led here, so that another index is an error. ``now`` (aware, default the present) is the
+    moment from which on a lastmod lies in the future. Raises RefusedValue where ``address`` is
+    no absolute http or https URL.
+    """
+
+    def __init__(
+        self,
+        address: str | None = None,
+        *,
+        max_urls: int = MAX_URLS,
+        max_bytes: int = MAX_BYTES,
+        nested: bool = False,
+        now: dt.datetime | None = None,
+    ) -> None:
+        self._log = FindingLog()
+        scope = None if address is None else Scope(address)
+        inspection = Inspection(self._log, scope, now or dt.datetime.now(dt.UTC))
+        self._document = Document(self._log, inspection, max_urls=max_urls, nested=nested)
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._begun = self._ended = False
+
+    @property
+    def kind(self) -> Kind | None:
+        """The root element: ``"urlset"``, ``"sitemapindex"``, or None before it was read."""
+        return self._document.kind
+
+    @property
+    def urls(self) -> int:
+        """Entries read so far, valid or not."""
+        return self._document.urls
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of uncompressed XML taken in so far."""
+        return self._bytes
+
+    @property
+    def findings(self) -> list[Finding]:
+        """The findings so far: the first thousand, and the first of each later kind."""
+        return list(self._log.examples)
+
+    @property
+    def finding_count(self) -> int:
+        """How many findings there are so far, kept or only counted."""
+        return self._log.total
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many findings there are so far of each code."""
+        return dict(self._log.counts)
+
+    @property
+    def valid(self) -> bool:
+        """Whether the document was read to its end without an error; warnings do not count."""
+        return self._ended and not self._log.errors
+
+    def read(self, chunks: Chunks) -> Iterator[Entry | IndexEntry]:
+        """Yield the entries of the document in ``chunks``, which may be cut anywhere.
+
+        An entry with a broken value comes out as it stands, with a finding; one without ``loc``
+        does not. Raises InvalidSitemap where reading cannot go on, after the entries before;
+        the fault is the last finding too. A reader reads one document: a second call raises
+        RuntimeError.
+        """
+        return self._run(chunks, keep=True)
+
+    def validate(self, chunks: Chunks) -> Report:
+        """Read the document in ``chunks`` to its end, and report; no content makes it raise."""
+        # The fault stands in the findings, and no entry comes out.
+        with suppress(InvalidSitemap):
+            list(self._run(chunks, keep=False))
+        return Report(
+            kind=self.kind,
+            urls=self.urls,
+            bytes=self.bytes,
+            valid=self.valid,
+            findings=tuple(self._log.examples),
+            finding_count=self.finding_count,
+            counts=self.counts,
+        )
+
+    def _run(self, chunks: Chunks, *, keep: bool) -> Iterator[Entry | IndexEntry]:
+        if self._begun:
+            raise RuntimeError("a reader reads one document: make another one")
+        self._begun = True
+        return self._entries(xml_blocks(chunks, self._max_bytes), keep)
+
+    def _entries(self, blocks: Chunks, keep: bool) -> Iterator[Entry | IndexEntry]:
+        document = self._document
+        document.keep = keep
+        try:
+            for block in blocks:
+                self._take(block)
+                yield from document.entries
+                document.entries.clear()
+            document.finish()
+        except (InvalidSitemap, expat.ExpatError) as error:
+            yield from document.entries
+            document.entries.clear()
+            raise self._fault(error) from error
+        self._ended = True
+
+    def _take(self, block: Block) -> None:
+        room = self._max_bytes - self._bytes
+        self._bytes += len(block)
+        self._document.feed(block[:room])
+        if len(block) > room:
+            raise InvalidSitemap(
+                "file-too-large",
+                f"File too large: more than {self._max_bytes:,} bytes uncompressed; write several.",
+            )
+
+    def _fault(self, error: InvalidSitemap | expat.ExpatError) -> InvalidSitemap:
+        """Put the end of the reading on record."""
+        if isinstance(error, InvalidSitemap):
+            fault, line = error, self._document.line()
+        else:
+            line = self._document.line(error.lineno)
+            fault = InvalidSitemap(
+                "parsing-error",
+                f"Parsing error: {expat.ErrorString(error.code)}, line {line},"
+                f" column {error.offset + 1}.",
+            )
+        self._log.add(Fault(fault.code, str(fault)), line)
+        return fault
+
+
+def validate(
+    chunks: Chunks,
+    address: str | None = None,
+    *,
+    max_urls: int = MAX_URLS,
+    max_bytes: int = MAX_BYTES,
+    nested: bool = False,
+    now: dt.datetime | None = None,
+) -> Report:
+    """Read the document in ``chunks`` to its end, and report; no content makes it raise.
+
+    The arguments are those of SitemapReader. Raises RefusedValue for an ``address`` that is none,
+    and whatever ``chunks`` raises.
+    """
+    reader = SitemapReader(address, max_urls=max_urls, max_bytes=max_bytes, nested=nested, now=now)
+    return reader.validate(chunks)

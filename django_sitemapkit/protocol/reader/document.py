@@ -1,0 +1,342 @@
+"""One document on its way through expat: what stands open, and whether it may stand there.
+
+Nothing is held but the entry that is open, and of a value no more than a valid one could have.
+All state is in one object, since expat calls back for every tag and those calls are the price.
+"""
+
+from typing import TYPE_CHECKING, Literal
+from xml.parsers import expat
+
+from django_sitemapkit.exceptions import InvalidSitemap
+from django_sitemapkit.protocol.limits import NAMESPACE
+from django_sitemapkit.protocol.reader.findings import Fault, FindingLog, Level, shown
+from django_sitemapkit.protocol.reader.inspection import MAX_TEXT, Inspection
+from django_sitemapkit.protocol.reader.opening import Opening, served_html
+from django_sitemapkit.protocol.reader.rules import WHITE_SPACE
+
+if TYPE_CHECKING:
+    from django_sitemapkit.protocol.entries import Entry, IndexEntry
+
+Kind = Literal["urlset", "sitemapindex"]
+
+MAX_DEPTH = 32
+"""Elements within elements; the deepest extension in use needs six."""
+
+MAX_TOKEN = 1_048_576
+"""Bytes of one tag or comment, which expat holds until it ends."""
+
+MAX_NAMES = 10_000
+"""Different names of tags, attributes and namespaces, which expat holds to the last."""
+
+NEWS_NAMESPACE = "http://www.google.com/schemas/sitemap-news/0.9"
+_SCHEMA_INSTANCE = "http://www.w3.org/2001/XMLSchema-instance "
+
+_ENTRY_TAGS: dict[str, str] = {"urlset": "url", "sitemapindex": "sitemap"}
+# In the order in which they must stand (xsd:sequence); the place in it is a tag's rank.
+_VALUE_TAGS: dict[str, tuple[str, ...]] = {
+    "urlset": ("loc", "lastmod", "changefreq", "priority"),
+    "sitemapindex": ("loc", "lastmod"),
+}
+_UNKNOWN, _BEFORE_ALL, _AFTER_ALL = -2, -1, 4
+
+
+class Document:
+    """The handlers expat calls for one document, and what they have gathered."""
+
+    # A slot is read faster than a dict, and each tag reads a handful of these.
+    __slots__ = (
+        "_depth",
+        "_entry_line",
+        "_entry_name",
+        "_fed",
+        "_inspect",
+        "_log",
+        "_mark",
+        "_max_urls",
+        "_namespace",
+        "_nested",
+        "_news",
+        "_opening",
+        "_parser",
+        "_parts",
+        "_rank",
+        "_ranks",
+        "_skipped",
+        "_value",
+        "_values",
+        "entries",
+        "keep",
+        "kind",
+        "urls",
+    )
+
+    def __init__(
+        self, log: FindingLog, inspection: Inspection, *, max_urls: int, nested: bool
+    ) -> None:
+        self.kind: Kind | None = None
+        self.urls = 0
+        self.entries: list[Entry | IndexEntry] = []
+        self.keep = True
+        self._log, self._max_urls, self._nested = log, max_urls, nested
+        self._inspect: Inspection = inspection
+        self._opening = Opening(log)
+        self._fed = self._depth = self._skipped = self._mark = self._entry_line = 0
+        self._namespace, self._entry_name, self._news = "", "", False
+        self._ranks: dict[str, int] = {}
+        self._rank, self._value = _BEFORE_ALL, 0
+        self._values: list[str | None] = []
+        self._parts: list[str] = []
+        self._parser = self._make_parser()
+
+    def _make_parser(self) -> expat.XMLParserType:
+        # The encoding is given, so that a declared one is never looked up among Python's codecs.
+        parser = expat.ParserCreate("utf-8", " ")
+        parser.buffer_text = True
+        parser.ordered_attributes = True
+        parser.XmlDeclHandler = self._on_declaration
+        # Entities are declared within a DOCTYPE and nowhere else, so this refuses them too.
+        parser.StartDoctypeDeclHandler = self._on_doctype
+        parser.StartNamespaceDeclHandler = self._on_namespace
+        parser.StartElementHandler = self._on_start
+        parser.EndElementHandler = self._on_end
+        parser.CharacterDataHandler = self._parts.append
+        return parser
+
+    def feed(self, block: bytes) -> None:
+        """Parse one more block. Raises InvalidSitemap or ExpatError where reading must end."""
+        if not self._opening.over:
+            block = self._opening.cut(block)
+        self._fed += len(block)
+        self._parser.Parse(block)
+        if self._fed - self._parser.CurrentByteIndex > MAX_TOKEN:
+            raise _unreadable(f"a tag or comment has more than {MAX_TOKEN:,} bytes")
+        if len(self._parser.intern) > MAX_NAMES:
+            raise _unreadable(f"there are more than {MAX_NAMES:,} different names")
+        if len(self._parts) > 8:
+            self._fold()
+
+    def finish(self) -> None:
+        """End the document. Raises InvalidSitemap or ExpatError where it is not whole."""
+        if not self._opening.over:
+            raise InvalidSitemap("empty-sitemap", "Empty sitemap: the file has no content.")
+        self._parser.Parse(b"", True)
+        if not self.urls:
+            news = self._news and self.kind == "urlset"
+            self._note(
+                "empty-sitemap",
+                f"Empty sitemap: <{self.kind}> lists nothing; answer 404 and leave it out of the"
+                " index.",
+                # Google takes a news sitemap without news; sitemap.xsd does not.
+                level="warning" if news else "error",
+            )
+
+    def line(self, parsed: int | None = None) -> int:
+        """Return the line of the document, from 1, for one of the parser or where it stands."""
+        return self._opening.lines + (parsed or self._parser.CurrentLineNumber)
+
+    def _fold(self) -> None:
+        """Cut texts that go on and on; what is left is invalid as the whole would be."""
+        mark = self._mark if self._skipped or self._depth == 3 else len(self._parts)
+        self._parts[:] = [_folded(self._parts[:mark]), _folded(self._parts[mark:])]
+        self._mark = 1
+
+    def _on_declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
+        if encoding and encoding.upper() != "UTF-8":
+            raise InvalidSitemap(
+                "wrong-encoding",
+                f"Wrong encoding: the file declares {shown(encoding)}; sitemaps are UTF-8.",
+            )
+
+    def _on_doctype(self, name: str, *_: object) -> None:
+        if name.lower() == "html":
+            raise served_html()
+        raise InvalidSitemap(
+            "doctype", "DOCTYPE not allowed: a sitemap has none, and declares no entities."
+        )
+
+    def _on_namespace(self, _prefix: str | None, namespace: str | None) -> None:
+        if namespace == NEWS_NAMESPACE:
+            self._news = True
+
+    def _on_start(self, name: str, attributes: list[str]) -> None:
+        self._depth = depth = self._depth + 1
+        if self._skipped:
+            if depth > MAX_DEPTH:
+                raise InvalidSitemap(
+                    "too-deep", f"Parsing error: elements stand more than {MAX_DEPTH} deep."
+                )
+            return
+        if depth == 3:
+            self._mark = len(self._parts)
+            rank = self._ranks.get(name, _UNKNOWN)
+            if rank > self._rank:
+                self._rank = self._value = rank
+            else:
+                self._on_misplaced(name, rank)
+        elif depth == 2 and name == self._entry_name:
+            self._entry_line = self.line()
+            self._values = [None, None, None, None]
+            self._rank = _BEFORE_ALL
+        else:
+            self._on_other(name)
+        if attributes and not self._skipped:
+            self._check_attributes(name, attributes)
+
+    def _on_end(self, _name: str) -> None:
+        depth = self._depth
+        self._depth = depth - 1
+        if self._skipped:
+            if depth == self._skipped:
+                self._end_skipped()
+        elif depth == 3:
+            # What stays in parts is the text between the tags; it is looked at once an entry.
+            parts = self._parts
+            text = parts.pop() if len(parts) == self._mark + 1 else self._cut_text()
+            self._values[self._value] = text
+        elif depth == 2:
+            self._end_entry()
+        else:
+            self._end_gaps(self.line())
+
+    def _cut_text(self) -> str:
+        """Take the text of the open tag, where it came in any number of pieces."""
+        text = "".join(self._parts[self._mark :])
+        del self._parts[self._mark :]
+        return text
+
+    def _end_skipped(self) -> None:
+        if self._skipped < 4:
+            del self._parts[self._mark :]
+        self._skipped = 0
+
+    def _end_gaps(self, line: int) -> None:
+        """Leave an entry, or all of them; only white space may have stood between the tags."""
+        stray = "".join(self._parts).strip(WHITE_SPACE)
+        self._parts.clear()
+        if stray:
+            self._log.add(
+                Fault("stray-text", f"Parsing error: {shown(stray)} stands between tags."), line
+            )
+
+    def _on_root(self, name: str) -> None:
+        namespace, _, tag = name.rpartition(" ")
+        if tag.lower() == "html":
+            raise served_html()
+        if tag not in _ENTRY_TAGS:
+            raise InvalidSitemap(
+                "unknown-root",
+                f"Parsing error: <{tag[:80]}> is neither <urlset> nor <sitemapindex>.",
+            )
+        self.kind = "urlset" if tag == "urlset" else "sitemapindex"
+        if self._nested and tag == "sitemapindex":
+            raise InvalidSitemap(
+                "nested-index", "Nested index: an index lists sitemaps, never another index."
+            )
+        if namespace != NAMESPACE:
+            self._note(
+                "wrong-namespace",
+                f"Wrong namespace: <{tag}> has {shown(namespace)}; write {NAMESPACE}.",
+            )
+        # The tags are then read in the wrong one: that is one finding, not one for each tag.
+        self._namespace = namespace
+        prefix = namespace and namespace + " "
+        self._entry_name = prefix + _ENTRY_TAGS[tag]
+        self._ranks = {prefix + value: rank for rank, value in enumerate(_VALUE_TAGS[tag])}
+
+    def _end_entry(self) -> None:
+        self.urls += 1
+        if self.urls == self._max_urls + 1:
+            self._note_too_many()
+        if self._parts:
+            self._end_gaps(self._entry_line)
+        check = self._inspect.url if self.kind == "urlset" else self._inspect.sitemap
+        entry = check(self._values, self._entry_line, self.keep)
+        if entry is not None:
+            self.entries.append(entry)
+
+    def _note_too_many(self) -> None:
+        many, what = ("urls", "URLs") if self.kind == "urlset" else ("sitemaps", "sitemaps")
+        self._note(
+            f"too-many-{many}",
+            f"Too many {what}: a file lists at most {self._max_urls:,}; write several.",
+        )
+
+    def _on_other(self, name: str) -> None:
+        """Meet a tag that is neither an entry nor one of its values."""
+        if self._depth == 1:
+            self._on_root(name)
+        elif self._depth > 3:
+            self._on_unknown(name)
+        elif not self._is_foreign(name):
+            tag = name.rpartition(" ")[2]
+            if tag in {"sitemap", "sitemapindex"}:
+                self._note("nested-index", f"Nested index: <{tag}> within <{self.kind}>.")
+                self._skip()
+            else:
+                self._on_unknown(name)
+        else:
+            self._skip()
+            if self.urls:
+                self._note(
+                    "wrong-tag-order",
+                    f"Wrong tag order: {shown(name)} stands after an entry; extensions of"
+                    f" <{self.kind}> come first.",
+                )
+
+    def _on_misplaced(self, name: str, rank: int) -> None:
+        """Meet a tag within an entry that is no value, or stands too late."""
+        tag = name.rpartition(" ")[2]
+        if rank == _UNKNOWN:
+            if self._is_foreign(name):
+                self._rank = _AFTER_ALL
+                self._skip()
+            else:
+                self._on_unknown(name)
+        elif self._values[rank] is not None:
+            self._note("too-many-tags", f"Too many tags: a second <{tag}>; the first counts.")
+            self._skip()
+        else:
+            self._value = rank
+            order = ", ".join(f"<{value.rpartition(' ')[2]}>" for value in self._ranks)
+            self._note(
+                "wrong-tag-order",
+                f"Wrong tag order: <{tag}> stands too late; write {order}, then extensions.",
+            )
+
+    def _on_unknown(self, name: str) -> None:
+        tag = name.rpartition(" ")[2]
+        self._note("invalid-xml-tag", f"Invalid XML tag: <{tag[:80]}> has no place here.")
+        self._skip()
+
+    def _skip(self) -> None:
+        """Pass over the tag that has just begun, with all that is in it."""
+        self._skipped = self._depth
+        if self._depth < 4:
+            self._mark = len(self._parts)
+
+    def _is_foreign(self, name: str) -> bool:
+        """Tell an extension; sitemap.xsd asks it to have a namespace, and another one."""
+        return " " in name and name.rpartition(" ")[0] != self._namespace
+
+    def _check_attributes(self, name: str, attributes: list[str]) -> None:
+        for attribute in attributes[::2]:
+            if not attribute.startswith(_SCHEMA_INSTANCE):
+                tag = name.rpartition(" ")[2]
+                self._note(
+                    "invalid-xml-attribute",
+                    f"Invalid XML attribute: <{tag}> has no {shown(attribute)}.",
+                )
+
+    def _note(self, code: str, message: str, level: Level = "error") -> None:
+        self._log.add(Fault(code, message, level), self.line())
+
+
+def _unreadable(why: str) -> InvalidSitemap:
+    return InvalidSitemap("parsing-error", f"Parsing error: {why}.")
+
+
+def _folded(parts: list[str]) -> str:
+    text = "".join(parts)
+    kept = text.lstrip(WHITE_SPACE)
+    space = " " if len(kept) < len(text) else ""
+    return space + kept[: MAX_TEXT + 1]

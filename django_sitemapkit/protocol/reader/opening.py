@@ -1,0 +1,70 @@
+"""The first bytes of a document, where the parser's own words would help nobody."""
+
+import re
+
+from django_sitemapkit.exceptions import InvalidSitemap
+from django_sitemapkit.protocol.reader.findings import Fault, FindingLog
+
+_BOM = b"\xef\xbb\xbf"
+_GZIP = b"\x1f\x8b"
+_HTML = (b"<!doctype html", b"<html", b"<head", b"<body")
+# The byte order marks of UTF-16 and UTF-32, and how "<" begins a document without one.
+_OTHER_ENCODINGS = (b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<", b"\0\0")
+_LINE_END = re.compile(rb"\r\n?|\n")
+
+
+class Opening:
+    """What stands before the first tag: a byte order mark, white space, or no XML at all."""
+
+    __slots__ = ("_log", "_seen", "lines", "over")
+
+    def __init__(self, log: FindingLog) -> None:
+        self._log = log
+        self._seen = False
+        self.lines = 0
+        self.over = False
+
+    def cut(self, block: bytes) -> bytes:
+        """Return ``block`` from the first byte for the parser on; ``over`` says it has come.
+
+        A UTF-8 byte order mark is allowed; white space is a finding, and ``lines`` counts what
+        of it the parser will not see. Raises InvalidSitemap where no UTF-8 XML can follow.
+        """
+        text = block
+        if not self._seen:
+            self._seen = True
+            text = block.removeprefix(_BOM)
+            if text.startswith(_OTHER_ENCODINGS):
+                raise InvalidSitemap(
+                    "wrong-encoding", "Wrong encoding: the file is not UTF-8; sitemaps are UTF-8."
+                )
+        xml = text.lstrip(b" \t\r\n")
+        if len(xml) < len(text):
+            self._note_white_space(text[: len(text) - len(xml)])
+        self.over = bool(xml)
+        if xml[:16].lower().startswith(_HTML):
+            raise served_html()
+        if xml.startswith(_GZIP):
+            raise InvalidSitemap(
+                "compression-error", "Compression error: the file is compressed twice."
+            )
+        # One byte order mark is for the parser to take: it would take a second one too.
+        return xml if len(xml) < len(text) else block
+
+    def _note_white_space(self, white_space: bytes) -> None:
+        if "leading-whitespace" not in self._log.counts:
+            self._log.add(
+                Fault(
+                    "leading-whitespace",
+                    "Leading white space: the file begins with white space; begin it with <?xml.",
+                ),
+                1,
+            )
+        self.lines += len(_LINE_END.findall(white_space))
+
+
+def served_html() -> InvalidSitemap:
+    """Return the error for a document that is a web page."""
+    return InvalidSitemap(
+        "html", "Sitemap is HTML: the address answers with a web page; serve the XML."
+    )

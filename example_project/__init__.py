@@ -1,0 +1,1 @@
+"""A gazetteer of some 235,000 cities: the example project of django-sitemapkit."""

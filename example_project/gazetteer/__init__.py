@@ -1,0 +1,1 @@
+"""Countries, cities and a few articles about them."""

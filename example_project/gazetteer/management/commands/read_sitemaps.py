@@ -1,0 +1,78 @@
+"""``read_sitemaps``: serve the project, read its sitemaps back, hold them against the database."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from ...progress import ProgressLine
+from ...reading import Reading, read_everything
+from ...serving import HOST, preferred_port, served
+
+ROW = "  {:<12}{:>7}{:>11}{:>14}{:>10}{:>12}"
+
+
+class Command(BaseCommand):
+    help = "Serve the project and read its sitemaps back: is every page listed, and correctly?"
+
+    def handle(self, *args: Any, verbosity: int, **options: Any) -> None:
+        port = preferred_port()
+        with served() as base_url:
+            if verbosity:
+                taken = "" if base_url.endswith(f":{port}") else f" (port {port} is not free)"
+                self.stdout.write(f"  serving at {base_url}{taken}")
+                self.stdout.flush()
+            reading = read_everything(base_url, ProgressLine(self.stdout, quiet=verbosity == 0))
+        if verbosity:
+            self._table(reading)
+        for text in reading.warnings:
+            self.stdout.write(self.style.WARNING(f"  warning: {text}"))
+        if reading.problem_count:
+            for text in reading.problems:
+                self.stderr.write(f"  {text}")
+            raise CommandError(f"{reading.problem_count:,} problems; the first ones stand above.")
+        if verbosity:
+            self.stdout.write(
+                self.style.SUCCESS(
+                    f"All files are valid, and list the {reading.expected:,} pages that the"
+                    " database calls for: none is missing, none too many."
+                )
+            )
+            self._way_in()
+
+    def _table(self, reading: Reading) -> None:
+        self.stdout.write("")
+        self.stdout.write(ROW.format("section", "pages", "URLs", "bytes", "time", "URLs/s"))
+        totals = [0, 0, 0, 0.0]
+        for section in reading.sections.values():
+            values = [section.pages, section.urls, section.bytes, section.seconds]
+            totals = [total + value for total, value in zip(totals, values, strict=True)]
+            self.stdout.write(_row(section.name, *values))
+        self.stdout.write(_row("total", *totals))
+        self.stdout.write("")
+
+    def _way_in(self) -> None:
+        here = Path.cwd()
+        manage = Path(__file__).resolve().parents[3] / "manage.py"
+        # Not resolved: the Python of an environment is a link to one that lacks its packages.
+        python, script = (_shortest(path, here) for path in (Path(sys.executable), manage))
+        port = preferred_port()
+        base_url = f"http://{HOST}:{port}"
+        command = shlex.join([python, script, "runserver", str(port)])
+        self.stdout.write("")
+        self.stdout.write("To look at it in a browser, run")
+        self.stdout.write(f"  {command}")
+        self.stdout.write(f"and open {base_url}/ or {base_url}/sitemap.xml")
+
+
+def _row(name: str, pages: float, urls: float, size: float, seconds: float) -> str:
+    speed = urls / seconds if seconds else 0
+    return ROW.format(
+        name, f"{pages:,}", f"{urls:,}", f"{size:,}", f"{seconds:.2f} s", f"{speed:,.0f}"
+    )
+
+
+def _shortest(path: Path, here: Path) -> str:
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

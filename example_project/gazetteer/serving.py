@@ -1,0 +1,57 @@
+"""The project on a port of this machine, for as long as a command needs it."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.handlers.wsgi import WSGIHandler
+from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
+
+HOST = "127.0.0.1"
+
+
+class _Server(ThreadedWSGIServer):
+    daemon_threads = True
+
+
+class _QuietHandler(WSGIRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (the name is inherited)
+        """Leave the terminal to the command; errors are logged by Django itself."""
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    """Serve the project over HTTP in a thread, and give the base URL it is served at.
+
+    It is the port of ``SITEMAPKIT_BASE_URL`` if that is free, else any free one. The setting
+    says so as long as the server runs, since a sitemap lists addresses of its own site only.
+    """
+    server = _listen(preferred_port())
+    base_url = f"http://{HOST}:{server.server_port}"
+    before = settings.SITEMAPKIT_BASE_URL, settings.ALLOWED_HOSTS
+    settings.SITEMAPKIT_BASE_URL, settings.ALLOWED_HOSTS = base_url, [HOST]
+    thread = threading.Thread(target=server.serve_forever, name="gazetteer", daemon=True)
+    try:
+        server.set_app(WSGIHandler())
+        thread.start()
+        yield base_url
+    finally:
+        if thread.is_alive():
+            server.shutdown()
+        server.server_close()
+        settings.SITEMAPKIT_BASE_URL, settings.ALLOWED_HOSTS = before
+
+
+def preferred_port() -> int:
+    """Return the port that ``SITEMAPKIT_BASE_URL`` names, or 8000."""
+    return urlsplit(settings.SITEMAPKIT_BASE_URL).port or 8000
+
+
+def _listen(port: int) -> _Server:
+    try:
+        return _Server((HOST, port), _QuietHandler)
+    except OSError:  # taken, or not for us to take
+        return _Server((HOST, 0), _QuietHandler)

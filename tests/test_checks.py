@@ -1,0 +1,352 @@
+"""Every mistake in a declaration has a check, with an id of its own and the way out."""
+
+import re
+from datetime import date
+from pathlib import Path
+
+import pytest
+from django.contrib import sitemaps
+from django.core import checks as django_checks
+from django.db import models
+from django.db.models import Count, F
+from django.test.utils import isolate_apps, override_settings
+
+from django_sitemapkit import Route, Section, SitemapMixin, StaticSection, checks, register
+from django_sitemapkit.sections.validation import require_pageable
+from django_sitemapkit.sites import Site
+from tests.testapp.models import Draft, Product, Shop, Tag
+
+PRODUCT = Route("product", shop="shop__slug", slug="slug")
+
+
+def found(function=checks.check_declarations):
+    """Return the ids that a check function reports."""
+    return [message.id for message in function()]
+
+
+def declare(base=Section, **options):
+    """Register a section with these options on top of a sound declaration."""
+    sound = {"queryset": Product.objects.all(), "location": PRODUCT} if base is Section else {}
+    return register(type("Products", (base,), {"__module__": __name__, **sound, **options}))
+
+
+def test_a_sound_section_is_left_alone(sections):
+    """Nothing is reported for a section that uses every option as it should be."""
+    declare(
+        lastmod="updated_at", changefreq="weekly", priority=F("rank"), key="slug", limit=10,
+        trust_lastmod=True, version=2, helper=1, sites=["default"],
+    )  # fmt: skip
+    declare(StaticSection, name="pages", items=["home", "/press/"], lastmod=date(2026, 1, 2))
+    assert found() == []
+
+
+MISTAKES = {
+    "no rows": ({"queryset": None}, "E101"),
+    "rows that are a list": ({"get_queryset": lambda self: []}, "E102"),
+    "values()": ({"queryset": Product.objects.values("slug")}, "E102"),
+    "values_list()": ({"queryset": Product.objects.values_list("slug")}, "E102"),
+    "a slice": ({"queryset": Product.objects.all()[:5]}, "E103"),
+    "a union": ({"queryset": Product.objects.all().union(Product.objects.all())}, "E104"),
+    "a join to many": ({"queryset": Product.objects.filter(tags__name="x")}, "E105"),
+    "an unknown key": ({"key": "sku"}, "E111"),
+    "a key over a relation": ({"key": "shop__slug"}, "E111"),
+    "a reverse relation as key": ({"key": "tags"}, "E111"),
+    "a key that may be null": (
+        {"queryset": Draft.objects.all(), "location": Route("article", pk="pk"), "key": "code"},
+        "E113",
+    ),
+    "a key that is not unique": ({"key": "public"}, "E114"),
+    "a misspelt option": ({"chngefreq": "weekly"}, "E121"),
+    "contrib's items": ({"items": []}, "E121"),
+    "contrib's protocol": ({"protocol": "https"}, "E121"),
+    "limit 0": ({"limit": 0}, "E122"),
+    "limit above the protocol's": ({"limit": 50_001}, "E122"),
+    "limit as text": ({"limit": "10"}, "E122"),
+    "limit True": ({"limit": True}, "E122"),
+    "lastmod as a number": ({"lastmod": 2026}, "E123"),
+    "changefreq in capitals": ({"changefreq": "Daily"}, "E124"),
+    "priority above one": ({"priority": 1.5}, "E125"),
+    "an unknown lastmod": ({"lastmod": "changed_at"}, "E126"),
+    "an unknown F()": ({"priority": F("weight")}, "E126"),
+    "an unknown Route column": (
+        {"location": Route("product", shop="shop__slug", slug="sluug")}, "E126",
+    ),
+    "a column of many": ({"location": Route("product", shop="tags__name", slug="slug")}, "E127"),
+    "a lastmod that is no date": ({"lastmod": "slug"}, "E128"),
+    "an unknown URL name": ({"location": Route("produkt", slug="slug")}, "E131"),
+    "wrong Route arguments": ({"location": Route("product", slug="slug")}, "E131"),
+    "an unknown namespace": ({"location": Route("shop:product", slug="slug")}, "E131"),
+    "a location as text": ({"location": "/products/"}, "E132"),
+    "no location at all": ({"queryset": Tag.objects.all(), "location": None}, "E133"),
+    "trust without a column": ({"trust_lastmod": True}, "W141"),
+    "get_absolute_url()": ({"location": None}, "I142"),
+    "a method without only": ({"priority": lambda self, obj: 0.5}, "I142"),
+    "only without objects": ({"only": ["slug"]}, "W143"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "code"), MISTAKES.values(), ids=MISTAKES)
+def test_each_mistake_is_reported_once_by_its_own_check(sections, options, code):
+    """A mistake is named by its id, its section and a way out, and nothing else is reported."""
+    declare(**options)
+    messages = checks.check_declarations()
+    assert [message.id for message in messages] == [f"sitemapkit.{code}"]
+    assert "Section 'products'" in messages[0].msg
+    assert messages[0].hint
+
+
+@pytest.mark.parametrize(
+    "queryset",
+    [
+        Product.objects.filter(tags__name="x").distinct(),
+        Product.objects.annotate(tagged=Count("tags")),
+        Product.objects.filter(shop__slug="x"),
+        Product.objects.filter(tags__isnull=True).only("slug"),
+    ][:3],
+    ids=["distinct", "grouped", "joined to one"],
+)
+def test_rows_that_do_not_repeat_are_allowed(sections, queryset):
+    """A join to many is refused only where it repeats rows."""
+    declare(queryset=queryset)
+    assert found() == []
+
+
+def test_did_you_mean(sections):
+    """A misspelt option is answered with the right one."""
+    declare(change_freq="weekly")
+    assert checks.check_declarations()[0].hint == "Did you mean changefreq?"
+
+
+def test_a_static_item_that_is_nothing(sections):
+    """An item of a StaticSection that is neither a path nor a URL name is reported."""
+    declare(StaticSection, items=["home", "hoem"])
+    assert found() == ["sitemapkit.E134"]
+
+
+def test_a_section_that_raises_is_reported(sections):
+    """A get_queryset() that raises is reported, and the other sections are still looked at."""
+    declare(get_queryset=lambda self: 1 / 0)
+    declare(name="other", limit=0)
+    assert found() == ["sitemapkit.E100", "sitemapkit.E122"]
+
+
+@isolate_apps("tests.testapp")
+def test_a_key_of_several_fields(sections):
+    """A composite primary key is refused: pages are cut by one field."""
+
+    class Seat(models.Model):
+        pk = models.CompositePrimaryKey("row", "place")
+        row = models.IntegerField()
+        place = models.IntegerField()
+
+        class Meta:
+            app_label = "testapp"
+
+    declare(queryset=Seat.objects.all(), location=Route("reading", level="row"))
+    assert found() == ["sitemapkit.E112"]
+
+
+@isolate_apps("tests.testapp")
+def test_a_key_with_a_unique_constraint(sections):
+    """A key may be unique by a constraint over it alone, but not by a conditional one."""
+
+    class Seat(models.Model):
+        row = models.IntegerField()
+        place = models.IntegerField()
+
+        class Meta:
+            app_label = "testapp"
+            constraints = [
+                models.UniqueConstraint(fields=["row"], name="row"),
+                models.UniqueConstraint(
+                    fields=["place"], condition=models.Q(row__gt=1), name="place"
+                ),
+            ]
+
+    declare(queryset=Seat.objects.all(), location=Route("reading", level="row"), key="row")
+    assert found() == []
+    declare(
+        name="places",
+        queryset=Seat.objects.all(),
+        location=Route("reading", level="row"),
+        key="place",
+    )
+    assert found() == ["sitemapkit.E114"]
+
+
+PAGEABLE = {"E102", "E103", "E104", "E105", "E111", "E113", "E114"}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [options for options, code in MISTAKES.values() if code in PAGEABLE],
+    ids=[name for name, (_, code) in MISTAKES.items() if code in PAGEABLE],
+)
+def test_what_would_lose_rows_refuses_to_run(sections, options):
+    """Where the checks were silenced, such a section still refuses to page, by name."""
+    section = declare(**options)(Site.at("https://www.example.com"))
+    with pytest.raises(checks.ImproperlyConfigured, match="Section 'products'"):
+        require_pageable(section)
+
+
+def test_contrib_overrides_that_are_not_asked(sections):
+    """A contrib sitemap with its own get_urls() is told that nobody calls it."""
+
+    class Old(sitemaps.Sitemap):
+        def get_urls(self, *args, **kwargs):
+            return []
+
+    register(Old)
+    assert found() == ["sitemapkit.W151"]
+
+
+def test_contrib_alternates_are_not_written(sections):
+    """A contrib sitemap with alternates is told that hreflang links are missing."""
+
+    class Old(sitemaps.Sitemap):
+        i18n = True
+        alternates = True
+
+    register(Old)
+    assert found() == ["sitemapkit.W152"]
+
+
+WRONG_SETTINGS = {
+    "BASE_URL": ["www.example.com", "ftp://x/", "https://x.example/?q", 5, "https://u@x.example"],
+    "SITES": [
+        [],
+        {"a": {}},
+        {"a": {"BASE_URL": "x"}},
+        {"a": {"BASE_URL": "https://a.example", "SECTION": []}},
+        {"a": {"BASE_URL": "https://a.example", "SECTIONS": "news"}},
+        {"": {"BASE_URL": "https://a.example"}},
+    ],
+    "MAX_URLS": [0, 50_001, "10", True],
+    "MAX_BYTES": [0, 52_428_801, 1.5],
+    "CACHE_CONTROL": [None, 600],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(name, value) for name, values in WRONG_SETTINGS.items() for value in values],
+)
+def test_a_wrong_setting_is_an_error_and_no_traceback(name, value):
+    """Each wrong value is reported under the setting's name, and breaks no other check."""
+    with override_settings(**{f"SITEMAPKIT_{name}": value}):
+        messages = checks.check_settings()
+        assert [message.id for message in messages] == ["sitemapkit.E001"]
+        assert f"SITEMAPKIT_{name}" in messages[0].msg
+        for function in all_functions():
+            function()
+
+
+def test_every_setting_has_a_wrong_value_above():
+    """No setting is left without a test of its validation."""
+    assert set(WRONG_SETTINGS) == set(checks.NAMES)
+
+
+@override_settings(SITEMAPKIT_MAX_URL=5)
+def test_unknown_settings():
+    """A setting that does not exist is reported, with the one that was meant."""
+    message = checks.check_unknown_settings()[0]
+    assert (message.id, message.hint) == ("sitemapkit.W002", "Did you mean SITEMAPKIT_MAX_URLS?")
+
+
+@override_settings(SITEMAPKIT_FRUIT=5)
+def test_a_setting_like_no_other():
+    """A setting that resembles none is to be taken out."""
+    assert checks.check_unknown_settings()[0].hint == "Take it out."
+
+
+SITES = {"shop": {"BASE_URL": "https://shop.example", "SECTIONS": ["products", "newz"]}}
+
+
+@override_settings(SITEMAPKIT_SITES=SITES)
+def test_sections_and_sites_that_do_not_exist(sections):
+    """A site's unknown section and a section's unknown site are both reported."""
+    declare(sites=["shop", "blog"])
+    assert found(checks.check_site_sections) == ["sitemapkit.E003"]
+    assert found(checks.check_section_sites) == ["sitemapkit.E004"]
+
+
+@override_settings(ROOT_URLCONF="tests.urls_without")
+def test_urls_that_are_not_included():
+    """A project without the package's URLs is told where to include them."""
+    messages = checks.check_addresses()
+    assert [message.id for message in messages] == ["sitemapkit.W005"]
+    assert "tests.urls_without" in messages[0].msg
+    assert found(checks.check_scope) == []
+
+
+@override_settings(ROOT_URLCONF="tests.urls_below")
+def test_urls_below_the_root():
+    """Included below the root, the sitemaps' scope is said."""
+    messages = checks.check_scope()
+    assert [message.id for message in messages] == ["sitemapkit.W006"]
+    assert "/deep/" in messages[0].msg
+
+
+@override_settings(SITEMAPKIT_BASE_URL="https://www.example.com/deep")
+def test_a_base_url_with_a_path_is_the_root():
+    """A path in the base URL stands for SCRIPT_NAME: including at its root is as it should be."""
+    assert found(checks.check_scope) == []
+
+
+@override_settings(SITEMAPKIT_BASE_URL=None)
+def test_only_the_host_header_says_where_the_site_is():
+    """A deployment without any base URL is warned."""
+    assert found(checks.check_host) == ["sitemapkit.W007"]
+
+
+def test_with_a_base_url_the_host_does_not_matter():
+    """With a base URL there is nothing to warn of."""
+    assert found(checks.check_host) == []
+
+
+@isolate_apps("tests.testapp")
+def test_a_mixin_without_declaration(monkeypatch):
+    """A model that takes SitemapMixin and declares nothing is reported."""
+
+    class Idle(SitemapMixin, models.Model):
+        class Meta:
+            app_label = "testapp"
+
+    monkeypatch.setattr(checks.apps, "get_models", lambda: [Idle, Shop])
+    assert found(checks.check_mixins) == ["sitemapkit.W011"]
+
+
+@isolate_apps("tests.testapp")
+def test_a_mixin_with_an_unknown_queryset(monkeypatch):
+    """A ``class Sitemap`` that names no method of the manager is reported."""
+
+    class Post(SitemapMixin, models.Model):
+        class Meta:
+            app_label = "testapp"
+
+        class Sitemap:
+            queryset = "publised"
+
+    monkeypatch.setattr("django.apps.apps.get_models", lambda: [Post, Shop])
+    assert found(checks.check_mixin_querysets) == ["sitemapkit.E012"]
+
+
+def test_the_project_of_the_tests_is_sound():
+    """Django's own run of all checks finds nothing in the tests' project."""
+    assert [
+        m
+        for m in django_checks.run_checks(include_deployment_checks=False)
+        if m.id[:10] == "sitemapkit"
+    ] == []
+
+
+def all_functions():
+    """Return all check functions of the package."""
+    return [value for name, value in vars(checks).items() if name.startswith("check_")]
+
+
+def test_ids_are_unique_and_each_function_names_its_own():
+    """No id stands for two mistakes."""
+    source = Path(checks.__file__).read_text()
+    ids = re.findall(r'id="(sitemapkit\.[EWI]\d+)"', source) + list(checks.DECLARATION)
+    assert len(ids) == len(set(ids))

@@ -1,0 +1,3 @@
+"""A URLconf without the package's URLs."""
+
+urlpatterns = []
