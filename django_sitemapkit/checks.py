@@ -42,12 +42,12 @@ DECLARATION: dict[str, tuple[Kind, Finder]] = {
     "sitemapkit.E126": (Error, validation.unknown_column),
     "sitemapkit.E127": (Error, validation.column_of_many),
     "sitemapkit.E128": (Error, validation.undated_lastmod),
+    "sitemapkit.E129": (Error, validation.column_without_rows),
     "sitemapkit.E131": (Error, validation.unknown_route),
     "sitemapkit.E132": (Error, validation.wrong_location),
     "sitemapkit.E133": (Error, validation.no_location),
     "sitemapkit.E134": (Error, validation.unknown_item),
     "sitemapkit.W141": (checks.Warning, validation.blind_trust),
-    "sitemapkit.I142": (Info, validation.reads_objects),
     "sitemapkit.W143": (checks.Warning, validation.idle_only),
     "sitemapkit.W151": (checks.Warning, validation.overridden_urls),
     "sitemapkit.W152": (checks.Warning, validation.unwritten_alternates),
@@ -183,7 +183,9 @@ def check_mixin_querysets(**options: Any) -> list[CheckMessage]:
     for model, declared in declared_models():
         name = getattr(declared, "queryset", None)
         manager = model._default_manager
-        if isinstance(name, str) and not hasattr(manager, name):
+        if isinstance(name, str) and not (
+            hasattr(manager, name) or hasattr(manager.all(), name)
+        ):
             messages.append(
                 Error(
                     f"{model._meta.label}.Sitemap: the default manager has no method {name!r}.",
@@ -210,6 +212,24 @@ def check_declarations(**options: Any) -> list[CheckMessage]:
             if fault is not None:
                 messages.append(_message(kind, identifier, section, fault))
     return messages
+
+
+@register(Tags.models, deploy=True)
+def check_costs(**options: Any) -> list[CheckMessage]:
+    """I142: a section reads objects where columns would do; said only of a deployment."""
+    sections = [section(_site_of(section)) for section in registry]
+    return [
+        _message(Info, "sitemapkit.I142", section, fault)
+        for section in sections
+        if not _is_broken(section) and (fault := validation.reads_objects(section))
+    ]
+
+
+def _is_broken(section: BaseSection) -> bool:
+    try:
+        return any(find(section) for find in validation.PAGEABLE)
+    except Exception:  # noqa: BLE001  what check_declarations() reports as E100
+        return True
 
 
 def _message(kind: Kind, identifier: str, section: BaseSection, fault: Fault) -> CheckMessage:

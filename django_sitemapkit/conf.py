@@ -71,7 +71,7 @@ class Settings:
     def CACHE_CONTROL(self) -> str:  # noqa: N802
         """The Cache-Control header of sitemaps; "" sends none. Default "max-age=600"."""
         value = _get("CACHE_CONTROL", "max-age=600")
-        if not isinstance(value, str):
+        if not isinstance(value, str) or not value.isprintable():
             raise ImproperlyConfigured(
                 'SITEMAPKIT_CACHE_CONTROL must be a header\'s text such as "max-age=600", or "".'
             )
@@ -119,10 +119,19 @@ def _site(key: object, options: object) -> SiteSettings:
         )
     _check_base_url(f'{name}["BASE_URL"]', options["BASE_URL"])
     sections = options.get("SECTIONS")
-    if isinstance(sections, str):
-        raise ImproperlyConfigured(f'{name}["SECTIONS"] must be a list of names, not text.')
+    if sections is not None and not _are_names(sections):
+        raise ImproperlyConfigured(f'{name}["SECTIONS"] must be a list of names, or None for all.')
+    urlconf = options.get("URLCONF")
+    if urlconf is not None and not isinstance(urlconf, str):
+        raise ImproperlyConfigured(f'{name}["URLCONF"] must be the dotted path of a module.')
     return SiteSettings(
         base_url=options["BASE_URL"],
         sections=None if sections is None else tuple(sections),
-        urlconf=options.get("URLCONF"),
+        urlconf=urlconf,
+    )
+
+
+def _are_names(value: object) -> bool:
+    return isinstance(value, (list, tuple, set, frozenset)) and all(
+        isinstance(name, str) for name in value
     )

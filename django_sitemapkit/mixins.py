@@ -24,9 +24,15 @@ class SitemapMixin:
 
 
 def register_models() -> None:
-    """Register each installed model that declares its sitemap."""
+    """Register each installed model that declares its sitemap, and is not registered yet.
+
+    Django asks again whenever a test overrides INSTALLED_APPS.
+    """
+    known = {(section.__module__, section.__qualname__) for section in registry}
     for model, options in declared_models():
-        registry.add(section_for(model, options))
+        section = section_for(model, options)
+        if (section.__module__, section.__qualname__) not in known:
+            registry.add(section)
 
 
 def declared_models() -> Iterator[tuple[type[Model], type]]:
@@ -39,12 +45,14 @@ def declared_models() -> Iterator[tuple[type[Model], type]]:
 
 
 def own_options(model: type[Model]) -> type | None:
-    """Return the ``class Sitemap`` of a model or of an abstract base; never a concrete parent's."""
+    """Return the ``class Sitemap`` of a model or of an abstract base, or None.
+
+    Never one that a concrete parent has or inherits: the rows are the parent's, and listed there.
+    """
+    concrete = model._meta.get_parent_list()
     for base in model.__mro__:
-        meta = getattr(base, "_meta", None)
-        inherited = meta is None or meta.abstract
         options = vars(base).get("Sitemap")
-        if isinstance(options, type) and (base is model or inherited):
+        if isinstance(options, type) and not any(issubclass(parent, base) for parent in concrete):
             return options
     return None
 

@@ -81,20 +81,22 @@ class LeaseManager(models.Manager["Lease"]):
         free = models.Q(owner="") | models.Q(
             heartbeat__lt=DatabaseNow() - dt.timedelta(seconds=seconds)
         )
-        with transaction.atomic(using=router.db_for_write(self.model)):
-            taken = self.filter(free, name=name).update(
+        database = router.db_for_write(self.model)
+        rows = self.using(database)
+        with transaction.atomic(using=database):
+            taken = rows.filter(free, name=name).update(
                 owner=owner, fence=models.F("fence") + 1, heartbeat=DatabaseNow()
             )
-        if not taken and not self._create(name, owner):
+        if not taken and not self._create(rows, name, owner):
             return None
-        return self.filter(name=name, owner=owner).first()
+        return rows.filter(name=name, owner=owner).first()
 
-    def _create(self, name: str, owner: str) -> bool:
-        if self.filter(name=name).exists():
+    def _create(self, rows: models.QuerySet["Lease"], name: str, owner: str) -> bool:
+        if rows.filter(name=name).exists():
             return False
         try:
-            with transaction.atomic(using=router.db_for_write(self.model)):
-                self.create(name=name, owner=owner, fence=1, heartbeat=DatabaseNow())
+            with transaction.atomic(using=rows.db):
+                rows.create(name=name, owner=owner, fence=1, heartbeat=DatabaseNow())
         except IntegrityError:
             return False
         return True

@@ -7,9 +7,9 @@ cuts the connection, and no closing tag pretends that all was there.
 
 import hashlib
 import logging
-from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
 from functools import wraps
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -85,7 +85,7 @@ def page(request: HttpRequest, section: str, number: str, form: str) -> HttpResp
     scope = site.scope()
     document = Document(request, file=form == "xml.gz")
     validators = validators_of(found, planned, scope)
-    if validators and (unchanged := document.unchanged(validators.digest)):
+    if validators and (unchanged := document.unchanged(validators.digest, exists=False)):
         return unchanged
     rendering = PageRendering(found, planned.keys, scope)
     blocks = _delivered(rendering, found, planned)
@@ -93,8 +93,10 @@ def page(request: HttpRequest, section: str, number: str, form: str) -> HttpResp
     if not first:
         raise Http404("This sitemap lists nothing at present.")
     whole = rendering.complete
+    if whole:
+        first += blocks  # It has no more of them, but has yet to record what it found out.
     digest = validators.digest if validators else _digest(*first) if whole else None
-    response = document.respond(chain(first, blocks), digest=digest, whole=whole)
+    response = document.respond(_resumed(first, blocks), digest=digest, whole=whole)
     if validators and validators.last_modified:
         response.headers["Last-Modified"] = http_date(validators.last_modified.timestamp())
     return response
@@ -110,18 +112,21 @@ class Document:
         if file:
             # A .gz file is sent as it is. GZipMiddleware would encode it once more.
             request.META.pop("HTTP_ACCEPT_ENCODING", None)
+        # Only ETags count: a date cannot tell that a row is gone, and a false 304 is a lie.
+        # ConditionalGetMiddleware would take the date.
+        request.META.pop("HTTP_IF_MODIFIED_SINCE", None)
 
-    def unchanged(self, digest: str) -> HttpResponseBase | None:
+    def unchanged(self, digest: str, *, exists: bool) -> HttpResponseBase | None:
         """Return 304 where the reader has this document already.
 
-        Only ETags count. Last-Modified cannot tell that a row is gone, and a false 304 is a lie.
+        ``*`` means any document there is, so it counts only where one is known to exist.
         """
-        response = HttpResponse()
+        response = HttpResponse(status=304)
         self._identify(response, digest)
+        wanted = {response.headers["ETag"], *(["*"] if exists else [])}
         known = parse_etags(self.request.headers.get("If-None-Match", ""))
-        if not {"*", response.headers["ETag"]}.intersection(map(_strong, known)):
+        if wanted.isdisjoint(map(_strong, known)):
             return None
-        response.status_code = 304
         del response.headers["Content-Type"]
         return response
 
@@ -132,7 +137,7 @@ class Document:
 
         Without a ``digest`` it has no ETag.
         """
-        if digest and (unchanged := self.unchanged(digest)):
+        if digest and (unchanged := self.unchanged(digest, exists=True)):
             return unchanged
         compress = self.file or self.encoded
         body = gzipped(blocks) if compress else blocks
@@ -141,12 +146,11 @@ class Document:
             content = b"".join(body)
             response = HttpResponse(b"" if self.request.method == "HEAD" else content)
             response.headers["Content-Length"] = str(len(content))
-        elif self.request.method == "HEAD":
-            response = HttpResponse()
-        elif isinstance(self.request, ASGIRequest):
-            response = StreamingHttpResponse(_asynchronous(body))
         else:
-            response = StreamingHttpResponse(body)
+            if self.request.method == "HEAD":
+                body = iter(())  # Still a stream: CommonMiddleware would tell its length, 0.
+            in_async = isinstance(self.request, ASGIRequest)
+            response = StreamingHttpResponse(_asynchronous(body) if in_async else body)
         response.headers["Content-Type"] = "application/gzip" if self.file else "application/xml"
         self._identify(response, digest)
         return response
@@ -163,7 +167,7 @@ class Document:
 
 def _delivered(
     rendering: PageRendering, section: BaseSection, planned: PlannedPage
-) -> Iterator[bytes]:
+) -> Generator[bytes, None, None]:
     """Yield a page's bytes, and in the end record what its rendering has found out."""
     try:
         yield from rendering
@@ -177,6 +181,15 @@ def _delivered(
         split(section, planned, rendering.overflow if grows else rendering.middle)
 
 
+def _resumed(begun: Iterable[bytes], rest: Generator[bytes, None, None]) -> Iterator[bytes]:
+    """Yield the blocks that were read ahead, then the rest; closing it closes the rest."""
+    try:
+        yield from begun
+        yield from rest
+    finally:
+        rest.close()
+
+
 def accepts_gzip(header: str) -> bool:
     """Return whether an Accept-Encoding header lets a response be encoded by gzip (RFC 9110)."""
     quality = {}
@@ -185,7 +198,7 @@ def accepts_gzip(header: str) -> bool:
         name, _, value = parameter.strip().partition("=")
         refused = name == "q" and not value.strip().strip("0.")
         quality[coding.strip()] = not refused
-    return quality.get("gzip", quality.get("*", False))
+    return quality.get("gzip", quality.get("x-gzip", quality.get("*", False)))
 
 
 async def _asynchronous(blocks: Iterator[bytes]) -> AsyncIterator[bytes]:

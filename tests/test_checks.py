@@ -79,8 +79,7 @@ MISTAKES = {
     "a location as text": ({"location": "/products/"}, "E132"),
     "no location at all": ({"queryset": Tag.objects.all(), "location": None}, "E133"),
     "trust without a column": ({"trust_lastmod": True}, "W141"),
-    "get_absolute_url()": ({"location": None}, "I142"),
-    "a method without only": ({"priority": lambda self, obj: 0.5}, "I142"),
+    "trust in a date": ({"lastmod": "released_on", "trust_lastmod": True}, "W141"),
     "only without objects": ({"only": ["slug"]}, "W143"),
 }  # fmt: skip
 
@@ -93,6 +92,34 @@ def test_each_mistake_is_reported_once_by_its_own_check(sections, options, code)
     assert [message.id for message in messages] == [f"sitemapkit.{code}"]
     assert "Section 'products'" in messages[0].msg
     assert messages[0].hint
+
+
+COSTS = {
+    "get_absolute_url()": {"location": None},
+    "a method without only": {"priority": lambda self, obj: 0.5},
+    "a location that is a method": {"location": lambda self, obj: "/"},
+}
+
+
+@pytest.mark.parametrize("options", COSTS.values(), ids=COSTS)
+def test_what_reading_objects_costs_is_said_of_a_deployment(sections, options):
+    """A section that reads objects is told so by ``check --deploy``, and not at every command."""
+    declare(**options)
+    declare(name="broken", queryset=Product.objects.all()[:5], location=None)
+    assert found() == ["sitemapkit.E103"]
+    assert found(checks.check_costs) == ["sitemapkit.I142"]
+
+
+def test_only_makes_reading_objects_sound(sections):
+    """A method with the fields it needs in ``only`` is as it should be."""
+    declare(priority=lambda self, obj: 0.5, only=["rank"])
+    assert found(checks.check_costs) == []
+
+
+def test_a_column_on_items(sections):
+    """A StaticSection has no columns; an F() on it is an error and not left out silently."""
+    declare(StaticSection, items=["home"], priority=F("rank"))
+    assert found() == ["sitemapkit.E129"]
 
 
 @pytest.mark.parametrize(
@@ -219,6 +246,8 @@ WRONG_SETTINGS = {
         {"a": {"BASE_URL": "x"}},
         {"a": {"BASE_URL": "https://a.example", "SECTION": []}},
         {"a": {"BASE_URL": "https://a.example", "SECTIONS": "news"}},
+        {"a": {"BASE_URL": "https://a.example", "SECTIONS": 5}},
+        {"a": {"BASE_URL": "https://a.example", "URLCONF": 5}},
         {"": {"BASE_URL": "https://a.example"}},
     ],
     "MAX_URLS": [0, 50_001, "10", True],

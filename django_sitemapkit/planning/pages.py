@@ -57,23 +57,26 @@ def page_of(section: BaseSection, number: int) -> PlannedPage | None:
 def split(section: BaseSection, page: PlannedPage, at: Any) -> bool:
     """Record that ``page`` ends before the key ``at``, where a new page with a new number begins.
 
-    Returns whether it was recorded: not where the page has changed meanwhile, or the database
-    cannot be written to. Then the next reader of the page records it.
+    Returns whether it was recorded: not where ``at`` is a bound of the page, the page has changed
+    meanwhile, or the database cannot be written to. Then the next reader of the page records it.
     """
     keyset = section.keyset
     plan = current_plan(section, keyset) if keyset is not None else None
     if keyset is None or plan is None:
         return False
     lower, upper, middle = map(keyset.encode, (page.keys.lower, page.keys.upper, at))
+    if middle in (lower, upper):
+        return False
+    database = router.db_for_write(Plan)
     try:
-        with transaction.atomic(using=router.db_for_write(Plan)):
+        with transaction.atomic(using=database):
             Plan.objects.filter(pk=plan.pk).update(
                 last_number=F("last_number") + 1, revision=F("revision") + 1
             )
             same = plan.pages.filter(number=page.number, lower=lower, upper=upper)
             if not same.update(upper=middle):
                 return False
-            plan.refresh_from_db()
+            plan.refresh_from_db(using=database)
             plan.pages.create(number=plan.last_number, lower=middle, upper=upper)
     except DatabaseError as error:
         logger.warning("%r: page %s is full, but not split: %s", section, page.number, error)

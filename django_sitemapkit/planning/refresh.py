@@ -62,8 +62,10 @@ def refresh(section: BaseSection) -> PlanChange:
     for _ in range(ATTEMPTS):
         plan = current_plan(section, keyset)
         pages = in_order([decoded(page, keyset) for page in plan.pages.all()]) if plan else []
-        if plan is None or (reason := _why_anew(plan, pages, section, keyset)):
-            return _plan_anew(section, keyset, reason if plan else "it was never planned")
+        if plan is None:
+            return _plan_anew(section, keyset, _why_unplanned(section, keyset))
+        if reason := _why_anew(plan, pages, section, keyset):
+            return _plan_anew(section, keyset, reason)
         drafts = [_Draft(page, keyset.count(page.keys)) for page in pages]
         new_number = plan.last_number + 1
         drafts = _split_full(drafts, new_number, section, keyset)
@@ -74,13 +76,21 @@ def refresh(section: BaseSection) -> PlanChange:
     raise RuntimeError(f"Section {section.get_name()!r}: its pages kept changing; try again.")
 
 
+def _why_unplanned(section: BaseSection, keyset: Keyset) -> str:
+    """Return why a section has no plan by its present key."""
+    plan = Plan.objects.filter(site=section.site.key, section=section.get_name()).first()
+    return (
+        f"its key changed from {plan.key!r} to {keyset.name!r}" if plan else "it was never planned"
+    )
+
+
 def _why_anew(
     plan: Plan, pages: Sequence[PlannedPage], section: BaseSection, keyset: Keyset
 ) -> str:
     """Return why a stored plan cannot be kept, or "" where it can."""
     if plan.rows_per_page != section.rows_per_page:
         return f"its limit changed from {plan.rows_per_page:,} to {section.rows_per_page:,}"
-    if len(pages) != plan.pages.count() or pages[-1].keys.upper is not None:
+    if not pages or len(pages) != plan.pages.count() or pages[-1].keys.upper is not None:
         return "its pages do not join"
     if not keyset.increasing([page.keys.lower for page in pages[1:]]):
         return f"the database orders {keyset.name!r} in another way than before"

@@ -10,6 +10,9 @@ import re
 
 from django_sitemapkit.exceptions import RefusedValue
 
+_EVERYWHERE = re.compile(r"[0-9-]{10}(?:T[0-9:]{8}(?:Z|[+-][0-9:]{5}))?")
+_WITH_OFFSET = len("2004-12-23T18:00:15+00:00")
+_WIDEST = "14:00"
 _W3C = re.compile(
     r"([0-9]{4})"
     r"(?:-([0-9]{2})"
@@ -22,19 +25,23 @@ def format_lastmod(value: object, zone: dt.tzinfo = dt.UTC) -> str | None:
     """Return ``value`` as a W3C datetime in whole seconds, or None for None.
 
     ``value`` is a date, a datetime or text that is a W3C datetime already. A naive datetime is
-    taken to be in ``zone``. Raises RefusedValue for anything else.
+    taken to be in ``zone``; text in a form that not every reader takes (a year alone, a fraction
+    of a second) is brought into one that is. Raises RefusedValue for anything else.
     """
     if value is None:
         return None
     if isinstance(value, dt.datetime):
         if value.tzinfo is None:
             value = value.replace(tzinfo=zone)
-        return value.isoformat(timespec="seconds")
+        text = value.isoformat(timespec="seconds")
+        if len(text) == _WITH_OFFSET and text[-5:] <= _WIDEST:
+            return text
+        return _in_utc(value)
     if isinstance(value, dt.date):
         return value.isoformat()
     if isinstance(value, str):
-        parse_w3c(value)
-        return value
+        moment = parse_w3c(value)
+        return str.__str__(value) if _EVERYWHERE.fullmatch(value) else format_lastmod(moment)
     raise RefusedValue("invalid-date", f"Invalid date: {value!r} is no date, datetime or W3C text.")
 
 
@@ -60,6 +67,19 @@ def parse_w3c(text: str) -> dt.date | dt.datetime:
         )
     except ValueError as error:
         raise RefusedValue("invalid-date", f"Invalid date: {text!r}: {error}.") from error
+
+
+def _in_utc(value: dt.datetime) -> str:
+    """Write a moment whose offset sitemap.xsd refuses, as local mean time often has.
+
+    Before 1900 offsets had seconds, and the date line ran elsewhere: more than 14 hours off.
+    """
+    try:
+        if value.utcoffset() is not None:
+            return value.astimezone(dt.UTC).isoformat(timespec="seconds")
+    except OverflowError:
+        pass
+    raise RefusedValue("invalid-date", f"Invalid date: {value!r} has no offset that can be written.")
 
 
 def _zone(text: str) -> dt.timezone:

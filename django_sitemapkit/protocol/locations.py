@@ -167,24 +167,26 @@ def _ascii_host(host: str, url: str) -> str:
     if ":" in host:
         host = f"[{host}]"
     if not host.isascii():
-        host = _international(host, url)
+        host = _international_or_refuse(host, url)
     if not _HOST.fullmatch(host):
         raise _invalid(url, f"{host!r} is no host name")
     return host
 
 
-@lru_cache(maxsize=256)
-def _international(host: str, url: str) -> str:
+def _international_or_refuse(host: str, url: str) -> str:
     try:
-        to_ascii = import_module("django_sitemapkit.protocol.international").to_ascii
+        return _international(host)
     except ModuleNotFoundError as error:
         raise _invalid(
             url, f"write the host {host!r} in punycode, or install django-sitemapkit[idna]"
         ) from error
-    try:
-        return str(to_ascii(host))
     except UnicodeError as error:
         raise _invalid(url, f"the host {host!r} is not allowed by IDNA 2008") from error
+
+
+@lru_cache(maxsize=256)
+def _international(host: str) -> str:
+    return str(import_module("django_sitemapkit.protocol.international").to_ascii(host))
 
 
 def _encode(path: str) -> str:

@@ -22,13 +22,16 @@ def format_priority(value: object) -> str | None:
     if (isinstance(value, str) and _DECIMAL.fullmatch(value)) or (
         isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
     ):
-        number = float(value)
+        try:
+            number = round(float(value), 6)
+        except (OverflowError, ValueError) as error:
+            raise _refused_priority(value) from error
     else:
         raise _refused_priority(value)
-    if not math.isfinite(number) or not 0 <= round(number, 6) <= 1:
+    if not math.isfinite(number) or not 0 <= number <= 1:
         raise _refused_priority(value)
-    text = f"{number:.6f}".rstrip("0")
-    return text + "0" if text.endswith(".") else text.removeprefix("-")
+    text = f"{abs(number):.6f}".rstrip("0")
+    return text + "0" if text.endswith(".") else text
 
 
 def format_changefreq(value: object) -> str | None:
@@ -39,7 +42,7 @@ def format_changefreq(value: object) -> str | None:
     if value is None:
         return None
     if isinstance(value, str) and value in CHANGEFREQS:
-        return str(value)
+        return str.__str__(value)  # the word itself, also of a member of an Enum
     words = "always, hourly, daily, weekly, monthly, yearly, never"
     raise RefusedValue(
         "invalid-tag-value", f"Invalid tag value: changefreq {value!r} is not one of {words}."

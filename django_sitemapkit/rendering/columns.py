@@ -42,7 +42,7 @@ class Checker:
     def __init__(self, section: BaseSection, scope: Scope, problems: ProblemLog) -> None:
         self.scope = scope
         self.problems = problems
-        self.now = timezone.now()
+        self.now = dt.datetime.now(dt.UTC)
         self.zone = timezone.get_default_timezone()
         self.formatters: dict[str, Formatter] = {
             "lastmod": self._lastmod,
@@ -124,26 +124,33 @@ class Checker:
 
     def _future(self, values: Sequence[Any], refusals: Container[int]) -> list[int]:
         """Return the places of the dates that lie in the future; none if the latest does not."""
-        present = [value for value in values if value is not None]
-        with suppress(TypeError):
-            if not present or not self._is_future(max(present)):
-                return []
-        return [
-            row
+        present = {
+            row: value
             for row, value in enumerate(values)
-            if value is not None and row not in refusals and self._is_future(value)
-        ]
+            if value is not None and row not in refusals
+        }
+        with suppress(TypeError):
+            # The greatest text is not the latest moment: zones may differ.
+            latest = max(present.values(), default=None)
+            if not isinstance(latest, str) and not self._is_future(latest):
+                return []
+        return [row for row, value in present.items() if self._is_future(value)]
 
     def _is_future(self, value: Any) -> bool:
-        if isinstance(value, str):
-            value = parse_w3c(value)
-        if isinstance(value, dt.datetime):
-            return (value if value.tzinfo else value.replace(tzinfo=self.zone)) > self.now
-        return isinstance(value, dt.date) and value > self.now.astimezone(self.zone).date()
+        return is_future(value, self.now, self.zone)
 
     def _warn_future(self, key: Any, text: str | None) -> None:
         message = f"Invalid date: lastmod {text} lies in the future."
         self.problems.add(key, "future-date", message, skipped=False)
+
+
+def is_future(value: Any, now: dt.datetime, zone: dt.tzinfo) -> bool:
+    """Return whether a lastmod lies behind ``now``; a date or naive datetime is one of ``zone``."""
+    if isinstance(value, str):
+        value = parse_w3c(value)
+    if isinstance(value, dt.datetime):
+        return (value if value.tzinfo else value.replace(tzinfo=zone)) > now
+    return isinstance(value, dt.date) and value > now.astimezone(zone).date()
 
 
 def _one_by_one(

@@ -1,5 +1,6 @@
 """The index of a site: every page of every section that has a URL."""
 
+import datetime as dt
 import logging
 from collections.abc import Iterator
 
@@ -11,6 +12,7 @@ from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.writers import IndexWriter
 from django_sitemapkit.registry import registry
+from django_sitemapkit.rendering.columns import is_future
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import Site
 
@@ -37,12 +39,17 @@ def page_address(site: Site, section: str, number: int) -> str:
 
 
 def newest_lastmod(section: BaseSection, page: PlannedPage) -> str | None:
-    """Return the newest lastmod of a page, where the section promises that it tells the truth."""
+    """Return the newest lastmod of a page, where the section promises that it tells the truth.
+
+    One in the future is left out, as the page leaves it out.
+    """
     newest = section.newest(page.keys) if section.trust_lastmod else None
     if newest is None:
         return None
+    zone = timezone.get_default_timezone()
     try:
-        return format_lastmod(newest[1], timezone.get_default_timezone())
+        text = format_lastmod(newest[1], zone)
+        return None if is_future(newest[1], dt.datetime.now(dt.UTC), zone) else text
     except RefusedValue:
         return None
 

@@ -33,6 +33,7 @@ class PageRendering:
         """A key near the middle of a page that overflows, where it may be split evenly."""
         self.complete = False
         """Whether all rows are written, and at most the closing tag is still to come."""
+        self._first: Any = None
         self._marks: list[tuple[int, Any]] = []
         self._checker = Checker(section, scope, self.problems)
         self._writer = UrlsetWriter(max_urls=section.max_urls, max_bytes=settings.MAX_BYTES)
@@ -63,39 +64,50 @@ class PageRendering:
     def _write(self, entries: Entries) -> Iterator[bytes]:
         """Write entries until all are, or the page is full."""
         before, begin = self.urls, 0
+        if before and entries.keys:
+            self._marks.append((before, entries.keys[0]))
         while begin < len(entries.keys):
             data, count = self._writer.add(
                 entries.locations[begin:],
                 **{tag: _from(column, begin) for tag, column in entries.tags.items()},
             )
             if data:
+                self._first = entries.keys[begin] if self._first is None else self._first
                 yield data
             begin += count
             if begin == len(entries.keys):
                 break
-            if self.urls:
+            if self.urls and entries.keys[begin] != self._first:
                 self.overflow = entries.keys[begin]
                 self.middle = self._middle(entries.keys, before)
                 return
-            self._refuse_oversized(entries, begin)
+            self._refuse(entries, begin)
             begin += 1
-        if entries.keys:
-            self._marks.append((self.urls, entries.keys[-1]))
 
     def _middle(self, keys: Sequence[Any], before: int) -> Any:
-        """Return a key near the middle of the URLs written; ``keys`` come behind ``before``."""
-        half = self.urls // 2
-        if half > before:
-            return keys[half - before]
-        marks = [key for urls, key in self._marks if urls <= half]
-        return marks[-1] if marks else self.overflow
+        """Return a key near the middle of the URLs written; ``keys`` come behind ``before``.
 
-    def _refuse_oversized(self, entries: Entries, row: int) -> None:
-        message = (
-            f"File too large: this entry alone passes {self._writer.max_bytes:,} bytes,"
-            " the limit of a file."
-        )
-        self.problems.add(entries.keys[row], "file-too-large", message)
+        Never the first one, of a row in several languages: that would split nothing off.
+        """
+        half = self.urls // 2
+        if half >= before:
+            key = keys[half - before]
+        else:
+            _, key = min(self._marks, key=lambda mark: abs(mark[0] - half))
+        return self.overflow if key == self._first else key
+
+    def _refuse(self, entries: Entries, row: int) -> None:
+        """Leave out an entry that no page has room for, wherever the pages are cut."""
+        if self.urls:
+            code = "too-many-urls"
+            message = f"Too many URLs: one row gives more than fit on a page; {self.urls:,} do."
+        else:
+            code = "file-too-large"
+            message = (
+                f"File too large: this entry alone passes {self._writer.max_bytes:,} bytes,"
+                " the limit of a file."
+            )
+        self.problems.add(entries.keys[row], code, message)
 
 
 def _from(column: Any, begin: int) -> Any:

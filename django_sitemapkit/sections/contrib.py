@@ -37,8 +37,9 @@ class ContribSection(BaseSection):
 
     @cached_property
     def items(self) -> Any:
-        """What the old class's ``items()`` returns."""
-        return self.sitemap.items()
+        """What the old class's ``items()`` returns; a queryset it may keep is left unevaluated."""
+        items = self.sitemap.items()
+        return items.all() if isinstance(items, QuerySet) else items
 
     @cached_property
     def keyset(self) -> Keyset | None:

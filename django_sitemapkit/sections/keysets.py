@@ -97,7 +97,7 @@ class Keyset:
         that reads all pages before the page asked for.
         """
         key: Any = F(self.name)
-        if isinstance(self.field, UUIDField) and self._vendor == "postgresql":
+        if isinstance(self._stored, UUIDField) and self._vendor == "postgresql":
             key = Cast(key, CharField())  # PostgreSQL has no max(uuid); as text the order is equal
         rows = self.within(keys).values(sitemap_key=key)[: count + 1]
         found = rows.aggregate(rows=Count("*"), last=Max("sitemap_key"))
@@ -138,8 +138,15 @@ class Keyset:
     @property
     def grows(self) -> bool:
         """Whether new rows always come last, as with an automatic integer key."""
-        field = getattr(self.field, "target_field", self.field)
-        return isinstance(field, AutoFieldMixin)
+        return isinstance(self._stored, AutoFieldMixin)
+
+    @property
+    def _stored(self) -> "Field[Any, Any]":
+        """The field that makes the values: of an inherited key, the one of the first parent."""
+        field: Any = self.field
+        while field.remote_field is not None:
+            field = field.target_field
+        return field  # type: ignore[no-any-return]
 
     @property
     def _vendor(self) -> str:

@@ -151,7 +151,7 @@ class ObjectReader:
             expressions["location"] = route.expression
         queryset = section.keyset.queryset
         if section.only is not None:
-            queryset = queryset.only(*section.only)
+            queryset = queryset.only(section.key, *section.only)
         self.queryset = queryset.annotate(
             **{_ALIAS.format(name): as_expression(value) for name, value in expressions.items()}
         )

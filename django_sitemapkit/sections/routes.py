@@ -29,7 +29,7 @@ from django.utils.translation import get_language
 
 from django_sitemapkit.exceptions import RefusedValue
 from django_sitemapkit.protocol.locations import UNSAFE
-from django_sitemapkit.sections.chunks import refusal_of
+from django_sitemapkit.sections.chunks import INFRASTRUCTURE, refusal_of
 
 _QUOTE_SAFE = RFC3986_SUBDELIMS + "/~:@"
 _HOLE = re.compile(r"%\((\w+)\)s")
@@ -202,7 +202,9 @@ class CompiledRoute:
                 try:
                     _refuse_unsafe(values)
                     paths[row] = self.path(values)
-                except (NoReverseMatch, ValueError) as error:
+                except INFRASTRUCTURE:
+                    raise
+                except Exception as error:  # noqa: BLE001  a project's converter may raise anything
                     refusals[row] = refusal_of(error, "location")
         return paths, refusals
 
@@ -239,10 +241,11 @@ def _compile(
                 own = tuple(params)
                 required = {}
             else:
-                if set(names).symmetric_difference(params).difference(defaults):
+                # reverse() also tries a pattern whose own default stands for a hole; it breaks.
+                if not set(params) <= set(names) <= {*params, *defaults}:
                     continue
                 own = names
-                required = {k: v for k, v in defaults.items() if k not in params}
+                required = {k: v for k, v in defaults.items() if k in names and k not in params}
             candidates.append(_candidate(own, template, pattern, converters, required, prefix))
     if not candidates:
         arguments = f"{positional} positional arguments" if positional else f"arguments {names}"
@@ -300,9 +303,11 @@ def _prove(
     where that gives the same pattern, nothing but they decides what matches.
     """
     holes = _HOLE.findall(template)
-    texts = [text.replace("%%", "%") for text in _HOLE.split(template)[::2]]
+    texts = _HOLE.split(template)[::2]
     own = [converters.get(name) for name in holes]
     if any(type(converter) not in _PLAIN for converter in own):
+        return None
+    if any("%" in text for text in texts):  # reverse() formats with it, and so never writes it
         return None
     expected = re.escape(texts[0])
     for name, converter, text in zip(holes, own, texts[1:], strict=True):
@@ -323,7 +328,7 @@ def _may_name_a_host(head: str, converters: Sequence[Any]) -> bool:
 
 def _refuse_unsafe(values: Sequence[Any]) -> None:
     for value in values:
-        if isinstance(value, str) and (unsafe := UNSAFE.search(value)):
+        if unsafe := UNSAFE.search(str(value)):
             raise RefusedValue(
                 "invalid-url", f"Invalid URL: {value!a} contains U+{ord(unsafe[0]):04X}."
             )

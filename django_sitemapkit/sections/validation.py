@@ -14,6 +14,7 @@ from django.core.exceptions import FieldDoesNotExist, FieldError, ImproperlyConf
 from django.db.models import (
     CompositePrimaryKey,
     DateField,
+    DateTimeField,
     Field,
     ForeignObjectRel,
     QuerySet,
@@ -216,6 +217,16 @@ def wrong_priority(section: BaseSection) -> Fault | None:
     return _wrong_plain(section, "priority", format_priority, "Use a number from 0.0 to 1.0.")
 
 
+def column_without_rows(section: BaseSection) -> Fault | None:
+    """Find a column on a section that has no rows in the database."""
+    if isinstance(section, Section):
+        return None
+    for tag, source in section.sources.items():
+        if isinstance(source, Column):
+            return Fault(f"{tag} is a column, but its items are no rows", "Use a value or a method.")
+    return None
+
+
 def unknown_column(section: BaseSection) -> Fault | None:
     """Find an option or Route argument that names no column."""
     rows = _queryset(section)
@@ -245,19 +256,8 @@ def column_of_many(section: BaseSection) -> Fault | None:
 
 def undated_lastmod(section: BaseSection) -> Fault | None:
     """Find a lastmod column that holds no date."""
-    rows = _queryset(section)
-    column = section.sources.get("lastmod")
-    if rows is None or not isinstance(column, Column) or unknown_column(section):
-        return None
-    try:
-        field = (
-            rows.values(sitemap_lastmod=column.expression)
-            .query.annotations["sitemap_lastmod"]
-            .output_field
-        )
-    except FieldError:
-        return None
-    if isinstance(field, DateField):
+    field = _lastmod_field(section)
+    if field is None or isinstance(field, DateField):
         return None
     return Fault(
         f"lastmod is a {type(field).__name__}",
@@ -266,13 +266,21 @@ def undated_lastmod(section: BaseSection) -> Fault | None:
 
 
 def blind_trust(section: BaseSection) -> Fault | None:
-    """Find trust_lastmod without a column that could be asked for the newest."""
-    if not section.trust_lastmod or isinstance(section.sources.get("lastmod"), Column):
+    """Find trust_lastmod without a column that tells one change from the next."""
+    if not section.trust_lastmod or undated_lastmod(section):
         return None
-    return Fault(
-        "trust_lastmod has no effect: lastmod is no column",
-        "Set lastmod to a date column, or leave trust_lastmod out.",
-    )
+    field = _lastmod_field(section)
+    if field is None:
+        return Fault(
+            "trust_lastmod has no effect: lastmod is no column",
+            "Set lastmod to a DateTimeField, or leave trust_lastmod out.",
+        )
+    if not isinstance(field, DateTimeField):
+        return Fault(
+            "trust_lastmod has no effect on ETags: two changes on one day have the same date",
+            "Set lastmod to a DateTimeField, or leave trust_lastmod out.",
+        )
+    return None
 
 
 # The location
@@ -447,6 +455,19 @@ def _columns(section: Section) -> list[tuple[str, Any]]:
     elif isinstance(source, Column):
         columns.append(("location", source.expression))
     return columns
+
+
+def _lastmod_field(section: BaseSection) -> "Field[Any, Any] | None":
+    """Return what kind of column lastmod is, or None where it is none, or cannot be told."""
+    rows = _queryset(section)
+    column = section.sources.get("lastmod")
+    if rows is None or not isinstance(column, Column) or unknown_column(section):
+        return None
+    query = rows.values(sitemap_lastmod=column.expression).query
+    try:
+        return query.annotations["sitemap_lastmod"].output_field  # type: ignore[no-any-return]
+    except FieldError:
+        return None
 
 
 def _repeats(rows: QuerySet[Any]) -> bool:

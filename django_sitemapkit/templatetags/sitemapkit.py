@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import template
+from django.http import Http404
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
@@ -13,21 +14,32 @@ register = template.Library()
 
 @register.simple_tag(takes_context=True)
 def sitemap_link(context: template.Context) -> SafeString:
-    """Write the ``<link rel="sitemap">`` of the site's index, for the head of its pages."""
-    return format_html('<link rel="sitemap" type="application/xml" href="{}">', _index(context))
+    """Write the ``<link rel="sitemap">`` of the site's index, for the head of its pages.
+
+    Nothing where the request is for no site of SITEMAPKIT_SITES.
+    """
+    link = '<link rel="sitemap" type="application/xml" href="{}">'
+    address = _index(context)
+    return format_html(link, address) if address else SafeString()
 
 
 @register.simple_tag(takes_context=True)
 def sitemap_robots(context: template.Context) -> SafeString:
     """Write the ``Sitemap:`` line of the site's index for robots.txt, outside of any group.
 
-    Nothing is escaped, since robots.txt is plain text; the address is percent-encoded.
+    Nothing is escaped, since robots.txt is plain text; the address is percent-encoded. Nothing is
+    written where the request is for no site of SITEMAPKIT_SITES.
     """
-    return mark_safe(f"Sitemap: {_index(context)}")  # noqa: S308  a normalised URL is ASCII
+    address = _index(context)
+    return mark_safe(f"Sitemap: {address}" if address else "")  # noqa: S308  a normalised URL
 
 
-def _index(context: template.Context) -> str:
-    return _site(context).address("index")
+def _index(context: template.Context) -> str | None:
+    """Return the address of the index; a page that no sitemap is for must render all the same."""
+    try:
+        return _site(context).address("index")
+    except Http404:
+        return None
 
 
 def _site(context: template.Context) -> Site:

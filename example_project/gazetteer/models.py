@@ -5,7 +5,7 @@ from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import timezone
 
-from django_sitemapkit import SitemapMixin
+from django_sitemapkit import Route, SitemapMixin
 
 
 class Continent(models.TextChoices):
@@ -114,6 +114,7 @@ class Article(SitemapMixin, models.Model):
 
     class Sitemap:
         queryset = "published"
+        location = Route("gazetteer:article", article="slug")
         lastmod = "edited_at"
 
     def __str__(self) -> str:

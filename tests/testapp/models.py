@@ -2,6 +2,7 @@
 
 import uuid
 
+from django.conf import settings
 from django.db import models
 
 from django_sitemapkit import Route, SitemapMixin
@@ -61,10 +62,49 @@ class Reading(models.Model):
 class Draft(models.Model):
     """Has a unique field that may be null, which is no key."""
 
-    code = models.CharField(max_length=20, unique=True, null=True)  # noqa: DJ001
+    code = models.CharField(max_length=20, unique=True, null=True)
 
     def __str__(self):
         return str(self.code)
+
+
+class Pass(Token):
+    """Keyed by the UUID of its concrete parent."""
+
+
+class Day(models.Model):
+    """Keyed by a date."""
+
+    date = models.DateField(primary_key=True)
+
+    def __str__(self):
+        return str(self.date)
+
+
+class Moment(models.Model):
+    """Keyed by a date and time, to the microsecond."""
+
+    at = models.DateTimeField(primary_key=True)
+
+    def __str__(self):
+        return str(self.at)
+
+
+class Word(models.Model):
+    """Keyed by a text that the database sorts as a dictionary does, and not as Python does."""
+
+    text = models.CharField(
+        max_length=100,
+        unique=True,
+        db_collation={
+            "django.db.backends.mysql": "utf8mb4_unicode_ci",
+            "django.db.backends.postgresql": "en-x-icu",
+            "django.db.backends.sqlite3": "NOCASE",
+        }[settings.DATABASES["default"]["ENGINE"]],
+    )
+
+    def __str__(self):
+        return self.text
 
 
 class ArticleQuerySet(models.QuerySet):
@@ -100,5 +140,10 @@ class Feature(Article):
 
 
 class ArticleProxy(Article):
+    """Declares in vain: a proxy's rows are those of the model behind it."""
+
     class Meta:
         proxy = True
+
+    class Sitemap:
+        name = "proxies"

@@ -1,0 +1,1 @@
+"""Tests with the readers that people use: ``pytest -m readers``, in tox's environment readers."""

@@ -1,0 +1,469 @@
+"""One page as bytes: complete, valid, within its limits, and made while it is read."""
+
+import datetime as dt
+
+import pytest
+from django.contrib.sitemaps import Sitemap
+from django.db import DatabaseError, connection
+from django.db.models import F, Value
+from django.db.models.functions import Concat
+from django.test.utils import CaptureQueriesContext
+from django.utils.translation import get_language
+from lxml import etree
+
+from django_sitemapkit import Route, StaticSection
+from django_sitemapkit.protocol.reader import validate
+from django_sitemapkit.rendering import PageRendering
+from django_sitemapkit.rendering.pages import BLOCK
+from django_sitemapkit.sections import keysets
+from django_sitemapkit.sections.contrib import adapt
+from django_sitemapkit.sections.keysets import EVERYTHING, KeyRange
+from tests import factories
+from tests.factories import SITE, declare
+from tests.testapp.models import Product
+
+NAMESPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
+ROUTE = Route("product", shop="shop__slug", slug="slug")
+
+
+def render(section, keys=EVERYTHING):
+    """Return a finished rendering, and its document, which is valid or empty."""
+    rendering = PageRendering(section, keys, SITE.scope())
+    document = b"".join(rendering)
+    assert rendering.complete
+    if document:
+        report = validate([document], SITE.address("index"))
+        assert report.valid, report.findings
+        assert report.urls == rendering.urls == len(locations(document))
+        assert len(document) == rendering.size
+    return rendering, document
+
+
+def locations(document):
+    """Return a document's locations as a standard parser reads them."""
+    return [loc.text for loc in etree.fromstring(document).iter(f"{NAMESPACE}loc")]
+
+
+def paths(document):
+    """Return a document's locations without their origin."""
+    return [loc.removeprefix(SITE.origin) for loc in locations(document)]
+
+
+def static(*items, **options):
+    """Return a section of these items."""
+    return declare(StaticSection, items=items, **options)
+
+
+def by_slug(**options):
+    """Return a section over products, keyed by their slug."""
+    return declare(
+        **{"queryset": Product.objects.all(), "key": "slug", "location": ROUTE, **options}
+    )
+
+
+# --- What is written
+
+
+def test_a_page_is_written_in_the_order_the_schema_asks_for():
+    """Location, date, frequency, priority; whole, and not one byte besides."""
+    section = static(
+        *("/a&b", "/c'd"), priority=0.5, changefreq="daily", lastmod=dt.date(2024, 1, 1)
+    )
+    _, document = render(section)
+    assert document.decode() == (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+        "<url><loc>https://www.example.com/a&amp;b</loc><lastmod>2024-01-01</lastmod>"
+        "<changefreq>daily</changefreq><priority>0.5</priority></url>\n"
+        "<url><loc>https://www.example.com/c&apos;d</loc><lastmod>2024-01-01</lastmod>"
+        "<changefreq>daily</changefreq><priority>0.5</priority></url>\n"
+        "</urlset>\n"
+    )
+
+
+@pytest.mark.django_db
+def test_columns_and_objects_give_the_same_bytes():
+    """How rows are read is no part of what is listed."""
+    shop = factories.ShopFactory(slug="shop")
+    for number, slug in enumerate(["a b", "ñ", "x/y", "it's", "plain", "a&b"]):
+        factories.ProductFactory(
+            shop=shop,
+            slug=slug,
+            rank="0.7" if number % 2 else None,
+            updated_at=factories.EPOCH if number % 3 else None,
+            released_on=dt.date(2024, 1, 1 + number),
+        )
+    options = {"lastmod": "updated_at", "priority": F("rank"), "changefreq": "daily"}
+    columns = by_slug(**options)
+    methods = {
+        "location": None,
+        "lastmod": lambda self, product: product.updated_at,
+        "priority": lambda self, product: product.rank,
+        "changefreq": lambda self, product: "daily",
+    }
+    objects = by_slug(**options, only=[])
+    objects.changefreq = lambda product: "daily"
+    assert not columns.reads_objects
+    assert objects.reads_objects
+    expected, document = render(columns)
+    assert render(objects)[1] == document
+    assert expected.problems.counts == {"no-url": 1}
+    without_slash = Product.objects.exclude(slug="x/y")
+    written = render(by_slug(**methods, queryset=without_slash.select_related("shop")))[1]
+    assert written == document
+
+
+@pytest.mark.django_db
+def test_a_range_of_keys_is_one_page():
+    """Nothing before its lower bound, nothing from its upper on."""
+    shop = factories.ShopFactory(slug="s")
+    for slug in "abcde":
+        factories.ProductFactory(shop=shop, slug=slug)
+    _, document = render(by_slug(), KeyRange("b", "d"))
+    assert paths(document) == ["/products/s/b/", "/products/s/c/"]
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        pytest.param(static, id="no-items"),
+        pytest.param(lambda: static("/\0", "//x/"), id="all-refused"),
+    ],
+)
+def test_a_page_without_a_url_yields_nothing(section):
+    """An empty urlset is invalid."""
+    rendering, document = render(section())
+    assert document == b""
+    assert (rendering.urls, rendering.overflow) == (0, None)
+
+
+# --- Rows that may not be listed
+
+
+def test_bad_rows_are_skipped_counted_and_named_and_the_file_stays_valid():
+    """Each for its own reason, the good ones around them."""
+
+    class Pages(StaticSection):
+        items = [
+            *("/good", "/nul\0", "/surrogate\ud800", "https://foreign.example/"),
+            *("/long" + "x" * 2019, "/raises", "/lastmod", "/priority", "/changefreq", "/fine"),
+        ]
+
+        def location(self, item):
+            if item == "/raises":
+                raise LookupError("no such page")
+            return item
+
+        def lastmod(self, item):
+            return "yesterday" if item == "/lastmod" else None
+
+        def priority(self, item):
+            return 2 if item == "/priority" else 0.5
+
+        def changefreq(self, item):
+            return "Daily" if item == "/changefreq" else "daily"
+
+    section = Pages(SITE)
+    assert len(SITE.origin + section.items[4]) == 2047
+    section.items[4] += "x"
+    rendering, document = render(section)
+    assert paths(document) == ["/good", "/fine"]
+    assert rendering.problems.skipped == 8
+    assert [(problem.key, problem.code) for problem in rendering.problems.examples] == [
+        ("/nul\0", "invalid-url"),
+        ("/surrogate\ud800", "invalid-url"),
+        ("https://foreign.example/", "url-not-allowed"),
+        (section.items[4], "invalid-url"),
+        ("/raises", "exception"),
+        ("/lastmod", "invalid-date"),
+        ("/priority", "invalid-tag-value"),
+        ("/changefreq", "invalid-tag-value"),
+    ]
+    assert "no such page" in rendering.problems.examples[4].message
+    rendering.problems.summary().encode("utf-8")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("reader", [{}, {"changefreq": lambda self, obj: None}], ids=["c", "o"])
+def test_bad_rows_of_the_database_are_skipped_by_both_readers(reader):
+    """Their paging key names them."""
+    shop = factories.ShopFactory(slug="s")
+    slugs = ["a", "b/c", "c\x01", "d", ".."]
+    if connection.vendor != "postgresql":
+        slugs.append("e\0")
+    for slug in slugs:
+        factories.ProductFactory(shop=shop, slug=slug)
+    rendering, document = render(by_slug(**reader))
+    assert paths(document) == ["/products/s/a/", "/products/s/d/"]
+    assert {problem.key for problem in rendering.problems.examples} == {*slugs} - {"a", "d"}
+
+
+@pytest.mark.django_db
+def test_wrong_values_in_columns_skip_their_rows():
+    """A number out of range, a word that is no frequency."""
+    shop = factories.ShopFactory(slug="s")
+    factories.ProductFactory(shop=shop, slug="a", rank="1.5", note="daily")
+    factories.ProductFactory(shop=shop, slug="b", rank="0.5", note="Daily")
+    factories.ProductFactory(shop=shop, slug="c", rank="0.5", note="daily")
+    rendering, document = render(by_slug(priority=F("rank"), changefreq=F("note")))
+    assert paths(document) == ["/products/s/c/"]
+    assert rendering.problems.counts == {"invalid-tag-value": 2}
+
+
+def test_a_failure_of_the_database_breaks_the_page_off():
+    """Never a closing tag behind a page that lacks its rows."""
+
+    def priority(self, item):
+        if item == "/2500":
+            raise DatabaseError("gone away")
+        return 0.5
+
+    section = static(*(f"/{n}" for n in range(3000)), priority=priority)
+    rendering = PageRendering(section, EVERYTHING, SITE.scope())
+    blocks = []
+    with pytest.raises(DatabaseError, match="gone away"):
+        blocks.extend(rendering)
+    assert blocks == [] or not blocks[-1].endswith(b"</urlset>\n")
+    assert not rendering.complete
+
+
+# --- Full pages
+
+
+def test_a_page_that_is_exactly_full_does_not_overflow():
+    """The limit is what a page may hold."""
+    rendering, document = render(static(*(f"/{n}" for n in range(10)), limit=10))
+    assert (rendering.urls, rendering.overflow, rendering.middle) == (10, None, None)
+    assert len(locations(document)) == 10
+
+
+def test_a_page_that_passes_its_limit_is_closed_at_the_first_key_that_does_not_fit():
+    """It is valid as it is, and names where the next one begins."""
+    rendering, document = render(static(*(f"/{n}" for n in range(15)), limit=10))
+    assert paths(document) == [f"/{n}" for n in range(10)]
+    assert (rendering.overflow, rendering.middle) == ("/10", "/5")
+
+
+def test_rows_that_are_skipped_do_not_count_toward_the_limit():
+    """A limit is one of URLs."""
+    items = [path for n in range(10) for path in (f"/{n}", f"/{n}\0")]
+    rendering, document = render(static(*items, limit=10))
+    assert len(locations(document)) == 10
+    assert rendering.overflow is None
+    assert rendering.problems.skipped == 10
+
+
+def test_a_page_that_passes_its_bytes_is_closed_within_them(settings):
+    """The closing tag is counted too, to the byte."""
+    settings.SITEMAPKIT_MAX_BYTES = 4096
+    rendering, document = render(static(*(f"/{n:03}" + "x" * 200 for n in range(30))))
+    assert 4096 - 260 < len(document) <= 4096
+    assert rendering.overflow[:4] == f"/{rendering.urls:03}"
+    assert rendering.middle[:4] == f"/{rendering.urls // 2:03}"
+
+
+def test_bytes_are_filled_to_the_last_one(settings):
+    """A page of exactly the limit is whole; with one byte less it overflows."""
+    section = static(*(f"/{n:03}" for n in range(100)), limit=100)
+    _, document = render(section)
+    settings.SITEMAPKIT_MAX_BYTES = len(document)
+    assert render(section)[0].overflow is None
+    settings.SITEMAPKIT_MAX_BYTES = len(document) - 1
+    assert render(section)[0].overflow == "/099"
+
+
+@pytest.mark.parametrize("limit", [2, 5, 7, 23, 40, 59])
+@pytest.mark.django_db
+def test_the_middle_halves_the_urls_of_a_full_page(monkeypatch, limit):
+    """To the row within the last chunk, to half a chunk where it lies in one before."""
+    monkeypatch.setattr(keysets, "FIRST_CHUNK", 3)
+    monkeypatch.setattr(keysets, "CHUNK", 8)
+    factories.products(60, shop=factories.ShopFactory(slug="s"))
+    rendering, document = render(by_slug(limit=limit))
+    written = [path.split("/")[3] for path in paths(document)]
+    assert len(written) == limit
+    lower = written.index(rendering.middle)
+    assert lower >= 1
+    assert abs(lower - limit // 2) <= 4
+    assert limit > 10 or lower == limit // 2 or lower == 3
+
+
+@pytest.mark.django_db
+def test_a_split_at_the_middle_never_leaves_a_half_empty(monkeypatch):
+    """Though the rows between the first and the last ones be refused."""
+    monkeypatch.setattr(keysets, "FIRST_CHUNK", 4)
+    monkeypatch.setattr(keysets, "CHUNK", 4)
+    shop = factories.ShopFactory(slug="s")
+    for number in range(24):
+        bad = "" if number == 0 or number > 7 else "/bad"
+        factories.ProductFactory(shop=shop, slug=f"{number:03}{bad}")
+    section = by_slug(limit=4)
+    rendering, document = render(section)
+    assert paths(document)[0] == "/products/s/000/"
+    assert rendering.middle > "000"
+    assert render(section, KeyRange(None, rendering.middle))[0].urls >= 1
+    assert render(section, KeyRange(rendering.middle, rendering.overflow))[0].urls >= 1
+
+
+@pytest.fixture
+def translated():
+    """Return a section that gives each row three times, in three languages."""
+
+    class Translated(Sitemap):
+        i18n = True
+        languages = ["en", "es", "fr"]
+
+        def items(self):
+            return Product.objects.all()
+
+        def location(self, item):
+            return f"/{get_language()}/{item.slug}"
+
+    return adapt(Translated)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("limit", [3, 4, 5, 7])
+def test_a_row_in_several_languages_is_not_where_its_own_page_is_cut(translated, limit):
+    """All its URLs have one key: splitting comes to an end, and nothing is lost on the way."""
+    factories.products(6)
+    section = type("Some", (translated,), {"limit": limit})(SITE)
+    ranges, found = [EVERYTHING], set()
+    for _ in range(20):
+        if not ranges:
+            break
+        keys = ranges.pop()
+        rendering, document = render(section, keys)
+        if rendering.overflow is None:
+            found.update(paths(document))
+        else:
+            assert rendering.middle <= rendering.overflow
+            ranges += [
+                KeyRange(keys.lower, rendering.middle),
+                KeyRange(rendering.middle, keys.upper),
+            ]
+        assert not rendering.problems
+    assert ranges == []
+    assert len(found) == 18
+
+
+@pytest.mark.django_db
+def test_a_row_with_more_urls_than_fit_on_a_page_is_told(translated):
+    """Wherever the pages are cut, the rest of it finds no room; the next rows have a page."""
+    first, second = factories.products(2)
+    section = type("Some", (translated,), {"limit": 2})(SITE)
+    rendering, document = render(section)
+    assert paths(document) == [f"/en/{first.slug}", f"/es/{first.slug}"]
+    assert [(p.key, p.code) for p in rendering.problems.examples] == [(first.pk, "too-many-urls")]
+    assert (rendering.overflow, rendering.middle) == (second.pk, second.pk)
+
+
+def test_an_entry_too_large_by_itself_is_refused(settings):
+    """It would be so on any page: the page goes on without it, and does not split for ever."""
+    settings.SITEMAPKIT_MAX_BYTES = 4096
+    huge = "/" + "&" * 1500
+    rendering, document = render(static(huge, "/a", "/b"))
+    assert paths(document) == ["/a", "/b"]
+    assert rendering.overflow is None
+    assert [(p.key, p.code) for p in rendering.problems.examples] == [(huge, "file-too-large")]
+
+
+def test_an_entry_too_large_by_itself_ends_a_page_it_does_not_begin(settings):
+    """Only at the beginning of the next page can it be told from one that found no room."""
+    settings.SITEMAPKIT_MAX_BYTES = 4096
+    huge = "/" + "&" * 1500
+    section = static("/a", huge, "/b")
+    rendering, document = render(section)
+    assert (paths(document), rendering.overflow, rendering.middle) == (["/a"], huge, huge)
+    rest, document = render(section, KeyRange(1, None))
+    assert (paths(document), rest.overflow) == (["/b"], None)
+
+
+# --- Made while it is read
+
+
+@pytest.mark.django_db
+def test_the_first_block_comes_before_the_second_chunk_is_read(monkeypatch):
+    """The page is never held in memory, and its reader never waits for all of it."""
+    monkeypatch.setattr(keysets, "FIRST_CHUNK", 2)
+    monkeypatch.setattr(keysets, "CHUNK", 2)
+    factories.products(7)
+    blocks = iter(PageRendering(by_slug(), EVERYTHING, SITE.scope()))
+    for expected in (1, 1, 1, 1):
+        with CaptureQueriesContext(connection) as queries:
+            assert b"<url>" in next(blocks)
+        assert len(queries) == expected
+    with CaptureQueriesContext(connection) as queries:
+        assert list(blocks) == [b"</urlset>\n"]
+    assert len(queries) == 0
+
+
+def test_blocks_are_of_64_kib_at_the_most():
+    """The first has the document's head before it; whoever reads slowly holds no more."""
+    section = static(*(f"/{n}" + "x" * 500 for n in range(3000)))
+    blocks = list(PageRendering(section, EVERYTHING, SITE.scope()))
+    assert len(blocks) > 20
+    assert blocks[0].startswith(b"<?xml")
+    assert len(blocks[0]) <= BLOCK + 200
+    assert max(map(len, blocks[1:])) <= BLOCK
+    assert all(blocks)
+    assert len(locations(b"".join(blocks))) == 3000
+
+
+def test_a_rendering_says_how_far_it_is():
+    """URLs and bytes as written so far, complete only behind the last row."""
+    rendering = PageRendering(static("/a", "/b"), EVERYTHING, SITE.scope())
+    assert (rendering.urls, rendering.complete) == (0, False)
+    blocks = iter(rendering)
+    first = next(blocks)
+    assert (rendering.urls, rendering.complete) == (2, False)
+    last = next(blocks)
+    assert rendering.complete
+    assert len(first) + len(last) == rendering.size
+
+
+def test_the_same_content_gives_the_same_bytes():
+    """Nothing of the moment or of the machine is in it."""
+    section = static("/a", "/b", priority=lambda self, item: 0.5)
+    assert render(section)[1] == render(section)[1]
+
+
+# --- Dates of the database
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("zone", "text"),
+    [("UTC", "2024-02-29T12:30:15+00:00"), ("Europe/Madrid", "2024-02-29T12:30:15+00:00")],
+)
+def test_dates_of_the_database_are_written_with_their_zone(settings, zone, text):
+    """Whatever the project's zone is, the moment is the same."""
+    settings.TIME_ZONE = zone
+    factories.products(1, updated_at=factories.EPOCH)
+    _, document = render(by_slug(lastmod="updated_at"))
+    (lastmod,) = etree.fromstring(document).iter(f"{NAMESPACE}lastmod")
+    assert dt.datetime.fromisoformat(lastmod.text) == factories.EPOCH
+    assert lastmod.text == text
+
+
+@pytest.mark.django_db
+def test_dates_and_times_may_be_mixed_in_one_column():
+    """Some rows know the time, others only the day; contrib answers 500."""
+    shop = factories.ShopFactory(slug="s")
+    factories.ProductFactory(shop=shop, slug="a", released_on=dt.date(2024, 1, 1))
+    factories.ProductFactory(shop=shop, slug="b")
+    section = by_slug(lastmod=lambda self, product: product.released_on or product.updated_at)
+    _, document = render(section)
+    texts = [tag.text for tag in etree.fromstring(document).iter(f"{NAMESPACE}lastmod")]
+    assert texts == ["2024-01-01", "2024-02-29T12:30:15+00:00"]
+
+
+@pytest.mark.django_db
+def test_locations_may_be_made_by_the_database():
+    """They are normalised and checked like all others."""
+    shop = factories.ShopFactory(slug="s")
+    for slug in ("a b", "ñ", "#"):
+        factories.ProductFactory(shop=shop, slug=slug)
+    rendering, document = render(by_slug(location=Concat(Value("/x/"), F("slug"))))
+    assert sorted(paths(document)) == ["/x/%C3%B1", "/x/a%20b"]
+    assert rendering.problems.skipped == 1

@@ -1,0 +1,106 @@
+"""The settings: defaults, right values, and for each wrong one an error with its name."""
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from django_sitemapkit.conf import NAMES, SiteSettings
+from django_sitemapkit.conf import settings as ours
+
+MAIN = {"BASE_URL": "https://www.example.com"}
+
+
+def test_the_defaults_hold_where_nothing_is_set(settings):
+    """A project need set nothing."""
+    for name in NAMES:
+        if hasattr(settings, f"SITEMAPKIT_{name}"):
+            delattr(settings, f"SITEMAPKIT_{name}")
+    assert {name: getattr(ours, name) for name in NAMES} == {
+        "BASE_URL": None,
+        "SITES": {},
+        "MAX_URLS": 50_000,
+        "MAX_BYTES": 52_428_800,
+        "CACHE_CONTROL": "max-age=600",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("BASE_URL", None),
+        ("BASE_URL", "http://127.0.0.1:8000"),
+        ("BASE_URL", "https://www.example.com:8443/shop/ñ/"),
+        ("MAX_URLS", 1),
+        ("MAX_URLS", 50_000),
+        ("MAX_BYTES", 4096),
+        ("MAX_BYTES", 10_485_760),
+        ("CACHE_CONTROL", ""),
+        ("CACHE_CONTROL", "public, max-age=60"),
+    ],
+)
+def test_a_right_value_is_taken_as_it_stands(settings, name, value):
+    """It is read at access: a setting changed later takes effect."""
+    setattr(settings, f"SITEMAPKIT_{name}", value)
+    assert getattr(ours, name) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("BASE_URL", value) for value in ("", "www.example.com", "/shop", "ftp://a.example", 5)),
+        ("BASE_URL", "https://user@www.example.com"),
+        ("BASE_URL", "https://www.example.com/?a=b"),
+        ("BASE_URL", "https://www.example.com/#a"),
+        ("BASE_URL", "https://exa mple.com"),
+        ("BASE_URL", "https://www.example.com:port"),
+        *(("MAX_URLS", value) for value in (0, -1, 50_001, "5", 5.0, True, None)),
+        *(("MAX_BYTES", value) for value in (4095, 52_428_801, "10 MB", False, None)),
+        *(("CACHE_CONTROL", value) for value in (None, 600, b"no-store", "a\nb: c")),
+        *(("SITES", value) for value in (None, [], "main", [MAIN])),
+    ],
+)
+def test_a_wrong_value_is_named(settings, name, value):
+    """The error says which setting it is, not where the code stumbled."""
+    setattr(settings, f"SITEMAPKIT_{name}", value)
+    with pytest.raises(ImproperlyConfigured, match=f"SITEMAPKIT_{name}"):
+        getattr(ours, name)
+
+
+@pytest.mark.parametrize(
+    ("key", "options", "named"),
+    [
+        pytest.param("", MAIN, "''", id="empty-key"),
+        pytest.param(1, MAIN, "1", id="number-as-key"),
+        pytest.param("x" * 101, MAIN, "1 to 100 characters", id="long-key"),
+        pytest.param("main", {}, "BASE_URL", id="no-base-url"),
+        pytest.param("main", None, "BASE_URL", id="no-dict"),
+        pytest.param("main", "https://www.example.com", "BASE_URL", id="text"),
+        pytest.param("main", {"BASE_URL": "example"}, "BASE_URL", id="wrong-base-url"),
+        pytest.param("main", {"BASE_URL": None}, "BASE_URL", id="base-url-none"),
+        pytest.param("main", MAIN | {"URLCONFIG": "x"}, "URLCONFIG", id="unknown"),
+        pytest.param("main", MAIN | {"SECTIONS": "news"}, "SECTIONS", id="sections-text"),
+        pytest.param("main", MAIN | {"SECTIONS": 5}, "SECTIONS", id="sections-number"),
+        pytest.param("main", MAIN | {"SECTIONS": [5]}, "SECTIONS", id="sections-of-numbers"),
+        pytest.param("main", MAIN | {"URLCONF": 5}, "URLCONF", id="urlconf-number"),
+    ],
+)
+def test_a_wrong_site_is_named(settings, key, options, named):
+    """The error says which site, and which part of it."""
+    settings.SITEMAPKIT_SITES = {"other": MAIN, key: options}
+    with pytest.raises(ImproperlyConfigured, match="SITEMAPKIT_SITES") as caught:
+        _ = ours.SITES
+    assert repr(key) in str(caught.value)
+    assert named in str(caught.value)
+
+
+def test_sites_come_as_values(settings):
+    """What is not set is None: all sections, ROOT_URLCONF."""
+    settings.SITEMAPKIT_SITES = {
+        "main": MAIN,
+        "shop": MAIN | {"SECTIONS": ["a", "b"], "URLCONF": "tests.urls"},
+    }
+    assert {
+        "main": SiteSettings(base_url="https://www.example.com"),
+        "shop": SiteSettings(
+            base_url="https://www.example.com", sections=("a", "b"), urlconf="tests.urls"
+        ),
+    } == ours.SITES

@@ -1,0 +1,739 @@
+"""The documentation says what is so: its Python runs, its lists are complete, its claims hold."""
+
+import ast
+import gzip
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from django.contrib import sitemaps as contrib
+from django.contrib.sitemaps import views as contrib_views
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
+from django.db import connection, models
+from django.template import engines
+from django.test import RequestFactory, modify_settings, override_settings
+from django.test.utils import CaptureQueriesContext, isolate_apps
+from django.urls import path as url
+from django.urls import reverse
+
+import django_sitemapkit
+from django_sitemapkit import Route, Section, StaticSection, checks, conf, planning, views
+from django_sitemapkit.exceptions import InvalidSitemap
+from django_sitemapkit.mixins import declared_models, own_options, section_for
+from django_sitemapkit.planning import refresh, store
+from django_sitemapkit.protocol.reader import SitemapReader, validate
+from django_sitemapkit.registry import MAX_NAME, registry
+from django_sitemapkit.rendering import PageRendering, pages
+from django_sitemapkit.sections import keysets
+from django_sitemapkit.sections.validation import options_of
+from django_sitemapkit.sites import Site
+from django_sitemapkit.templatetags import sitemapkit as tags
+from tests.testapp.models import Article, Product, Shop
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+PAGES = [README, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+EDITED = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block of a page."""
+
+    page: Path
+    line: int
+    heading: str
+    language: str
+    text: str
+
+    @property
+    def file(self) -> str:
+        """The file that the block's first line says it is."""
+        named = re.match(r"# (\S+\.py)\n", self.text)
+        return named[1] if named else ""
+
+    @property
+    def followed(self) -> bool:
+        """Whether it is a step of a quick start, which is followed as a whole."""
+        return self.page.stem == "quickstart" or self.heading == "Quick start"
+
+    def __str__(self) -> str:
+        return f"{self.page.name}:{self.line}"
+
+
+def blocks_of(page: Path) -> Iterator[Block]:
+    """Yield a page's fenced blocks, each with the second-level heading it is under."""
+    heading, language, begin, lines = "", None, 0, []
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), start=1):
+        if language is None and line.startswith("```"):
+            language, begin, lines = line[3:], number, []
+        elif language is not None and line == "```":
+            yield Block(page, begin, heading, language, "\n".join(lines) + "\n")
+            language = None
+        elif language is not None:
+            lines.append(line)
+        elif line.startswith("## "):
+            heading = line[3:]
+
+
+BLOCKS = [block for page in PAGES for block in blocks_of(page)]
+PYTHON = [block for block in BLOCKS if block.language == "python"]
+
+
+# The Python of the pages
+
+
+def test_all_python_is_marked_as_such():
+    """No block of Python hides from the tests under another language."""
+    languages = {block.language for block in BLOCKS}
+    directives = {"{eval-rst}", "{toctree}", "{include} ../CHANGELOG.md"}
+    assert languages - directives == {"python", "sh", "django", "xml"}
+    assert len(PYTHON) > 20
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("block", [b for b in PYTHON if not b.followed], ids=str)
+def test_the_python_runs(block, sections):
+    """A snippet runs, declares what the checks find no fault with, and gives valid pages."""
+    run = {"settings.py": run_settings, "urls.py": run_urls, "shop/models.py": run_models}
+    run.get(block.file, run_sections)(block)
+
+
+def run_settings(block):
+    """Every setting exists, and has a value that it may have."""
+    values = {name: value for name, value in executed(block).items() if name.isupper()}
+    assert values
+    with override_settings(**values):
+        assert checks.check_settings() == checks.check_unknown_settings() == []
+
+
+def run_urls(block):
+    """Find the package's addresses in a URLconf."""
+    urlconf = ModuleType("urls")
+    vars(urlconf).update(executed(block))
+    assert reverse("sitemapkit:index", urlconf=urlconf) == "/sitemap.xml"
+
+
+def run_models(block):
+    """Register what the models declare, and make its queryset."""
+    with isolate_apps("tests.testapp"):
+        found = [
+            section_for(value, own_options(value))
+            for value in executed(block).values()
+            if isinstance(value, type) and issubclass(value, models.Model)
+        ]
+        for section in found:
+            registry.add(section)
+        assert_sound(found)
+        assert [str(section(SITE).get_queryset().query) for section in found]
+
+
+def run_sections(block):
+    """Read the sections that were registered, where nothing may be refused."""
+    executed(block)
+    declared = list(registry)
+    assert bool(declared) == (block.file == "shop/sitemaps.py")
+    assert_sound(declared)
+    shop = Shop.objects.create(slug="attic")
+    Product.objects.create(shop=shop, slug="tea-pot", rank="0.4", updated_at=EDITED, note="new")
+    for section in declared:
+        read_back(section(SITE))
+
+
+SITE = Site.at("https://www.example.com")
+
+
+def executed(block):
+    """Execute a block as if it stood in the tests' app, and return what it defines."""
+    names = {"__name__": "tests.testapp.snippet", "__package__": "tests.testapp"}
+    lines = "\n" * block.line  # so that an error tells the line of the page
+    exec(compile(lines + block.text, str(block.page), "exec"), names)
+    return names
+
+
+def assert_sound(declared):
+    """No check finds fault, and each attribute of a section is an option."""
+    messages = [message.id for message in checks.check_declarations()]
+    assert set(messages) <= {"sitemapkit.I142"}
+    for section in declared:
+        own = {
+            name
+            for base in section.__mro__
+            if not base.__module__.startswith(("django", "builtins"))
+            for name in vars(base)
+            if not name.startswith("_")
+        }
+        assert own - {"model", "sitemap"} <= options_of(section(SITE))
+
+
+def read_back(section):
+    """Render all pages of a section and let the validator read them."""
+    for page in planning.pages_of(section):
+        rendering = PageRendering(section, page.keys, SITE.scope())
+        body = b"".join(rendering)
+        assert not len(rendering.problems), rendering.problems.summary()
+        if rendering.urls or section.get_name() != "products":
+            assert validate([body], address="https://www.example.com/sitemap.xml").valid
+
+
+def test_a_wrong_snippet_fails(sections):
+    """The tests above notice a name that the package does not have, and a wrong option."""
+    pages = "import django_sitemapkit as kit\n@kit.register\nclass Pages(kit.StaticSection):\n"
+    wrong = [
+        "from django_sitemapkit import Sektion\n",
+        f"{pages}    colour = 1\n",
+        f"{pages}    prioritty = 1\n",
+    ]
+    for text in wrong:
+        registry._sections.clear()
+        with pytest.raises((ImportError, AssertionError)):
+            run_sections(Block(README, 1, "", "python", f"# shop/sitemaps.py\n{text}"))
+    with pytest.raises(AssertionError):
+        run_settings(Block(README, 1, "", "python", "SITEMAPKIT_MAX_URLZ = 5\n"))
+
+
+# The quick starts, each followed on a project of its own
+
+PROJECT = {
+    "manage.py": """
+        import django, json
+        from datetime import datetime, UTC
+        from django.core.management import call_command
+        from django.test import Client
+
+        django.setup()
+        call_command("check", fail_level="INFO", verbosity=0)
+        call_command("migrate", run_syncdb=True, verbosity=0)
+        from shop.models import Product, Shop
+
+        edited = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
+        shop = Shop.objects.create(slug="attic")
+        Product.objects.create(shop=shop, slug="tea-pot", public=True, updated_at=edited)
+        client = Client(headers={"host": "www.example.com"})
+        addresses = "sitemap.xml", "sitemap-products-1.xml", "sitemap-pages-1.xml", "robots.txt"
+        answers = {}
+        for address in addresses:
+            response = client.get(f"/{address}")
+            assert response.status_code == 200, (address, response.status_code)
+            answers[address] = response.getvalue().decode()
+        print(json.dumps(answers))
+    """,
+    "base.py": """
+        SECRET_KEY = "docs"
+        ALLOWED_HOSTS = ["www.example.com"]
+        DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": "db.sqlite3"}}
+        ROOT_URLCONF = "urls"
+        TEMPLATES = [
+            {
+                "BACKEND": "django.template.backends.django.DjangoTemplates",
+                "DIRS": ["templates"],
+                "OPTIONS": {
+                    "context_processors": ["django.template.context_processors.request"]
+                },
+            }
+        ]
+        DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+        USE_TZ = True
+    """,
+    "shop/__init__.py": "",
+    "shop/models.py": """
+        from django.db import models
+
+        class Shop(models.Model):
+            slug = models.SlugField()
+
+        class Product(models.Model):
+            shop = models.ForeignKey(Shop, models.CASCADE)
+            slug = models.SlugField()
+            public = models.BooleanField()
+            updated_at = models.DateTimeField()
+    """,
+    "shop/views.py": """
+        def home(request): ...
+        def product(request, shop, slug): ...
+    """,
+}
+"""What a reader has before the first step: an app with two models and two views."""
+
+
+@pytest.mark.parametrize("page", [README, ROOT / "docs" / "quickstart.md"], ids=lambda p: p.name)
+def test_a_quick_start_works(page, tmp_path):
+    """Who follows the steps on a new project gets the documents that the page shows."""
+    steps = [block for block in BLOCKS if block.page == page and block.followed]
+    answers = follow(steps, tmp_path)
+    assert answers["robots.txt"].endswith("\n\nSitemap: https://www.example.com/sitemap.xml\n")
+    assert "/press/</loc>" in answers["sitemap-pages-1.xml"]
+    shown = [block.text for block in steps if block.language == "xml"]
+    assert shown == list(answers.values())[: len(shown)]
+    for address in ("sitemap.xml", "sitemap-products-1.xml", "sitemap-pages-1.xml"):
+        assert validate([answers[address].encode()]).valid
+
+
+def follow(steps, folder):
+    """Write the files of a quick start into a project, run it, and return what it answers."""
+    files = {name: dedented(text) for name, text in PROJECT.items()}
+    files |= {block.file: block.text for block in steps if block.language == "python"}
+    files["templates/robots.txt"] = next(b.text for b in steps if b.language == "django")
+    files["settings.py"] = (
+        f"from base import *\n{files['settings.py']}\n"
+        'INSTALLED_APPS += ["django.contrib.contenttypes", "shop"]\n'
+    )
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "settings",
+        "PYTHONPATH": os.pathsep.join([str(folder), *filter(None, sys.path)]),
+    }
+    done = subprocess.run(
+        [sys.executable, folder / "manage.py"],
+        cwd=folder, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def dedented(text):
+    """Return a file's text without the indentation it has here."""
+    return re.sub("^ {8}", "", text.lstrip("\n"), flags=re.MULTILINE)
+
+
+# The lists of the pages
+
+
+def text_of(name):
+    """Return a page of the documentation as text."""
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+def found_in_pages(expression):
+    """Return what an expression finds in all pages."""
+    return [found for page in PAGES for found in re.findall(expression, page.read_text("utf-8"))]
+
+
+def rows_of(name):
+    """Return the first cells of all tables of a page that are code."""
+    return re.findall(r"^\| `([^`|]+)` \|", text_of(name), flags=re.MULTILINE)
+
+
+def test_every_setting_is_documented():
+    """Each setting has its section, in the order of the code, and no other is documented."""
+    headings = re.findall(r"^## (SITEMAPKIT_\w+)$", text_of("settings.md"), flags=re.MULTILINE)
+    assert headings == [f"SITEMAPKIT_{name}" for name in conf.NAMES]
+    assert set(found_in_pages(r"SITEMAPKIT_([A-Z]+(?:_[A-Z]+)*)")) <= set(conf.NAMES)
+    assert {"BASE_URL", "SECTIONS", "URLCONF"} == conf._SITE_KEYS <= set(rows_of("settings.md"))
+
+
+@override_settings(SITEMAPKIT_BASE_URL=None)
+def test_documented_defaults_are_the_defaults():
+    """What settings.md calls the default is what the code takes."""
+    defaults = re.findall(r"Default: `(.+)`$", text_of("settings.md"), flags=re.MULTILINE)
+    assert [ast.literal_eval(text) for text in defaults] == [
+        getattr(conf.settings, name) for name in conf.NAMES
+    ]
+
+
+def test_every_template_tag_is_documented():
+    """Each tag is shown in serving.md as it is written in a template."""
+    assert tags.register.tags
+    for tag in tags.register.tags:
+        assert f"{{% {tag} %}}" in text_of("serving.md")
+
+
+def test_every_template_of_the_pages_renders(rf):
+    """The templates in the pages compile, and write an address of the site."""
+    shown = [block for block in BLOCKS if block.language == "django"]
+    assert len(shown) > 3
+    for block in shown:
+        template = engines["django"].from_string(block.text)
+        assert "https://www.example.com/sitemap.xml" in template.render({}, rf.get("/"))
+
+
+def test_every_public_name_is_documented():
+    """Each name that the package hands on is explained, and its module is in the reference."""
+    for name in django_sitemapkit.__all__:
+        assert f"`{name}" in text_of("declaring.md")
+    modules = re.findall(r"auto(?:module|class):: (\S+)", text_of("reference.md"))
+    protocol = Path(django_sitemapkit.__file__).parent / "protocol"
+    expected = {path.stem for path in protocol.iterdir() if not path.stem.startswith("_")}
+    assert {f"django_sitemapkit.protocol.{name}" for name in expected} <= set(modules)
+    assert {"django_sitemapkit", "django_sitemapkit.exceptions"} <= set(modules)
+
+
+def declared_options(section):
+    """Return the class attributes of a section that a project sets."""
+    ours = [base for base in section.__mro__ if base.__module__.startswith("django_sitemapkit")]
+    return {
+        name
+        for base in ours
+        for name, value in vars(base).items()
+        if not name.startswith("_") and not callable(value) and not hasattr(value, "__get__")
+    } | {"location"}
+
+
+def test_every_option_is_documented():
+    """Each option has a row of its own, and each row is an option."""
+    documented = set(rows_of("declaring.md")) - set(problem_codes())
+    assert documented == {
+        *declared_options(Section),
+        *declared_options(StaticSection),
+        "get_queryset",
+    }
+    assert len(documented) > 10
+
+
+def test_documented_defaults_of_options():
+    """What declaring.md calls an option's default is that of the class."""
+    table = re.findall(
+        r"^\| `(\w+)` \| (None|True|False|`[^`]*`) \|", text_of("declaring.md"), re.MULTILINE
+    )
+    assert len(table) > 10
+    for name, default in table:
+        owner = StaticSection if name == "items" else Section
+        assert ast.literal_eval(default.strip("`")) == getattr(owner, name), name
+
+
+def problem_codes():
+    """Return every code that a row can be refused with."""
+    package = Path(django_sitemapkit.__file__).parent
+    files = [path for path in package.rglob("*.py") if "reader" not in path.parts]
+    found = r'(?:RefusedValue\(|problems\.add\(\s*[\w.\[\]]+,)\s*"([a-z-]+)"'
+    return {code for path in files for code in re.findall(found, path.read_text("utf-8"))}
+
+
+def test_every_problem_is_documented():
+    """Each code that the log may show is in the table of declaring.md."""
+    assert len(problem_codes()) > 5
+    assert problem_codes() <= set(rows_of("declaring.md"))
+
+
+def test_every_check_is_documented():
+    """The tables of checks.md have each id once, and no other."""
+    source = Path(checks.__file__).read_text("utf-8")
+    known = sorted(set(re.findall(r"sitemapkit\.[EWI][0-9]+", source)))
+    assert len(known) > 20
+    assert sorted(rows_of("checks.md")) == known
+    assert set(found_in_pages(r"sitemapkit\.[EWI]\d+")) == set(known)
+
+
+def test_the_numbers_of_the_pages_are_those_of_the_code():
+    """A limit or a size in the text is the constant that it speaks of."""
+    assert (keysets.CHUNK, keysets.FIRST_CHUNK, pages.BLOCK) == (2000, 250, 64 * 1024)
+    assert (store.FILL, import_module("django_sitemapkit.planning.refresh").MERGED_FILL) == (
+        0.9,
+        0.75,
+    )
+    assert (
+        views.RETRY_AFTER,
+        import_module("django_sitemapkit.planning.pages").PLANNING_SECONDS,
+    ) == (30, 300)
+    assert MAX_NAME == 80
+
+
+def test_the_layers_are_those_of_the_contract():
+    """The rooms in architecture.md are those that exist, in the order that CI keeps."""
+    contract = (ROOT / "pyproject.toml").read_text("utf-8").partition("layers = [")[2]
+    layers = re.findall(r'^    "(.+)",$', contract.partition("\n]")[0], flags=re.MULTILINE)
+    kept = [re.findall(r"(?<!\()\b(\w+)\b(?!\))", layer) for layer in layers]
+    shown = re.findall(r"^\| ((?:`\w+`(?: · )?)+) \|", text_of("architecture.md"), re.MULTILINE)
+    assert [re.findall(r"\w+", row) for row in shown] == [layer for layer in kept if layer]
+
+
+# The links
+
+
+def anchors_of(page):
+    """Return the anchors of a page's headings, as GitHub and MyST make them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_relative_links_lead_somewhere(page):
+    """A link to a file of the project has its target, and its heading."""
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text("utf-8")):
+        if re.match("https?:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.is_file(), target
+        assert not anchor or anchor in anchors_of(file), target
+
+
+def test_every_page_is_in_the_contents():
+    """No page of docs/ is left out of the index's list."""
+    listed = re.findall(r"^[a-z]+$", text_of("index.md"), flags=re.MULTILINE)
+    assert sorted([*listed, "index"]) == sorted(path.stem for path in (ROOT / "docs").glob("*.md"))
+
+
+# The README's comparison, line by line
+
+
+class Products(Section):
+    queryset = Product.objects.all()
+    location = Route("product", shop="shop__slug", slug="slug")
+    key = "slug"
+    lastmod = "updated_at"
+    limit = 4
+
+
+class OldProducts(contrib.Sitemap):
+    limit = 4
+
+    def items(self):
+        return Product.objects.order_by("slug")
+
+    def location(self, product):
+        return f"/products/attic/{product.slug}/"
+
+    def lastmod(self, product):
+        return product.updated_at
+
+
+@pytest.fixture
+def products(db, sections):
+    """Ten products, "p00" to "p90", declared for both."""
+    registry.add(Products)
+    shop = Shop.objects.create(slug="attic")
+    return [Product.objects.create(shop=shop, slug=f"p{n}0", updated_at=EDITED) for n in range(10)]
+
+
+@pytest.fixture
+def old():
+    """Ask contrib's view for a page of a sitemap, by default of OldProducts."""
+
+    def ask(page=1, method="get", view=contrib_views.sitemap, sitemap=OldProducts, **headers):
+        request = getattr(RequestFactory(headers=headers), method)(f"/sitemap.xml?p={page}")
+        options = {"sitemap_url_name": "section"} if view is contrib_views.index else {}
+        return view(request, {"products": sitemap}, **options).render()
+
+    with modify_settings(INSTALLED_APPS={"append": "django.contrib.sitemaps"}):
+        yield ask
+
+
+def locations(body):
+    """Return what a document lists; raises InvalidSitemap where it is malformed."""
+    return [entry.location for entry in SitemapReader().read([body])]
+
+
+def body_of(client, address):
+    """Return a document's bytes, decompressed."""
+    response = client.get(address, headers={"host": "www.example.com"})
+    assert response.status_code == 200
+    body = response.getvalue()
+    return gzip.decompress(body) if address.endswith(".gz") else body
+
+
+def path_of(address):
+    """Return an address without its host."""
+    return address.removeprefix("https://www.example.com")
+
+
+def all_pages(client):
+    """Return the locations of each page that the index lists, by address."""
+    listed = {}
+    for address in locations(body_of(client, "/sitemap.xml")):
+        listed[address] = locations(body_of(client, path_of(address)))
+    return listed
+
+
+def statements(ask):
+    """Return the SQL of a request."""
+    with CaptureQueriesContext(connection) as captured:
+        response = ask()
+        b"".join(response) if response.streaming else response.content
+    return [re.sub(r"'[^']*'|\d+", "?", query["sql"].upper()) for query in captured]
+
+
+def test_any_page_takes_the_same_queries(products, client, old):
+    """Contrib counts and skips; here page 1 and the last page differ in their keys alone."""
+    numbers = sorted(int(re.search(r"(\d+)\.xml", page)[1]) for page in all_pages(client))
+    assert len(numbers) > 2
+    first, last = (
+        statements(lambda number=number: client.get(f"/sitemap-products-{number}.xml"))
+        for number in (numbers[0], numbers[-2])
+    )
+    assert len(first) == len(last)
+    assert "OFFSET" not in "".join(first + last)
+    assert "COUNT(" not in "".join(first + last)
+    contribs = "".join(statements(lambda: old(page=3)))
+    assert "COUNT(" in contribs
+    assert "OFFSET" in contribs
+
+
+def test_rows_stay_on_their_page(products, client, old):
+    """A new row between the others moves contrib's pages on; here it joins one page."""
+    before, old_before = all_pages(client), locations(old(page=2).content)
+    Product.objects.create(shop=products[0].shop, slug="p15")
+    after = all_pages(client)
+    assert locations(old(page=2).content) != old_before
+    moved = [page for page in before if not set(before[page]) <= set(after[page])]
+    assert len(moved) <= 1  # the one that was full
+    assert sum(map(len, after.values())) == 11
+
+
+@pytest.mark.django_db
+def test_pages_are_streamed(sections, client, old):
+    """A page of more rows than the first read is a stream, and read by 2,000 from then on."""
+    registry.add(type("Products", (Products,), {"limit": None}))
+    shop = Shop.objects.create(slug="attic")
+    Product.objects.bulk_create(Product(shop=shop, slug=f"s{n:04}") for n in range(300))
+    with CaptureQueriesContext(connection) as captured:
+        response = client.get("/sitemap-products-1.xml")
+        assert response.streaming
+        assert len(locations(b"".join(response))) == 300
+    assert re.findall(r"LIMIT (250|2000)\b", "\n".join(q["sql"] for q in captured)) == [
+        "250",
+        "2000",
+    ]
+    assert not old().streaming
+
+
+@override_settings(SITEMAPKIT_MAX_BYTES=4096)
+def test_bytes_are_limited_too(products, client, old):
+    """A page that would grow beyond its bytes ends validly, and the rest is on another one."""
+    for product in products:
+        product.slug = f"{product.slug}{'x' * 190}"
+        product.save()
+    registry.remove("products")
+    registry.add(type("Products", (Products,), {"limit": None}))
+    shop = products[0].shop
+    Product.objects.bulk_create(Product(shop=shop, slug=f"s{n:02}{'x' * 190}") for n in range(20))
+    found = set()
+    for _ in range(5):  # each reading of a full page records where it ended
+        listed = all_pages(client)
+        found = {url for urls in listed.values() for url in urls}
+    assert len(found) == 30
+    assert len(listed) > 1
+    for address in listed:
+        assert len(body_of(client, path_of(address))) <= 4096
+    big = type("Big", (OldProducts,), {"limit": 30})
+    assert len(old(sitemap=big).content) > 4096
+
+
+def test_a_control_character_leaves_out_one_row(products, client, old, caplog):
+    """Contrib's page is malformed; here one row is missing, and the log says which."""
+    Product.objects.filter(slug="p10").update(slug="p1\x0b")
+    with pytest.raises(InvalidSitemap):
+        locations(old().content)
+    listed = [url for urls in all_pages(client).values() for url in urls]
+    assert len(listed) == 9
+    assert "products 'p1\\x0b': Invalid URL" in caplog.text
+
+
+def test_dates_and_datetimes_mixed(products, client, old, monkeypatch):
+    """Contrib's page fails where a method gives both; here both are written."""
+
+    def lastmod(self, product):
+        return EDITED if product.slug == "p00" else date(2026, 3, 2)
+
+    monkeypatch.setattr(OldProducts, "lastmod", lastmod)
+    with pytest.raises(TypeError):
+        old()
+    monkeypatch.setattr(Products, "lastmod", lastmod)
+    body = body_of(client, "/sitemap-products-1.xml")
+    assert b"2026-03-01T09:30:00+00:00" in body
+    assert b"2026-03-02<" in body
+
+
+@override_settings(ALLOWED_HOSTS=["*"])
+def test_the_host_is_that_of_the_setting(products, client, old):
+    """The request's Host header goes into contrib's index, and not into this one."""
+    urlconf = ModuleType("section_urls")
+    urlconf.urlpatterns = [url("sitemap-<section>.xml", lambda request: None, name="section")]
+    with override_settings(ROOT_URLCONF=urlconf):
+        assert b"evil.example" in old(view=contrib_views.index, host="evil.example").content
+    body = client.get("/sitemap.xml", headers={"host": "evil.example"}).content
+    assert b"evil.example" not in body
+    assert b"https://www.example.com/" in body
+
+
+def test_post_is_refused(products, client, old, caplog):
+    """Contrib's view answers POST; this one answers 405."""
+    caplog.set_level(logging.ERROR, logger="django.request")
+    assert old(method="post").status_code == 200
+    assert client.post("/sitemap-products-1.xml").status_code == 405
+
+
+def test_compressed_pages(products, client):
+    """A page is there as a gzip file, and as XML that is encoded by gzip for who accepts it."""
+    response = client.get("/sitemap-products-1.xml.gz")
+    assert (response["Content-Type"], "Content-Encoding" in response) == ("application/gzip", False)
+    assert locations(gzip.decompress(response.getvalue()))
+    response = client.get("/sitemap-products-1.xml", headers={"accept-encoding": "gzip"})
+    assert (response["Content-Type"], response["Content-Encoding"]) == ("application/xml", "gzip")
+    assert response["Vary"] == "Accept-Encoding"
+
+
+def test_a_reader_that_has_the_page(products, client, old):
+    """An ETag that is sent back is answered 304; contrib sends none."""
+    etag = client.get("/sitemap-products-1.xml")["ETag"]
+    again = client.get("/sitemap-products-1.xml", headers={"if-none-match": etag})
+    assert (again.status_code, again.content) == (304, b"")
+    assert "ETag" not in old()
+
+
+@modify_settings(INSTALLED_APPS={"append": "django.contrib.sitemaps"})
+def test_a_misspelt_option(sections):
+    """``manage.py check`` stops at it here, and not with contrib's class."""
+    registry.add(type("Old", (OldProducts,), {"chngefreq": "weekly"}))
+    call_command("check")
+    registry.add(type("Products", (Products,), {"chngefreq": "weekly"}))
+    with pytest.raises(SystemCheckError, match="Did you mean changefreq"):
+        call_command("check")
+
+
+# What the pages say of trust_lastmod, the index and models
+
+
+def test_trust_lastmod_dates_the_index(products, client):
+    """With the promise the index has a lastmod, and the page a Last-Modified and an ETag."""
+    assert b"<lastmod>" not in body_of(client, "/sitemap.xml")
+    registry.remove("products")
+    registry.add(type("Products", (Products,), {"trust_lastmod": True}))
+    assert b"<lastmod>2026-03-01T09:30:00+00:00</lastmod>" in body_of(client, "/sitemap.xml")
+    response = client.get("/sitemap-products-1.xml")
+    assert response["Last-Modified"] == "Sun, 01 Mar 2026 09:30:00 GMT"
+    since = {"if-modified-since": response["Last-Modified"]}
+    assert client.get("/sitemap-products-1.xml", headers=since).status_code == 200
+
+
+def test_what_only_does_not_name_costs_queries(products):
+    """A field that ``only`` leaves out is read row by row; the key need not be named."""
+    queries = {}
+    for only in (["rank"], ["note"]):
+        options = {"only": only, "priority": lambda self, product: product.rank}
+        section = type("Products", (Products,), options)
+        with CaptureQueriesContext(connection) as captured:
+            list(PageRendering(section(SITE), keysets.EVERYTHING, SITE.scope()))
+        queries[only[0]] = len(captured)
+    assert queries == {"rank": 1, "note": 1 + len(products)}
+
+
+def test_refresh_is_what_merges(products, client):
+    """Thin pages stay until a refresh, as architecture.md says; empty ones leave the index."""
+    before = all_pages(client)
+    Product.objects.filter(slug__lt="p80").exclude(slug="p00").delete()
+    assert 1 < len(all_pages(client)) < len(before)
+    refresh(Products(SITE))
+    assert len(all_pages(client)) == 1
+
+
+def test_models_and_their_sitemaps():
+    """An abstract base's ``class Sitemap`` counts, and a proxy's model is not registered."""
+    declared = [model for model, _ in declared_models()]
+    assert Article in declared
+    assert not [model for model in declared if model._meta.proxy]

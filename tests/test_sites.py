@@ -1,0 +1,258 @@
+"""Which site a request or a build is for, and what holds while it is active."""
+
+from types import SimpleNamespace
+
+import pytest
+from django.core.exceptions import DisallowedHost, ImproperlyConfigured
+from django.http import Http404
+from django.urls import get_script_prefix, get_urlconf, reverse, set_script_prefix, set_urlconf
+from django.utils import translation
+
+from django_sitemapkit.sites import Site, all_sites, site_for
+
+
+def ask(rf, host="www.example.com", path="/sitemap.xml", **options):
+    """Return the site for a request."""
+    return site_for(rf.get(path, headers={"host": host}, **options))
+
+
+@pytest.fixture
+def unconfigured(settings):
+    """Take away what the settings say of sites."""
+    settings.SITEMAPKIT_BASE_URL = None
+    settings.SITEMAPKIT_SITES = {}
+
+
+# --- SITEMAPKIT_BASE_URL
+
+
+@pytest.mark.parametrize(
+    ("base_url", "origin", "path", "prefix"),
+    [
+        ("https://www.example.com", "https://www.example.com", "", "/"),
+        ("https://www.example.com/", "https://www.example.com", "", "/"),
+        ("HTTPS://WWW.Example.COM:443/", "https://www.example.com", "", "/"),
+        ("http://127.0.0.1:8000", "http://127.0.0.1:8000", "", "/"),
+        ("https://www.example.com:8443/a/b/", "https://www.example.com:8443", "/a/b", "/a/b/"),
+        ("https://www.example.com/ñ x", "https://www.example.com", "/%C3%B1%20x", "/ñ x/"),
+    ],
+)
+def test_a_base_url_is_origin_and_path(base_url, origin, path, prefix):
+    """In normal form, the path encoded, and decoded where ``reverse()`` takes it."""
+    site = Site.at(base_url)
+    assert (site.origin, site.path, site.prefix) == (origin, path, prefix)
+
+
+def test_a_wrong_base_url_names_its_site():
+    """It may be one of many."""
+    with pytest.raises(ImproperlyConfigured, match="'shop'"):
+        Site.at("example.com", key="shop")
+
+
+def test_the_one_site_answers_whatever_the_host_of_the_request(rf, settings):
+    """What anyone may write into a request never comes into a file."""
+    settings.ALLOWED_HOSTS = ["*"]
+    settings.SITEMAPKIT_BASE_URL = "https://www.example.com:8443/shop"
+    site = ask(rf, host="forged.example")
+    assert site == all_sites()[0]
+    assert site.origin == "https://www.example.com:8443"
+    assert site.address("index") == "https://www.example.com:8443/shop/sitemap.xml"
+
+
+# --- SITEMAPKIT_SITES
+
+
+@pytest.fixture
+def several(settings):
+    """Set up several sites, two of them on one host."""
+    settings.ALLOWED_HOSTS = ["*"]
+    settings.SITEMAPKIT_SITES = {
+        "main": {"BASE_URL": "https://www.example.com", "SECTIONS": ["news"]},
+        "shop": {"BASE_URL": "https://www.example.com/shop", "URLCONF": "tests.urls_below"},
+        "deep": {"BASE_URL": "https://www.example.com/shop/ñ"},
+        "port": {"BASE_URL": "http://other.example:8080"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("host", "path", "key"),
+    [
+        ("www.example.com", "/sitemap.xml", "main"),
+        ("WWW.EXAMPLE.COM", "/sitemap.xml", "main"),
+        ("www.example.com", "/shop/sitemap.xml", "shop"),
+        ("www.example.com", "/shop/%C3%B1/sitemap.xml", "deep"),
+        ("www.example.com", "/shopping/sitemap.xml", "main"),
+        ("www.example.com", "/shop", "main"),
+        ("other.example:8080", "/sitemap.xml", "port"),
+    ],
+)
+def test_a_site_is_found_by_its_host_and_the_longest_path(rf, several, host, path, key):
+    """A path counts in whole segments."""
+    assert ask(rf, host=host, path=path).key == key
+
+
+@pytest.mark.parametrize("secure", [True, False], ids=["https", "http"])
+def test_the_scheme_a_proxy_speaks_does_not_matter(rf, several, secure):
+    """Behind a proxy that ends TLS every request looks like http."""
+    site = ask(rf, secure=secure)
+    assert (site.key, site.origin) == ("main", "https://www.example.com")
+
+
+@pytest.mark.parametrize("host", ["unknown.example", "other.example", "other.example:8081"])
+def test_a_host_of_no_site_is_not_found(rf, several, host):
+    """The port is part of the host."""
+    with pytest.raises(Http404, match=host):
+        ask(rf, host=host)
+
+
+def test_a_host_that_django_does_not_allow_is_refused_by_django(rf, several, settings):
+    """ALLOWED_HOSTS counts as everywhere."""
+    settings.ALLOWED_HOSTS = ["www.example.com"]
+    with pytest.raises(DisallowedHost):
+        ask(rf, host="forged.example")
+
+
+def test_sites_bring_their_sections_and_urlconf(several):
+    """All of them are known without a request, and have what the settings say."""
+    main, shop, deep, port = all_sites()
+    assert [site.key for site in (main, shop, deep, port)] == ["main", "shop", "deep", "port"]
+    assert (main.sections, main.urlconf) == (("news",), None)
+    assert (shop.sections, shop.urlconf) == (None, "tests.urls_below")
+    assert shop.address("index") == "https://www.example.com/shop/deep/sitemap.xml"
+    assert port.address("index") == "http://other.example:8080/sitemap.xml"
+
+
+def test_several_sites_go_before_one_base_url(rf, several, settings):
+    """A base URL left over from before does not answer for them."""
+    settings.SITEMAPKIT_BASE_URL = "https://old.example"
+    assert "https://old.example" not in [site.origin for site in all_sites()]
+    assert ask(rf).key == "main"
+
+
+# --- The sites framework
+
+
+@pytest.fixture
+def framework(unconfigured, monkeypatch):
+    """Let the sites framework be installed, and know one site for a request."""
+    monkeypatch.setattr(
+        "django.apps.apps.is_installed", lambda name: name == "django.contrib.sites"
+    )
+    monkeypatch.setattr(
+        "django.contrib.sites.shortcuts.get_current_site",
+        lambda request: SimpleNamespace(pk=7, domain="framework.example"),
+    )
+
+
+def test_the_sites_framework_answers_where_no_setting_does(rf, framework):
+    """It knows no scheme: https. Its id, as text, is the key."""
+    site = ask(rf, host="testserver")
+    assert (site.key, site.origin, site.sections) == ("7", "https://framework.example", None)
+
+
+def test_the_settings_go_before_the_sites_framework(rf, framework, settings):
+    """Whoever sets a base URL means it."""
+    settings.SITEMAPKIT_BASE_URL = "https://www.example.com"
+    assert ask(rf).key == "default"
+
+
+# --- The host of the request
+
+
+@pytest.mark.parametrize(
+    ("debug", "allowed"),
+    [
+        pytest.param(False, ["testserver", "www.example.com"], id="named-hosts"),
+        pytest.param(True, [], id="debug"),
+        pytest.param(True, ["*"], id="debug-with-wildcard"),
+    ],
+)
+def test_the_host_of_the_request_answers_where_nobody_can_forge_it(
+    rf, unconfigured, settings, debug, allowed
+):
+    """With the scheme and the path the request came by."""
+    settings.DEBUG, settings.ALLOWED_HOSTS = debug, allowed
+    host = "localhost:8000" if not allowed else "www.example.com"
+    assert ask(rf, host=host).origin == f"http://{host}"
+    assert ask(rf, host=host, secure=True).origin == f"https://{host}"
+    set_script_prefix("/mounted/")
+    try:
+        assert ask(rf, host=host).path == "/mounted"
+    finally:
+        set_script_prefix("/")
+
+
+@pytest.mark.parametrize(
+    "allowed",
+    [["*"], [".example.com"], ["www.example.com", ".example.org"], []],
+    ids=["star", "subdomains", "one-of-two", "none"],
+)
+def test_a_host_that_anyone_may_write_is_never_taken(rf, unconfigured, settings, allowed):
+    """The error says which setting tells the host."""
+    settings.ALLOWED_HOSTS = allowed
+    with pytest.raises(ImproperlyConfigured, match="SITEMAPKIT_BASE_URL"):
+        ask(rf)
+
+
+def test_without_a_request_there_is_no_host_to_go_by(unconfigured):
+    """A file is never built from a request, so a build says what to set."""
+    with pytest.raises(ImproperlyConfigured, match="SITEMAPKIT_SITES"):
+        all_sites()
+
+
+# --- While a site is active
+
+
+def state():
+    """Return what ``active()`` changes."""
+    return get_script_prefix(), get_urlconf(), translation.get_language()
+
+
+@pytest.fixture
+def visited():
+    """Set the thread as a request of a French visitor does."""
+    set_script_prefix("/visited/")
+    set_urlconf("tests.urls_without")
+    with translation.override("fr"):
+        yield state()
+    set_script_prefix("/")
+    set_urlconf(None)
+
+
+def test_an_active_site_has_its_prefix_its_urlconf_and_the_projects_language(visited):
+    """A file is the same for all visitors, and after it the thread is as before."""
+    site = Site.at("https://www.example.com/ñ", urlconf="tests.urls_below")
+    with site.active():
+        assert state() == ("/ñ/", "tests.urls_below", "en-us")
+        assert reverse("sitemapkit:index") == "/%C3%B1/deep/sitemap.xml"
+    assert state() == visited
+
+
+def test_an_active_site_may_speak_another_language(visited):
+    """Each language of an entry is asked for in turn."""
+    with Site.at("https://www.example.com").active("es"):
+        assert state() == ("/", None, "es")
+    assert state() == visited
+
+
+def test_an_error_leaves_nothing_of_the_site_behind(visited):
+    """The thread serves others afterwards."""
+    with pytest.raises(ZeroDivisionError), Site.at("https://www.example.com").active("es"):
+        _ = 1 / 0
+    assert state() == visited
+
+
+@pytest.mark.parametrize(
+    ("urlconf", "directory"), [("tests.urls", "/shop/"), ("tests.urls_below", "/shop/deep/")]
+)
+def test_the_scope_is_the_folder_the_sitemaps_are_mounted_in(urlconf, directory):
+    """A sitemap may list nothing above itself."""
+    scope = Site.at("https://www.example.com:8443/shop", urlconf=urlconf).scope()
+    assert (scope.origin, scope.directory) == ("https://www.example.com:8443", directory)
+
+
+def test_a_urlconf_without_the_package_is_named():
+    """The error shows the line to add, and where."""
+    site = Site.at("https://www.example.com", key="shop", urlconf="tests.urls_without")
+    with pytest.raises(ImproperlyConfigured, match=r"'shop'.*include.*tests\.urls_without"):
+        site.address("index")
