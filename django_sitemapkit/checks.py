@@ -183,9 +183,7 @@ def check_mixin_querysets(**options: Any) -> list[CheckMessage]:
     for model, declared in declared_models():
         name = getattr(declared, "queryset", None)
         manager = model._default_manager
-        if isinstance(name, str) and not (
-            hasattr(manager, name) or hasattr(manager.all(), name)
-        ):
+        if isinstance(name, str) and not (hasattr(manager, name) or hasattr(manager.all(), name)):
             messages.append(
                 Error(
                     f"{model._meta.label}.Sitemap: the default manager has no method {name!r}.",

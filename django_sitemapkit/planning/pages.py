@@ -75,6 +75,7 @@ def split(section: BaseSection, page: PlannedPage, at: Any) -> bool:
             )
             same = plan.pages.filter(number=page.number, lower=lower, upper=upper)
             if not same.update(upper=middle):
+                transaction.set_rollback(True, using=database)
                 return False
             plan.refresh_from_db(using=database)
             plan.pages.create(number=plan.last_number, lower=middle, upper=upper)
@@ -111,7 +112,9 @@ def _plan_now(section: BaseSection, keyset: Keyset) -> Plan | None:
         )
         if lease is not None:
             try:
-                return current_plan(section, keyset) or create_plan(section, keyset)
+                # A replica may not know yet what another process has just planned.
+                known = current_plan(section, keyset, using=router.db_for_write(Plan))
+                return known or create_plan(section, keyset)
             finally:
                 lease.release()
         reason = "it is being planned right now"

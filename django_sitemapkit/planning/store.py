@@ -24,11 +24,13 @@ class PlannedPage:
     """Its key range; of a section without a keyset, its positions."""
 
 
-def current_plan(section: BaseSection, keyset: Keyset) -> Plan | None:
+def current_plan(section: BaseSection, keyset: Keyset, *, using: str | None = None) -> Plan | None:
     """Return the section's plan, or None where there is none by its present key."""
-    return Plan.objects.filter(
-        site=section.site.key, section=section.get_name(), key=keyset.name
-    ).first()
+    return (
+        Plan.objects.using(using)
+        .filter(site=section.site.key, section=section.get_name(), key=keyset.name)
+        .first()
+    )
 
 
 def planned_rows(section: BaseSection, keyset: Keyset) -> int:

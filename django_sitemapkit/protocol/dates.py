@@ -79,7 +79,7 @@ def _in_utc(value: dt.datetime) -> str:
             return value.astimezone(dt.UTC).isoformat(timespec="seconds")
     except OverflowError:
         pass
-    raise RefusedValue("invalid-date", f"Invalid date: {value!r} has no offset that can be written.")
+    raise RefusedValue("invalid-date", f"Invalid date: {value!r} has no offset to be written.")
 
 
 def _zone(text: str) -> dt.timezone:

@@ -80,6 +80,8 @@ class PageRendering:
             if self.urls and entries.keys[begin] != self._first:
                 self.overflow = entries.keys[begin]
                 self.middle = self._middle(entries.keys, before)
+                if self.section.keyset is None:
+                    self._report_unsplittable()
                 return
             self._refuse(entries, begin)
             begin += 1
@@ -95,6 +97,14 @@ class PageRendering:
         else:
             _, key = min(self._marks, key=lambda mark: abs(mark[0] - half))
         return self.overflow if key == self._first else key
+
+    def _report_unsplittable(self) -> None:
+        """Say that a page by position is full of bytes: no plan can cut it where that happens."""
+        message = (
+            f"File too large: {self.urls:,} URLs fill the file; those behind them on this page"
+            f" are left out until the section sets limit to {self.urls:,} or less."
+        )
+        self.problems.add(self.overflow, "file-too-large", message)
 
     def _refuse(self, entries: Entries, row: int) -> None:
         """Leave out an entry that no page has room for, wherever the pages are cut."""

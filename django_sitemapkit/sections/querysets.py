@@ -47,14 +47,14 @@ class Section(BaseSection):
         return self.queryset.all()
 
     @cached_property
-    def rows(self) -> QuerySet[Any]:
+    def _rows(self) -> QuerySet[Any]:
         """What ``get_queryset()`` returned for this site."""
         return self.get_queryset()
 
     @cached_property
     def keyset(self) -> Keyset:
         """How the rows are read by key."""
-        return Keyset(self.rows, self.key)
+        return Keyset(self._rows, self.key)
 
     @cached_property
     def location_source(self) -> Route | Source:

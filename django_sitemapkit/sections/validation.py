@@ -223,7 +223,9 @@ def column_without_rows(section: BaseSection) -> Fault | None:
         return None
     for tag, source in section.sources.items():
         if isinstance(source, Column):
-            return Fault(f"{tag} is a column, but its items are no rows", "Use a value or a method.")
+            return Fault(
+                f"{tag} is a column, and its items are no rows", "Use a value or a method."
+            )
     return None
 
 
@@ -423,7 +425,7 @@ def _rows(section: BaseSection) -> Any:
     """Return what a section says its rows are, or None where it has none."""
     if not isinstance(section, Section) or no_queryset(section):
         return None
-    return section.rows
+    return section._rows
 
 
 def _queryset(section: BaseSection) -> QuerySet[Any] | None:
@@ -465,7 +467,7 @@ def _lastmod_field(section: BaseSection) -> "Field[Any, Any] | None":
         return None
     query = rows.values(sitemap_lastmod=column.expression).query
     try:
-        return query.annotations["sitemap_lastmod"].output_field  # type: ignore[no-any-return]
+        return query.annotations["sitemap_lastmod"].output_field
     except FieldError:
         return None
 

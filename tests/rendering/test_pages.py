@@ -467,3 +467,14 @@ def test_locations_may_be_made_by_the_database():
     rendering, document = render(by_slug(location=Concat(Value("/x/"), F("slug"))))
     assert sorted(paths(document)) == ["/x/%C3%B1", "/x/a%20b"]
     assert rendering.problems.skipped == 1
+
+
+def test_a_page_by_position_that_is_full_of_bytes_says_so(settings):
+    """Items that no page has room for are told, with the limit that makes room for them."""
+    settings.SITEMAPKIT_MAX_BYTES = 4096
+    pages = type("Pages", (StaticSection,), {"items": [f"/{n:03}" for n in range(100)]})
+    rendering = PageRendering(pages(SITE), KeyRange(0, 100), SITE.scope())
+    document = b"".join(rendering)
+    assert len(document) <= 4096
+    assert [problem.code for problem in rendering.problems.examples] == ["file-too-large"]
+    assert f"limit to {rendering.urls} " in rendering.problems.examples[0].message
