@@ -9,6 +9,8 @@ from example_project.bootstrap import ROOT, ensure_environment
 def main(arguments: list[str]) -> int:
     """Return pytest's own exit code."""
     python = ensure_environment(["test"])
+    if not any(argument.startswith(("-n", "--numprocesses")) for argument in arguments):
+        arguments = ["-n", "auto", *arguments]
     try:
         return subprocess.call([str(python), "-m", "pytest", *arguments], cwd=ROOT)
     except KeyboardInterrupt:  # pytest has said so itself

@@ -25,8 +25,9 @@ def format_lastmod(value: object, zone: dt.tzinfo = dt.UTC) -> str | None:
     """Return ``value`` as a W3C datetime in whole seconds, or None for None.
 
     ``value`` is a date, a datetime or text that is a W3C datetime already. A naive datetime is
-    taken to be in ``zone``; text in a form that not every reader takes (a year alone, a fraction
-    of a second) is brought into one that is. Raises RefusedValue for anything else.
+    taken to be in ``zone``; text with a fraction of a second, or without seconds, is brought into
+    the form that every reader takes. Raises RefusedValue for anything else, and for a year or a
+    month alone: which day it was is not to be invented.
     """
     if value is None:
         return None
@@ -41,6 +42,8 @@ def format_lastmod(value: object, zone: dt.tzinfo = dt.UTC) -> str | None:
         return value.isoformat()
     if isinstance(value, str):
         moment = parse_w3c(value)
+        if len(value) < len("YYYY-MM-DD"):
+            raise RefusedValue("invalid-date", f"Invalid date: {value!r} names no day.")
         return str.__str__(value) if _EVERYWHERE.fullmatch(value) else format_lastmod(moment)
     raise RefusedValue("invalid-date", f"Invalid date: {value!r} is no date, datetime or W3C text.")
 

@@ -1,6 +1,5 @@
 """The two hints an entry may carry: ``priority`` and ``changefreq``."""
 
-import math
 import re
 from decimal import Decimal
 
@@ -28,7 +27,7 @@ def format_priority(value: object) -> str | None:
             raise _refused_priority(value) from error
     else:
         raise _refused_priority(value)
-    if not math.isfinite(number) or not 0 <= number <= 1:
+    if not 0 <= number <= 1:  # as NaN is not
         raise _refused_priority(value)
     text = f"{abs(number):.6f}".rstrip("0")
     return text + "0" if text.endswith(".") else text

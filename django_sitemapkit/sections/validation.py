@@ -445,7 +445,8 @@ def _key(section: BaseSection) -> "Field[Any, Any] | None":
         return None
     if isinstance(field, CompositePrimaryKey):
         return field
-    return None if isinstance(field, ForeignObjectRel) or not field.concrete else field
+    local = not isinstance(field, ForeignObjectRel) and not field.many_to_many and field.concrete
+    return field if local else None
 
 
 def _columns(section: Section) -> list[tuple[str, Any]]:

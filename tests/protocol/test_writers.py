@@ -236,6 +236,8 @@ def test_a_document_of_exactly_the_byte_limit_is_accepted(chunked):
     output = document(full, *adds)
     assert (fits.urls, full.urls) == (5, 4)
     assert output.decode() == HEAD + "".join(map(entry, locations[:4])) + TAIL
+    exact = UrlsetWriter(max_bytes=len(output))
+    assert document(exact, *adds) == output
 
 
 def test_bytes_are_counted_as_written():
