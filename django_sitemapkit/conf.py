@@ -77,6 +77,49 @@ class Settings:
             )
         return value
 
+    @property
+    def SERVE(self) -> str:  # noqa: N802
+        """What the views answer with: "auto", "live" or "published".
+
+        Default "auto": the published files of a section that has any, else its rows.
+        """
+        value: str = _one_of("SERVE", "auto", ("auto", "live", "published"))
+        return value
+
+    @property
+    def GRACE_SECONDS(self) -> int:  # noqa: N802
+        """Seconds that the files of a replaced build stay: default 86,400, one day.
+
+        A reader that has the index of then still gets every file it names.
+        """
+        return _bounded("GRACE_SECONDS", None, minimum=0, default=86_400)
+
+    @property
+    def KEEP_BUILDS(self) -> int:  # noqa: N802
+        """Published builds whose files stay beyond that, to roll back to: default 3."""
+        return _bounded("KEEP_BUILDS", None, minimum=1, default=3)
+
+    @property
+    def LEASE_SECONDS(self) -> int:  # noqa: N802
+        """Seconds without a sign after which a builder is taken to be dead: default 60."""
+        return _bounded("LEASE_SECONDS", None, minimum=1, default=60)
+
+    @property
+    def SENDFILE(self) -> str | None:  # noqa: N802
+        """Let the web server send files: "x-accel-redirect" or "x-sendfile"; default None."""
+        value: str | None = _one_of("SENDFILE", None, (None, "x-accel-redirect", "x-sendfile"))
+        return value
+
+    @property
+    def SENDFILE_ROOT(self) -> str:  # noqa: N802
+        """The internal location of nginx that stands for the storage: default "/sitemapkit/"."""
+        value = _get("SENDFILE_ROOT", "/sitemapkit/")
+        if not isinstance(value, str) or value[:1] != "/" or value[-1:] != "/":
+            raise ImproperlyConfigured(
+                "SITEMAPKIT_SENDFILE_ROOT must be a path with a slash at both ends."
+            )
+        return value
+
 
 settings = Settings()
 
@@ -88,14 +131,30 @@ def _get(name: str, default: object) -> Any:
     return getattr(django_settings, f"SITEMAPKIT_{name}", default)
 
 
-def _bounded(name: str, maximum: int, *, minimum: int = 1) -> int:
-    value = _get(name, maximum)
-    if not isinstance(value, int) or isinstance(value, bool) or not minimum <= value <= maximum:
+def _one_of(name: str, default: Any, choices: tuple[Any, ...]) -> Any:
+    value = _get(name, default)
+    if value not in choices:
+        known = ", ".join(map(repr, choices))
+        raise ImproperlyConfigured(f"SITEMAPKIT_{name} must be one of {known}; it is {value!r}.")
+    return value
+
+
+def _bounded(
+    name: str, maximum: int | None, *, minimum: int = 1, default: int | None = None
+) -> int:
+    value = _get(name, maximum if default is None else default)
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if maximum is None:
+        if not whole or value < minimum:
+            raise ImproperlyConfigured(
+                f"SITEMAPKIT_{name} must be a whole number from {minimum} up; it is {value!r}."
+            )
+    elif not whole or not minimum <= value <= maximum:
         raise ImproperlyConfigured(
             f"SITEMAPKIT_{name} must be a whole number from {minimum:,} to {maximum:,}, the"
             f" protocol's limit; it is {value!r}."
         )
-    return value
+    return int(value)
 
 
 def _check_base_url(setting: str, value: object) -> None:

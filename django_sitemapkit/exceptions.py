@@ -30,3 +30,23 @@ class InvalidSitemap(SitemapKitError, ValueError):
 
 class NotPlanned(SitemapKitError):
     """A large section has no plan yet, and someone else is making it, or it cannot be stored."""
+
+
+class BuildRunning(SitemapKitError):
+    """Someone else is building the site; the message says who, and since when."""
+
+
+class LeaseLost(SitemapKitError):
+    """This process was silent for so long that another one took its lease: it must stop."""
+
+
+class StorageFailure(SitemapKitError):
+    """A file could not be stored whole; what is published is as it was."""
+
+
+class BuildFailed(SitemapKitError):
+    """A build could not be finished; what is published is as it was, the next run goes on."""
+
+
+class NotPublished(SitemapKitError):
+    """A section is published, and has no such page."""

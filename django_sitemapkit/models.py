@@ -1,6 +1,8 @@
 """The tables: the stored plan of pages, and the leases that keep work from being done twice."""
 
 import datetime as dt
+import os
+import socket
 import uuid
 from typing import Any, ClassVar
 
@@ -71,13 +73,13 @@ class Page(models.Model):
 class LeaseManager(models.Manager["Lease"]):
     """Takes and gives back leases by single conditional statements."""
 
-    def acquire(self, name: str, *, seconds: float) -> "Lease | None":
+    def acquire(self, name: str, *, seconds: float, owner: str = "") -> "Lease | None":
         """Return the lease ``name``, or None while someone else holds it.
 
         A holder that gives no sign for ``seconds`` has lost it. Each holder gets a higher fence
-        than all before it.
+        than all before it. ``owner`` says to people who holds it.
         """
-        owner = uuid.uuid4().hex
+        owner = f"{owner or socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
         free = models.Q(owner="") | models.Q(
             heartbeat__lt=DatabaseNow() - dt.timedelta(seconds=seconds)
         )
@@ -85,7 +87,10 @@ class LeaseManager(models.Manager["Lease"]):
         rows = self.using(database)
         with transaction.atomic(using=database):
             taken = rows.filter(free, name=name).update(
-                owner=owner, fence=models.F("fence") + 1, heartbeat=DatabaseNow()
+                owner=owner,
+                fence=models.F("fence") + 1,
+                since=DatabaseNow(),
+                heartbeat=DatabaseNow(),
             )
         if not taken and not self._create(rows, name, owner):
             return None
@@ -94,9 +99,10 @@ class LeaseManager(models.Manager["Lease"]):
     def _create(self, rows: models.QuerySet["Lease"], name: str, owner: str) -> bool:
         if rows.filter(name=name).exists():
             return False
+        now = DatabaseNow()
         try:
             with transaction.atomic(using=rows.db):
-                rows.create(name=name, owner=owner, fence=1, heartbeat=DatabaseNow())
+                rows.create(name=name, owner=owner, fence=1, since=now, heartbeat=now)
         except IntegrityError:
             return False
         return True
@@ -106,9 +112,10 @@ class Lease(models.Model):
     """The right to do a piece of work, held by one process at a time."""
 
     name = models.CharField(_("name"), max_length=200, unique=True)
-    owner = models.CharField(_("owner"), max_length=64, blank=True)
+    owner = models.CharField(_("owner"), max_length=200, blank=True)
     fence = models.PositiveBigIntegerField(_("fence"), default=0)
-    heartbeat = models.DateTimeField(_("heartbeat"))
+    since = models.DateTimeField(_("held since"))
+    heartbeat = models.DateTimeField(_("last sign"))
 
     objects = LeaseManager()
 
@@ -119,6 +126,124 @@ class Lease(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def holder(self) -> str:
+        """Who holds it since when, for people."""
+        host, pid, _ = self.owner.rsplit(":", 2) if self.owner else ("nobody", "0", "")
+        return f"process {pid} on {host} since {self.since:%Y-%m-%d %H:%M:%S} UTC"
+
+    def renew(self) -> bool:
+        """Give a sign of life; return whether the lease is still this holder's.
+
+        Within a transaction it locks the lease, so that nobody takes it before the commit.
+        """
+        primary = Lease.objects.using(router.db_for_write(Lease))
+        mine = primary.filter(name=self.name, fence=self.fence, owner=self.owner)
+        return bool(mine.update(heartbeat=DatabaseNow()))
+
     def release(self) -> None:
         """Give the lease back, unless someone else has it by now."""
         Lease.objects.filter(name=self.name, fence=self.fence, owner=self.owner).update(owner="")
+
+
+class Build(models.Model):
+    """One making of all files of a site: a generation, once it is published."""
+
+    class Status(models.TextChoices):
+        """What has become of a build."""
+
+        RUNNING = "running", _("running")
+        PUBLISHED = "published", _("published")
+        UNCHANGED = "unchanged", _("unchanged")
+        ABANDONED = "abandoned", _("abandoned")
+        FAILED = "failed", _("failed")
+
+    site = models.CharField(_("site"), max_length=100)
+    status = models.CharField(_("status"), max_length=20, choices=Status, default=Status.RUNNING)
+    declaration = models.CharField(
+        _("declaration"), max_length=64, help_text=_("A digest of the code and settings it is of.")
+    )
+    fence = models.PositiveBigIntegerField(_("fence"), help_text=_("Of the lease it runs under."))
+    started_at = models.DateTimeField(_("started at"))
+    ended_at = models.DateTimeField(_("ended at"), null=True)
+    published_at = models.DateTimeField(_("published at"), null=True)
+    replaced_at = models.DateTimeField(
+        _("replaced at"), null=True, help_text=_("When another build was published in its place.")
+    )
+    pruned_at = models.DateTimeField(
+        _("pruned at"), null=True, help_text=_("When files of its own were deleted.")
+    )
+    reason = models.TextField(_("reason"), blank=True)
+
+    class Meta:
+        verbose_name = _("build")
+        verbose_name_plural = _("builds")
+        indexes: ClassVar = [models.Index(fields=["site", "status"])]
+
+    def __str__(self) -> str:
+        return f"{self.pk} ({self.site})"
+
+
+class BuildFile(models.Model):
+    """One line of a build's manifest: a page's file, or the index."""
+
+    class Status(models.TextChoices):
+        """What has become of a file."""
+
+        PENDING = "pending", _("pending")
+        DONE = "done", _("done")
+        EMPTY = "empty", _("empty")
+
+    build = models.ForeignKey(Build, models.CASCADE, related_name="files", verbose_name=_("build"))
+    section = models.CharField(
+        _("section"), max_length=100, blank=True, help_text=_("Empty for the index.")
+    )
+    number = models.PositiveIntegerField(_("number"), default=0)
+    position = models.PositiveIntegerField(
+        _("position"), default=0, help_text=_("Its place in the index.")
+    )
+    lower = models.TextField(_("lower bound"), null=True)  # noqa: DJ001  null is an open end
+    upper = models.TextField(_("upper bound"), null=True)  # noqa: DJ001
+    status = models.CharField(_("status"), max_length=20, choices=Status, default=Status.PENDING)
+    name = models.CharField(_("name in storage"), max_length=250, blank=True)
+    sidecar = models.CharField(
+        _("sidecar"), max_length=250, blank=True, help_text=_("The file of its URLs' hashes.")
+    )
+    sha256 = models.CharField(_("SHA-256 of the XML"), max_length=64, blank=True)
+    urls = models.PositiveIntegerField(_("URLs"), default=0)
+    bytes = models.PositiveBigIntegerField(_("bytes of XML"), default=0)
+    size = models.PositiveBigIntegerField(_("bytes in storage"), default=0)
+    lastmod = models.DateTimeField(
+        _("last changed"), null=True, help_text=_("When the content became what it is.")
+    )
+    skipped = models.PositiveIntegerField(_("rows left out"), default=0)
+    problems = models.TextField(_("problems"), blank=True)
+
+    class Meta:
+        verbose_name = _("file")
+        verbose_name_plural = _("files")
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["build", "section", "number"], name="sitemapkit_file_unique"
+            ),
+        ]
+        indexes: ClassVar = [models.Index(fields=["name"])]
+
+    def __str__(self) -> str:
+        return f"{self.section}-{self.number}" if self.section else "index"
+
+
+class Publication(models.Model):
+    """Which build a site serves."""
+
+    site = models.CharField(_("site"), max_length=100, unique=True)
+    build = models.ForeignKey(Build, models.PROTECT, related_name="+", verbose_name=_("build"))
+    fence = models.PositiveBigIntegerField(_("fence"))
+    published_at = models.DateTimeField(_("published at"))
+
+    class Meta:
+        verbose_name = _("publication")
+        verbose_name_plural = _("publications")
+
+    def __str__(self) -> str:
+        return self.site

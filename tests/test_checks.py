@@ -253,6 +253,12 @@ WRONG_SETTINGS = {
     "MAX_URLS": [0, 50_001, "10", True],
     "MAX_BYTES": [0, 52_428_801, 1.5],
     "CACHE_CONTROL": [None, 600],
+    "SERVE": ["files", None],
+    "GRACE_SECONDS": [-1, "1 day"],
+    "KEEP_BUILDS": [0, 1.5],
+    "LEASE_SECONDS": [0, True],
+    "SENDFILE": ["nginx"],
+    "SENDFILE_ROOT": ["sitemapkit", "/sitemapkit", None],
 }
 
 

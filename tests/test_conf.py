@@ -20,6 +20,12 @@ def test_the_defaults_hold_where_nothing_is_set(settings):
         "MAX_URLS": 50_000,
         "MAX_BYTES": 52_428_800,
         "CACHE_CONTROL": "max-age=600",
+        "SERVE": "auto",
+        "GRACE_SECONDS": 86_400,
+        "KEEP_BUILDS": 3,
+        "LEASE_SECONDS": 60,
+        "SENDFILE": None,
+        "SENDFILE_ROOT": "/sitemapkit/",
     }
 
 

@@ -232,7 +232,7 @@ def test_a_planned_section_of_a_read_only_database_is_served_but_not_split(read_
     first, second = pages_of(by_id())
     read_only()
     assert pages_of(by_id()) == [first, second]
-    assert split(by_id(), first, first.keys.upper - 3) is False
+    assert split(by_id(), first, first.keys.upper - 3) is None
     assert "not split" in caplog.text
     assert pages_of(by_id()) == [first, second]
 
@@ -325,7 +325,7 @@ def test_a_split_leaves_the_lower_half_its_number_and_gives_the_upper_a_new_one(
     section = by_word()
     before = placed(section)
     page = page_of(section, 2)
-    assert split(section, page, word(13)) is True
+    assert split(section, page, word(13)) == 4
     after = placed(section)
     moved = {key for key in before if before[key] != after[key]}
     assert moved == {word(number) for number in range(13, 18)}
@@ -352,8 +352,8 @@ def test_a_split_does_nothing_when_the_page_has_changed_meanwhile():
     page = page_of(section, 2)
     assert split(section, page, word(13))
     stored = all_pages()
-    assert split(section, page, word(13)) is False
-    assert split(section, page, word(11)) is False
+    assert split(section, page, word(13)) is None
+    assert split(section, page, word(11)) is None
     assert all_pages() == stored
 
 
@@ -364,21 +364,21 @@ def test_a_page_is_not_split_at_its_own_bound(bound):
     section = by_word()
     page = page_of(section, 2)
     stored = all_pages()
-    assert split(section, page, getattr(page.keys, bound)) is False
+    assert split(section, page, getattr(page.keys, bound)) is None
     assert all_pages() == stored
 
 
 def test_a_split_of_a_page_that_was_never_planned_is_not_recorded():
     """A small section served without a plan has nothing to record it in."""
     words(*range(5))
-    assert split(by_word(), PlannedPage(1, EVERYTHING), word(2)) is False
+    assert split(by_word(), PlannedPage(1, EVERYTHING), word(2)) is None
     assert not Plan.objects.exists()
 
 
 def test_a_page_without_a_keyset_is_not_split():
     """Items of a list page by position."""
     section = declare(StaticSection, items=["/a", "/b"])
-    assert split(section, PlannedPage(1, KeyRange(0, 1)), 1) is False
+    assert split(section, PlannedPage(1, KeyRange(0, 1)), 1) is None
 
 
 def test_numbers_of_pages_rise_with_every_split():

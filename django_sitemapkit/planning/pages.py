@@ -14,6 +14,7 @@ from django_sitemapkit.planning.store import (
     current_plan,
     decoded,
     in_order,
+    planned_rows,
 )
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sections.keysets import EVERYTHING, KeyRange, Keyset
@@ -38,6 +39,22 @@ def pages_of(section: BaseSection) -> list[PlannedPage]:
     return [page for page, any_row in zip(pages, filled, strict=True) if any_row]
 
 
+def all_pages(section: BaseSection) -> list[PlannedPage]:
+    """Return all of a section's pages as the plan has them, with and without rows.
+
+    A section that was never planned is cut here and now, without the cuts being stored.
+    """
+    require_pageable(section)
+    if section.keyset is None:
+        return _by_position(section)
+    plan = current_plan(section, section.keyset)
+    if plan is not None:
+        return in_order([decoded(page, section.keyset) for page in plan.pages.all()])
+    bounds = section.keyset.boundaries(planned_rows(section, section.keyset))
+    ranges = zip([None, *bounds], [*bounds, None], strict=True)
+    return [PlannedPage(number, KeyRange(*ends)) for number, ends in enumerate(ranges, start=1)]
+
+
 def page_of(section: BaseSection, number: int) -> PlannedPage | None:
     """Return one page of a section, or None where it has none of that number.
 
@@ -54,19 +71,20 @@ def page_of(section: BaseSection, number: int) -> PlannedPage | None:
     return decoded(page, section.keyset) if page else None
 
 
-def split(section: BaseSection, page: PlannedPage, at: Any) -> bool:
+def split(section: BaseSection, page: PlannedPage, at: Any) -> int | None:
     """Record that ``page`` ends before the key ``at``, where a new page with a new number begins.
 
-    Returns whether it was recorded: not where ``at`` is a bound of the page, the page has changed
-    meanwhile, or the database cannot be written to. Then the next reader of the page records it.
+    Returns that number, or None where it was not recorded: where ``at`` is a bound of the page, the
+    page has changed meanwhile, or the database cannot be written to. Then the next reader of the
+    page records it.
     """
     keyset = section.keyset
     plan = current_plan(section, keyset) if keyset is not None else None
     if keyset is None or plan is None:
-        return False
+        return None
     lower, upper, middle = map(keyset.encode, (page.keys.lower, page.keys.upper, at))
     if middle in (lower, upper):
-        return False
+        return None
     database = router.db_for_write(Plan)
     try:
         with transaction.atomic(using=database):
@@ -76,13 +94,13 @@ def split(section: BaseSection, page: PlannedPage, at: Any) -> bool:
             same = plan.pages.filter(number=page.number, lower=lower, upper=upper)
             if not same.update(upper=middle):
                 transaction.set_rollback(True, using=database)
-                return False
+                return None
             plan.refresh_from_db(using=database)
             plan.pages.create(number=plan.last_number, lower=middle, upper=upper)
     except DatabaseError as error:
         logger.warning("%r: page %s is full, but not split: %s", section, page.number, error)
-        return False
-    return True
+        return None
+    return plan.last_number
 
 
 def _by_position(section: BaseSection) -> list[PlannedPage]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, repeat
 from xml.sax.saxutils import escape
 
+from django_sitemapkit.protocol.entries import Entry
 from django_sitemapkit.protocol.limits import MAX_BYTES, MAX_URLS, NAMESPACE
 
 Column = Sequence[str | None] | str | None
@@ -130,3 +131,14 @@ def escaped(locations: Sequence[str]) -> Sequence[str]:
     if not any(character in joined for character in "&'\"<>"):
         return locations
     return [escape(location, _QUOTES) for location in locations]
+
+
+def url_element(entry: Entry) -> str:
+    """Return one ``<url>`` as XML, for a document that someone else writes around it."""
+    tags = (
+        ("lastmod", entry.lastmod),
+        ("changefreq", entry.changefreq),
+        ("priority", entry.priority),
+    )
+    values = "".join(f"<{tag}>{text}</{tag}>" for tag, text in tags if text is not None)
+    return f"<url><loc>{escaped([entry.location])[0]}</loc>{values}</url>"

@@ -2,7 +2,8 @@
 
 import datetime as dt
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from django.utils import timezone
 
@@ -19,15 +20,27 @@ from django_sitemapkit.sites import Site
 logger = logging.getLogger("django_sitemapkit")
 
 
-def index_entries(site: Site) -> Iterator[IndexEntry]:
-    """Yield a site's pages in the order of its sections and their keys.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LivePage(IndexEntry):
+    """One page as the index lists it, and what it is a page of."""
+
+    section: str
+    """The section's name."""
+    number: int
+    """The page's number."""
+
+
+def index_entries(site: Site, sections: Iterable[BaseSection] | None = None) -> Iterator[LivePage]:
+    """Yield the live pages of a site, or of some of its sections, in the order of their keys.
 
     A page's lastmod is that of its newest entry where the section promises ``trust_lastmod``,
     else there is none. Raises NotPlanned while a large section is being planned.
     """
-    for section in registry.of(site):
+    for section in registry.of(site) if sections is None else sections:
         for page in pages_of(section):
-            yield IndexEntry(
+            yield LivePage(
+                section=section.get_name(),
+                number=page.number,
                 location=page_address(site, section.get_name(), page.number),
                 lastmod=newest_lastmod(section, page),
             )
@@ -55,13 +68,18 @@ def newest_lastmod(section: BaseSection, page: PlannedPage) -> str | None:
 
 
 def render_index(site: Site) -> bytes | None:
-    """Return the index as XML, or None where it would be empty, which is invalid."""
+    """Return the index of the live pages as XML, or None where it would be empty, and invalid."""
+    entries = list(index_entries(site))
+    return write_index(entries) if entries else None
+
+
+def write_index(entries: Sequence[IndexEntry]) -> bytes:
+    """Return an index as XML; what does not fit into one is left out and logged."""
     writer = IndexWriter()
-    parts = [writer.begin()]
-    for entry in index_entries(site):
-        data, count = writer.add([entry.location], entry.lastmod)
-        if not count:
-            logger.error("Site %r has more sitemaps than one index may hold.", site.key)
-            break
-        parts.append(data)
-    return b"".join([*parts, writer.end()]) if writer.urls else None
+    head = writer.begin()
+    data, count = writer.add(
+        [entry.location for entry in entries], [entry.lastmod for entry in entries]
+    )
+    if count < len(entries):
+        logger.error("An index has room for %s of %s sitemaps.", count, len(entries))
+    return head + data + writer.end()

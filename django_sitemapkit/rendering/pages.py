@@ -1,15 +1,21 @@
 """One page of a section, rendered to bytes in memory that does not grow with it."""
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
 from django_sitemapkit.conf import settings
+from django_sitemapkit.protocol.entries import Entry
 from django_sitemapkit.protocol.locations import Scope
-from django_sitemapkit.protocol.writers import UrlsetWriter
+from django_sitemapkit.protocol.writers import Column, UrlsetWriter
 from django_sitemapkit.rendering.columns import Checker, Entries
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sections.keysets import KeyRange
+from django_sitemapkit.sections.options import TAGS
+
+logger = logging.getLogger("django_sitemapkit")
 
 BLOCK = 65_536
 """Bytes handed on at a time, about."""
@@ -19,10 +25,18 @@ class PageRendering:
     """The rendering of one page: iterate once over its bytes, then read what became of it.
 
     A page without a single URL yields nothing: an empty ``urlset`` is invalid. Errors of the
-    database and the like pass through; the bytes until then are no valid file.
+    database and the like pass through; the bytes until then are no valid file. ``on_locations``
+    is told the URLs as they are written, some at a time.
     """
 
-    def __init__(self, section: BaseSection, keys: KeyRange, scope: Scope) -> None:
+    def __init__(
+        self,
+        section: BaseSection,
+        keys: KeyRange,
+        scope: Scope,
+        *,
+        on_locations: Callable[[Sequence[str]], None] | None = None,
+    ) -> None:
         self.section = section
         self.keys = keys
         self.problems = ProblemLog(section.get_name())
@@ -35,6 +49,7 @@ class PageRendering:
         """Whether all rows are written, and at most the closing tag is still to come."""
         self._first: Any = None
         self._marks: list[tuple[int, Any]] = []
+        self._on_locations = on_locations
         self._checker = Checker(section, scope, self.problems)
         self._writer = UrlsetWriter(max_urls=section.max_urls, max_bytes=settings.MAX_BYTES)
 
@@ -73,6 +88,8 @@ class PageRendering:
             )
             if data:
                 self._first = entries.keys[begin] if self._first is None else self._first
+                if self._on_locations is not None:
+                    self._on_locations(entries.locations[begin : begin + count])
                 yield data
             begin += count
             if begin == len(entries.keys):
@@ -123,3 +140,27 @@ class PageRendering:
 def _from(column: Any, begin: int) -> Any:
     """Return a column from a row on; a text or None holds for all rows."""
     return column if column is None or isinstance(column, str) else column[begin:]
+
+
+def page_entries(section: BaseSection, keys: KeyRange, scope: Scope) -> Iterator[Entry]:
+    """Yield the entries of a page as values, at most as many as a page may list.
+
+    They passed the same checks as in the XML; what did not is logged and left out.
+    """
+    problems = ProblemLog(section.get_name())
+    checker = Checker(section, scope, problems)
+    left = section.max_urls
+    for chunk in section.chunks(keys):
+        entries = checker.entries(chunk)
+        columns = (_texts(entries.tags.get(tag), len(entries.keys)) for tag in TAGS)
+        for location, *tags in zip(entries.locations, *columns, strict=False):
+            if not left:
+                break
+            left -= 1
+            yield Entry(location=location, **dict(zip(TAGS, tags, strict=True)))
+    if problems:
+        logger.warning("%r: %s", section, problems.summary())
+
+
+def _texts(column: Column, count: int) -> Iterable[str | None]:
+    return repeat(column, count) if column is None or isinstance(column, str) else column

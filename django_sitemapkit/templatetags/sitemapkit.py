@@ -1,12 +1,21 @@
-"""Tags that tell people and robots where the sitemap is: ``{% load sitemapkit %}``."""
+"""Tags that tell where the sitemap is, and tags that write one: ``{% load sitemapkit %}``."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django import template
 from django.http import Http404
+from django.template import Node, NodeList
+from django.template.base import FilterExpression, Parser, Token
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from django_sitemapkit.planning import page_of
+from django_sitemapkit.protocol.entries import Entry
+from django_sitemapkit.protocol.writers import url_element
+from django_sitemapkit.registry import registry
+from django_sitemapkit.rendering import index_entries, page_entries
+from django_sitemapkit.rendering.templates import StreamingNode
 from django_sitemapkit.sites import Site, all_sites, site_for
 
 register = template.Library()
@@ -32,6 +41,86 @@ def sitemap_robots(context: template.Context) -> SafeString:
     """
     address = _index(context)
     return mark_safe(f"Sitemap: {address}" if address else "")  # noqa: S308  a normalised URL
+
+
+@register.simple_tag
+def sitemap_entry(entry: Entry) -> SafeString:
+    """Write one entry as ``<url>``, escaped and in the order the protocol asks for."""
+    return mark_safe(url_element(entry))  # noqa: S308  the writer escapes
+
+
+@register.tag
+def sitemap_pages(parser: Parser, token: Token) -> Node:
+    """Repeat a block for every page of the site: ``{% sitemap_pages as page %}``.
+
+    ``page`` has ``location``, ``lastmod``, ``section`` and ``number``.
+    """
+    match token.split_contents():
+        case [_, "as", name]:
+            return PagesNode(name, _block(parser, "endsitemap_pages"))
+    raise template.TemplateSyntaxError("Write {% sitemap_pages as page %}.")
+
+
+@register.tag
+def sitemap_entries(parser: Parser, token: Token) -> Node:
+    """Repeat a block for every entry of a page: ``{% sitemap_entries "news" 1 as entry %}``.
+
+    ``entry`` has ``location``, ``lastmod``, ``changefreq`` and ``priority``, all of them text or
+    None. Rows are read some at a time, and handed on as they come by ``stream_template()``;
+    Django's own ``{% for %}`` would gather them all first.
+    """
+    match token.split_contents():
+        case [_, section, number, "as", name]:
+            return EntriesNode(
+                parser.compile_filter(section),
+                parser.compile_filter(number),
+                name,
+                _block(parser, "endsitemap_entries"),
+            )
+    raise template.TemplateSyntaxError("Write {% sitemap_entries section number as entry %}.")
+
+
+class PagesNode(StreamingNode):
+    """Repeats its block for every live page of the site."""
+
+    def __init__(self, name: str, nodelist: NodeList) -> None:
+        self.name = name
+        self.nodelist = nodelist
+
+    def stream(self, context: template.Context) -> Iterator[str]:
+        """Yield the block for one page after the other."""
+        for page in index_entries(_site(context)):
+            with context.push(**{self.name: page}):
+                yield self.nodelist.render(context)
+
+
+class EntriesNode(StreamingNode):
+    """Repeats its block for every entry of a page."""
+
+    def __init__(
+        self, section: FilterExpression, number: FilterExpression, name: str, nodelist: NodeList
+    ) -> None:
+        self.section = section
+        self.number = number
+        self.name = name
+        self.nodelist = nodelist
+
+    def stream(self, context: template.Context) -> Iterator[str]:
+        """Yield the block for one entry after the other; nothing where there is no such page."""
+        site = _site(context)
+        section = registry.get(site, str(self.section.resolve(context)))
+        page = page_of(section, int(self.number.resolve(context))) if section else None
+        if section is None or page is None:
+            return
+        for entry in page_entries(section, page.keys, site.scope()):
+            with context.push(**{self.name: entry}):
+                yield self.nodelist.render(context)
+
+
+def _block(parser: Parser, end: str) -> NodeList:
+    nodelist = parser.parse((end,))
+    parser.delete_first_token()
+    return nodelist
 
 
 def _index(context: template.Context) -> str | None:

@@ -160,7 +160,7 @@ def test_an_index_holds_no_more_than_it_may(sections, monkeypatch, caplog):
         "django_sitemapkit.rendering.indexes.IndexWriter", lambda: IndexWriter(max_urls=3)
     )
     assert len(listed()) == 3
-    assert "more sitemaps than one index may hold" in caplog.text
+    assert "An index has room for 3 of 5 sitemaps" in caplog.text
 
 
 # --- Validators

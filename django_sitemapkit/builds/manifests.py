@@ -1,0 +1,139 @@
+"""The manifest of a build: the plan frozen into lines, one for each file."""
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, TypeVar
+
+from django.db import router, transaction
+from django.db.models import Model, QuerySet
+from django.utils import timezone
+
+from django_sitemapkit import __version__
+from django_sitemapkit.conf import settings
+from django_sitemapkit.models import Build, BuildFile, Lease, Publication
+from django_sitemapkit.planning import PlannedPage, all_pages
+from django_sitemapkit.protocol.dates import format_lastmod
+from django_sitemapkit.protocol.entries import IndexEntry
+from django_sitemapkit.registry import registry
+from django_sitemapkit.rendering import page_address
+from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.sections.keysets import KeyRange
+from django_sitemapkit.sites import Site
+
+Row = TypeVar("Row", bound=Model)
+
+STORED = ("name", "sidecar", "sha256", "urls", "bytes", "size", "lastmod", "skipped", "problems")
+"""What a manifest says of a stored file, and what a line takes over that reuses it."""
+
+
+def primary(model: type[Row]) -> QuerySet[Row]:
+    """Return a model's rows in the database that is written to.
+
+    A builder reads what it has just written; a replica may not have it yet.
+    """
+    return model._default_manager.using(router.db_for_write(model))
+
+
+def lines_of(build: Build) -> QuerySet[BuildFile]:
+    """Return all lines of a build's manifest, from the database that is written to."""
+    return primary(BuildFile).filter(build=build)
+
+
+def published_build(site: Site) -> Build | None:
+    """Return the build that a site serves."""
+    publication = primary(Publication).filter(site=site.key).select_related("build").first()
+    return publication.build if publication else None
+
+
+def declaration_of(site: Site, chosen: Collection[str]) -> str:
+    """Return a digest of everything but the rows that a build depends on."""
+    state = [__version__, repr(site), settings.MAX_BYTES, sorted(chosen)]
+    for section in registry.of(site):
+        keyset = section.keyset
+        key = keyset.name if keyset else None
+        state += [section.get_name(), section.declaration(), section.max_urls, key]
+    return hashlib.sha256(repr(state).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def freeze(site: Site, lease: Lease, chosen: Collection[str], declaration: str) -> Build:
+    """Record a new build with all its lines, in one transaction.
+
+    Sections that were not chosen keep the files that are published, where they have any.
+    """
+    live = published_build(site)
+    lines: list[BuildFile] = []
+    for section in registry.of(site):
+        name = section.get_name()
+        kept = (
+            lines_of(live).filter(section=name) if live and chosen and name not in chosen else None
+        )
+        if kept is not None and kept.exists():
+            lines += (_copy(line) for line in kept.order_by("position"))
+        else:
+            lines += (_line(section, page) for page in all_pages(section))
+    with transaction.atomic(using=router.db_for_write(Build)):
+        build = primary(Build).create(
+            site=site.key,
+            declaration=declaration,
+            fence=lease.fence,
+            started_at=timezone.now(),
+        )
+        for position, line in enumerate(lines):
+            line.build = build
+            line.position = position * SPACING
+        primary(BuildFile).bulk_create(lines, batch_size=500)
+    return build
+
+
+SPACING = 1000
+"""Room between the positions of two lines, for pages that are split while they are made."""
+
+
+def keys_of(line: BuildFile, section: BaseSection) -> KeyRange:
+    """Return the key range of a line; of a section without keyset, its positions."""
+    if section.keyset is None:
+        return KeyRange(int(line.lower or 0), int(line.upper or 0))
+    return KeyRange(section.keyset.decode(line.lower), section.keyset.decode(line.upper))
+
+
+def bounds_of(section: BaseSection, keys: KeyRange) -> dict[str, Any]:
+    """Return the stored form of a key range."""
+    encode = section.keyset.encode if section.keyset else str
+    return {"lower": encode(keys.lower), "upper": encode(keys.upper)}
+
+
+def pages(build: Build) -> Iterable[BuildFile]:
+    """Return the lines of a build that are pages with URLs, in the order of the index."""
+    done = lines_of(build).filter(status=BuildFile.Status.DONE)
+    return done.exclude(section="").order_by("position", "number")
+
+
+def index_lines(site: Site, lines: Iterable[BuildFile]) -> Iterator[IndexEntry]:
+    """Yield what the index says of pages: the address, and when that file last changed."""
+    for line in lines:
+        yield IndexEntry(
+            location=page_address(site, line.section, line.number),
+            lastmod=format_lastmod(line.lastmod and line.lastmod.replace(microsecond=0)),
+        )
+
+
+def take_over(line: BuildFile, former: BuildFile) -> None:
+    """Let a line stand for the file that is stored already."""
+    for field in STORED:
+        setattr(line, field, getattr(former, field))
+    line.status = BuildFile.Status.DONE
+
+
+def _line(section: BaseSection, page: PlannedPage) -> BuildFile:
+    return BuildFile(
+        section=section.get_name(), number=page.number, **bounds_of(section, page.keys)
+    )
+
+
+def _copy(former: BuildFile) -> BuildFile:
+    line = BuildFile(
+        section=former.section, number=former.number, lower=former.lower, upper=former.upper
+    )
+    take_over(line, former)
+    line.status = BuildFile.Status(former.status)
+    return line

@@ -1,0 +1,239 @@
+"""Publishing a finished build, going back to an earlier one, and clearing away what is over."""
+
+import datetime as dt
+import hashlib
+import time
+from dataclasses import dataclass
+
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from django_sitemapkit.builds.holding import Holding, hold
+from django_sitemapkit.builds.manifests import (
+    index_lines,
+    lines_of,
+    pages,
+    primary,
+    published_build,
+    take_over,
+)
+from django_sitemapkit.builds.results import FileResult
+from django_sitemapkit.conf import settings
+from django_sitemapkit.exceptions import BuildFailed, LeaseLost
+from django_sitemapkit.models import Build, BuildFile, Publication
+from django_sitemapkit.protocol.limits import MAX_URLS
+from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
+from django_sitemapkit.publishing.storage import sync
+from django_sitemapkit.rendering import write_index
+from django_sitemapkit.sites import Site
+
+ORPHAN_AGE = dt.timedelta(days=1)
+"""How old a file must be that no manifest names before it is swept: younger ones may be in use."""
+
+
+def publish_finished(
+    site: Site, record: Build, holding: Holding, storage: SitemapStorage
+) -> tuple[str, FileResult | None]:
+    """Publish a build of which no page is missing; return what became of it, and its index.
+
+    A build that holds just what is published already is recorded as unchanged. Raises BuildFailed
+    where it has no URL at all: nothing is never published.
+    """
+    lines = list(pages(record))
+    if not lines:
+        reason = "no section has a URL"
+        with holding.guarded():
+            _end(record, Build.Status.FAILED, reason=reason)
+        raise BuildFailed(f"Site {site.key!r}: {reason}; what was published stays.")
+    live = published_build(site)
+    if live is not None and _names(list(pages(live))) == _names(lines):
+        with holding.guarded():
+            lines_of(record).delete()
+            _end(record, Build.Status.UNCHANGED)
+        return Build.Status.UNCHANGED, None
+    index = _store_index(site, record, lines, live, holding, storage)
+    _flip(site, record, holding)
+    return Build.Status.PUBLISHED, index
+
+
+def publish(site: Site, build: int) -> None:
+    """Publish a build that is stored, such as an earlier one: what ``publish_sitemaps`` does.
+
+    Raises BuildFailed where there is no such build, its files are gone or damaged in size, and
+    BuildRunning while the site is being built.
+    """
+    with hold(site) as holding:
+        record = primary(Build).filter(site=site.key, pk=build).first()
+        if record is None or record.published_at is None:
+            raise BuildFailed(f"Site {site.key!r} has never published a build {build}.")
+        if record.pruned_at is not None:
+            raise BuildFailed(f"Build {build} was pruned: its files are gone.")
+        storage = SitemapStorage()
+        for line in lines_of(record).filter(status=BuildFile.Status.DONE):
+            if not storage.has(line.name):
+                raise BuildFailed(f"Build {build} cannot be published: {line.name} is lost.")
+        _flip(site, record, holding)
+
+
+def _flip(site: Site, record: Build, holding: Holding) -> None:
+    """Let the site serve another build: one transaction, under the lease."""
+    now = timezone.now()
+    with holding.guarded():
+        fence = holding.lease.fence
+        publication, _ = (
+            primary(Publication)
+            .select_for_update()
+            .get_or_create(
+                site=site.key, defaults={"build": record, "fence": fence, "published_at": now}
+            )
+        )
+        if publication.fence > fence:
+            raise LeaseLost(f"Site {site.key!r}: a later builder has published already.")
+        if publication.build_id != record.pk:
+            primary(Build).filter(pk=publication.build_id).update(replaced_at=now)
+        publication.build = record
+        publication.fence = fence
+        publication.published_at = now
+        publication.save()
+        record.replaced_at = None
+        _end(record, Build.Status.PUBLISHED, published_at=now, replaced_at=None)
+
+
+def _end(record: Build, status: Build.Status, **values: object) -> None:
+    for name, value in {"status": status, "ended_at": timezone.now(), **values}.items():
+        setattr(record, name, value)
+    record.save()
+
+
+def _names(lines: list[BuildFile]) -> list[tuple[str, int, str]]:
+    return [(line.section, line.number, line.name) for line in lines]
+
+
+def _store_index(
+    site: Site,
+    record: Build,
+    lines: list[BuildFile],
+    live: Build | None,
+    holding: Holding,
+    storage: SitemapStorage,
+) -> FileResult:
+    """Store the index of a build, plain as readers want it, and add its line to the manifest."""
+    started = time.perf_counter()
+    data = index_of(site, lines)
+    sha256 = hashlib.sha256(data).hexdigest()
+    line = lines_of(record).filter(section="").first() or BuildFile(build=record, section="")
+    former = lines_of(live).filter(section="").first() if live else None
+    state = "same"
+    if former and former.sha256 == sha256 and storage.has(former.name):
+        take_over(line, former)
+    else:
+        state = "stored"
+        line.name = file_name(site, "index", sha256, record.pk, f"{holding.lease.fence}.xml")
+        line.sha256, line.urls, line.lastmod = sha256, len(lines), timezone.now()
+        line.bytes = line.size = len(data)
+        line.status = BuildFile.Status.DONE
+        with storage.workshop(folder_of(site)) as folder:
+            path = folder / "index.xml"
+            with path.open("wb") as file:
+                file.write(data)
+                sync(file)
+            storage.put(line.name, path)
+    with holding.guarded():
+        line.save()
+    return FileResult(
+        section="",
+        number=0,
+        state=state,
+        urls=line.urls,
+        bytes=line.bytes,
+        size=line.size,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def index_of(site: Site, lines: list[BuildFile]) -> bytes:
+    """Return the index of a manifest's pages; each lastmod is when that file last changed."""
+    if len(lines) > MAX_URLS:
+        raise BuildFailed(
+            f"Site {site.key!r} has {len(lines):,} sitemaps; an index lists {MAX_URLS:,}."
+        )
+    return write_index(list(index_lines(site, lines)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruned:
+    """What was cleared away."""
+
+    files: tuple[str, ...] = ()
+    """Names of deleted files that a manifest had."""
+    orphans: tuple[str, ...] = ()
+    """Names of deleted files that no manifest has, left by killed builders."""
+    swept: bool = True
+    """Whether the storage could tell its files, so that orphans could be looked for."""
+
+
+def prune(
+    site: Site,
+    holding: Holding | None = None,
+    storage: SitemapStorage | None = None,
+    *,
+    dry_run: bool = False,
+) -> Pruned:
+    """Delete the files of builds that are over; what ``prune_sitemaps`` does.
+
+    Over is a build that was replaced longer ago than the grace period, and is not among the
+    newest; a file goes when no other build has it. Raises BuildRunning while the site is built.
+    """
+    if holding is None:
+        with hold(site) as own:
+            return prune(site, own, storage, dry_run=dry_run)
+    storage = storage or SitemapStorage()
+    over = _over(site)
+    needed = _stored(primary(BuildFile).filter(build__site=site.key).exclude(build__in=over))
+    names = sorted(_stored(primary(BuildFile).filter(build__in=over)) - needed)
+    if not dry_run and over:
+        with holding.guarded():
+            # First the mark: from here on nobody publishes such a build again.
+            primary(Build).filter(pk__in=over).update(pruned_at=timezone.now())
+        names = [name for name in names if storage.delete(name)]
+        with holding.guarded():
+            for build in primary(Build).filter(pk__in=over):
+                left = _stored(lines_of(build)) - set(names) - needed
+                if not left:
+                    lines_of(build).delete()
+    orphans, swept = _sweep(site, storage, dry_run=dry_run)
+    return Pruned(files=tuple(names), orphans=orphans, swept=swept)
+
+
+def _over(site: Site) -> list[int]:
+    """Return the ids of a site's builds whose files nobody needs any more."""
+    builds = primary(Build).filter(site=site.key, files__isnull=False).distinct()
+    newest = builds.filter(published_at__isnull=False).order_by("-published_at")
+    kept = set(newest.values_list("pk", flat=True)[: settings.KEEP_BUILDS])
+    live = primary(Publication).filter(site=site.key).values_list("build_id", flat=True)
+    kept.update(live)
+    grace = timezone.now() - dt.timedelta(seconds=settings.GRACE_SECONDS)
+    replaced = Q(status=Build.Status.PUBLISHED, replaced_at__lt=grace)
+    given_up = Q(status__in=(Build.Status.ABANDONED, Build.Status.FAILED))
+    over = builds.filter(replaced | given_up).values_list("pk", flat=True)
+    return [pk for pk in over if pk not in kept]
+
+
+def _stored(lines: QuerySet[BuildFile]) -> set[str]:
+    names = lines.values_list("name", "sidecar")
+    return {name for pair in names for name in pair if name}
+
+
+def _sweep(site: Site, storage: SitemapStorage, *, dry_run: bool) -> tuple[tuple[str, ...], bool]:
+    """Delete old files in the site's folder that no manifest has."""
+    found = storage.names(folder_of(site))
+    if found is None:
+        return (), False
+    known = _stored(primary(BuildFile).filter(build__site=site.key))
+    old = timezone.now() - ORPHAN_AGE
+    orphans = [
+        name for name, stored_at in found if name not in known and stored_at and stored_at < old
+    ]
+    if not dry_run:
+        orphans = [name for name in orphans if storage.delete(name)]
+    return tuple(sorted(orphans)), True

@@ -1,0 +1,69 @@
+"""What a build reports: objects, for commands and callers alike."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileResult:
+    """What became of one file of a build."""
+
+    section: str
+    """The section's name; "" for the index."""
+    number: int
+    """The page's number; 0 for the index."""
+    state: str
+    """"stored", "same" where the stored file holds it already, "empty", or "carried" where the
+    section was not asked for."""
+    urls: int = 0
+    """Entries in it."""
+    bytes: int = 0
+    """Bytes of XML."""
+    size: int = 0
+    """Bytes in storage."""
+    seconds: float = 0.0
+    """How long it took."""
+    problems: Sequence[str] = ()
+    """The first problems of each kind, in words."""
+    skipped: int = 0
+    """Rows that were left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildResult:
+    """What became of a build."""
+
+    site: str
+    """The site's key."""
+    build: int | None
+    """The build's id; None for a dry run."""
+    status: str
+    """"published", "unchanged", or "dry-run"."""
+    files: Sequence[FileResult] = field(default_factory=tuple)
+    """All files of the build in the order they were made."""
+    seconds: float = 0.0
+    """How long it took."""
+    continued: bool = False
+    """Whether it went on with what a killed build had left."""
+    stopped: str = ""
+    """Why a build before it was abandoned; "" if none was."""
+
+    @property
+    def urls(self) -> int:
+        """URLs in all its pages."""
+        return sum(file.urls for file in self.files if file.section)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of XML in all its pages."""
+        return sum(file.bytes for file in self.files if file.section)
+
+    @property
+    def stored(self) -> int:
+        """Files that were sent to the storage."""
+        return sum(file.state == "stored" for file in self.files)
+
+    @property
+    def problems(self) -> int:
+        """Files in which something was left out."""
+        return sum(bool(file.problems) for file in self.files)

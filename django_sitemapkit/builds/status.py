@@ -1,0 +1,165 @@
+"""What is published and what is going on, as values."""
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.db.models import Count, Q, Sum
+from django.utils import timezone
+
+from django_sitemapkit.builds.files import decompressed
+from django_sitemapkit.builds.manifests import pages
+from django_sitemapkit.builds.sidecars import Sidecar
+from django_sitemapkit.models import Build, BuildFile, Lease, Publication
+from django_sitemapkit.protocol.reader import SitemapReader
+from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.registry import registry
+from django_sitemapkit.rendering import page_address
+from django_sitemapkit.sites import Site
+
+SHOWN_BUILDS = 5
+"""Builds a status lists, the newest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SectionStatus:
+    """A section as it is published."""
+
+    name: str
+    """The section's name."""
+    built: bool
+    """Whether the published build has it."""
+    pages: int = 0
+    """Its files that list any URL."""
+    urls: int = 0
+    """URLs in them."""
+    bytes: int = 0
+    """Bytes of XML in them."""
+    skipped: int = 0
+    """Rows that were left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildStatus:
+    """One of a site's builds."""
+
+    build: int
+    """Its id."""
+    status: str
+    """What became of it."""
+    started_at: str
+    """When it began."""
+    reason: str
+    """Why it ended as it did; often ""."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteStatus:
+    """A site with its publication, sections and builds."""
+
+    site: str
+    """The site's key."""
+    base_url: str
+    """Where the site is."""
+    build: int | None
+    """The build it serves; None if nothing is published."""
+    published_at: str | None
+    """When that was published."""
+    checked_at: str | None
+    """When a build last ended well, be it that nothing had changed."""
+    running: str
+    """Who builds since when; "" if nobody does."""
+    sections: Sequence[SectionStatus]
+    """The sections the site has now."""
+    builds: Sequence[BuildStatus]
+    """The last builds, the newest first."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON takes it."""
+        return asdict(self)
+
+    def is_older(self, hours: float) -> bool:
+        """Return whether the last good build ended longer ago than that, or there was none."""
+        if self.checked_at is None:
+            return True
+        age = timezone.now() - dt.datetime.fromisoformat(self.checked_at)
+        return age > dt.timedelta(hours=hours)
+
+
+def status_of(site: Site) -> SiteStatus:
+    """Return what is published of a site and what is going on."""
+    publication = Publication.objects.filter(site=site.key).select_related("build").first()
+    builds = Build.objects.filter(site=site.key)
+    good = builds.filter(status__in=(Build.Status.PUBLISHED, Build.Status.UNCHANGED))
+    last = good.order_by("-ended_at").first()
+    return SiteStatus(
+        site=site.key,
+        base_url=f"{site.origin}{site.path}",
+        build=publication.build_id if publication else None,
+        published_at=publication.published_at.isoformat() if publication else None,
+        checked_at=last.ended_at.isoformat() if last and last.ended_at else None,
+        running=_running(site),
+        sections=tuple(_sections(site, publication.build if publication else None)),
+        builds=tuple(
+            BuildStatus(
+                build=build.pk,
+                status=build.status,
+                started_at=build.started_at.isoformat(timespec="seconds"),
+                reason=build.reason,
+            )
+            for build in builds.order_by("-pk")[:SHOWN_BUILDS]
+        ),
+    )
+
+
+def _running(site: Site) -> str:
+    lease = Lease.objects.filter(name=f"build:{site.key}").exclude(owner="").first()
+    return lease.holder if lease else ""
+
+
+def _sections(site: Site, build: Build | None) -> Iterator[SectionStatus]:
+    lines = build.files.exclude(section="") if build else BuildFile.objects.none()
+    done = Q(status=BuildFile.Status.DONE)
+    totals = lines.values("section").annotate(
+        pages=Count("pk", filter=done),
+        urls=Sum("urls", filter=done, default=0),
+        bytes=Sum("bytes", filter=done, default=0),
+        skipped=Sum("skipped", default=0),
+    )
+    known = {
+        total["section"]: SectionStatus(
+            name=total["section"],
+            built=True,
+            pages=total["pages"],
+            urls=total["urls"],
+            bytes=total["bytes"],
+            skipped=total["skipped"],
+        )
+        for total in totals
+    }
+    for section in registry.of(site):
+        name = section.get_name()
+        yield known.get(name, SectionStatus(name=name, built=False))
+
+
+def find_url(site: Site, url: str) -> Iterator[str]:
+    """Yield the addresses of the published files that list a URL.
+
+    ``url`` is a path or an absolute URL of the site; raises RefusedValue where it cannot be. The
+    sidecars tell where to look, the files confirm it.
+    """
+    location = site.scope().normalise(url)
+    publication = Publication.objects.filter(site=site.key).select_related("build").first()
+    storage = SitemapStorage()
+    for line in pages(publication.build) if publication else ():
+        with storage.open(line.sidecar) as file:
+            maybe = location in Sidecar.read(file)
+        if maybe and _lists(storage, line, location):
+            yield page_address(site, line.section, line.number)
+
+
+def _lists(storage: SitemapStorage, line: BuildFile, location: str) -> bool:
+    with storage.open(line.name) as file:
+        entries = SitemapReader().read(decompressed(file))
+        return any(entry.location == location for entry in entries)

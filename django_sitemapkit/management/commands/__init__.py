@@ -1,0 +1,1 @@
+"""Management commands: they parse, call one function and print."""

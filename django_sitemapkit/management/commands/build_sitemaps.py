@@ -1,0 +1,100 @@
+"""Make the sitemaps' files and publish them."""
+
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from django_sitemapkit.builds import BuildResult, build, preview
+from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
+from django_sitemapkit.management.base import Exit, Progress, SiteCommand, ending_cleanly
+from django_sitemapkit.planning import refresh
+from django_sitemapkit.registry import registry
+from django_sitemapkit.sites import Site
+
+
+class Command(SiteCommand):
+    """Make the files of all sections, or of those named, and publish them at once."""
+
+    help = __doc__ or ""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the sections and options."""
+        super().add_arguments(parser)
+        parser.add_argument(
+            "sections", nargs="*", help="Make only these anew; the others keep their files."
+        )
+        mode = parser.add_mutually_exclusive_group()
+        mode.add_argument(
+            "--plan", action="store_true", help="Bring the plans of pages up to date; make nothing."
+        )
+        mode.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="Render everything and say what would be stored; write nothing.",
+        )
+        parser.add_argument(
+            "--strict", action="store_true", help="Exit with 5 if any row had to be left out."
+        )
+        parser.add_argument(
+            "--skip-if-running",
+            action="store_true",
+            help="Exit with 0 instead of 4 if another process builds the site.",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Build each site."""
+        self.verbosity = options["verbosity"]
+        left_out = 0
+        with ending_cleanly():
+            for site in self.sites(options["site"]):
+                try:
+                    left_out += self._build(site, options)
+                except BuildRunning as error:
+                    if not options["skip_if_running"]:
+                        raise CommandError(str(error), returncode=Exit.RUNNING) from error
+                    self.stdout.write(f"Skipped: {error}")
+                except ValueError as error:
+                    code = Exit.FAILED if isinstance(error, SitemapKitError) else Exit.USAGE
+                    raise CommandError(str(error), returncode=code) from error
+                except SitemapKitError as error:
+                    raise CommandError(str(error), returncode=Exit.FAILED) from error
+        if left_out and options["strict"]:
+            message = f"{left_out:,} rows had to be left out."
+            raise CommandError(message, returncode=Exit.PROBLEMS)
+
+    def _build(self, site: Site, options: dict[str, Any]) -> int:
+        """Do what is asked for one site; return how many rows were left out."""
+        if options["plan"]:
+            self._plan(site, options["sections"])
+            return 0
+        work = preview if options["dry_run"] else build
+        progress = Progress(self, self.verbosity)
+        result = work(site, sections=options["sections"], on_file=progress)
+        if self.verbosity:
+            self.stdout.write(self._total(result))
+        return sum(file.skipped for file in result.files)
+
+    def _plan(self, site: Site, names: list[str]) -> None:
+        for section in registry.of(site):
+            if names and section.get_name() not in names:
+                continue
+            change = refresh(section)
+            line = f"{section.get_name():<28} {change.pages:>6,} pages"
+            if change.added or change.retired:
+                line += f", {len(change.added):,} new, {len(change.retired):,} retired"
+            if change.planned_anew:
+                line += f" (planned anew: {change.planned_anew})"
+            if self.verbosity:
+                self.stdout.write(line)
+
+    def _total(self, result: BuildResult) -> str:
+        rate = result.urls / result.seconds if result.seconds else 0
+        label = f"Build {result.build}" if result.build else "Dry run"
+        text = (
+            f"{label} of site {result.site!r}: {result.status}; {result.urls:,} URLs in"
+            f" {len(result.files):,} files, {result.stored:,} stored,"
+            f" {result.seconds:.2f} s, {rate:,.0f} URLs per second."
+        )
+        return (
+            f"{text} An earlier build was abandoned: {result.stopped}." if result.stopped else text
+        )

@@ -1,0 +1,36 @@
+"""Publish a build that is stored, such as the one before."""
+
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from django_sitemapkit.builds import publish
+from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
+from django_sitemapkit.management.base import Exit, SiteCommand
+from django_sitemapkit.models import Build
+
+
+class Command(SiteCommand):
+    """Let a site serve another build, whose files are all still stored."""
+
+    help = __doc__ or ""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the build."""
+        parser.add_argument("build", type=int, help="The build's id, as sitemap_status shows it.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Publish the build."""
+        record = Build.objects.filter(pk=options["build"]).first()
+        if record is None:
+            message = f"There is no build {options['build']}."
+            raise CommandError(message, returncode=Exit.USAGE)
+        site = self.sites([record.site])[0]
+        try:
+            publish(site, record.pk)
+        except BuildRunning as error:
+            raise CommandError(str(error), returncode=Exit.RUNNING) from error
+        except SitemapKitError as error:
+            raise CommandError(str(error), returncode=Exit.FAILED) from error
+        if options["verbosity"]:
+            self.stdout.write(f"Site {site.key!r} now serves build {record.pk}.")

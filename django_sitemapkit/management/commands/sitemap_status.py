@@ -1,0 +1,73 @@
+"""Say what is published, what is being built, and whether that is recent enough."""
+
+import json
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from django_sitemapkit.builds.status import SiteStatus, find_url, status_of
+from django_sitemapkit.management.base import Exit, SiteCommand
+
+
+class Command(SiteCommand):
+    """Show each site's sections: pages, URLs, bytes, problems; and its builds."""
+
+    help = __doc__ or ""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the options."""
+        super().add_arguments(parser)
+        parser.add_argument("--json", action="store_true", help="Print JSON, for programs.")
+        parser.add_argument(
+            "--max-age",
+            type=float,
+            metavar="HOURS",
+            help="Exit with 1 if a site has nothing published, or the last build is older.",
+        )
+        parser.add_argument(
+            "--find", metavar="URL", help="Say which published file lists this URL; exit 1 if none."
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Show each site."""
+        sites = self.sites(options["site"])
+        if options["find"]:
+            self._find(sites, options["find"])
+            return
+        reports = [status_of(site) for site in sites]
+        if options["json"]:
+            self.stdout.write(json.dumps([report.as_dict() for report in reports], indent=2))
+        else:
+            for report in reports:
+                self._show(report)
+        late = [r.site for r in reports if options["max_age"] and r.is_older(options["max_age"])]
+        if late:
+            raise CommandError(
+                f"Not built within {options['max_age']:g} hours: {', '.join(late)}.",
+                returncode=Exit.FAILED,
+            )
+
+    def _find(self, sites: list[Any], url: str) -> None:
+        found = [address for site in sites for address in find_url(site, url)]
+        for address in found:
+            self.stdout.write(address)
+        if not found:
+            raise CommandError(f"No published file lists {url}.", returncode=Exit.FAILED)
+
+    def _show(self, report: SiteStatus) -> None:
+        write = self.stdout.write
+        published = f"build {report.build}, {report.published_at}" if report.build else "nothing"
+        write(f"Site {report.site!r} at {report.base_url}: published: {published}")
+        if report.running:
+            write(f"  being built by {report.running}")
+        for section in report.sections:
+            line = (
+                f"  {section.name:<26} {section.pages:>6,} pages {section.urls:>12,} URLs"
+                f" {section.bytes:>14,} bytes"
+            )
+            if section.skipped:
+                line += f"  {section.skipped:,} rows left out"
+            write(line if section.built else f"  {section.name:<26} not built: served live")
+        for kept in report.builds:
+            reason = f": {kept.reason}" if kept.reason else ""
+            write(f"  build {kept.build}: {kept.status}, {kept.started_at}{reason}")

@@ -1,0 +1,93 @@
+"""Read sitemaps as a search engine does, and say all that is wrong with them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from django_sitemapkit.builds import Examined, build, examine, examine_published
+from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
+from django_sitemapkit.management.base import Exit, Progress, SiteCommand, ending_cleanly
+from django_sitemapkit.sites import Site
+
+
+class Command(SiteCommand):
+    """Validate what is published, or the addresses, files and folders named."""
+
+    help = __doc__ or ""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the sources and options."""
+        super().add_arguments(parser)
+        parser.add_argument(
+            "sources",
+            nargs="*",
+            help="An address, whose index is followed; a file; a folder. Default: the published"
+            " files, as they are stored.",
+        )
+        parser.add_argument(
+            "--repair",
+            action="store_true",
+            help="Make the published files anew that are lost or damaged, and publish them.",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Read everything, then tell."""
+        self.verbosity = options["verbosity"]
+        if options["sources"]:
+            if options["repair"]:
+                raise CommandError("--repair is for published files.", returncode=Exit.USAGE)
+            bad = [self._tell(self._read(source)) for source in options["sources"]]
+            self._conclude(sum(map(len, bad)))
+            return
+        left = 0
+        for site in self.sites(options["site"]):
+            bad_files = self._tell(examine_published(site))
+            if bad_files and options["repair"]:
+                self._repair(site, bad_files)
+                bad_files = self._tell(examine_published(site))
+            left += len(bad_files)
+        self._conclude(left)
+
+    def _read(self, source: str) -> Iterable[Examined]:
+        try:
+            yield from examine(source)
+        except OSError as error:
+            message = f"{source} cannot be read: {error}"
+            raise CommandError(message, returncode=Exit.FAILED) from error
+
+    def _tell(self, examined: Iterable[Examined]) -> list[Examined]:
+        """Print a line for each document; return the invalid ones."""
+        invalid = []
+        for document in examined:
+            if document.faults:
+                invalid.append(document)
+            word = "INVALID" if document.faults else "valid"
+            if self.verbosity or document.faults:
+                self.stdout.write(f"{document.source:<60} {word:<8} {document.urls:>9,} entries")
+            for text in document.faults[:20]:
+                self.stdout.write(f"  error: {text}")
+            for text in document.warnings[:20] if self.verbosity else ():
+                self.stdout.write(f"  warning: {text}")
+        return invalid
+
+    def _repair(self, site: Site, damaged: list[Examined]) -> None:
+        sections = {document.section for document in damaged if document.section}
+        names = {document.stored for document in damaged}
+        try:
+            with ending_cleanly():
+                build(
+                    site,
+                    sections=sections,
+                    distrusted=names,
+                    on_file=Progress(self, self.verbosity),
+                )
+        except BuildRunning as error:
+            raise CommandError(str(error), returncode=Exit.RUNNING) from error
+        except SitemapKitError as error:
+            raise CommandError(str(error), returncode=Exit.FAILED) from error
+
+    def _conclude(self, invalid: int) -> None:
+        if invalid:
+            message = f"{invalid:,} documents are not valid."
+            raise CommandError(message, returncode=Exit.FAILED)

@@ -1,0 +1,170 @@
+"""One storage, whatever it is: a file is there whole, or it is an error and not there."""
+
+import contextlib
+import errno
+import logging
+import os
+import random
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any
+
+from django.conf import settings as django_settings
+from django.core.files import File
+from django.core.files.storage import Storage, storages
+
+from django_sitemapkit.exceptions import StorageFailure
+
+logger = logging.getLogger("django_sitemapkit")
+
+ALIAS = "sitemaps"
+"""The alias in STORAGES; without it the files go to the static files storage."""
+
+ATTEMPTS = 3
+"""How often a failing storage is asked; between two times it is left alone for a moment."""
+
+HOPELESS = {errno.ENOSPC, errno.EACCES, errno.EPERM, errno.EROFS, errno.EDQUOT, errno.ENAMETOOLONG}
+"""Errors that trying again does not mend."""
+
+
+class LocalFile(File):  # type: ignore[type-arg]
+    """A finished local file, which a storage on the same disk takes by renaming it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path.open("rb"), name=path.name)
+        self._path = path
+
+    def temporary_file_path(self) -> str:
+        """Return where the file is; ``FileSystemStorage`` moves it from there."""
+        return str(self._path)
+
+
+class SitemapStorage:
+    """The storage of the sitemaps, with every way it can fail brought to a defined end."""
+
+    def __init__(self, storage: Storage | None = None) -> None:
+        alias = ALIAS if ALIAS in django_settings.STORAGES else "staticfiles"
+        self.storage = storages[alias] if storage is None else storage
+        self.pause: Callable[[float], None] = time.sleep
+
+    @contextlib.contextmanager
+    def workshop(self, folder: str) -> Iterator[Path]:
+        """Give a local folder to make files of ``folder`` in; what is left there is deleted.
+
+        On a local disk it lies beside the files, so that storing one is a rename.
+        """
+        parent = None
+        if local := self.local_path(folder):
+            parent = local
+            parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".building-", dir=parent) as path:
+            yield Path(path)
+
+    def local_path(self, name: str) -> Path | None:
+        """Return where ``name`` lies on a local disk, or None for a storage elsewhere."""
+        try:
+            return Path(self.storage.path(name))
+        except NotImplementedError:
+            return None
+
+    def put(self, name: str, path: Path) -> None:
+        """Store the local file at ``path`` as ``name``, which no file ever had.
+
+        Raises StorageFailure where the storage does not take it whole; then it has no file of
+        that name. ``path`` may be gone afterwards.
+        """
+        size = path.stat().st_size
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                self._save(name, path)
+                self._check_size(name, size)
+            except Exception as error:
+                self._discard(name)
+                again = attempt < ATTEMPTS and path.exists() and not is_hopeless(error)
+                if not again:
+                    raise StorageFailure(f"{name} could not be stored: {error}") from error
+                logger.warning("%s could not be stored, trying again: %s", name, error)
+                self.pause(random.uniform(0.5, 1) * 2**attempt / 4)  # noqa: S311  jitter
+            else:
+                return
+
+    def _save(self, name: str, path: Path) -> None:
+        content: File[bytes] = File(path.open("rb"), name=path.name)
+        if self.local_path(name) is not None:
+            content = LocalFile(path)
+        with content:
+            stored = self.storage.save(name, content)
+        if local := self.local_path(stored):
+            sync_folder(local.parent)
+        if stored != name:
+            self._discard(stored)
+            raise StorageFailure(f"the storage called it {stored!r} instead")
+
+    def _check_size(self, name: str, size: int) -> None:
+        try:
+            stored = self.storage.size(name)
+        except NotImplementedError:
+            with self.storage.open(name) as file:
+                stored = sum(len(block) for block in iter(lambda: file.read(65_536), b""))
+        if stored != size:
+            raise StorageFailure(f"{stored:,} of {size:,} bytes arrived")
+
+    def _discard(self, name: str) -> None:
+        with contextlib.suppress(Exception):
+            self.storage.delete(name)
+
+    def has(self, name: str) -> bool:
+        """Return whether a file of that name is stored."""
+        return bool(self.storage.exists(name))
+
+    def open(self, name: str) -> IO[bytes]:
+        """Open a stored file for reading; raises OSError or the storage's own error."""
+        return self.storage.open(name, "rb")
+
+    def delete(self, name: str) -> bool:
+        """Delete a file; return whether it is gone, and log why if it is not."""
+        try:
+            self.storage.delete(name)
+        except FileNotFoundError:
+            return True
+        except Exception as error:  # noqa: BLE001  each storage has errors of its own
+            logger.warning("%s could not be deleted: %s", name, error)
+            return False
+        return True
+
+    def names(self, folder: str) -> list[tuple[str, datetime | None]] | None:
+        """Return the files of a folder and when each was stored, or None if it cannot be told."""
+        try:
+            _, files = self.storage.listdir(folder)
+        except (NotImplementedError, FileNotFoundError):
+            return None
+        return [(f"{folder}/{name}", self._stored_at(f"{folder}/{name}")) for name in files]
+
+    def _stored_at(self, name: str) -> datetime | None:
+        try:
+            return self.storage.get_modified_time(name)
+        except Exception:  # noqa: BLE001  a file that goes meanwhile, a storage that cannot tell
+            return None
+
+
+def is_hopeless(error: Any) -> bool:
+    """Return whether trying again cannot help: the disk is full, the door is locked."""
+    return getattr(error, "errno", None) in HOPELESS
+
+
+def sync(file: IO[bytes]) -> None:
+    """Force a written file to the disk, before a rename makes it visible."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def sync_folder(path: Path) -> None:
+    """Force a folder's entries to the disk, so that a rename survives a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,55 @@
+"""Streaming a template: block by block, as far as its tags can."""
+
+from collections.abc import Generator, Iterator
+
+from django.template import Context, Node, NodeList, TemplateSyntaxError
+from django.template.base import Template
+from django.template.loader_tags import ExtendsNode
+
+from django_sitemapkit.rendering.pages import BLOCK
+
+
+class StreamingNode(Node):
+    """A tag that can hand on its output in pieces; rendered as others are, it joins them."""
+
+    nodelist: NodeList
+
+    def stream(self, context: Context) -> Iterator[str]:
+        """Yield the output in pieces."""
+        raise NotImplementedError
+
+    def render(self, context: Context) -> str:
+        """Return the whole output."""
+        return "".join(self.stream(context))
+
+
+def template_blocks(template: Template, context: Context) -> Generator[bytes, None, None]:
+    """Yield the output of a template in blocks of about 64 KiB.
+
+    Streaming tags hand theirs on as it comes, where they stand at the top of the template; within
+    another block tag, such as ``{% if %}``, that tag gathers it first. Raises TemplateSyntaxError
+    for a template that extends another: its parent would gather everything.
+    """
+    pieces: list[str] = []
+    size = 0
+    for piece in _pieces(template, context):
+        pieces.append(piece)
+        size += len(piece)
+        if size >= BLOCK:
+            yield "".join(pieces).encode()
+            pieces.clear()
+            size = 0
+    if pieces:
+        yield "".join(pieces).encode()
+
+
+def _pieces(template: Template, context: Context) -> Iterator[str]:
+    with context.render_context.push_state(template), context.bind_template(template):
+        for node in template.nodelist:
+            if isinstance(node, ExtendsNode):
+                message = f"{template.name} extends another template, so it cannot stream."
+                raise TemplateSyntaxError(message)
+            if isinstance(node, StreamingNode):
+                yield from node.stream(context)
+            else:
+                yield str(node.render_annotated(context))

@@ -1,0 +1,129 @@
+"""The views: the index and the pages, from published files or streamed from the database.
+
+They answer GET and HEAD, set no cookie and depend on none.
+"""
+
+import logging
+from collections.abc import Callable
+from functools import wraps
+from itertools import islice
+from typing import Any
+
+from django.contrib.auth.decorators import login_not_required
+from django.core.handlers.asgi import ASGIRequest
+from django.db import InterfaceError, OperationalError
+from django.db.transaction import non_atomic_requests
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.template import Template
+from django.template.context import make_context
+from django.template.loader import get_template
+from django.views.decorators.http import require_safe
+
+from django_sitemapkit.conf import settings
+from django_sitemapkit.exceptions import NotPlanned, NotPublished
+from django_sitemapkit.rendering.templates import template_blocks
+from django_sitemapkit.sites import site_for
+from django_sitemapkit.views.documents import Document, asynchronous, joined
+from django_sitemapkit.views.live import live_index, live_page
+from django_sitemapkit.views.published import published_index, published_page
+
+__all__ = ["index", "page", "stream_template"]
+
+logger = logging.getLogger("django_sitemapkit")
+
+RETRY_AFTER = 30
+"""Seconds after which a reader is asked to come back while nothing can be served."""
+
+View = Callable[..., HttpResponseBase]
+
+
+def sitemap_view(view: View) -> View:
+    """Give a view what all sitemaps have in common: methods, headers, and 503 when it must wait."""
+
+    @require_safe
+    @wraps(view)
+    def answer(request: HttpRequest, **arguments: Any) -> HttpResponseBase:
+        try:
+            response = view(request, **arguments)
+        except NotPublished as error:
+            raise Http404(str(error)) from error
+        except NotPlanned as error:
+            logger.warning("%s", error)
+            return _come_back()
+        except (OperationalError, InterfaceError):
+            logger.exception("The database does not answer.")
+            return _come_back()
+        response.headers["X-Robots-Tag"] = "noindex"
+        if settings.CACHE_CONTROL:
+            response.headers["Cache-Control"] = settings.CACHE_CONTROL
+        return response
+
+    return login_not_required(non_atomic_requests(answer))
+
+
+def _come_back() -> HttpResponse:
+    return HttpResponse(
+        "This sitemap cannot be served right now.\n",
+        status=503,
+        content_type="text/plain; charset=utf-8",
+        headers={"Retry-After": str(RETRY_AFTER), "X-Robots-Tag": "noindex"},
+    )
+
+
+@sitemap_view
+def index(request: HttpRequest) -> HttpResponseBase:
+    """Answer with the index of the request's site; 404 where it would list nothing."""
+    site = site_for(request)
+    document = Document(request)
+    response = None
+    if settings.SERVE != "live":
+        response = published_index(site, document)
+    if response is None:
+        response = live_index(site, document)
+    if response is None:
+        raise Http404("No section has a URL.")
+    return response
+
+
+@sitemap_view
+def page(request: HttpRequest, section: str, number: str, form: str) -> HttpResponseBase:
+    """Answer with one page of a section, as XML or, for ``xml.gz``, as a gzip file.
+
+    404 where there is no such section or page, or no URL on it.
+    """
+    site = site_for(request)
+    document = Document(request, file=form == "xml.gz")
+    response = None
+    if settings.SERVE != "live":
+        response = published_page(site, section, int(number), document)
+    if response is None:
+        response = live_page(site, section, int(number), document)
+    if response is None:
+        raise Http404("There is no such sitemap, or it lists nothing at present.")
+    return response
+
+
+def stream_template(
+    request: HttpRequest,
+    template_name: str,
+    context: dict[str, Any] | None = None,
+    *,
+    content_type: str = "application/xml",
+) -> StreamingHttpResponse:
+    """Return a response that streams one of the project's own templates.
+
+    ``{% sitemap_pages %}`` and ``{% sitemap_entries %}`` at the top of the template hand on their
+    output as it comes, in constant memory. Raises TemplateDoesNotExist, TemplateSyntaxError where
+    the template extends another, and TypeError where it is none of Django's own engine.
+    """
+    template = getattr(get_template(template_name), "template", None)
+    if not isinstance(template, Template):
+        raise TypeError(f"{template_name} is no template of Django's own engine.")
+    values = make_context(context, request, autoescape=template.engine.autoescape)
+    rest = template_blocks(template, values)
+    blocks = joined(list(islice(rest, 1)), rest)
+    in_async = isinstance(request, ASGIRequest)
+    return StreamingHttpResponse(
+        asynchronous(blocks) if in_async else blocks, content_type=content_type
+    )

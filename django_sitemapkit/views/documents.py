@@ -1,0 +1,138 @@
+"""Documents: how a response is encoded, identified and sent."""
+
+import hashlib
+from collections.abc import AsyncIterator, Generator, Iterable, Iterator
+
+from asgiref.sync import sync_to_async
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.cache import patch_vary_headers
+from django.utils.http import parse_etags
+
+from django_sitemapkit.rendering import gzipped
+
+
+class Document:
+    """How one request wants its document: as XML, as XML encoded by gzip, or as a gzip file."""
+
+    def __init__(self, request: HttpRequest, *, file: bool = False) -> None:
+        self.request = request
+        self.file = file
+        self.encoded = not file and accepts_gzip(request.headers.get("Accept-Encoding", ""))
+        if file:
+            # A .gz file is sent as it is. GZipMiddleware would encode it once more.
+            request.META.pop("HTTP_ACCEPT_ENCODING", None)
+        # ConditionalGetMiddleware would take any date that is not older. Only the very date that
+        # a file was sent with says something: after a roll-back files are older, and changed.
+        self.since = request.META.pop("HTTP_IF_MODIFIED_SINCE", None)
+
+    def unchanged(
+        self, digest: str, *, exists: bool, modified: str | None = None
+    ) -> HttpResponseBase | None:
+        """Return 304 where the reader has this document already.
+
+        ``*`` means any document there is, so it counts only where one is known to exist.
+        ``modified`` is the document's Last-Modified, where it has one that changes whenever the
+        document does; a live page's does not, since a date cannot tell that a row is gone.
+        """
+        response = HttpResponse(status=304)
+        self.identify(response, digest)
+        wanted = {response.headers["ETag"], *(["*"] if exists else [])}
+        header = self.request.headers.get("If-None-Match")
+        if header is None:
+            if modified is None or self.since != modified:
+                return None
+        elif wanted.isdisjoint(map(_strong, parse_etags(header))):
+            return None
+        del response.headers["Content-Type"]
+        return response
+
+    def respond(
+        self, blocks: Iterator[bytes], *, digest: str | None, whole: bool
+    ) -> HttpResponseBase:
+        """Return the response: from memory where ``blocks`` is ``whole`` already, else streamed.
+
+        Without a ``digest`` it has no ETag.
+        """
+        if digest and (unchanged := self.unchanged(digest, exists=True)):
+            return unchanged
+        compress = self.file or self.encoded
+        body = gzipped(blocks) if compress else blocks
+        response: HttpResponseBase
+        if whole:
+            content = b"".join(body)
+            response = HttpResponse(b"" if self.request.method == "HEAD" else content)
+            response.headers["Content-Length"] = str(len(content))
+        else:
+            if self.request.method == "HEAD":
+                body = iter(())  # Still a stream: CommonMiddleware would tell its length, 0.
+            in_async = isinstance(self.request, ASGIRequest)
+            response = StreamingHttpResponse(asynchronous(body) if in_async else body)
+        self.describe(response, digest)
+        return response
+
+    def describe(self, response: HttpResponseBase, digest: str | None) -> None:
+        """Set the headers that say what the body is."""
+        response.headers["Content-Type"] = "application/gzip" if self.file else "application/xml"
+        self.identify(response, digest)
+
+    def identify(self, response: HttpResponseBase, digest: str | None) -> None:
+        """Set the headers that a 304 repeats."""
+        if digest:
+            response.headers["ETag"] = f'"{digest}-gzip"' if self.encoded else f'"{digest}"'
+        if not self.file:
+            patch_vary_headers(response, ["Accept-Encoding"])
+        if self.encoded and response.status_code == 200:
+            response.headers["Content-Encoding"] = "gzip"
+
+
+def accepts_gzip(header: str) -> bool:
+    """Return whether an Accept-Encoding header lets a response be encoded by gzip (RFC 9110)."""
+    quality = {}
+    for part in header.lower().split(","):
+        coding, _, parameter = part.partition(";")
+        name, _, value = parameter.strip().partition("=")
+        refused = name == "q" and not value.strip().strip("0.")
+        quality[coding.strip()] = not refused
+    return quality.get("gzip", quality.get("x-gzip", quality.get("*", False)))
+
+
+def joined(begun: Iterable[bytes], rest: Generator[bytes, None, None]) -> Iterator[bytes]:
+    """Yield the blocks that were read ahead, then the rest; closing it closes the rest."""
+    try:
+        yield from begun
+        yield from rest
+    finally:
+        rest.close()
+
+
+async def asynchronous(blocks: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield blocks to an event loop, each made in the request's thread and no earlier than asked.
+
+    Between two blocks a slow reader holds neither a transaction nor a cursor.
+    """
+    advance = sync_to_async(_next)
+    try:
+        while (block := await advance(blocks)) is not None:
+            yield block
+    finally:
+        await sync_to_async(_close)(blocks)
+
+
+def _next(blocks: Iterator[bytes]) -> bytes | None:
+    return next(blocks, None)
+
+
+def _close(blocks: Iterator[bytes]) -> None:
+    if isinstance(blocks, Generator):
+        blocks.close()
+
+
+def digest_of(*blocks: bytes) -> str:
+    """Return a digest of a document's bytes, as short as an ETag may be."""
+    return hashlib.sha256(b"".join(blocks)).hexdigest()[:32]
+
+
+def _strong(etag: str) -> str:
+    return etag.removeprefix("W/")

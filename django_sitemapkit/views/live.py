@@ -1,0 +1,70 @@
+"""Live sitemaps: streamed from the database.
+
+A page's first block is rendered before its status line is sent, so that what fails early is an
+honest error; what fails later cuts the connection, and no closing tag pretends that all was there.
+"""
+
+import logging
+from collections.abc import Generator
+from itertools import islice
+
+from django.http.response import HttpResponseBase
+from django.utils.http import http_date
+
+from django_sitemapkit.planning import PlannedPage, page_of, split
+from django_sitemapkit.registry import registry
+from django_sitemapkit.rendering import PageRendering, render_index, validators_of
+from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.sites import Site
+from django_sitemapkit.views.documents import Document, digest_of, joined
+
+logger = logging.getLogger("django_sitemapkit")
+
+
+def live_index(site: Site, document: Document) -> HttpResponseBase | None:
+    """Return the index of a site's live pages, or None where it would list nothing."""
+    body = render_index(site)
+    if body is None:
+        return None
+    return document.respond(iter([body]), digest=digest_of(body), whole=True)
+
+
+def live_page(site: Site, name: str, number: int, document: Document) -> HttpResponseBase | None:
+    """Return a page rendered from the database, or None where there is none or it is empty."""
+    section = registry.get(site, name)
+    planned = page_of(section, number) if section else None
+    if section is None or planned is None:
+        return None
+    scope = site.scope()
+    validators = validators_of(section, planned, scope)
+    if validators and (unchanged := document.unchanged(validators.digest, exists=False)):
+        return unchanged
+    rendering = PageRendering(section, planned.keys, scope)
+    blocks = _delivered(rendering, section, planned)
+    first = list(islice(blocks, 2))
+    if not first:
+        return None
+    whole = rendering.complete
+    if whole:
+        first += blocks  # It has no more of them, but has yet to record what it found out.
+    digest = validators.digest if validators else digest_of(*first) if whole else None
+    response = document.respond(joined(first, blocks), digest=digest, whole=whole)
+    if validators and validators.last_modified:
+        response.headers["Last-Modified"] = http_date(validators.last_modified.timestamp())
+    return response
+
+
+def _delivered(
+    rendering: PageRendering, section: BaseSection, planned: PlannedPage
+) -> Generator[bytes, None, None]:
+    """Yield a page's bytes, and in the end record what its rendering has found out."""
+    try:
+        yield from rendering
+    except Exception:
+        logger.exception("%r: page %s broke off.", section, planned.number)
+        raise
+    if rendering.problems:
+        logger.warning("%r: page %s: %s", section, planned.number, rendering.problems.summary())
+    if rendering.overflow is not None and section.keyset is not None:
+        grows = section.keyset.grows and planned.keys.upper is None
+        split(section, planned, rendering.overflow if grows else rendering.middle)

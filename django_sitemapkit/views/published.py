@@ -1,0 +1,159 @@
+"""Published sitemaps: files sent from the storage as they are."""
+
+import logging
+from collections.abc import Iterator
+from typing import IO
+
+from django.core.handlers.asgi import ASGIRequest
+from django.http import FileResponse, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.http import http_date
+
+from django_sitemapkit.builds.files import decompressed
+from django_sitemapkit.builds.lookup import published_build, published_file, section_names
+from django_sitemapkit.builds.manifests import index_lines, pages
+from django_sitemapkit.conf import settings
+from django_sitemapkit.exceptions import NotPublished
+from django_sitemapkit.models import BuildFile
+from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.registry import registry
+from django_sitemapkit.rendering import index_entries, write_index
+from django_sitemapkit.sites import Site
+from django_sitemapkit.views.documents import Document, asynchronous, digest_of
+
+logger = logging.getLogger("django_sitemapkit")
+
+BLOCK = 65_536
+"""Bytes read from a file at a time."""
+
+
+def published_index(site: Site, document: Document) -> HttpResponseBase | None:
+    """Return the published index, or None where there is none and the live one has to do.
+
+    With SITEMAPKIT_SERVE "auto" the live pages of sections that were never built stand in it too.
+    Raises NotPublished where nothing is, and nothing else is to be served.
+    """
+    build = published_build(site)
+    if build is None:
+        _require_live(f"Nothing of site {site.key!r} is published yet.")
+        return None
+    built = section_names(build)
+    unbuilt = [section for section in registry.of(site) if section.get_name() not in built]
+    live = list(index_entries(site, unbuilt)) if settings.SERVE == "auto" and unbuilt else []
+    line = build.files.filter(section="").first()
+    body = _content(line) if line is not None and not live else None
+    if body is None:
+        body = write_index([*index_lines(site, pages(build)), *live])
+        return document.respond(iter([body]), digest=digest_of(body), whole=True)
+    modified = http_date(line.lastmod.timestamp()) if line and line.lastmod else None
+    digest = digest_of(body)
+    response = document.unchanged(digest, exists=True, modified=modified)
+    if response is None:
+        response = document.respond(iter([body]), digest=digest, whole=True)
+    if modified:
+        response.headers["Last-Modified"] = modified
+    return response
+
+
+def _content(line: BuildFile) -> bytes | None:
+    """Return the bytes of a small stored file, or None where it is lost or damaged."""
+    try:
+        with SitemapStorage().open(line.name) as file:
+            content = file.read()
+    except Exception as error:  # noqa: BLE001  each storage has errors of its own
+        logger.error("%s is published, but lost: %s", line.name, error)  # noqa: TRY400
+        return None
+    if len(content) != line.size:
+        logger.error("%s is published, but damaged.", line.name)
+        return None
+    return content
+
+
+def published_page(
+    site: Site, section: str, number: int, document: Document
+) -> HttpResponseBase | None:
+    """Return a published page, or None where it has to be rendered live.
+
+    That is where the section was never built, and where the file is lost, which is logged. Raises
+    NotPublished where the section is published and has no such page.
+    """
+    build = published_build(site)
+    line = published_file(site, section, number) if build else None
+    if line is not None:
+        return _send(line, document)
+    if build is not None and section in section_names(build):
+        raise NotPublished(f"Section {section!r} has no page {number}.")
+    _require_live(f"Section {section!r} is not published yet.")
+    return None
+
+
+def _require_live(reason: str) -> None:
+    """Raise NotPublished where the settings want published files alone."""
+    if settings.SERVE == "published":
+        raise NotPublished(reason)
+
+
+def _send(line: BuildFile, document: Document) -> HttpResponseBase | None:
+    """Return a stored file as the reader wants it, or None where it is lost."""
+    storage = SitemapStorage()
+    digest = line.sha256[:32]
+    modified = http_date(line.lastmod.timestamp()) if line.lastmod else None
+    response = document.unchanged(digest, exists=True, modified=modified)
+    if response is None:
+        as_stored = document.file or document.encoded
+        response = _handed_over(storage, line, document) if as_stored else None
+        if response is None:
+            response = _streamed(storage, line, document, as_stored=as_stored)
+        if response is None:
+            return None
+        document.describe(response, digest)
+    if modified:
+        response.headers["Last-Modified"] = modified
+    return response
+
+
+def _handed_over(
+    storage: SitemapStorage, line: BuildFile, document: Document
+) -> HttpResponseBase | None:
+    """Return a response that lets the web server send the file, where it is set up for that."""
+    path = storage.local_path(line.name)
+    if settings.SENDFILE is None or path is None or not path.exists():
+        return None
+    if settings.SENDFILE == "x-sendfile":
+        return HttpResponse(headers={"X-Sendfile": str(path)})
+    return HttpResponse(headers={"X-Accel-Redirect": settings.SENDFILE_ROOT + line.name})
+
+
+def _streamed(
+    storage: SitemapStorage, line: BuildFile, document: Document, *, as_stored: bool
+) -> HttpResponseBase | None:
+    try:
+        file = storage.open(line.name)
+        first = file.read(BLOCK)
+        file.seek(0)
+    except Exception as error:  # noqa: BLE001  each storage has errors of its own
+        logger.error("%s is published, but lost: %s", line.name, error)  # noqa: TRY400
+        return None
+    if not first:
+        logger.error("%s is published, but empty.", line.name)
+        file.close()
+        return None
+    size = line.size if as_stored else line.bytes
+    in_async = isinstance(document.request, ASGIRequest)
+    response: HttpResponseBase
+    if document.request.method == "HEAD":
+        file.close()
+        response = HttpResponse()
+    elif as_stored and not in_async:
+        response = FileResponse(file)
+        del response.headers["Content-Disposition"]
+    else:
+        blocks = _blocks(file, as_stored=as_stored)
+        response = StreamingHttpResponse(asynchronous(blocks) if in_async else blocks)
+    response.headers["Content-Length"] = str(size)
+    return response
+
+
+def _blocks(file: IO[bytes], *, as_stored: bool) -> Iterator[bytes]:
+    with file:
+        yield from iter(lambda: file.read(BLOCK), b"") if as_stored else decompressed(file)
