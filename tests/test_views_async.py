@@ -17,9 +17,6 @@ from tests.testapp.serving import BASE, Readings, declare, locations, make_readi
 ROWS = 6000
 LARGE = "/sitemap-readings-1.xml"
 
-# Python 3.11's temporary file of a request that is driven by hand warns when it goes.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-
 
 class Recording(Section):
     """Readings that note which of them were read, in what thread, and whether reading ended."""

@@ -1,7 +1,6 @@
 """Sections over querysets: where values come from, and what is read for them."""
 
 import re
-from functools import partial
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured, ObjectDoesNotExist
@@ -62,9 +61,14 @@ def of_object(product):
     return f"{product.note}!"
 
 
-def with_suffix(suffix, product):
-    """Return a value made of the object's and a given one."""
-    return f"{product.note}{suffix}"
+class WithSuffix:
+    """A callable object, which no class makes a method of."""
+
+    def __init__(self, suffix):
+        self.suffix = suffix
+
+    def __call__(self, product):
+        return f"{product.note}{self.suffix}"
 
 
 @pytest.mark.parametrize(
@@ -75,7 +79,7 @@ def with_suffix(suffix, product):
         pytest.param(F("shop__slug"), ("shop", "shop"), id="F-across-a-relation"),
         pytest.param(lambda self, obj: obj.slug * 2, ("aa", "bb"), id="lambda"),
         pytest.param(staticmethod(of_object), ("daily!", "weekly!"), id="staticmethod"),
-        pytest.param(partial(with_suffix, "?"), ("daily?", "weekly?"), id="callable"),
+        pytest.param(WithSuffix("?"), ("daily?", "weekly?"), id="callable"),
     ],
 )
 def test_a_value_that_differs_by_row_is_read_for_each_row(shop, value, expected):
