@@ -11,7 +11,7 @@ from django.utils import timezone
 from django_sitemapkit import __version__
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import Build, BuildFile, Lease, Publication
-from django_sitemapkit.planning import PlannedPage, all_pages
+from django_sitemapkit.planning import PlannedPage, all_pages, renumber
 from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.registry import registry
@@ -70,7 +70,7 @@ def freeze(site: Site, lease: Lease, chosen: Collection[str], declaration: str) 
         if kept is not None and kept.exists():
             lines += (_copy(line) for line in kept.order_by("position"))
         else:
-            lines += (_line(section, page) for page in all_pages(section))
+            lines += _section_lines(section, live)
     with transaction.atomic(using=router.db_for_write(Build)):
         build = primary(Build).create(
             site=site.key,
@@ -83,6 +83,47 @@ def freeze(site: Site, lease: Lease, chosen: Collection[str], declaration: str) 
             line.position = position * SPACING
         primary(BuildFile).bulk_create(lines, batch_size=500)
     return build
+
+
+def _section_lines(section: BaseSection, live: Build | None) -> list[BuildFile]:
+    """Return a section's lines; a page that lost rows to another gets a new number.
+
+    A reader of the index before asks for the old number, and gets the old file while the grace
+    period lasts. From the new file under that number it would miss the rows that went elsewhere.
+    """
+    lines = [_line(section, page) for page in all_pages(section)]
+    if live is None or section.keyset is None:
+        return lines
+    former = list(lines_of(live).filter(section=section.get_name()).order_by("position", "number"))
+    renumbered = renumber(section, _shrunk(lines, former))
+    for line in lines:
+        line.number = renumbered.get(line.number, line.number)
+    return lines
+
+
+def _shrunk(lines: Iterable[BuildFile], former: Iterable[BuildFile]) -> list[int]:
+    """Return the numbers of pages that do not hold all keys that the published page holds.
+
+    Bounds are compared by their places among the published ones. A bound that is none of them is
+    a cut, and a page with one is taken to have lost keys.
+    """
+    published = {line.number: line for line in former if line.status == BuildFile.Status.DONE}
+    places = {line.lower: place for place, line in enumerate(former)}
+    shrunk = []
+    for line in lines:
+        known = published.get(line.number)
+        if known is None:
+            continue
+        from_start = line.lower is None or (
+            known.lower is not None and places.get(line.lower, len(places)) <= places[known.lower]
+        )
+        to_end = line.upper is None or (
+            known.upper is not None
+            and places.get(line.upper, -1) >= places.get(known.upper, len(places))
+        )
+        if not (from_start and to_end):
+            shrunk.append(line.number)
+    return shrunk
 
 
 SPACING = 1000

@@ -23,7 +23,7 @@ from django_sitemapkit.builds.publication import prune, publish_finished
 from django_sitemapkit.builds.results import BuildResult, FileResult
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, BuildFile
-from django_sitemapkit.planning import PlannedPage, all_pages, refresh, split
+from django_sitemapkit.planning import PlannedPage, all_pages, refresh, renumber, split
 from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of, sidecar_name
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sections import BaseSection
@@ -213,10 +213,13 @@ class Builder:
         if new is None:
             self._abandon(record, f"page {line.number} of {line.section!r} was split meanwhile")
             raise PagesMoved(f"Build {record.pk}: {self.stopped}.")
+        if (line.section, line.number) in self.live:
+            # A reader of the published index asks for this number, and for all of its rows.
+            line.number = renumber(section, [line.number])[line.number]
         bounds = section.keyset.encode if section.keyset else str
         with self.holding.guarded():
             upper, line.upper = line.upper, bounds(page.middle)
-            line.save(update_fields=["upper"])
+            line.save(update_fields=["number", "upper"])
             primary(BuildFile).create(
                 build=record,
                 section=line.section,

@@ -1,7 +1,16 @@
 """The plan: which rows stand on which page, so that no row ever moves but by a split."""
 
-from django_sitemapkit.planning.pages import all_pages, page_of, pages_of, split
+from django_sitemapkit.planning.pages import all_pages, page_of, pages_of, renumber, split
 from django_sitemapkit.planning.refresh import PlanChange, refresh
 from django_sitemapkit.planning.store import PlannedPage
 
-__all__ = ["PlanChange", "PlannedPage", "all_pages", "page_of", "pages_of", "refresh", "split"]
+__all__ = [
+    "PlanChange",
+    "PlannedPage",
+    "all_pages",
+    "page_of",
+    "pages_of",
+    "refresh",
+    "renumber",
+    "split",
+]

@@ -1,6 +1,7 @@
 """Pages on the request path: found in the plan, planned where there is none, split when full."""
 
 import logging
+from collections.abc import Collection
 from typing import Any
 
 from django.db import DatabaseError, router, transaction
@@ -101,6 +102,25 @@ def split(section: BaseSection, page: PlannedPage, at: Any) -> int | None:
         logger.warning("%r: page %s is full, but not split: %s", section, page.number, error)
         return None
     return plan.last_number
+
+
+def renumber(section: BaseSection, numbers: Collection[int]) -> dict[int, int]:
+    """Give pages of a section new numbers, and return these by the former ones."""
+    keyset = section.keyset
+    plan = current_plan(section, keyset) if keyset is not None else None
+    if plan is None or not numbers:
+        return {}
+    database = router.db_for_write(Plan)
+    with transaction.atomic(using=database):
+        Plan.objects.filter(pk=plan.pk).update(
+            last_number=F("last_number") + len(numbers), revision=F("revision") + 1
+        )
+        plan.refresh_from_db(using=database)
+        first = plan.last_number - len(numbers) + 1
+        renumbered = {old: first + place for place, old in enumerate(sorted(numbers))}
+        for old, new in renumbered.items():
+            plan.pages.filter(number=old).update(number=new)
+    return renumbered
 
 
 def _by_position(section: BaseSection) -> list[PlannedPage]:

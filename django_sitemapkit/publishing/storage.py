@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from django.conf import settings as django_settings
 from django.core.files import File
-from django.core.files.storage import Storage, storages
+from django.core.files.storage import FileSystemStorage, Storage, storages
 
 from django_sitemapkit.exceptions import StorageFailure
 
@@ -64,11 +64,13 @@ class SitemapStorage:
             yield Path(path)
 
     def local_path(self, name: str) -> Path | None:
-        """Return where ``name`` lies on a local disk, or None for a storage elsewhere."""
-        try:
-            return Path(self.storage.path(name))
-        except NotImplementedError:
+        """Return where ``name`` lies on a local disk, or None for a storage elsewhere.
+
+        Having a ``path()`` says too little: ``InMemoryStorage`` has one too.
+        """
+        if not isinstance(self.storage, FileSystemStorage):
             return None
+        return Path(self.storage.path(name))
 
     def put(self, name: str, path: Path) -> None:
         """Store the local file at ``path`` as ``name``, which no file ever had.
@@ -92,10 +94,8 @@ class SitemapStorage:
                 return
 
     def _save(self, name: str, path: Path) -> None:
-        content: File[bytes] = File(path.open("rb"), name=path.name)
-        if self.local_path(name) is not None:
-            content = LocalFile(path)
-        with content:
+        is_local = self.local_path(name) is not None
+        with LocalFile(path) if is_local else File(path.open("rb"), name=path.name) as content:
             stored = self.storage.save(name, content)
         if local := self.local_path(stored):
             sync_folder(local.parent)
