@@ -5,6 +5,7 @@ docs/checks.md lists them all. What is wrong with a declaration is found by the 
 """
 
 import difflib
+from importlib import import_module
 from typing import Any
 
 from django.apps import apps
@@ -12,12 +13,16 @@ from django.conf import settings as django_settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error, Info, Tags, register
 from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError
 
 from django_sitemapkit.conf import NAMES, settings
 from django_sitemapkit.mixins import SitemapMixin, declared_models, own_options
+from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.publishing.storage import ALIAS
 from django_sitemapkit.registry import registry
-from django_sitemapkit.sections import BaseSection, validation
-from django_sitemapkit.sections.validation import Fault, Finder
+from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.sections.validation import PAGEABLE, locations, options, rows
+from django_sitemapkit.sections.validation.faults import Fault, Finder
 from django_sitemapkit.sites import Site, all_sites
 
 PREFIX = "SITEMAPKIT_"
@@ -25,32 +30,38 @@ PREFIX = "SITEMAPKIT_"
 Kind = type[Error] | type[checks.Warning] | type[Info]
 
 DECLARATION: dict[str, tuple[Kind, Finder]] = {
-    "sitemapkit.E101": (Error, validation.no_queryset),
-    "sitemapkit.E102": (Error, validation.no_model_rows),
-    "sitemapkit.E103": (Error, validation.sliced),
-    "sitemapkit.E104": (Error, validation.combined),
-    "sitemapkit.E105": (Error, validation.repeated),
-    "sitemapkit.E111": (Error, validation.unknown_key),
-    "sitemapkit.E112": (Error, validation.composite_key),
-    "sitemapkit.E113": (Error, validation.nullable_key),
-    "sitemapkit.E114": (Error, validation.repeating_key),
-    "sitemapkit.E121": (Error, validation.misspelt_option),
-    "sitemapkit.E122": (Error, validation.wrong_limit),
-    "sitemapkit.E123": (Error, validation.wrong_lastmod),
-    "sitemapkit.E124": (Error, validation.wrong_changefreq),
-    "sitemapkit.E125": (Error, validation.wrong_priority),
-    "sitemapkit.E126": (Error, validation.unknown_column),
-    "sitemapkit.E127": (Error, validation.column_of_many),
-    "sitemapkit.E128": (Error, validation.undated_lastmod),
-    "sitemapkit.E129": (Error, validation.column_without_rows),
-    "sitemapkit.E131": (Error, validation.unknown_route),
-    "sitemapkit.E132": (Error, validation.wrong_location),
-    "sitemapkit.E133": (Error, validation.no_location),
-    "sitemapkit.E134": (Error, validation.unknown_item),
-    "sitemapkit.W141": (checks.Warning, validation.blind_trust),
-    "sitemapkit.W143": (checks.Warning, validation.idle_only),
-    "sitemapkit.W151": (checks.Warning, validation.overridden_urls),
-    "sitemapkit.W152": (checks.Warning, validation.unwritten_alternates),
+    "sitemapkit.E101": (Error, rows.no_queryset),
+    "sitemapkit.E102": (Error, rows.no_model_rows),
+    "sitemapkit.E103": (Error, rows.sliced),
+    "sitemapkit.E104": (Error, rows.combined),
+    "sitemapkit.E105": (Error, rows.repeated),
+    "sitemapkit.E106": (Error, rows.windowed),
+    "sitemapkit.E107": (Error, rows.distinct_on),
+    "sitemapkit.E111": (Error, rows.unknown_key),
+    "sitemapkit.E112": (Error, rows.composite_key),
+    "sitemapkit.E113": (Error, rows.nullable_key),
+    "sitemapkit.E114": (Error, rows.repeating_key),
+    "sitemapkit.E115": (Error, rows.unorderable_key),
+    "sitemapkit.E120": (Error, options.reserved_name),
+    "sitemapkit.E121": (Error, options.misplaced_option),
+    "sitemapkit.E122": (Error, options.wrong_limit),
+    "sitemapkit.E123": (Error, options.wrong_lastmod),
+    "sitemapkit.E124": (Error, options.wrong_changefreq),
+    "sitemapkit.E125": (Error, options.wrong_priority),
+    "sitemapkit.E126": (Error, options.unknown_column),
+    "sitemapkit.E127": (Error, options.column_of_many),
+    "sitemapkit.E128": (Error, options.undated_lastmod),
+    "sitemapkit.E129": (Error, options.column_without_rows),
+    "sitemapkit.E131": (Error, locations.unknown_route),
+    "sitemapkit.E132": (Error, locations.wrong_location),
+    "sitemapkit.E133": (Error, locations.no_location),
+    "sitemapkit.E134": (Error, locations.unknown_item),
+    "sitemapkit.E135": (Error, options.objectless_method),
+    "sitemapkit.W140": (checks.Warning, options.misspelt_option),
+    "sitemapkit.W141": (checks.Warning, options.blind_trust),
+    "sitemapkit.W143": (checks.Warning, locations.idle_only),
+    "sitemapkit.W151": (checks.Warning, locations.overridden_urls),
+    "sitemapkit.W152": (checks.Warning, locations.unwritten_alternates),
 }
 """Each mistake in a declaration: its id, how grave it is, and what finds it."""
 
@@ -65,6 +76,35 @@ def check_settings(**options: Any) -> list[CheckMessage]:
         except ImproperlyConfigured as error:
             hint = f"docs/settings.md says what {PREFIX}{name} may be."
             messages.append(Error(str(error), hint=hint, id="sitemapkit.E001"))
+    return messages
+
+
+@register(Tags.sites)
+def check_urlconfs(**options: Any) -> list[CheckMessage]:
+    """E010: a site's URLconf cannot be imported."""
+    messages: list[CheckMessage] = []
+    for site in _sites_in_settings():
+        try:
+            import_module(site.urlconf or django_settings.ROOT_URLCONF)
+        except ImportError as error:
+            message = f'SITEMAPKIT_SITES[{site.key!r}]["URLCONF"]: {error}.'
+            hint = "Give the dotted path of a module that can be imported."
+            messages.append(Error(message, hint=hint, id="sitemapkit.E010"))
+    return messages
+
+
+@register(Tags.sites)
+def check_addresses_differ(**options: Any) -> list[CheckMessage]:
+    """E013: two sites have the same base URL, so that one of them is never found."""
+    taken: dict[str, str] = {}
+    messages: list[CheckMessage] = []
+    for site in _sites_in_settings():
+        base = f"{site.origin}{site.path}"
+        if base in taken:
+            message = f"Sites {taken[base]!r} and {site.key!r} of SITEMAPKIT_SITES are both {base}."
+            hint = "Give each a base URL of its own."
+            messages.append(Error(message, hint=hint, id="sitemapkit.E013"))
+        taken.setdefault(base, site.key)
     return messages
 
 
@@ -161,6 +201,34 @@ def check_host(**options: Any) -> list[CheckMessage]:
     return [checks.Warning(message, hint=hint, id="sitemapkit.W007")]
 
 
+@register(Tags.files, deploy=True)
+def check_storage(**options: Any) -> list[CheckMessage]:
+    """W008: the files go to the static files storage, which others clear."""
+    if ALIAS in django_settings.STORAGES or _value_of("SERVE") == "live":
+        return []
+    message = (
+        f"STORAGES has no {ALIAS!r}: sitemaps are stored among the static files, where"
+        " `collectstatic --clear` deletes them."
+    )
+    hint = f"Add an entry {ALIAS!r} to STORAGES; docs/hosting.md has examples."
+    return [checks.Warning(message, hint=hint, id="sitemapkit.W008")]
+
+
+@register(Tags.files)
+def check_sendfile(**options: Any) -> list[CheckMessage]:
+    """E009: the web server is to send files that do not lie on its disk."""
+    sendfile = _value_of("SENDFILE")
+    if sendfile is None or _has_local_path():
+        return []
+    return [
+        Error(
+            f"SITEMAPKIT_SENDFILE is {sendfile!r}, but the storage has no path on a local disk.",
+            hint=f"Take it out, or let STORAGES[{ALIAS!r}] be a FileSystemStorage.",
+            id="sitemapkit.E009",
+        )
+    ]
+
+
 @register(Tags.models)
 def check_mixins(**options: Any) -> list[CheckMessage]:
     """W011: a model takes SitemapMixin and declares nothing."""
@@ -197,13 +265,16 @@ def check_mixin_querysets(**options: Any) -> list[CheckMessage]:
 
 @register(Tags.models)
 def check_declarations(**options: Any) -> list[CheckMessage]:
-    """E100: a section cannot be asked; E101 to W152: what is wrong with its declaration."""
+    """E100, W100: a section cannot be asked; E101 to W152: what is wrong with its declaration."""
     messages: list[CheckMessage] = []
     for section_class in registry:
         section = section_class(_site_of(section_class))
         for identifier, (kind, find) in DECLARATION.items():
             try:
                 fault = find(section)
+            except DatabaseError as error:
+                messages.append(_unread(section, error))
+                break
             except Exception as error:  # noqa: BLE001  a project's method may raise anything
                 messages.append(_unasked(section, error))
                 break
@@ -219,13 +290,13 @@ def check_costs(**options: Any) -> list[CheckMessage]:
     return [
         _message(Info, "sitemapkit.I142", section, fault)
         for section in sections
-        if not _is_broken(section) and (fault := validation.reads_objects(section))
+        if not _is_broken(section) and (fault := locations.reads_objects(section))
     ]
 
 
 def _is_broken(section: BaseSection) -> bool:
     try:
-        return any(find(section) for find in validation.PAGEABLE)
+        return any(find(section) for find in PAGEABLE)
     except Exception:  # noqa: BLE001  what check_declarations() reports as E100
         return True
 
@@ -244,6 +315,31 @@ def _unasked(section: BaseSection, error: Exception) -> CheckMessage:
     )
 
 
+def _value_of(name: str) -> Any:
+    """Return a setting; None where its value is wrong, which E001 reports."""
+    try:
+        return getattr(settings, name)
+    except ImproperlyConfigured:
+        return None
+
+
+def _has_local_path() -> bool:
+    try:
+        return SitemapStorage().local_path("x") is not None
+    except ImproperlyConfigured:  # Such as the static files storage without STATIC_ROOT.
+        return False
+
+
+def _unread(section: BaseSection, error: Exception) -> CheckMessage:
+    """Tell it as a warning: an error would keep ``migrate`` from making the table."""
+    return checks.Warning(
+        f"Section {section.get_name()!r} reads the database while it is declared: {error}",
+        hint="Build the queryset without reading rows; use a Subquery.",
+        obj=type(section),
+        id="sitemapkit.W100",
+    )
+
+
 def _sites_are_set() -> bool:
     try:
         return bool(settings.SITES)
@@ -251,12 +347,25 @@ def _sites_are_set() -> bool:
         return False
 
 
-def _configured() -> list[Site]:
+def _sites_in_settings() -> list[Site]:
     """Return the sites of the settings; none where a setting is wrong, which E001 reports."""
     try:
         return all_sites() if settings.SITES or settings.BASE_URL else []
     except ImproperlyConfigured:
         return []
+
+
+def _configured() -> list[Site]:
+    """Return the sites of the settings that have a URLconf; E010 reports the others."""
+    return [site for site in _sites_in_settings() if _has_urlconf(site)]
+
+
+def _has_urlconf(site: Site) -> bool:
+    try:
+        import_module(site.urlconf or django_settings.ROOT_URLCONF)
+    except ImportError:
+        return False
+    return True
 
 
 def _site_of(section: type[BaseSection]) -> Site:

@@ -38,7 +38,8 @@ class Registry:
                 " django.contrib.sitemaps.Sitemap."
             )
         elif name is not None:
-            section = type(section.__name__, (section,), {"name": name})
+            origin = {"__module__": section.__module__, "__qualname__": section.__qualname__}
+            section = type(section.__name__, (section,), {"name": name, **origin})
         name = section.get_name()
         if not isinstance(name, str) or not NAME.fullmatch(name) or len(name) > MAX_NAME:
             raise ImproperlyConfigured(

@@ -11,8 +11,9 @@ from urllib.parse import unquote
 
 from django.apps import apps
 from django.conf import settings as django_settings
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import DisallowedHost, ImproperlyConfigured
 from django.http import Http404, HttpRequest
+from django.http.request import split_domain_port
 from django.urls import (
     NoReverseMatch,
     get_script_prefix,
@@ -21,7 +22,7 @@ from django.urls import (
     set_script_prefix,
     set_urlconf,
 )
-from django.utils import translation
+from django.utils import timezone, translation
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import RefusedValue
@@ -70,14 +71,18 @@ class Site:
     def active(self, language: str | None = None) -> Iterator[None]:
         """Let ``reverse()`` and ``get_absolute_url()`` answer for this site, in one language.
 
-        The language is LANGUAGE_CODE unless given, never the visitor's: a file is the same for
-        all. Never hold it across a ``yield``: prefix, URLconf and language are the thread's.
+        The language is LANGUAGE_CODE unless given, and the time zone TIME_ZONE, never the
+        visitor's: a file is the same for all. Never hold it across a ``yield``: all of these are
+        the thread's.
         """
         prefix, urlconf = get_script_prefix(), get_urlconf()
         set_script_prefix(self.prefix)
         set_urlconf(self.urlconf)
         try:
-            with translation.override(language or django_settings.LANGUAGE_CODE):
+            with (
+                translation.override(language or django_settings.LANGUAGE_CODE),
+                timezone.override(timezone.get_default_timezone()),
+            ):
                 yield
         finally:
             set_script_prefix(prefix)
@@ -143,7 +148,7 @@ def _from_settings() -> list[Site]:
 
 def _by_host(sites: list[Site], request: HttpRequest) -> Site:
     """Return the site of the request's host that has the longest path in common with it."""
-    here = Site.at(f"{request.scheme}://{request.get_host()}").origin
+    here = _at_host(request, request.get_host()).origin
     host = here.partition("://")[2]
     for site in sorted(sites, key=lambda site: len(site.path), reverse=True):
         if site.origin.partition("://")[2] == host and request.path.startswith(site.prefix):
@@ -180,4 +185,15 @@ def _from_request(request: HttpRequest) -> Site:
             "Set SITEMAPKIT_BASE_URL: with wildcards in ALLOWED_HOSTS anyone could write a host"
             " of theirs into the sitemap."
         )
-    return Site.at(f"{request.scheme}://{request.get_host()}{get_script_prefix()}")
+    host = request.get_host()
+    if not django_settings.DEBUG:
+        # ALLOWED_HOSTS lets any port pass, and anyone may write one into the header.
+        host = split_domain_port(host)[0]
+    return _at_host(request, host)
+
+
+def _at_host(request: HttpRequest, host: str) -> Site:
+    try:
+        return Site.at(f"{request.scheme}://{host.rstrip('.')}{get_script_prefix()}")
+    except ImproperlyConfigured as error:
+        raise DisallowedHost(str(error)) from error

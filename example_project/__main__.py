@@ -1,4 +1,4 @@
-"""``python3 -m example_project``: the environment, the data, and the sitemaps read back."""
+"""``python3 -m example_project``: the environment, the data, the sitemaps built and read back."""
 
 import subprocess
 import sys
@@ -9,7 +9,8 @@ MANAGE = Path(__file__).resolve().parent / "manage.py"
 STEPS = (
     ("Bring the database up to date", ["migrate", "--no-input"]),
     ("Load the gazetteer", ["load_gazetteer"]),
-    ("Serve the sitemaps and read them back", ["read_sitemaps"]),
+    ("Build the sitemaps and publish them", ["build_sitemaps"]),
+    ("Serve what is published and read it back", ["read_sitemaps"]),
 )
 
 

@@ -79,4 +79,15 @@ USE_TZ = True
 STATIC_URL = "static/"
 STATIC_ROOT = HERE / "build" / "static"
 
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    "sitemaps": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        # Two databases must not share a folder: each would clear away what only the other knows.
+        "OPTIONS": {"location": os.environ.get("SITEMAPS_ROOT", HERE / "build" / "files")},
+    },
+}
+
+SITEMAPKIT_SERVE = "auto"
 SITEMAPKIT_BASE_URL = os.environ.get("SITEMAPKIT_BASE_URL", "http://127.0.0.1:8000")

@@ -5,10 +5,12 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from django.conf import global_settings
 from django.contrib import sitemaps
 from django.core import checks as django_checks
-from django.db import models
-from django.db.models import Count, F
+from django.db import OperationalError, models
+from django.db.models import Count, F, Window
+from django.db.models.functions import RowNumber
 from django.test.utils import isolate_apps, override_settings
 
 from django_sitemapkit import Route, Section, SitemapMixin, StaticSection, checks, register
@@ -56,7 +58,23 @@ MISTAKES = {
         "E113",
     ),
     "a key that is not unique": ({"key": "public"}, "E114"),
-    "a misspelt option": ({"chngefreq": "weekly"}, "E121"),
+    "a misspelt option": ({"chngefreq": "weekly"}, "W140"),
+    "contrib's i18n": ({"i18n": True}, "E121"),
+    "images, which are to come": ({"images": "x"}, "E121"),
+    "a name in the way": ({"chunks": 5}, "E120"),
+    "a method without object": ({"lastmod": lambda self: None}, "E135"),
+    "a filter on a window": (
+        {
+            "queryset": Product.objects.annotate(
+                place=Window(RowNumber(), partition_by="shop", order_by="pk")
+            ).filter(place=1)
+        },
+        "E106",
+    ),
+    "distinct on a field": (
+        {"queryset": Product.objects.order_by("shop").distinct("shop")},
+        "E107",
+    ),
     "contrib's items": ({"items": []}, "E121"),
     "contrib's protocol": ({"protocol": "https"}, "E121"),
     "limit 0": ({"limit": 0}, "E122"),
@@ -144,6 +162,47 @@ def test_did_you_mean(sections):
     assert checks.check_declarations()[0].hint == "Did you mean changefreq?"
 
 
+@pytest.mark.parametrize(
+    "queryset",
+    [Product.objects.distinct(), Product.objects.annotate(tagged=Count("tags"))],
+    ids=["distinct", "grouped"],
+)
+def test_a_column_of_many_is_found_behind_distinct(sections, queryset):
+    """Neither DISTINCT nor GROUP BY keeps a column of many from repeating its row."""
+    declare(queryset=queryset, location=Route("product", shop="tags__name", slug="slug"))
+    assert found() == ["sitemapkit.E127"]
+
+
+def test_a_section_that_reads_while_it_is_declared_is_no_error(sections):
+    """A table that is not there yet must not keep ``migrate`` from making it."""
+
+    def rows(self):
+        raise OperationalError("no such table: testapp_featured")
+
+    declare(get_queryset=rows)
+    assert found() == ["sitemapkit.W100"]
+
+
+def test_a_urlconf_that_cannot_be_imported():
+    """A wrong URLCONF is an error with its site's name, and breaks no other check."""
+    sites = {"a": {"BASE_URL": "https://a.example", "URLCONF": "no.such"}}
+    with override_settings(SITEMAPKIT_SITES=sites):
+        messages = checks.check_urlconfs()
+        assert [message.id for message in messages] == ["sitemapkit.E010"]
+        assert "'a'" in messages[0].msg
+        for function in all_functions():
+            function()
+
+
+def test_two_sites_at_one_address():
+    """The second of two sites with one base URL could never be found."""
+    sites = {key: {"BASE_URL": "https://a.example/"} for key in "ab"}
+    with override_settings(SITEMAPKIT_SITES=sites):
+        assert found(checks.check_addresses_differ) == ["sitemapkit.E013"]
+    with override_settings(SITEMAPKIT_SITES={"a": sites["a"]}):
+        assert found(checks.check_addresses_differ) == []
+
+
 def test_a_static_item_that_is_nothing(sections):
     """An item of a StaticSection that is neither a path nor a URL name is reported."""
     declare(StaticSection, items=["home", "hoem"])
@@ -201,7 +260,7 @@ def test_a_key_with_a_unique_constraint(sections):
     assert found() == ["sitemapkit.E114"]
 
 
-PAGEABLE = {"E102", "E103", "E104", "E105", "E111", "E113", "E114"}
+PAGEABLE = {"E102", "E103", "E104", "E105", "E106", "E107", "E111", "E113", "E114", "E127"}
 
 
 @pytest.mark.parametrize(
@@ -337,6 +396,54 @@ def test_only_the_host_header_says_where_the_site_is():
 def test_with_a_base_url_the_host_does_not_matter():
     """With a base URL there is nothing to warn of."""
     assert found(checks.check_host) == []
+
+
+def storages_with(**entries):
+    """Return a value of STORAGES that has these entries beside Django's own."""
+    return {**global_settings.STORAGES, **entries}
+
+
+DISK = {"BACKEND": "django.core.files.storage.FileSystemStorage"}
+ELSEWHERE = {"BACKEND": "django.core.files.storage.Storage"}
+
+
+@override_settings(STORAGES=storages_with())
+def test_no_storage_of_their_own():
+    """A deployment that stores sitemaps among the static files is told what clears them."""
+    (message,) = checks.check_storage()
+    assert message.id == "sitemapkit.W008"
+    assert "collectstatic --clear" in message.msg
+    assert "STORAGES" in message.hint
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"STORAGES": storages_with(sitemaps=DISK)}, {"SITEMAPKIT_SERVE": "live"}],
+    ids=["a storage", "no files"],
+)
+def test_a_storage_of_their_own(settings):
+    """With a storage of their own, or without published files, there is nothing to warn of."""
+    with override_settings(**{"STORAGES": storages_with(), **settings}):
+        assert found(checks.check_storage) == []
+
+
+@pytest.mark.parametrize("sendfile", ["x-accel-redirect", "x-sendfile"])
+def test_no_path_to_send_from(sendfile):
+    """The web server cannot send a file that has no path, be the storage sound or not."""
+    for entries in ({"sitemaps": ELSEWHERE}, {}):
+        with override_settings(STORAGES=storages_with(**entries), SITEMAPKIT_SENDFILE=sendfile):
+            (message,) = checks.check_sendfile()
+            assert message.id == "sitemapkit.E009"
+            assert sendfile in message.msg
+
+
+def test_a_path_to_send_from():
+    """A local disk may be sent from; without the setting, or with a wrong one, nothing is asked."""
+    for entry, sendfile in ((DISK, "x-sendfile"), (ELSEWHERE, None), (ELSEWHERE, "sendfile")):
+        with override_settings(
+            STORAGES=storages_with(sitemaps=entry), SITEMAPKIT_SENDFILE=sendfile
+        ):
+            assert found(checks.check_sendfile) == []
 
 
 @isolate_apps("tests.testapp")

@@ -16,10 +16,11 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from django.conf import settings
 from django.contrib import sitemaps as contrib
 from django.contrib.sitemaps import views as contrib_views
-from django.core.management import call_command
-from django.core.management.base import SystemCheckError
+from django.core.management import call_command, get_commands, load_command_class
+from django.core.management.base import BaseCommand, SystemCheckError
 from django.db import connection, models
 from django.template import engines
 from django.test import RequestFactory, modify_settings, override_settings
@@ -29,14 +30,17 @@ from django.urls import reverse
 
 import django_sitemapkit
 from django_sitemapkit import Route, Section, StaticSection, checks, conf, planning, views
+from django_sitemapkit.builds import find_url, publication, status
 from django_sitemapkit.exceptions import InvalidSitemap
+from django_sitemapkit.management.base import Exit
 from django_sitemapkit.mixins import declared_models, own_options, section_for
 from django_sitemapkit.planning import refresh, store
 from django_sitemapkit.protocol.reader import SitemapReader, validate
+from django_sitemapkit.publishing import storage
 from django_sitemapkit.registry import MAX_NAME, registry
 from django_sitemapkit.rendering import PageRendering, pages
 from django_sitemapkit.sections import keysets
-from django_sitemapkit.sections.validation import options_of
+from django_sitemapkit.sections.validation.options import options_of
 from django_sitemapkit.sites import Site
 from django_sitemapkit.templatetags import sitemapkit as tags
 from tests.testapp.models import Article, Product, Shop
@@ -98,7 +102,8 @@ def test_all_python_is_marked_as_such():
     """No block of Python hides from the tests under another language."""
     languages = {block.language for block in BLOCKS}
     directives = {"{eval-rst}", "{toctree}", "{include} ../CHANGELOG.md"}
-    assert languages - directives == {"python", "sh", "django", "xml"}
+    plain = {"sh", "django", "xml", "text", "ini", "nginx", "apache"}
+    assert languages - directives == {"python", *plain}
     assert len(PYTHON) > 20
 
 
@@ -106,8 +111,14 @@ def test_all_python_is_marked_as_such():
 @pytest.mark.parametrize("block", [b for b in PYTHON if not b.followed], ids=str)
 def test_the_python_runs(block, sections):
     """A snippet runs, declares what the checks find no fault with, and gives valid pages."""
-    run = {"settings.py": run_settings, "urls.py": run_urls, "shop/models.py": run_models}
-    run.get(block.file, run_sections)(block)
+    run = {
+        "settings.py": run_settings,
+        "urls.py": run_urls,
+        "shop/models.py": run_models,
+        "shop/views.py": run_views,
+    }
+    builds_too = "django_sitemapkit.builds" in block.text
+    run.get(block.file, run_builds if builds_too else run_sections)(block)
 
 
 def run_settings(block):
@@ -149,6 +160,38 @@ def run_sections(block):
     Product.objects.create(shop=shop, slug="tea-pot", rank="0.4", updated_at=EDITED, note="new")
     for section in declared:
         read_back(section(SITE))
+
+
+def run_builds(block):
+    """Publish a product by what the page shows."""
+    registry.add(Products)
+    shop = Shop.objects.create(slug="attic")
+    Product.objects.create(shop=shop, slug="tea-pot", updated_at=EDITED)
+    with files_in_memory():
+        executed(block)
+        assert list(find_url(SITE, "/products/attic/tea-pot/"))
+
+
+def run_views(block):
+    """Let the view stream the first template of its page, as valid XML."""
+    registry.add(Products)
+    shop = Shop.objects.create(slug="attic")
+    Product.objects.create(shop=shop, slug="tea-pot", updated_at=EDITED)
+    (template,) = (b.text for b in BLOCKS if b.page == block.page and "<urlset" in b.text)
+    (view,) = (v for n, v in executed(block).items() if callable(v) and n != "stream_template")
+    loader = ("django.template.loaders.locmem.Loader", {"products.xml": template})
+    options = {"loaders": [loader], "libraries": {"sitemapkit": tags.__name__}}
+    engine = {"BACKEND": "django.template.backends.django.DjangoTemplates", "OPTIONS": options}
+    with override_settings(TEMPLATES=[engine]):
+        response = view(RequestFactory().get("/"))
+        assert response.streaming
+        assert locations(response.getvalue()) == ["https://www.example.com/products/attic/tea-pot/"]
+
+
+def files_in_memory():
+    """Let what is built go to a storage that is new and in memory."""
+    memory = {"BACKEND": "django.core.files.storage.InMemoryStorage"}
+    return override_settings(STORAGES={**settings.STORAGES, "sitemaps": memory})
 
 
 SITE = Site.at("https://www.example.com")
@@ -220,16 +263,21 @@ PROJECT = {
         edited = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
         shop = Shop.objects.create(slug="attic")
         Product.objects.create(shop=shop, slug="tea-pot", public=True, updated_at=edited)
+        call_command("build_sitemaps", "--strict", verbosity=0)
         client = Client(headers={"host": "www.example.com"})
         addresses = "sitemap.xml", "sitemap-products-1.xml", "sitemap-pages-1.xml", "robots.txt"
         answers = {}
         for address in addresses:
             response = client.get(f"/{address}")
             assert response.status_code == 200, (address, response.status_code)
+            assert "Last-Modified" in response.headers or address == "robots.txt", "not published"
             answers[address] = response.getvalue().decode()
         print(json.dumps(answers))
     """,
     "base.py": """
+        from pathlib import Path
+
+        BASE_DIR = Path(__file__).resolve().parent
         SECRET_KEY = "docs"
         ALLOWED_HOSTS = ["www.example.com"]
         DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": "db.sqlite3"}}
@@ -275,7 +323,9 @@ def test_a_quick_start_works(page, tmp_path):
     assert answers["robots.txt"].endswith("\n\nSitemap: https://www.example.com/sitemap.xml\n")
     assert "/press/</loc>" in answers["sitemap-pages-1.xml"]
     shown = [block.text for block in steps if block.language == "xml"]
-    assert shown == list(answers.values())[: len(shown)]
+    built = r"(?<=\.xml\.gz</loc><lastmod>)[^<]+"  # a file's lastmod: the present time
+    told = [re.sub(built, "2026-03-02T04:00:00+00:00", text) for text in answers.values()]
+    assert shown == told[: len(shown)]
     for address in ("sitemap.xml", "sitemap-products-1.xml", "sitemap-pages-1.xml"):
         assert validate([answers[address].encode()]).valid
 
@@ -353,13 +403,67 @@ def test_every_template_tag_is_documented():
         assert f"{{% {tag} %}}" in text_of("serving.md")
 
 
-def test_every_template_of_the_pages_renders(rf):
-    """The templates in the pages compile, and write an address of the site."""
+@pytest.mark.django_db
+def test_every_template_of_the_pages_renders(products, rf):
+    """The templates in the pages compile, and write an address of the site; XML is valid."""
     shown = [block for block in BLOCKS if block.language == "django"]
-    assert len(shown) > 3
+    assert len(shown) > 5
     for block in shown:
-        template = engines["django"].from_string(block.text)
-        assert "https://www.example.com/sitemap.xml" in template.render({}, rf.get("/"))
+        text = engines["django"].from_string(block.text).render({}, rf.get("/"))
+        assert "https://www.example.com/sitemap.xml" in text or locations(text.encode())
+
+
+COMMANDS = sorted(
+    name for name, app in get_commands().items() if getattr(app, "name", app) == "django_sitemapkit"
+)
+
+
+def test_every_command_is_documented():
+    """Each command has its section in commands.md, and no other has."""
+    headings = re.findall(r"^## (\w+)$", text_of("commands.md"), flags=re.MULTILINE)
+    assert sorted(headings) == COMMANDS
+    assert len(COMMANDS) > 4
+    assert set(found_in_pages(r"manage\.py (\w+_sitemaps|sitemap_\w+)")) == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_of_a_command_is_documented(name):
+    """The table of a command has its own arguments and options, and nothing else."""
+    parser = load_command_class("django_sitemapkit", name).create_parser("manage.py", name)
+    usual = {action.dest for action in BaseCommand().create_parser("", "")._actions}
+    own = [action for action in parser._actions if action.dest not in usual]
+    text = text_of("commands.md").partition(f"## {name}\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `([^`]+)` \|", text, flags=re.MULTILINE)
+    assert sorted(rows) == sorted(
+        max(action.option_strings, key=len, default=action.dest) for action in own
+    )
+
+
+def test_every_option_in_a_shown_call_exists():
+    """What the pages show of a command can be typed."""
+    calls = found_in_pages(r"(?<=manage\.py )(?:\w+_sitemaps|sitemap_\w+)(?: [^\n`]+)?")
+    assert len(calls) > 10
+    for call in calls:
+        name, *arguments = call.split()
+        parser = load_command_class("django_sitemapkit", name).create_parser("manage.py", name)
+        parser.parse_args(arguments)  # ends the process where it cannot
+
+
+def test_every_exit_code_is_documented():
+    """The table of exit codes is that of the commands, and no other code is spoken of."""
+    table = text_of("building.md").partition("## Exit codes")[2]
+    codes = list(map(int, re.findall(r"^\| (\d+) \|", table, flags=re.MULTILINE)))
+    assert codes == sorted(Exit)
+    told = re.findall(r"Exit codes: ([^\n]+)", text_of("commands.md"))
+    assert len(told) == len(COMMANDS)
+    assert {int(code) for line in told for code in re.findall(r"\b\d\b", line)} == set(Exit)
+
+
+def test_every_state_of_a_build_is_documented():
+    """What a line of a build may say is in the table of building.md."""
+    source = (Path(django_sitemapkit.__file__).parent / "builds" / "run.py").read_text("utf-8")
+    states = set(re.findall(r'return "(\w+)"|"(same|stored|empty)"', source))
+    assert {a or b for a, b in states} == set(rows_of("building.md"))
 
 
 def test_every_public_name_is_documented():
@@ -371,6 +475,7 @@ def test_every_public_name_is_documented():
     expected = {path.stem for path in protocol.iterdir() if not path.stem.startswith("_")}
     assert {f"django_sitemapkit.protocol.{name}" for name in expected} <= set(modules)
     assert {"django_sitemapkit", "django_sitemapkit.exceptions"} <= set(modules)
+    assert "django_sitemapkit.builds" in modules
 
 
 def declared_options(section):
@@ -441,13 +546,18 @@ def test_the_numbers_of_the_pages_are_those_of_the_code():
         import_module("django_sitemapkit.planning.pages").PLANNING_SECONDS,
     ) == (30, 300)
     assert MAX_NAME == 80
+    assert (publication.ORPHAN_AGE.days, storage.ATTEMPTS, status.SHOWN_BUILDS) == (1, 3, 5)
 
 
 def test_the_layers_are_those_of_the_contract():
     """The rooms in architecture.md are those that exist, in the order that CI keeps."""
     contract = (ROOT / "pyproject.toml").read_text("utf-8").partition("layers = [")[2]
     layers = re.findall(r'^    "(.+)",$', contract.partition("\n]")[0], flags=re.MULTILINE)
-    kept = [re.findall(r"(?<!\()\b(\w+)\b(?!\))", layer) for layer in layers]
+    package = Path(django_sitemapkit.__file__).parent
+    kept = [
+        [room for room in re.findall(r"\w+", layer) if list(package.glob(f"{room}*"))]
+        for layer in layers
+    ]
     shown = re.findall(r"^\| ((?:`\w+`(?: · )?)+) \|", text_of("architecture.md"), re.MULTILINE)
     assert [re.findall(r"\w+", row) for row in shown] == [layer for layer in kept if layer]
 
@@ -688,12 +798,12 @@ def test_a_reader_that_has_the_page(products, client, old):
 
 @modify_settings(INSTALLED_APPS={"append": "django.contrib.sitemaps"})
 def test_a_misspelt_option(sections):
-    """``manage.py check`` stops at it here, and not with contrib's class."""
+    """``manage.py check`` warns of it here, and not with contrib's class."""
     registry.add(type("Old", (OldProducts,), {"chngefreq": "weekly"}))
-    call_command("check")
+    call_command("check", fail_level="WARNING")
     registry.add(type("Products", (Products,), {"chngefreq": "weekly"}))
     with pytest.raises(SystemCheckError, match="Did you mean changefreq"):
-        call_command("check")
+        call_command("check", fail_level="WARNING")
 
 
 # What the pages say of trust_lastmod, the index and models

@@ -534,8 +534,8 @@ def test_a_changed_key_plans_the_section_anew_by_new_numbers():
     pages_of(by_word())
     change = refresh(by_word(key="pk"))
     assert (change.added, change.retired) == ((4, 5, 6), (1, 2, 3))
-    assert "'text'" in change.planned_anew
-    assert "'pk'" in change.planned_anew
+    assert "'text: testapp_word.text " in change.planned_anew
+    assert "'pk: testapp_word.id " in change.planned_anew
 
 
 def test_a_request_after_a_changed_key_plans_anew_too():

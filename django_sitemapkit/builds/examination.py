@@ -1,9 +1,11 @@
 """Examining sitemaps: what is published, files and folders, or what an address answers."""
 
+import hashlib
 import urllib.request
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
 
 from django_sitemapkit.builds.files import what_differs
@@ -66,16 +68,28 @@ def examine_published(site: Site) -> Iterator[Examined]:
 def _examine_stored(storage: SitemapStorage, line: BuildFile, address: str) -> Examined:
     if line.section:
         with storage.open(line.name) as file:
-            if why := what_differs(file, line.sha256, line.urls):
-                return Examined(source=address, faults=(f"{line.name} is damaged: {why}",))
+            why = what_differs(file, line.sha256, line.urls)
+    else:
+        with storage.open(line.name) as file:
+            blocks = iter(lambda: file.read(65_536), b"")
+            why = _hash_differs(blocks, line.sha256)
+    if why:
+        return Examined(source=address, faults=(f"{line.name} is damaged: {why}",))
     with storage.open(line.name) as file:
         return _examine(address, iter(lambda: file.read(65_536), b""), address)
+
+
+def _hash_differs(blocks: Iterable[bytes], sha256: str) -> str:
+    digest = hashlib.sha256()
+    for block in blocks:
+        digest.update(block)
+    return "" if digest.hexdigest() == sha256 else "its hash is another one"
 
 
 def examine(source: str) -> Iterator[Examined]:
     """Yield the document at an address, a path, or all in a folder; and those an index lists.
 
-    Raises OSError where the source cannot be read at all.
+    Raises OSError, HTTPException or ValueError where the source cannot be read at all.
     """
     if source.startswith(("http://", "https://")):
         first = _fetch(source)
@@ -87,6 +101,8 @@ def examine(source: str) -> Iterator[Examined]:
     paths = [path]
     if path.is_dir():
         paths = sorted(p for p in path.rglob("*") if p.name.endswith((".xml", ".xml.gz")))
+        if not paths:
+            raise FileNotFoundError("there is no .xml or .xml.gz file in it")
     for found in paths:
         with found.open("rb") as file:
             yield _examine(str(found), iter(lambda: file.read(65_536), b""))
@@ -99,7 +115,7 @@ def _fetch(address: str, *, nested: bool = False) -> Examined:
             final = response.geturl()
             blocks = iter(lambda: response.read(65_536), b"")
             examined = _examine(address, blocks, address, nested=nested)
-    except OSError as error:
+    except (OSError, HTTPException, ValueError) as error:
         if not nested:
             raise
         return Examined(source=address, faults=(f"HTTP error: {error}",))

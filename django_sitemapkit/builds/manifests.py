@@ -50,7 +50,7 @@ def declaration_of(site: Site, chosen: Collection[str]) -> str:
     state = [__version__, repr(site), settings.MAX_BYTES, sorted(chosen)]
     for section in registry.of(site):
         keyset = section.keyset
-        key = keyset.name if keyset else None
+        key = keyset.identity if keyset else None
         state += [section.get_name(), section.declaration(), section.max_urls, key]
     return hashlib.sha256(repr(state).encode("utf-8", "surrogatepass")).hexdigest()
 

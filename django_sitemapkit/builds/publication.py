@@ -3,6 +3,7 @@
 import datetime as dt
 import hashlib
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from django.db.models import Q, QuerySet
@@ -32,28 +33,44 @@ ORPHAN_AGE = dt.timedelta(days=1)
 
 
 def publish_finished(
-    site: Site, record: Build, holding: Holding, storage: SitemapStorage
+    site: Site,
+    record: Build,
+    holding: Holding,
+    storage: SitemapStorage,
+    distrusted: Collection[str] = (),
 ) -> tuple[str, FileResult | None]:
     """Publish a build of which no page is missing; return what became of it, and its index.
 
-    A build that holds just what is published already is recorded as unchanged. Raises BuildFailed
-    where it has no URL at all: nothing is never published.
+    A build that holds just what is published already is recorded as unchanged. An index that is
+    lost or ``distrusted`` is made anew. Raises BuildFailed where the build has no URL at all, or
+    more files than an index lists.
     """
     lines = list(pages(record))
-    if not lines:
-        reason = "no section has a URL"
+    if reason := _why_not(lines):
         with holding.guarded():
             _end(record, Build.Status.FAILED, reason=reason)
         raise BuildFailed(f"Site {site.key!r}: {reason}; what was published stays.")
     live = published_build(site)
-    if live is not None and _names(list(pages(live))) == _names(lines):
+    index = lines_of(live).filter(section="").first() if live else None
+    if index is not None and (index.name in distrusted or not storage.has(index.name)):
+        index = None
+    if live and index and _names(list(pages(live))) == _names(lines):
         with holding.guarded():
             lines_of(record).delete()
             _end(record, Build.Status.UNCHANGED)
         return Build.Status.UNCHANGED, None
-    index = _store_index(site, record, lines, live, holding, storage)
+    result = _store_index(site, record, lines, index, holding, storage)
     _flip(site, record, holding)
-    return Build.Status.PUBLISHED, index
+    return Build.Status.PUBLISHED, result
+
+
+def _why_not(lines: list[BuildFile]) -> str:
+    """Return why these pages cannot be published, or ""."""
+    if not lines:
+        return "no section has a URL"
+    if len(lines) > MAX_URLS:
+        return f"it has {len(lines):,} sitemaps, and an index lists {MAX_URLS:,}"
+    return ""
 
 
 def publish(site: Site, build: int) -> None:
@@ -72,6 +89,8 @@ def publish(site: Site, build: int) -> None:
         for line in lines_of(record).filter(status=BuildFile.Status.DONE):
             if not storage.has(line.name):
                 raise BuildFailed(f"Build {build} cannot be published: {line.name} is lost.")
+            if storage.size(line.name) != line.size:
+                raise BuildFailed(f"Build {build} cannot be published: {line.name} is damaged.")
         _flip(site, record, holding)
 
 
@@ -113,18 +132,17 @@ def _store_index(
     site: Site,
     record: Build,
     lines: list[BuildFile],
-    live: Build | None,
+    former: BuildFile | None,
     holding: Holding,
     storage: SitemapStorage,
 ) -> FileResult:
     """Store the index of a build, plain as readers want it, and add its line to the manifest."""
     started = time.perf_counter()
-    data = index_of(site, lines)
+    data = write_index(list(index_lines(site, lines)))
     sha256 = hashlib.sha256(data).hexdigest()
     line = lines_of(record).filter(section="").first() or BuildFile(build=record, section="")
-    former = lines_of(live).filter(section="").first() if live else None
     state = "same"
-    if former and former.sha256 == sha256 and storage.has(former.name):
+    if former and former.sha256 == sha256:
         take_over(line, former)
     else:
         state = "stored"
@@ -149,15 +167,6 @@ def _store_index(
         size=line.size,
         seconds=time.perf_counter() - started,
     )
-
-
-def index_of(site: Site, lines: list[BuildFile]) -> bytes:
-    """Return the index of a manifest's pages; each lastmod is when that file last changed."""
-    if len(lines) > MAX_URLS:
-        raise BuildFailed(
-            f"Site {site.key!r} has {len(lines):,} sitemaps; an index lists {MAX_URLS:,}."
-        )
-    return write_index(list(index_lines(site, lines)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,5 +244,6 @@ def _sweep(site: Site, storage: SitemapStorage, *, dry_run: bool) -> tuple[tuple
         name for name, stored_at in found if name not in known and stored_at and stored_at < old
     ]
     if not dry_run:
+        storage.sweep_workshops(folder_of(site), old)
         orphans = [name for name in orphans if storage.delete(name)]
     return tuple(sorted(orphans)), True

@@ -13,8 +13,7 @@ class FileResult:
     number: int
     """The page's number; 0 for the index."""
     state: str
-    """"stored", "same" where the stored file holds it already, "empty", or "carried" where the
-    section was not asked for."""
+    """"stored", "same" where the stored file holds it already, or "empty"."""
     urls: int = 0
     """Entries in it."""
     bytes: int = 0
@@ -43,19 +42,19 @@ class BuildResult:
     """All files of the build in the order they were made."""
     seconds: float = 0.0
     """How long it took."""
-    continued: bool = False
-    """Whether it went on with what a killed build had left."""
+    finished: int | None = None
+    """The id of a killed build that was finished and published first; None if there was none."""
     stopped: str = ""
     """Why a build before it was abandoned; "" if none was."""
 
     @property
     def urls(self) -> int:
-        """URLs in all its pages."""
+        """URLs in the pages it made; sections that were not asked for do not count."""
         return sum(file.urls for file in self.files if file.section)
 
     @property
     def bytes(self) -> int:
-        """Bytes of XML in all its pages."""
+        """Bytes of XML in the pages it made."""
         return sum(file.bytes for file in self.files if file.section)
 
     @property

@@ -4,6 +4,7 @@ import logging
 import tempfile
 import time
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
 
 from django.utils import timezone
@@ -60,15 +61,18 @@ def build(
     """
     require_sections(site, sections)
     with hold(site) as holding:
+        finished, stopped = None, ""
         for _ in range(ATTEMPTS):
             builder = Builder(site, holding, sections, frozenset(distrusted), on_file)
             try:
-                result = builder.run()
+                result, continued = builder.run()
             except PagesMoved as moved:
                 logger.info("%s", moved)
+                stopped = builder.stopped
                 continue
-            if not result.continued:
-                return result
+            if not continued:
+                return replace(result, finished=finished, stopped=result.stopped or stopped)
+            finished = result.build
     raise BuildFailed(f"Site {site.key!r}: its pages kept changing; build again.")
 
 
@@ -107,27 +111,32 @@ class Builder:
         self.files: list[FileResult] = []
         self.stopped = ""
 
-    def run(self) -> BuildResult:
-        """Make what is missing, publish it, and say what became of it."""
+    def run(self) -> tuple[BuildResult, bool]:
+        """Make what is missing and publish it; return what became of it.
+
+        With it goes whether it was the build of another process that was killed.
+        """
         started = time.perf_counter()
         record, continued = self._begin()
         self.live = self._live_files()
         while pending := list(self._pending(record)):
             for line in pending:
                 self._make(record, line)
-        status, index = publish_finished(self.site, record, self.holding, self.storage)
+        status, index = publish_finished(
+            self.site, record, self.holding, self.storage, self.distrusted
+        )
         if index is not None:
             self._report(record, index)
         prune(self.site, self.holding, self.storage)
-        return BuildResult(
+        result = BuildResult(
             site=self.site.key,
             build=record.pk,
             status=status,
             files=tuple(self.files),
             seconds=time.perf_counter() - started,
-            continued=continued,
             stopped=self.stopped,
         )
+        return result, continued
 
     def _begin(self) -> tuple[Build, bool]:
         """Return the build that a killed process left, if it still holds, or a new one."""
@@ -137,10 +146,13 @@ class Builder:
         declaration = declaration_of(self.site, self.chosen)
         for left in primary(Build).filter(site=self.site.key, status=Build.Status.RUNNING):
             if left.declaration == declaration and not self.distrusted:
-                primary(Build).filter(pk=left.pk).update(fence=self.holding.lease.fence)
+                left.fence = self.holding.lease.fence
+                with self.holding.guarded():
+                    left.save(update_fields=["fence"])
                 return left, True
-            self._abandon(left, "the code or the settings it was of have changed")
-        return freeze(self.site, self.holding.lease, self.chosen, declaration), False
+            self._abandon(left, "the code, the settings or the sections asked for have changed")
+        with self.holding.guarded():  # Whoever lost the lease leaves no build for others to finish.
+            return freeze(self.site, self.holding.lease, self.chosen, declaration), False
 
     def _abandon(self, record: Build, reason: str) -> None:
         self.stopped = reason
@@ -163,7 +175,12 @@ class Builder:
         if section is None:
             raise BuildFailed(f"Section {line.section!r} went away while it was built.")
         with self.storage.workshop(self.folder) as folder:
-            page = make_page(section, keys_of(line, section), self.scope, folder, self.holding.beat)
+            try:
+                page = make_page(
+                    section, keys_of(line, section), self.scope, folder, self.holding.beat
+                )
+            except OSError as error:
+                raise BuildFailed(f"{line} could not be made: {error}") from error
             if page.overflow is not None and section.keyset is not None:
                 self._split(record, line, section, page)
                 return

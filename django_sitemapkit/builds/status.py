@@ -11,7 +11,9 @@ from django.utils import timezone
 from django_sitemapkit.builds.files import decompressed
 from django_sitemapkit.builds.manifests import pages
 from django_sitemapkit.builds.sidecars import Sidecar
-from django_sitemapkit.models import Build, BuildFile, Lease, Publication
+from django_sitemapkit.conf import settings
+from django_sitemapkit.exceptions import StorageFailure
+from django_sitemapkit.models import Build, BuildFile, DatabaseNow, Lease, Publication
 from django_sitemapkit.protocol.reader import SitemapReader
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.registry import registry
@@ -114,8 +116,14 @@ def status_of(site: Site) -> SiteStatus:
 
 
 def _running(site: Site) -> str:
-    lease = Lease.objects.filter(name=f"build:{site.key}").exclude(owner="").first()
-    return lease.holder if lease else ""
+    held = Lease.objects.filter(name=f"build:{site.key}").exclude(owner="")
+    lease = held.first()
+    if lease is None:
+        return ""
+    silence = DatabaseNow() - dt.timedelta(seconds=settings.LEASE_SECONDS)
+    if held.filter(heartbeat__lt=silence).exists():
+        return f"{lease.holder}, who gives no sign any more: the next build takes over"
+    return lease.holder
 
 
 def _sections(site: Site, build: Build | None) -> Iterator[SectionStatus]:
@@ -147,16 +155,32 @@ def find_url(site: Site, url: str) -> Iterator[str]:
     """Yield the addresses of the published files that list a URL.
 
     ``url`` is a path or an absolute URL of the site; raises RefusedValue where it cannot be. The
-    sidecars tell where to look, the files confirm it.
+    sidecars tell where to look, the files confirm it. Raises StorageFailure in the end where a
+    file that might list it is lost or damaged.
     """
     location = site.scope().normalise(url)
     publication = Publication.objects.filter(site=site.key).select_related("build").first()
     storage = SitemapStorage()
+    lost: list[str] = []
     for line in pages(publication.build) if publication else ():
-        with storage.open(line.sidecar) as file:
-            maybe = location in Sidecar.read(file)
-        if maybe and _lists(storage, line, location):
+        try:
+            listed = _may_list(storage, line, location) and _lists(storage, line, location)
+        except Exception as error:  # noqa: BLE001  each storage has errors of its own
+            lost.append(f"{line.name} cannot be read: {error}")
+            continue
+        if listed:
             yield page_address(site, line.section, line.number)
+    if lost:
+        raise StorageFailure(f"{lost[0]}; validate_sitemaps --repair makes it anew.")
+
+
+def _may_list(storage: SitemapStorage, line: BuildFile, location: str) -> bool:
+    """Ask the sidecar; where there is none to ask, the file itself has to tell."""
+    try:
+        with storage.open(line.sidecar) as file:
+            return location in Sidecar.read(file)
+    except Exception:  # noqa: BLE001  each storage has errors of its own
+        return True
 
 
 def _lists(storage: SitemapStorage, line: BuildFile, location: str) -> bool:

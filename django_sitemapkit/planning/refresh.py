@@ -80,7 +80,9 @@ def _why_unplanned(section: BaseSection, keyset: Keyset) -> str:
     """Return why a section has no plan by its present key."""
     plan = Plan.objects.filter(site=section.site.key, section=section.get_name()).first()
     return (
-        f"its key changed from {plan.key!r} to {keyset.name!r}" if plan else "it was never planned"
+        f"its key changed from {plan.key!r} to {keyset.identity!r}"
+        if plan
+        else "it was never planned"
     )
 
 

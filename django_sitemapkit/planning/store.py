@@ -28,7 +28,7 @@ def current_plan(section: BaseSection, keyset: Keyset, *, using: str | None = No
     """Return the section's plan, or None where there is none by its present key."""
     return (
         Plan.objects.using(using)
-        .filter(site=section.site.key, section=section.get_name(), key=keyset.name)
+        .filter(site=section.site.key, section=section.get_name(), key=keyset.identity)
         .first()
     )
 
@@ -53,7 +53,7 @@ def create_plan(section: BaseSection, keyset: Keyset) -> Plan:
             defaults={"rows_per_page": section.rows_per_page, "planned_at": timezone.now()},
         )
         first = plan.last_number + 1
-        plan.key = keyset.name
+        plan.key = keyset.identity
         plan.rows_per_page = section.rows_per_page
         plan.last_number += len(lowers)
         plan.revision += 1

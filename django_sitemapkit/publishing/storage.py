@@ -5,10 +5,11 @@ import errno
 import logging
 import os
 import random
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,6 +23,9 @@ logger = logging.getLogger("django_sitemapkit")
 
 ALIAS = "sitemaps"
 """The alias in STORAGES; without it the files go to the static files storage."""
+
+WORKSHOP = ".building-"
+"""What the names of local folders begin with in which files are made."""
 
 ATTEMPTS = 3
 """How often a failing storage is asked; between two times it is left alone for a moment."""
@@ -59,9 +63,28 @@ class SitemapStorage:
         parent = None
         if local := self.local_path(folder):
             parent = local
-            parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".building-", dir=parent) as path:
+            self._make_folder(parent)
+        with tempfile.TemporaryDirectory(prefix=WORKSHOP, dir=parent) as path:
             yield Path(path)
+
+    def _make_folder(self, path: Path) -> None:
+        """Make a local folder with the permissions that ``FileSystemStorage`` gives to folders."""
+        if path.is_dir():
+            return
+        self._make_folder(path.parent)
+        with contextlib.suppress(FileExistsError):
+            path.mkdir()
+            mode = getattr(self.storage, "directory_permissions_mode", None)
+            if mode is not None:
+                path.chmod(mode)
+
+    def sweep_workshops(self, folder: str, before: datetime) -> None:
+        """Delete the workshops in ``folder`` that killed processes left before a moment."""
+        local = self.local_path(folder)
+        for path in local.glob(f"{WORKSHOP}*") if local else ():
+            with contextlib.suppress(FileNotFoundError):  # Its owner has just finished.
+                if datetime.fromtimestamp(path.stat().st_mtime, UTC) < before:
+                    shutil.rmtree(path, ignore_errors=True)
 
     def local_path(self, name: str) -> Path | None:
         """Return where ``name`` lies on a local disk, or None for a storage elsewhere.
@@ -104,11 +127,7 @@ class SitemapStorage:
             raise StorageFailure(f"the storage called it {stored!r} instead")
 
     def _check_size(self, name: str, size: int) -> None:
-        try:
-            stored = self.storage.size(name)
-        except NotImplementedError:
-            with self.storage.open(name) as file:
-                stored = sum(len(block) for block in iter(lambda: file.read(65_536), b""))
+        stored = self.size(name)
         if stored != size:
             raise StorageFailure(f"{stored:,} of {size:,} bytes arrived")
 
@@ -117,8 +136,22 @@ class SitemapStorage:
             self.storage.delete(name)
 
     def has(self, name: str) -> bool:
-        """Return whether a file of that name is stored."""
-        return bool(self.storage.exists(name))
+        """Return whether a file of that name is stored.
+
+        Raises StorageFailure where the storage cannot tell.
+        """
+        try:
+            return bool(self.storage.exists(name))
+        except Exception as error:
+            raise StorageFailure(f"{name} could not be looked for: {error}") from error
+
+    def size(self, name: str) -> int:
+        """Return a file's size, by reading it where the storage has no other way to tell."""
+        try:
+            return int(self.storage.size(name))
+        except NotImplementedError:
+            with self.storage.open(name) as file:
+                return sum(len(block) for block in iter(lambda: file.read(65_536), b""))
 
     def open(self, name: str) -> IO[bytes]:
         """Open a stored file for reading; raises OSError or the storage's own error."""
@@ -140,6 +173,9 @@ class SitemapStorage:
         try:
             _, files = self.storage.listdir(folder)
         except (NotImplementedError, FileNotFoundError):
+            return None
+        except Exception as error:  # noqa: BLE001  each storage has errors of its own
+            logger.warning("%s could not be listed: %s", folder, error)
             return None
         return [(f"{folder}/{name}", self._stored_at(f"{folder}/{name}")) for name in files]
 

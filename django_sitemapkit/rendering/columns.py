@@ -49,6 +49,8 @@ class Checker:
             "changefreq": format_changefreq,
             "priority": format_priority,
         }
+        self._by_position = section.keyset is None
+        self._listed: set[str | None] = set()
         self.plain: dict[str, Column] = {}
         for tag, value in section.plain.items():
             self._format_plain(tag, value)
@@ -57,6 +59,8 @@ class Checker:
         """Return the rows of a chunk that may be listed."""
         refusals = chunk.refusals
         locations = self._locations(chunk, refusals)
+        if self._by_position:
+            self._refuse_repeated(chunk, locations)
         tags = dict(self.plain)
         for tag, values in chunk.columns.items():
             tags[tag] = self._format(tag, values, chunk.keys, refusals)
@@ -75,6 +79,16 @@ class Checker:
                 for tag, column in tags.items()
             },
         )
+
+    def _refuse_repeated(self, chunk: Chunk, locations: Sequence[Any]) -> None:
+        """Refuse what was listed on this page already; in a section by key, keys differ anyway."""
+        for row, location in enumerate(locations):
+            if location in self._listed and row not in chunk.refusals:
+                chunk.refusals[row] = RefusedValue(
+                    "duplicate-url",
+                    f"Duplicate URL: {location} is listed already; the first counts.",
+                )
+            self._listed.add(location)
 
     def _locations(self, chunk: Chunk, refusals: dict[int, RefusedValue]) -> list[Any]:
         if chunk.normal:

@@ -45,8 +45,9 @@ class BaseSection:
     # shows, so that caches let go of what they have.
     version: str | int = ""
 
-    # Promise that lastmod moves whenever an entry changes. Live pages then carry ETag,
-    # Last-Modified and a lastmod in the index, at the price of one look at the column.
+    # Promise that the number of a page's rows, or their newest lastmod, moves whenever any of its
+    # entries comes, goes or changes. Live pages then carry ETag, Last-Modified and a lastmod in
+    # the index, at the price of one look at the column.
     trust_lastmod: bool = False
 
     def __init__(self, site: Site) -> None:

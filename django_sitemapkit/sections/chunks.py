@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import Error as DatabaseFailure
 from django.urls import NoReverseMatch
+from django.utils.functional import Promise
 
 from django_sitemapkit.exceptions import RefusedValue
 
@@ -37,7 +38,8 @@ def each(
     refusals: dict[int, RefusedValue] = {}
     for row in rows:
         try:
-            values.append(function(row))
+            value = function(row)
+            values.append(str(value) if isinstance(value, Promise) else value)
         except INFRASTRUCTURE:
             raise
         except Exception as error:  # noqa: BLE001  a project's method may raise anything

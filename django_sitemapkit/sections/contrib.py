@@ -12,7 +12,13 @@ from django.utils import translation
 
 from django_sitemapkit.sections.base import BaseSection, name_of
 from django_sitemapkit.sections.chunks import Chunk, each
-from django_sitemapkit.sections.keysets import CHUNK, KeyRange, Keyset
+from django_sitemapkit.sections.keysets import (
+    CHUNK,
+    KeyRange,
+    Keyset,
+    filters_windows,
+    repeats_rows,
+)
 from django_sitemapkit.sections.options import Method, Plain, Source
 
 
@@ -38,7 +44,8 @@ class ContribSection(BaseSection):
     @cached_property
     def items(self) -> Any:
         """What the old class's ``items()`` returns; a queryset it may keep is left unevaluated."""
-        items = self.sitemap.items()
+        with self.site.active():
+            items = self.sitemap.items()
         return items.all() if isinstance(items, QuerySet) else items
 
     @cached_property
@@ -47,8 +54,9 @@ class ContribSection(BaseSection):
         items = self.items
         if not isinstance(items, QuerySet) or items._iterable_class is not ModelIterable:
             return None
-        plain = not items.query.is_sliced and not items.query.combinator
-        return Keyset(items, "pk") if plain else None
+        if items.query.is_sliced or items.query.combinator or filters_windows(items):
+            return None
+        return Keyset(items.distinct() if repeats_rows(items) else items, "pk", self.site.active)
 
     def size(self) -> int:
         """Return how many items there are."""

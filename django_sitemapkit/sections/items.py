@@ -25,8 +25,9 @@ class ItemSection(BaseSection):
     @cached_property
     def all_items(self) -> Sequence[Any]:
         """The items as a sequence that can be sliced."""
-        items: Iterable[Any] = self.items() if callable(self.items) else self.items
-        return items if isinstance(items, Sequence) else list(items)
+        with self.site.active():
+            items: Iterable[Any] = self.items() if callable(self.items) else self.items
+            return items if isinstance(items, Sequence) else list(items)
 
     def size(self) -> int:
         """Return how many items there are."""
@@ -60,4 +61,5 @@ class StaticSection(ItemSection):
 
     def location(self, item: Any) -> str:
         """Return the address of an item."""
-        return item if "/" in item else reverse(item)
+        text = str(item)
+        return text if "/" in text else reverse(text)

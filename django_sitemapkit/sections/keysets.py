@@ -1,16 +1,20 @@
 """Reading a queryset by its paging key: no OFFSET, no COUNT, no cursor held open."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from django.db.models import (
     CharField,
     Count,
+    DecimalField,
     Exists,
     F,
     Field,
+    ForeignObjectRel,
     Max,
     Model,
     QuerySet,
@@ -18,6 +22,7 @@ from django.db.models import (
 )
 from django.db.models.fields import AutoFieldMixin
 from django.db.models.functions import Cast
+from django.db.models.sql.datastructures import Join
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,34 @@ CHUNK = 2000
 FIRST_CHUNK = 250
 """Rows of a page's first read, so that its first bytes leave soon."""
 
+MAX_PARAMETERS = 900
+"""Parameters of one query, below the least that any database allows."""
+
+MAX_IDENTITY = 200
+"""Characters of what names a key in the stored plan."""
+
+
+def repeats_rows(queryset: QuerySet[Any]) -> bool:
+    """Return whether a queryset gives a row once for each of its related rows."""
+    query = queryset.query
+    if query.distinct or query.group_by is not None:
+        return False
+    return any(
+        isinstance(join, Join)
+        and query.alias_refcount.get(alias)
+        and isinstance(join.join_field, ForeignObjectRel)
+        and not join.join_field.one_to_one
+        for alias, join in query.alias_map.items()
+    )
+
+
+def filters_windows(queryset: QuerySet[Any]) -> bool:
+    """Return whether a queryset filters on a window function.
+
+    A further filter, such as one for a key range, then changes what the window sees.
+    """
+    return bool(queryset.query.where.contains_over_clause)
+
 
 class Keyset:
     """A queryset in the order of a unique, not null key.
@@ -43,9 +76,16 @@ class Keyset:
     Keys are compared by the database alone: collations and UUID orders differ from Python's.
     """
 
-    def __init__(self, queryset: QuerySet[Any], key: str) -> None:
+    def __init__(
+        self,
+        queryset: QuerySet[Any],
+        key: str,
+        active: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
         self.queryset = queryset
         self.name = key
+        # What a queryset finds may depend on the language and time zone it is read in.
+        self._active = active
         meta = queryset.model._meta
         self.field: Field[Any, Any] = meta.pk if key == "pk" else meta.get_field(key)
 
@@ -68,7 +108,7 @@ class Keyset:
         ``key_of`` tells a row's key, wherever the queryset puts it.
         """
         size = FIRST_CHUNK
-        rows = list(self.within(keys)[:size])
+        rows = self._read(self.within(keys)[:size])
         while rows:
             last = key_of(rows[-1])
             full = len(rows) == size
@@ -76,16 +116,25 @@ class Keyset:
             if not full:
                 return
             size = CHUNK
-            rows = list(self.after(last, keys)[:size])
+            rows = self._read(self.after(last, keys)[:size])
+
+    def _read(self, rows: QuerySet[Any]) -> list[Any]:
+        with self._active():
+            return list(rows)
 
     def count(self, keys: KeyRange, at_most: int | None = None) -> int:
         """Return how many rows a range has, counted no further than ``at_most``."""
-        return self.within(keys)[:at_most].count()
+        with self._active():
+            return self.within(keys)[:at_most].count()
 
     def boundaries(self, step: int, keys: KeyRange = EVERYTHING) -> list[Any]:
         """Return every ``step``-th key of a range but the first: where its pages begin."""
         found = []
         while (key := self._key_behind(step, keys)) is not None:
+            if key == keys.lower:
+                raise ImproperlyConfigured(
+                    f"{self.queryset.model._meta.label}: one key has more than {step:,} rows."
+                )
             found.append(key)
             keys = KeyRange(key, keys.upper)
         return found
@@ -100,17 +149,21 @@ class Keyset:
         if isinstance(self._stored, UUIDField) and self._vendor == "postgresql":
             key = Cast(key, CharField())  # PostgreSQL has no max(uuid); as text the order is equal
         rows = self.within(keys).values(sitemap_key=key)[: count + 1]
-        found = rows.aggregate(rows=Count("*"), last=Max("sitemap_key"))
+        with self._active():
+            found = rows.aggregate(rows=Count("*"), last=Max("sitemap_key"))
         return self.field.to_python(found["last"]) if found["rows"] > count else None
 
     def filled(self, ranges: Sequence[KeyRange]) -> list[bool]:
-        """Return for each range whether it has any row, by one query for a hundred ranges."""
+        """Return for each range whether it has any row, by one query for up to 100 ranges."""
         answers: list[bool] = []
-        anything = self.queryset.model._base_manager.using(self.queryset.db).order_by()
-        for start in range(0, len(ranges), 100):
-            batch = [Exists(self.within(keys)) for keys in ranges[start : start + 100]]
-            row = next(iter(anything.values_list(*batch)[:1]), None)
-            answers += row or [False] * len(batch)
+        # Any row of the table will do, be it one that every manager of the model hides.
+        anything: QuerySet[Any] = QuerySet(self.queryset.model, using=self.queryset.db)
+        _, parameters = self.queryset.query.sql_with_params()
+        size = max(1, min(100, MAX_PARAMETERS // (len(parameters) + 2)))
+        for start in range(0, len(ranges), size):
+            batch = [Exists(self.within(keys)) for keys in ranges[start : start + size]]
+            rows = self._read(anything.order_by().values_list(*batch)[:1])
+            answers += rows[0] if rows else [False] * len(batch)
         return answers
 
     def increasing(self, keys: Sequence[Any]) -> bool:
@@ -122,9 +175,12 @@ class Keyset:
         connection = connections[self.queryset.db]
         name = connection.ops.quote_name
         table, column = name(self.field.model._meta.db_table), name(str(self.field.column))
+        # SQLite is given decimals as text, and would compare them so.
+        numeric = connection.vendor == "sqlite" and isinstance(self._stored, DecimalField)
+        value = "CAST(%s AS NUMERIC)" if numeric else "%s"
         for start in range(0, len(keys) - 1, 199):
             batch = keys[start : start + 200]
-            union = " UNION ALL SELECT %s, %s" * len(batch)
+            union = f" UNION ALL SELECT {value}, %s" * len(batch)
             values = [self.field.get_db_prep_value(key, connection) for key in batch]
             with connection.cursor() as cursor:
                 cursor.execute(
@@ -134,6 +190,13 @@ class Keyset:
                 if [place for _, place in cursor.fetchall()] != list(range(len(batch))):
                     return False
         return True
+
+    @property
+    def identity(self) -> str:
+        """What stored bounds are values of; another column or type needs another plan."""
+        meta = self.field.model._meta
+        kind = self._stored.get_internal_type()
+        return f"{self.name}: {meta.db_table}.{self.field.column} {kind}"[:MAX_IDENTITY]
 
     @property
     def grows(self) -> bool:

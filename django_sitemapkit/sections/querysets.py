@@ -5,7 +5,7 @@ from functools import cached_property
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import EmptyResultSet, ImproperlyConfigured
 from django.db.models import Count, F, Max, Model, QuerySet
 
 from django_sitemapkit.sections.base import BaseSection
@@ -49,12 +49,13 @@ class Section(BaseSection):
     @cached_property
     def _rows(self) -> QuerySet[Any]:
         """What ``get_queryset()`` returned for this site."""
-        return self.get_queryset()
+        with self.site.active():
+            return self.get_queryset()
 
     @cached_property
     def keyset(self) -> Keyset:
         """How the rows are read by key."""
-        return Keyset(self._rows, self.key)
+        return Keyset(self._rows, self.key, self.site.active)
 
     @cached_property
     def location_source(self) -> Route | Source:
@@ -75,7 +76,7 @@ class Section(BaseSection):
     def chunks(self, keys: KeyRange) -> Iterator[Chunk]:
         """Yield the rows of a key range, some at a time."""
         reader = ObjectReader(self) if self.reads_objects else ColumnReader(self)
-        for rows in Keyset(reader.queryset, self.key).chunks(keys, reader.key_of):
+        for rows in Keyset(reader.queryset, self.key, self.site.active).chunks(keys, reader.key_of):
             with self.site.active():
                 chunk = reader.chunk(rows)
             yield chunk
@@ -97,8 +98,16 @@ class Section(BaseSection):
         with self.site.active():
             patterns = route.compile().candidates if isinstance(route, Route) else ()
         templates = [(candidate.template, candidate.pattern.pattern) for candidate in patterns]
-        columns = {tag: repr(expression) for tag, expression in self.columns.items()}
-        return repr((super().declaration(), columns, repr(route), templates))
+        return repr((super().declaration(), self._statement(), templates))
+
+    def _statement(self) -> tuple[str, str]:
+        """Return the statement that reads the rows: an expression's own text has its address."""
+        reader = ObjectReader(self) if self.reads_objects else ColumnReader(self)
+        try:
+            statement, parameters = reader.queryset.query.sql_with_params()
+        except EmptyResultSet:
+            return "", ""
+        return statement, repr(parameters)
 
 
 def get_absolute_url(obj: Any) -> str:

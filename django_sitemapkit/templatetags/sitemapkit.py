@@ -1,9 +1,11 @@
 """Tags that tell where the sitemap is, and tags that write one: ``{% load sitemapkit %}``."""
 
+import logging
 from collections.abc import Iterator
 from typing import Any
 
 from django import template
+from django.core.exceptions import ImproperlyConfigured
 from django.http import Http404
 from django.template import Node, NodeList
 from django.template.base import FilterExpression, Parser, Token
@@ -17,6 +19,8 @@ from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import index_entries, page_entries
 from django_sitemapkit.rendering.templates import StreamingNode
 from django_sitemapkit.sites import Site, all_sites, site_for
+
+logger = logging.getLogger("django_sitemapkit")
 
 register = template.Library()
 
@@ -90,7 +94,7 @@ class PagesNode(StreamingNode):
     def stream(self, context: template.Context) -> Iterator[str]:
         """Yield the block for one page after the other."""
         for page in index_entries(_site(context)):
-            with context.push(**{self.name: page}):
+            with context.push({self.name: page}):
                 yield self.nodelist.render(context)
 
 
@@ -113,7 +117,7 @@ class EntriesNode(StreamingNode):
         if section is None or page is None:
             return
         for entry in page_entries(section, page.keys, site.scope()):
-            with context.push(**{self.name: entry}):
+            with context.push({self.name: entry}):
                 yield self.nodelist.render(context)
 
 
@@ -127,10 +131,12 @@ def _index(context: template.Context) -> str | None:
     """Return the address of the index; a page that no sitemap is for must render all the same."""
     try:
         return _site(context).address("index")
-    except Http404:
+    except (Http404, ImproperlyConfigured) as error:
+        logger.warning("The sitemap's address cannot be told: %s", error)
         return None
 
 
 def _site(context: template.Context) -> Site:
-    request: Any = context.get("request")
+    # The processor that names the request in templates is optional; their context has it anyhow.
+    request: Any = getattr(context, "request", None) or context.get("request")
     return all_sites()[0] if request is None else site_for(request)

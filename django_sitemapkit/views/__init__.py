@@ -11,7 +11,7 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
 from django.core.handlers.asgi import ASGIRequest
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, connections
 from django.db.transaction import non_atomic_requests
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -59,7 +59,10 @@ def sitemap_view(view: View) -> View:
             response.headers["Cache-Control"] = settings.CACHE_CONTROL
         return response
 
-    return login_not_required(non_atomic_requests(answer))
+    # The plan may be stored in any of the databases, and must be seen by others at once.
+    for alias in connections:
+        answer = non_atomic_requests(using=alias)(answer)
+    return login_not_required(answer)
 
 
 def _come_back() -> HttpResponse:

@@ -1,7 +1,9 @@
 """Published sitemaps: files sent from the storage as they are."""
 
+import hashlib
 import logging
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import IO
 
 from django.core.handlers.asgi import ASGIRequest
@@ -63,7 +65,7 @@ def _content(line: BuildFile) -> bytes | None:
     except Exception as error:  # noqa: BLE001  each storage has errors of its own
         logger.error("%s is published, but lost: %s", line.name, error)  # noqa: TRY400
         return None
-    if len(content) != line.size:
+    if hashlib.sha256(content).hexdigest() != line.sha256:
         logger.error("%s is published, but damaged.", line.name)
         return None
     return content
@@ -101,7 +103,8 @@ def _send(line: BuildFile, document: Document) -> HttpResponseBase | None:
     response = document.unchanged(digest, exists=True, modified=modified)
     if response is None:
         as_stored = document.file or document.encoded
-        response = _handed_over(storage, line, document) if as_stored else None
+        # Only as a .gz file: a server that sends the bytes itself drops Content-Encoding.
+        response = _handed_over(storage, line, document) if document.file else None
         if response is None:
             response = _streamed(storage, line, document, as_stored=as_stored)
         if response is None:
@@ -117,11 +120,31 @@ def _handed_over(
 ) -> HttpResponseBase | None:
     """Return a response that lets the web server send the file, where it is set up for that."""
     path = storage.local_path(line.name)
-    if settings.SENDFILE is None or path is None or not path.exists():
+    if settings.SENDFILE is None or path is None or not _is_whole(path, line):
         return None
     if settings.SENDFILE == "x-sendfile":
         return HttpResponse(headers={"X-Sendfile": str(path)})
     return HttpResponse(headers={"X-Accel-Redirect": settings.SENDFILE_ROOT + line.name})
+
+
+def _is_whole(path: Path, line: BuildFile) -> bool:
+    try:
+        return path.stat().st_size == line.size
+    except OSError:
+        return False
+
+
+class StoredResponse(StreamingHttpResponse):
+    """A response made of an open file, which goes when the response does, read or not."""
+
+    def __init__(self, file: IO[bytes], blocks: Iterator[bytes] | AsyncIterator[bytes]) -> None:
+        super().__init__(blocks)
+        self._file = file
+
+    def close(self) -> None:
+        """Close the file too: a generator that was never begun would not."""
+        super().close()
+        self._file.close()
 
 
 def _streamed(
@@ -129,27 +152,29 @@ def _streamed(
 ) -> HttpResponseBase | None:
     try:
         file = storage.open(line.name)
+        found = getattr(file, "size", line.size)  # Not every storage's file can tell.
         first = file.read(BLOCK)
         file.seek(0)
     except Exception as error:  # noqa: BLE001  each storage has errors of its own
         logger.error("%s is published, but lost: %s", line.name, error)  # noqa: TRY400
         return None
-    if not first:
-        logger.error("%s is published, but empty.", line.name)
+    if not first or found != line.size:
+        logger.error("%s is published, but damaged: it is cut short.", line.name)
         file.close()
         return None
     size = line.size if as_stored else line.bytes
     in_async = isinstance(document.request, ASGIRequest)
     response: HttpResponseBase
     if document.request.method == "HEAD":
-        file.close()
-        response = HttpResponse()
+        file.close()  # Still a stream, as GET's is: middleware treats the two differently.
+        nothing: Iterator[bytes] = iter(())
+        response = StreamingHttpResponse(asynchronous(nothing) if in_async else nothing)
     elif as_stored and not in_async:
         response = FileResponse(file)
         del response.headers["Content-Disposition"]
     else:
         blocks = _blocks(file, as_stored=as_stored)
-        response = StreamingHttpResponse(asynchronous(blocks) if in_async else blocks)
+        response = StoredResponse(file, asynchronous(blocks) if in_async else blocks)
     response.headers["Content-Length"] = str(size)
     return response
 

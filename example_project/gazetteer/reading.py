@@ -53,6 +53,12 @@ class SectionReading:
 class Reading:
     """What came out of reading all sitemaps."""
 
+    base_url: str
+    """What the addresses of the site begin with."""
+
+    served_at: str
+    """Where the site is served for now."""
+
     sections: dict[str, SectionReading] = dataclasses.field(default_factory=dict)
     """What was read, by the names of the sections."""
 
@@ -79,13 +85,22 @@ class Reading:
         if len(self.warnings) < PROBLEMS_KEPT:
             self.warnings.append(text)
 
+    def open(self, address: str) -> HTTPResponse:
+        """Ask for an address of the site where it is served."""
+        return _open(self.served_at + address.removeprefix(self.base_url))
 
-def read_everything(base_url: str, progress: Progress) -> Reading:
+
+def read_everything(base_url: str, served_at: str, progress: Progress) -> Reading:
     """Read robots.txt, the index it names and every file the index lists, and compare.
 
+    ``base_url`` is what addresses begin with, ``served_at`` where they are asked for.
     ``progress`` is called with a step's name, how much of it is done and how much there is.
     """
-    reading = Reading(sections={name: SectionReading(name=name) for name in sorted(SECTIONS)})
+    reading = Reading(
+        base_url=base_url,
+        served_at=served_at,
+        sections={name: SectionReading(name=name) for name in sorted(SECTIONS)},
+    )
     progress("index", 0, 1)
     children = [
         child
@@ -104,7 +119,7 @@ def read_everything(base_url: str, progress: Progress) -> Reading:
 def _from_robots(address: str, reading: Reading) -> list[str]:
     """Return the sitemaps that robots.txt names."""
     try:
-        with _open(address) as response:
+        with reading.open(address) as response:
             text = response.read().decode()
     except (OSError, HTTPException) as error:
         reading.problem(f"{address}: {error}")
@@ -137,7 +152,7 @@ def _locations(
     reader = SitemapReader(address, nested=section is not None)
     began = time.perf_counter()
     try:
-        with _open(address) as response:
+        with reading.open(address) as response:
             for entry in reader.read(iter(lambda: response.read(BLOCK), b"")):
                 yield str(entry.location)
     except InvalidSitemap:

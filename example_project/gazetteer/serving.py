@@ -26,13 +26,14 @@ class _QuietHandler(WSGIRequestHandler):
 def served() -> Iterator[str]:
     """Serve the project over HTTP in a thread, and give the base URL it is served at.
 
-    It is the port of ``SITEMAPKIT_BASE_URL`` if that is free, else any free one. The setting
-    says so as long as the server runs, since a sitemap lists addresses of its own site only.
+    It is the port of ``SITEMAPKIT_BASE_URL`` if that is free, else any free one. The published
+    files say what the setting says, wherever they are served. Only they are: what no build has
+    published is not rendered instead.
     """
     server = _listen(preferred_port())
     base_url = f"http://{HOST}:{server.server_port}"
-    before = settings.SITEMAPKIT_BASE_URL, settings.ALLOWED_HOSTS
-    settings.SITEMAPKIT_BASE_URL, settings.ALLOWED_HOSTS = base_url, [HOST]
+    before = settings.SITEMAPKIT_SERVE, settings.ALLOWED_HOSTS
+    settings.SITEMAPKIT_SERVE, settings.ALLOWED_HOSTS = "published", [HOST]
     thread = threading.Thread(target=server.serve_forever, name="gazetteer", daemon=True)
     try:
         server.set_app(WSGIHandler())
@@ -42,7 +43,7 @@ def served() -> Iterator[str]:
         if thread.is_alive():
             server.shutdown()
         server.server_close()
-        settings.SITEMAPKIT_BASE_URL, settings.ALLOWED_HOSTS = before
+        settings.SITEMAPKIT_SERVE, settings.ALLOWED_HOSTS = before
 
 
 def preferred_port() -> int:

@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import BuildResult, build, preview
+from django_sitemapkit.builds.run import require_sections
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.management.base import Exit, Progress, SiteCommand, ending_cleanly
 from django_sitemapkit.planning import refresh
@@ -44,23 +45,31 @@ class Command(SiteCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Build each site."""
         self.verbosity = options["verbosity"]
+        sites = self.sites(options["site"])
+        self._require(sites, options["sections"])
         left_out = 0
         with ending_cleanly():
-            for site in self.sites(options["site"]):
+            for site in sites:
                 try:
                     left_out += self._build(site, options)
                 except BuildRunning as error:
                     if not options["skip_if_running"]:
                         raise CommandError(str(error), returncode=Exit.RUNNING) from error
-                    self.stdout.write(f"Skipped: {error}")
-                except ValueError as error:
-                    code = Exit.FAILED if isinstance(error, SitemapKitError) else Exit.USAGE
-                    raise CommandError(str(error), returncode=code) from error
+                    if self.verbosity:
+                        self.stdout.write(f"Skipped: {error}")
                 except SitemapKitError as error:
                     raise CommandError(str(error), returncode=Exit.FAILED) from error
         if left_out and options["strict"]:
             message = f"{left_out:,} rows had to be left out."
             raise CommandError(message, returncode=Exit.PROBLEMS)
+
+    def _require(self, sites: list[Site], names: list[str]) -> None:
+        """Refuse an unknown section before anything is done."""
+        for site in sites:
+            try:
+                require_sections(site, names)
+            except ValueError as error:
+                raise CommandError(str(error), returncode=Exit.USAGE) from error
 
     def _build(self, site: Site, options: dict[str, Any]) -> int:
         """Do what is asked for one site; return how many rows were left out."""
@@ -95,6 +104,6 @@ class Command(SiteCommand):
             f" {len(result.files):,} files, {result.stored:,} stored,"
             f" {result.seconds:.2f} s, {rate:,.0f} URLs per second."
         )
-        return (
-            f"{text} An earlier build was abandoned: {result.stopped}." if result.stopped else text
-        )
+        if result.finished:
+            text = f"Build {result.finished}, which a killed process left, was published. {text}"
+        return f"{text} One was abandoned: {result.stopped}." if result.stopped else text

@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds.status import SiteStatus, find_url, status_of
+from django_sitemapkit.exceptions import RefusedValue, StorageFailure
 from django_sitemapkit.management.base import Exit, SiteCommand
 
 
@@ -40,17 +41,31 @@ class Command(SiteCommand):
         else:
             for report in reports:
                 self._show(report)
-        late = [r.site for r in reports if options["max_age"] and r.is_older(options["max_age"])]
+        hours = options["max_age"]
+        late = [r.site for r in reports if hours is not None and r.is_older(hours)]
         if late:
             raise CommandError(
-                f"Not built within {options['max_age']:g} hours: {', '.join(late)}.",
+                f"Not built within {hours:g} hours: {', '.join(late)}.",
                 returncode=Exit.FAILED,
             )
 
     def _find(self, sites: list[Any], url: str) -> None:
-        found = [address for site in sites for address in find_url(site, url)]
-        for address in found:
-            self.stdout.write(address)
+        found = 0
+        refused: list[RefusedValue] = []
+        lost: list[StorageFailure] = []
+        for site in sites:
+            try:
+                for address in find_url(site, url):
+                    self.stdout.write(address)
+                    found += 1
+            except RefusedValue as error:  # It may be another site's.
+                refused.append(error)
+            except StorageFailure as error:
+                lost.append(error)
+        if len(refused) == len(sites):
+            raise CommandError(f"{url}: {refused[0]}", returncode=Exit.USAGE)
+        if lost and not found:
+            raise CommandError(str(lost[0]), returncode=Exit.FAILED)
         if not found:
             raise CommandError(f"No published file lists {url}.", returncode=Exit.FAILED)
 

@@ -1,6 +1,7 @@
 """Read sitemaps as a search engine does, and say all that is wrong with them."""
 
 from collections.abc import Iterable
+from http.client import HTTPException
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -52,7 +53,7 @@ class Command(SiteCommand):
     def _read(self, source: str) -> Iterable[Examined]:
         try:
             yield from examine(source)
-        except OSError as error:
+        except (OSError, HTTPException, ValueError) as error:
             message = f"{source} cannot be read: {error}"
             raise CommandError(message, returncode=Exit.FAILED) from error
 

@@ -1,10 +1,11 @@
-"""``read_sitemaps``: serve the project, read its sitemaps back, hold them against the database."""
+"""``read_sitemaps``: serve what is published, read it back, hold it against the database."""
 
 import shlex
 import sys
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from ...progress import ProgressLine
@@ -15,7 +16,7 @@ ROW = "  {:<12}{:>7}{:>11}{:>14}{:>10}{:>12}"
 
 
 class Command(BaseCommand):
-    help = "Serve the project and read its sitemaps back: is every page listed, and correctly?"
+    help = "Serve the published sitemaps and read them back: is every page listed, and correctly?"
 
     def handle(self, *args: Any, verbosity: int, **options: Any) -> None:
         port = preferred_port()
@@ -24,7 +25,11 @@ class Command(BaseCommand):
                 taken = "" if base_url.endswith(f":{port}") else f" (port {port} is not free)"
                 self.stdout.write(f"  serving at {base_url}{taken}")
                 self.stdout.flush()
-            reading = read_everything(base_url, ProgressLine(self.stdout, quiet=verbosity == 0))
+            reading = read_everything(
+                settings.SITEMAPKIT_BASE_URL,
+                base_url,
+                ProgressLine(self.stdout, quiet=verbosity == 0),
+            )
         if verbosity:
             self._table(reading)
         for text in reading.warnings:
@@ -36,8 +41,8 @@ class Command(BaseCommand):
         if verbosity:
             self.stdout.write(
                 self.style.SUCCESS(
-                    f"All files are valid, and list the {reading.expected:,} pages that the"
-                    " database calls for: none is missing, none too many."
+                    f"All published files are valid, and list the {reading.expected:,} pages that"
+                    " the database calls for: none is missing, none too many."
                 )
             )
             self._way_in()

@@ -1,0 +1,269 @@
+"""Mistakes in a section's options."""
+
+import difflib
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from django.core.exceptions import FieldError
+from django.db.models import (
+    Aggregate,
+    DateField,
+    DateTimeField,
+    F,
+    Field,
+    QuerySet,
+    Subquery,
+)
+
+from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.protocol.dates import format_lastmod
+from django_sitemapkit.protocol.limits import MAX_URLS
+from django_sitemapkit.protocol.values import format_changefreq, format_priority
+from django_sitemapkit.sections.base import BaseSection
+from django_sitemapkit.sections.contrib import ContribSection
+from django_sitemapkit.sections.options import TAGS, Column, Plain, is_expression
+from django_sitemapkit.sections.querysets import Section
+from django_sitemapkit.sections.routes import Route
+from django_sitemapkit.sections.validation.faults import (
+    Fault,
+    columns_of,
+    queryset_of,
+)
+
+
+def misplaced_option(section: BaseSection) -> Fault | None:
+    """Find an option of contrib, or of another kind of section, that means nothing here."""
+    if isinstance(section, ContribSection):
+        return None
+    for name in _own_attributes(section):
+        if name in _ELSEWHERE and name not in options_of(section):
+            return Fault(f"{name} is no option here", _ELSEWHERE[name])
+    return None
+
+
+def reserved_name(section: BaseSection) -> Fault | None:
+    """Find an attribute that stands in the way of one the section itself needs."""
+    reserved = _inherited(section) - options_of(section) - _METHODS
+    for name in _own_attributes(section):
+        if (
+            name in reserved
+            and not name.startswith("_")
+            and not isinstance(section, ContribSection)
+        ):
+            return Fault(f"{name} is a name that sections use themselves", "Call yours otherwise.")
+    return None
+
+
+def misspelt_option(section: BaseSection) -> Fault | None:
+    """Find an attribute that is nearly an option, and so does nothing."""
+    known = options_of(section)
+    for name in _own_attributes(section):
+        if isinstance(section, ContribSection) or name in known or name.startswith("_"):
+            continue
+        close = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
+        if close and name not in _ELSEWHERE:
+            return Fault(f"{name} is no option", f"Did you mean {close[0]}?")
+    return None
+
+
+def objectless_method(section: BaseSection) -> Fault | None:
+    """Find a method that does not take the object it will be given."""
+    if isinstance(section, ContribSection):
+        return None
+    for name in ("location", *TAGS):
+        method = getattr(section, name, None)
+        if is_expression(method) or isinstance(method, Route) or not callable(method):
+            continue
+        try:
+            inspect.signature(method).bind(object())
+        except TypeError:
+            return Fault(f"{name}() cannot be called with an object", f"Write {name}(self, obj).")
+        except ValueError:
+            continue  # A callable without a signature.
+    return None
+
+
+def wrong_limit(section: BaseSection) -> Fault | None:
+    """Find a limit that is no number of URLs a file may have."""
+    limit = section.limit
+    whole = isinstance(limit, int) and not isinstance(limit, bool)
+    if limit is None or (whole and 1 <= limit <= MAX_URLS):
+        return None
+    return Fault(f"limit is {limit!r}", f"Set it to a whole number from 1 to {MAX_URLS:,}.")
+
+
+def wrong_lastmod(section: BaseSection) -> Fault | None:
+    """Find a lastmod for all rows that is no date."""
+    return _wrong_plain(section, "lastmod", format_lastmod, "Set a date, or name a date column.")
+
+
+def wrong_changefreq(section: BaseSection) -> Fault | None:
+    """Find a changefreq that the protocol does not have."""
+    hint = "Use always, hourly, daily, weekly, monthly, yearly or never."
+    return _wrong_plain(section, "changefreq", format_changefreq, hint)
+
+
+def wrong_priority(section: BaseSection) -> Fault | None:
+    """Find a priority outside of 0.0 to 1.0."""
+    return _wrong_plain(section, "priority", format_priority, "Use a number from 0.0 to 1.0.")
+
+
+def column_without_rows(section: BaseSection) -> Fault | None:
+    """Find a column on a section that has no rows in the database."""
+    if isinstance(section, Section):
+        return None
+    for tag, source in section.sources.items():
+        if isinstance(source, Column):
+            return Fault(
+                f"{tag} is a column, and its items are no rows", "Use a value or a method."
+            )
+    return None
+
+
+def unknown_column(section: BaseSection) -> Fault | None:
+    """Find an option or Route argument that names no column."""
+    rows = queryset_of(section)
+    if rows is None or not isinstance(section, Section):
+        return None
+    for option, expression in columns_of(section):
+        try:
+            rows.values_list(expression)
+        except (FieldError, ValueError, TypeError) as error:
+            return Fault(f"{option}: {error}", "Name a field, a path over relations, or an F().")
+    return None
+
+
+def column_of_many(section: BaseSection) -> Fault | None:
+    """Find a column that lies behind a relation to many objects."""
+    rows = queryset_of(section)
+    if rows is None or not isinstance(section, Section):
+        return None
+    for option, expression in columns_of(section):
+        for path in _paths(expression):
+            if _crosses_to_many(rows, path):
+                return Fault(
+                    f"{option}: {path!r} has many values for a row, which repeats it",
+                    "Take one of them by a Subquery, or annotate an aggregate.",
+                )
+    return None
+
+
+def undated_lastmod(section: BaseSection) -> Fault | None:
+    """Find a lastmod column that holds no date."""
+    field = _lastmod_field(section)
+    if field is None or isinstance(field, DateField):
+        return None
+    return Fault(
+        f"lastmod is a {type(field).__name__}",
+        "Name a DateField or DateTimeField, or use a method.",
+    )
+
+
+def blind_trust(section: BaseSection) -> Fault | None:
+    """Find trust_lastmod without a column that tells one change from the next."""
+    if not section.trust_lastmod or undated_lastmod(section):
+        return None
+    field = _lastmod_field(section)
+    if field is None:
+        return Fault(
+            "trust_lastmod has no effect: lastmod is no column",
+            "Set lastmod to a DateTimeField, or leave trust_lastmod out.",
+        )
+    if not isinstance(field, DateTimeField):
+        return Fault(
+            "trust_lastmod has no effect on ETags: two changes on one day have the same date",
+            "Set lastmod to a DateTimeField, or leave trust_lastmod out.",
+        )
+    return None
+
+
+_COMMON = frozenset(
+    {"name", "enabled", "sites", "lastmod", "changefreq", "priority", "limit", "version"}
+    | {"trust_lastmod", "location"}
+)
+_OF_ROWS = frozenset({"queryset", "get_queryset", "key", "only"})
+_METHODS = frozenset({"get_name"})
+
+
+def options_of(section: BaseSection) -> frozenset[str]:
+    """Return the names that mean something on a section of this kind."""
+    return _COMMON | (_OF_ROWS if isinstance(section, Section) else {"items"})
+
+
+def _inherited(section: BaseSection) -> set[str]:
+    ours = (base for base in type(section).__mro__ if base.__module__.startswith(_PACKAGE))
+    return {name for base in ours for name in vars(base)}
+
+
+_ELSEWHERE = {
+    "items": "Set queryset, or derive from StaticSection.",
+    "queryset": "Derive from Section, or set items.",
+    "protocol": "The scheme is that of SITEMAPKIT_BASE_URL.",
+    "paginate_by": "Set limit.",
+    "get_urls": "Override location and the tags instead.",
+    "get_latest_lastmod": "Set trust_lastmod.",
+    "template_name": "Stream a template of your own by stream_template().",
+    **dict.fromkeys(
+        ("i18n", "languages", "alternates", "x_default", "get_languages_for_item"),
+        "Languages come with a later version; list each language's URLs by a section of its own.",
+    ),
+    **dict.fromkeys(("images", "videos", "news"), "Extensions come with a later version."),
+}
+
+
+def _own_attributes(section: BaseSection) -> list[str]:
+    own = [base for base in type(section).__mro__ if not base.__module__.startswith(_PACKAGE)]
+    return [name for base in own if base is not object for name in vars(base)]
+
+
+_PACKAGE = "django_sitemapkit.sections"
+
+
+def _paths(expression: Any) -> list[str]:
+    """Return the field paths an expression reads, beside those within aggregates and subqueries."""
+    if isinstance(expression, str):
+        return [expression]
+    if isinstance(expression, F):
+        return [str(expression.name)]  # type: ignore[attr-defined]
+    if isinstance(expression, (Aggregate, Subquery)):
+        return []
+    inner: list[Any] = getattr(expression, "get_source_expressions", list)()
+    return [path for part in inner if part is not None for path in _paths(part)]
+
+
+def _crosses_to_many(rows: QuerySet[Any], path: str) -> bool:
+    names = path.split("__")
+    if names[0] in rows.query.annotations:
+        return False
+    try:
+        found, *_ = rows.query.names_to_path(names, rows.model._meta)
+    except FieldError:
+        return False
+    return any(step.m2m for step in found)
+
+
+def _lastmod_field(section: BaseSection) -> "Field[Any, Any] | None":
+    """Return what kind of column lastmod is, or None where it is none, or cannot be told."""
+    rows = queryset_of(section)
+    column = section.sources.get("lastmod")
+    if rows is None or not isinstance(column, Column) or unknown_column(section):
+        return None
+    query = rows.values(sitemap_lastmod=column.expression).query
+    try:
+        return query.annotations["sitemap_lastmod"].output_field
+    except FieldError:
+        return None
+
+
+def _wrong_plain(
+    section: BaseSection, tag: str, format_tag: Callable[[Any], str | None], hint: str
+) -> Fault | None:
+    source = section.sources.get(tag)
+    if not isinstance(source, Plain):
+        return None
+    try:
+        format_tag(source.value)
+    except RefusedValue as refusal:
+        return Fault(f"{tag}: {refusal}", hint)
+    return None

@@ -1,0 +1,146 @@
+"""Mistakes in what rows a section has, and by which key they are paged."""
+
+from django.db.models import (
+    BinaryField,
+    CompositePrimaryKey,
+    JSONField,
+    QuerySet,
+)
+from django.db.models.query import ModelIterable
+
+from django_sitemapkit.sections.base import BaseSection
+from django_sitemapkit.sections.keysets import filters_windows, repeats_rows
+from django_sitemapkit.sections.querysets import Section
+from django_sitemapkit.sections.validation.faults import (
+    Fault,
+    has_no_rows,
+    key_of,
+    queryset_of,
+    rows_of,
+)
+
+
+def no_queryset(section: BaseSection) -> Fault | None:
+    """Find a section without rows."""
+    if not isinstance(section, Section) or not has_no_rows(section):
+        return None
+    return Fault("it has no rows", "Set queryset, or override get_queryset().")
+
+
+def no_model_rows(section: BaseSection) -> Fault | None:
+    """Find rows that are no queryset, or one of dicts and tuples."""
+    rows = rows_of(section)
+    if rows is None:
+        return None
+    if not isinstance(rows, QuerySet):
+        return Fault(
+            f"its rows are a {type(rows).__name__}",
+            "Return a QuerySet; for a list use StaticSection.",
+        )
+    if rows._iterable_class is not ModelIterable:
+        return Fault(
+            "its queryset ends in values() or values_list()",
+            "Leave that out: the section itself reads no more columns than it needs.",
+        )
+    return None
+
+
+def sliced(section: BaseSection) -> Fault | None:
+    """Find a sliced queryset: it cannot be filtered by key."""
+    rows = queryset_of(section)
+    if rows is None or not rows.query.is_sliced:
+        return None
+    return Fault("its queryset is sliced", "Filter for the rows instead, and set limit for pages.")
+
+
+def combined(section: BaseSection) -> Fault | None:
+    """Find a union, intersection or difference: it cannot be filtered by key."""
+    rows = queryset_of(section)
+    if rows is None or not rows.query.combinator:
+        return None
+    return Fault(
+        f"its queryset is a {rows.query.combinator}()",
+        "Join the conditions with Q objects, or make it several sections.",
+    )
+
+
+def repeated(section: BaseSection) -> Fault | None:
+    """Find a join over a relation to many: it gives a row once for each related row."""
+    rows = queryset_of(section)
+    if rows is None or not repeats_rows(rows):
+        return None
+    return Fault(
+        "its queryset joins a relation to many objects, which repeats rows",
+        "Filter by Exists(), or add distinct().",
+    )
+
+
+def windowed(section: BaseSection) -> Fault | None:
+    """Find a filter on a window function: the filter for a page would change what it sees."""
+    rows = queryset_of(section)
+    if rows is None or not filters_windows(rows):
+        return None
+    return Fault(
+        "its queryset filters on a window function",
+        "Wrap it: Model.objects.filter(pk__in=queryset.values('pk')).",
+    )
+
+
+def distinct_on(section: BaseSection) -> Fault | None:
+    """Find a queryset that is distinct on some fields: which row stays depends on the page."""
+    rows = queryset_of(section)
+    if rows is None or not rows.query.distinct_fields:
+        return None
+    return Fault(
+        "its queryset is distinct() on fields",
+        "Wrap it: Model.objects.filter(pk__in=queryset.values('pk')).",
+    )
+
+
+def unknown_key(section: BaseSection) -> Fault | None:
+    """Find a key that is no field of the model."""
+    rows = queryset_of(section)
+    if rows is None or key_of(section) is not None:
+        return None
+    return Fault(
+        f"key {section.key!r} is no field of {rows.model.__name__}",  # type: ignore[attr-defined]
+        "Name a unique field of the model itself, or leave key to the primary key.",
+    )
+
+
+def composite_key(section: BaseSection) -> Fault | None:
+    """Find a primary key of several fields: pages are cut by one."""
+    field = key_of(section)
+    if not isinstance(field, CompositePrimaryKey):
+        return None
+    return Fault("its key has several fields", "Set key to a single unique field that is not null.")
+
+
+def nullable_key(section: BaseSection) -> Fault | None:
+    """Find a key that may be null: such rows would stand on no page."""
+    field = key_of(section)
+    if field is None or isinstance(field, CompositePrimaryKey) or not field.null:
+        return None
+    return Fault(f"key {field.name!r} may be null", "Set key to a field with null=False.")
+
+
+def repeating_key(section: BaseSection) -> Fault | None:
+    """Find a key that is not unique: rows that share it could not be told apart."""
+    field = key_of(section)
+    if field is None or isinstance(field, CompositePrimaryKey) or field.unique:
+        return None
+    meta = field.model._meta
+    if any(
+        constraint.fields == (field.name,) and constraint.condition is None
+        for constraint in meta.total_unique_constraints
+    ):
+        return None
+    return Fault(f"key {field.name!r} is not unique", "Set key to a field with unique=True.")
+
+
+def unorderable_key(section: BaseSection) -> Fault | None:
+    """Find a key whose values no database puts in an order that could be stored."""
+    field = key_of(section)
+    if not isinstance(field, (BinaryField, JSONField)):
+        return None
+    return Fault(f"key {field.name!r} is a {type(field).__name__}", "Set key to a number or text.")

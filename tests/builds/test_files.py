@@ -1,0 +1,146 @@
+"""Files on local disk: what does not read back as it was written is no file."""
+
+import gzip
+import hashlib
+import io
+import zlib
+
+import pytest
+
+from django_sitemapkit.builds import files
+from django_sitemapkit.builds.files import check_file, decompressed, make_page, what_differs
+from django_sitemapkit.exceptions import BuildFailed, LeaseLost
+from django_sitemapkit.rendering import PageRendering
+from django_sitemapkit.sections.keysets import EVERYTHING, KeyRange
+from tests.builds import SITE, Products, Readings, fill
+
+XML = b"<urlset>" + b"<url><loc>https://www.example.com/</loc></url>" * 5000 + b"</urlset>"
+SHA = hashlib.sha256(XML).hexdigest()
+GZ = gzip.compress(XML, mtime=0)
+
+
+def differs(data, sha256=SHA, urls=5000):
+    """Return how a gzip file differs from what it should be."""
+    return what_differs(io.BytesIO(data), sha256, urls)
+
+
+def test_a_whole_file_does_not_differ():
+    """However large its blocks."""
+    assert differs(GZ) == ""
+
+
+DAMAGES = {
+    "nothing": (b"", "cut short"),
+    "half of it": (GZ[: len(GZ) // 2], "cut short"),
+    "all but the last byte": (GZ[:-1], "cut short"),
+    "another byte": (GZ[:200] + bytes([GZ[200] ^ 255]) + GZ[201:], "compression is broken"),
+    "another checksum": (GZ[:-8] + bytes(8), "compression is broken"),
+    "something behind it": (GZ + b"x", "something follows"),
+    "a second member": (GZ + GZ, "something follows"),
+    "no gzip": (XML, "compression is broken"),
+    "other XML": (gzip.compress(XML.replace(b".com", b".org")), "hash"),
+    "an entry less": (gzip.compress(XML.replace(b"<url>", b"<x>", 1)), "not well-formed"),
+    "entries gone": (gzip.compress(b"<urlset></urlset>"), "0 entries, not 5,000"),
+    "XML that ends early": (gzip.compress(XML[:-9]), "not well-formed"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_each_damage_is_told(damage):
+    """In words that say what it is."""
+    data, words = DAMAGES[damage]
+    assert words in differs(data)
+
+
+def test_entries_are_counted_across_blocks(monkeypatch):
+    """An end tag that is cut in two counts once."""
+    for size in range(1, 12):
+        reading = files.Reading()
+        document = b"<urlset>" + b"<url></url>" * 4 + b"</urlset>"
+        for at in range(0, len(document), size):
+            reading.feed(document[at : at + size])
+        assert reading.urls == 4
+        assert reading.differs(hashlib.sha256(document).hexdigest(), 4) == ""
+
+
+def test_a_small_file_that_is_large_unpacked_comes_in_blocks():
+    """Memory does not grow with it."""
+    data = gzip.compress(bytes(3_000_000))
+    blocks = [len(block) for block in decompressed(io.BytesIO(data))]
+    assert sum(blocks) == 3_000_000
+    assert max(blocks) <= 262_144
+
+
+def test_a_damaged_stream_raises():
+    """Whoever sends it must not end it as if it were whole."""
+    with pytest.raises(EOFError):
+        list(decompressed(io.BytesIO(GZ[:-1])))
+    with pytest.raises(zlib.error):
+        list(decompressed(io.BytesIO(GZ + b"x")))
+
+
+def test_a_file_that_does_not_read_back_fails_the_build(tmp_path):
+    """The message says how."""
+    path = tmp_path / "page.xml.gz"
+    path.write_bytes(GZ[:-1])
+    with pytest.raises(BuildFailed, match=r"does not read back.*cut short"):
+        check_file(path, SHA, 5000)
+
+
+def page(tmp_path, section=Readings, keys=EVERYTHING, beat=lambda: None):
+    """Make a page."""
+    return make_page(section(SITE), keys, SITE.scope(), tmp_path, beat)
+
+
+@pytest.mark.django_db
+def test_a_page_is_what_is_rendered(tmp_path):
+    """All that is told of it is true of the file."""
+    fill()
+    made = page(tmp_path, Products, KeyRange(None, None))
+    assert made.overflow is not None  # Five rows where two are allowed.
+    fill_two = type("Two", (Products,), {"limit": 50})
+    made = page(tmp_path, fill_two)
+    xml = gzip.decompress(made.path.read_bytes())
+    assert xml == b"".join(PageRendering(fill_two(SITE), EVERYTHING, SITE.scope()))
+    assert (made.sha256, made.urls) == (hashlib.sha256(xml).hexdigest(), 5)
+    assert (made.bytes, made.size) == (len(xml), made.path.stat().st_size)
+    assert made.sidecar.stat().st_size == 40
+    assert made.overflow is None
+
+
+@pytest.mark.django_db
+def test_an_empty_page_has_no_urls(tmp_path):
+    """And nothing was written."""
+    made = page(tmp_path)
+    assert made.urls == 0
+    assert gzip.decompress(made.path.read_bytes()) == b""
+    assert made.sidecar.read_bytes() == b""
+
+
+@pytest.mark.django_db
+def test_a_disk_that_writes_other_bytes_fails_the_page(tmp_path, monkeypatch):
+    """Before anyone may have it."""
+    fill()
+
+    def corrupted(blocks):
+        data = gzip.compress(b"".join(blocks))
+        yield data[:-9] + bytes([data[-9] ^ 1]) + data[-8:]
+
+    monkeypatch.setattr(files, "gzipped", corrupted)
+    with pytest.raises(BuildFailed, match="does not read back"):
+        page(tmp_path, keys=KeyRange(None, 20))
+
+
+@pytest.mark.django_db
+def test_each_block_is_a_sign_of_life(tmp_path):
+    """And a lost lease ends the page at once."""
+    fill()
+    beats = []
+    page(tmp_path, keys=KeyRange(None, 20), beat=lambda: beats.append(1))
+    assert beats
+
+    def lost():
+        raise LeaseLost("gone")
+
+    with pytest.raises(LeaseLost):
+        page(tmp_path, keys=KeyRange(None, 20), beat=lost)

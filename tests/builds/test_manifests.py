@@ -1,0 +1,163 @@
+"""Manifests: what a build froze, and what it depends on."""
+
+import pytest
+from django.db import OperationalError
+
+from django_sitemapkit.builds import manifests
+from django_sitemapkit.builds.holding import hold
+from django_sitemapkit.models import Build, BuildFile, Page
+from django_sitemapkit.planning import all_pages, refresh
+from django_sitemapkit.sections.keysets import KeyRange
+from django_sitemapkit.sites import Site
+from tests.builds import ALL, SITE, Products, Readings, fill, manifest, run, use_storage
+from tests.factories import EPOCH
+from tests.testapp.models import Reading
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def storage(settings, sections):
+    """Give the storage of a site with rows in three sections."""
+    for section in ALL:
+        sections.add(section)
+    fill()
+    return use_storage(settings, "Memory")
+
+
+def freeze(sections, chosen=()):
+    """Freeze the plan as a build does."""
+    for section in sections.of(SITE):
+        refresh(section)
+    with hold(SITE) as holding:
+        return manifests.freeze(SITE, holding.lease, chosen, "declaration")
+
+
+def test_a_manifest_is_the_plan_in_the_order_of_sections_and_keys(sections):
+    """With a gap between two positions, for pages that are split."""
+    build = freeze(sections)
+    lines = list(build.files.order_by("position"))
+    assert [(line.section, line.number) for line in lines] == [
+        *(("products", number) for number in (1, 2, 3)),
+        *(("readings", number) for number in (1, 2, 3)),
+        ("articles", 1),
+    ]
+    assert [line.position for line in lines] == [place * 1000 for place in range(7)]
+    assert {line.status for line in lines} == {"pending"}
+    bounds = Page.objects.filter(plan__section="readings").values_list("number", "lower", "upper")
+    assert {(line.number, line.lower, line.upper) for line in lines[3:6]} == set(bounds)
+
+
+def test_a_manifest_is_all_there_or_not_at_all(sections, monkeypatch):
+    """A build without its lines would be published as an empty one."""
+
+    def refuse(*args, **options):
+        raise OperationalError("gone")
+
+    monkeypatch.setattr("django.db.models.query.QuerySet.bulk_create", refuse)
+    with pytest.raises(OperationalError):
+        freeze(sections)
+    assert not Build.objects.exists()
+
+
+def test_sections_that_were_not_chosen_keep_their_files(sections):
+    """Line by line, with all that is known of them."""
+    run()
+    before = manifest()
+    build = freeze(sections, chosen=["products"])
+    frozen = manifest(build.pk)
+    for key, line in frozen.items():
+        if key[0] == "products":
+            assert line.status == "pending"
+            continue
+        for field in (*manifests.STORED, "lower", "upper", "status"):
+            assert getattr(line, field) == getattr(before[key], field), field
+
+
+def test_an_empty_page_that_was_not_chosen_stays_empty(sections):
+    """It has no file to keep."""
+    Reading.objects.all().delete()
+    run()
+    build = freeze(sections, chosen=["products"])
+    assert {line.status for key, line in manifest(build.pk).items() if key[0] == "readings"} == {
+        "empty"
+    }
+
+
+@pytest.mark.parametrize("name", ["products", "readings"])
+def test_the_keys_of_a_line_survive_the_database(sections, name):
+    """As they are in the plan."""
+    build = freeze(sections)
+    section = sections.get(SITE, name)
+    lines = build.files.filter(section=name).order_by("position")
+    found = [manifests.keys_of(line, section) for line in lines]
+    assert found == [page.keys for page in all_pages(section)]
+
+
+def test_the_keys_of_a_section_without_keyset_are_positions(sections):
+    """As numbers again."""
+    section = type("Few", (Readings,), {"keyset": None, "size": lambda self: 3})(SITE)
+    bounds = manifests.bounds_of(section, KeyRange(2, 4))
+    assert bounds == {"lower": "2", "upper": "4"}
+    assert manifests.keys_of(BuildFile(**bounds), section) == KeyRange(2, 4)
+
+
+CHANGES = {
+    "a limit": {"limit": 1},
+    "a version": {"version": 2},
+    "a tag": {"changefreq": "daily"},
+    "a column": {"lastmod": "released_on"},
+    "a key": {"key": "slug"},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_declaration_shows_each_change(sections, change):
+    """Of any section."""
+    before = manifests.declaration_of(SITE, ())
+    assert manifests.declaration_of(SITE, ()) == before
+    sections.remove("products")
+    sections.add(type("Products", (Products,), CHANGES[change]))
+    assert manifests.declaration_of(SITE, ()) != before
+
+
+def test_a_declaration_shows_the_site_the_limits_and_what_is_built(sections, settings):
+    """Each gives another digest."""
+    found = {
+        manifests.declaration_of(SITE, ()),
+        manifests.declaration_of(SITE, ["products"]),
+        manifests.declaration_of(Site.at("https://www.example.org"), ()),
+    }
+    settings.SITEMAPKIT_MAX_BYTES = 100_000
+    found.add(manifests.declaration_of(SITE, ()))
+    settings.SITEMAPKIT_MAX_URLS = 1
+    found.add(manifests.declaration_of(SITE, ()))
+    sections.remove("articles")
+    found.add(manifests.declaration_of(SITE, ()))
+    assert len(found) == 6
+
+
+def test_the_order_in_which_sections_are_named_does_not_matter():
+    """The same sections are the same build."""
+    one = manifests.declaration_of(SITE, ["products", "articles"])
+    assert one == manifests.declaration_of(SITE, ["articles", "products"])
+
+
+def test_the_index_lists_pages_by_their_place(sections):
+    """A page that was split off while it was made stands behind the one it was split from."""
+    run()
+    build = Build.objects.get()
+    build.files.filter(section="articles").update(position=1)
+    entries = list(manifests.index_lines(SITE, manifests.pages(build)))
+    assert [entry.location.rpartition("/")[2] for entry in entries[:3]] == [
+        "sitemap-products-1.xml.gz",
+        "sitemap-articles-1.xml.gz",
+        "sitemap-products-2.xml.gz",
+    ]
+
+
+def test_the_index_gives_whole_seconds():
+    """That is enough, and all readers take it."""
+    line = BuildFile(section="a", number=1, lastmod=EPOCH.replace(microsecond=123))
+    (entry,) = manifests.index_lines(SITE, [line])
+    assert entry.lastmod == "2024-02-29T12:30:15+00:00"

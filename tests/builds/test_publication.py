@@ -1,0 +1,150 @@
+"""Going back: an earlier build is published again if it is all there, and never otherwise."""
+
+import pytest
+from django.db.models import F
+
+from django_sitemapkit.builds import publish
+from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost
+from django_sitemapkit.models import Build, Lease, Publication
+from tests.builds import (
+    ALL,
+    LEASE,
+    SITE,
+    edit_product,
+    fill,
+    manifest,
+    run,
+    served,
+    use_storage,
+)
+from tests.builds.storages import Killed
+from tests.testapp.models import Reading
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def storage(settings, sections):
+    """Give the storage of a site with rows in three sections."""
+    for section in ALL:
+        sections.add(section)
+    fill()
+    return use_storage(settings, "Memory")
+
+
+@pytest.fixture
+def two(storage, client):
+    """Publish two builds; give their ids, and what was served of each."""
+    first = run().build
+    before = served(client)
+    edit_product()
+    Reading.objects.all().delete()
+    second = run().build
+    return first, before, second, served(client)
+
+
+def test_an_earlier_build_is_served_again(two, client):
+    """Index and pages, all of them; and then the later one again."""
+    first, before, second, after = two
+    assert before != after
+    publish(SITE, first)
+    assert served(client) == before
+    assert Build.objects.get(pk=first).replaced_at is None
+    assert Build.objects.get(pk=second).replaced_at is not None
+    publish(SITE, second)
+    assert served(client) == after
+
+
+def test_publishing_what_is_published_changes_nothing_served(two, client):
+    """Nothing is replaced by itself."""
+    *_, second, after = two
+    publish(SITE, second)
+    assert served(client) == after
+    assert Build.objects.get(pk=second).replaced_at is None
+
+
+def test_the_build_after_a_roll_back_publishes_the_rows(two, client):
+    """Going back lasts until the next build."""
+    first, _, _, after = two
+    publish(SITE, first)
+    assert run().status == "published"
+    assert {a: dict(e) for a, e in served(client).items()} == {a: dict(e) for a, e in after.items()}
+
+
+def test_a_build_that_there_is_not_is_refused(two):
+    """By its number."""
+    with pytest.raises(BuildFailed, match="never published a build 999999"):
+        publish(SITE, 999_999)
+
+
+def test_a_build_of_another_site_is_refused(two):
+    """A build is published where it is of."""
+    Build.objects.filter(pk=two[0]).update(site="other")
+    with pytest.raises(BuildFailed, match="never published a build"):
+        publish(SITE, two[0])
+
+
+def test_a_build_that_was_never_published_is_refused(storage, client):
+    """Be it unfinished or unchanged."""
+    run()
+    unchanged = run().build
+    edit_product()
+
+    def die(*args):
+        raise Killed
+
+    with pytest.raises(Killed):
+        run(on_file=die)
+    unfinished = Build.objects.latest("pk").pk
+    for build in (unchanged, unfinished):
+        with pytest.raises(BuildFailed, match="never published"):
+            publish(SITE, build)
+
+
+def test_a_pruned_build_is_refused(two, client):
+    """Its files are gone, or about to be."""
+    first, _, _, after = two
+    Build.objects.filter(pk=first).update(pruned_at=F("published_at"))
+    with pytest.raises(BuildFailed, match="was pruned"):
+        publish(SITE, first)
+    assert served(client) == after
+
+
+@pytest.mark.parametrize("key", [("products", 1), ("articles", 1), ("", 0)])
+@pytest.mark.parametrize("how", ["lost", "damaged"])
+def test_a_build_whose_files_are_not_all_there_is_refused(two, storage, client, key, how):
+    """The message names the file; what was published stays."""
+    first, _, second, _ = two
+    name = manifest(first)[key].name
+    if how == "lost":
+        storage.delete(name)
+    else:
+        storage.put(name, b"short")
+    with pytest.raises(BuildFailed, match=f"{name} is {how}"):
+        publish(SITE, first)
+    assert Publication.objects.get().build_id == second
+
+
+def test_nothing_is_published_while_the_site_is_built(two):
+    """Who builds is named."""
+    assert Lease.objects.acquire(LEASE, seconds=60, owner="builder-7")
+    with pytest.raises(BuildRunning, match="builder-7"):
+        publish(SITE, two[0])
+
+
+def test_a_lower_fence_is_refused(two, client):
+    """Whoever published with a higher one came later."""
+    first, _, second, after = two
+    Publication.objects.update(fence=F("fence") + 10)
+    with pytest.raises(LeaseLost, match="a later builder"):
+        publish(SITE, first)
+    assert Publication.objects.get().build_id == second
+    assert served(client) == after
+    assert Build.objects.get(pk=second).replaced_at is None
+
+
+def test_each_publication_raises_the_fence(two):
+    """So that the next can be told from the last."""
+    before = Publication.objects.get().fence
+    publish(SITE, two[0])
+    assert Publication.objects.get().fence > before

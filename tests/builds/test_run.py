@@ -1,0 +1,546 @@
+"""Builds: what they make, what they keep, and how they go on after any end."""
+
+import pytest
+from django.db.models import F
+
+from django_sitemapkit.builds import build, preview
+from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost, StorageFailure
+from django_sitemapkit.models import Build, BuildFile, Lease, Page, Publication
+from django_sitemapkit.planning import all_pages, split
+from tests.builds import (
+    ALL,
+    LEASE,
+    SITE,
+    Articles,
+    Products,
+    Readings,
+    age_lease,
+    edit_product,
+    fill,
+    in_order,
+    live,
+    manifest,
+    named,
+    run,
+    served,
+    states,
+    take_lease,
+    use_storage,
+    xml,
+)
+from tests.builds.storages import Killed, failing
+from tests.factories import EPOCH
+from tests.testapp.models import Article, Product, Reading, Shop
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def storage(settings, sections, monkeypatch):
+    """Give the storage of a site with rows in three sections."""
+    monkeypatch.setattr("django_sitemapkit.publishing.storage.time.sleep", lambda seconds: None)
+    for section in ALL:
+        sections.add(section)
+    fill()
+    return use_storage(settings, "Memory")
+
+
+def stop_after(count):
+    """Return an ``on_file`` that ends the process after so many files."""
+
+    def on_file(result, place, total):
+        if place == count:
+            raise Killed
+
+    return on_file
+
+
+def interrupted(count, **options):
+    """Let a build die after so many files; return their names in storage."""
+    with pytest.raises(Killed):
+        run(on_file=stop_after(count), **options)
+    return named(BuildFile.objects.filter(build__status="running"))
+
+
+# What is built
+
+
+def test_the_files_hold_what_the_live_view_gives(storage, client, settings):
+    """Page for page, entry for entry."""
+    result = run()
+    assert result.status == "published"
+    expected = live(client, settings)
+    settings.SITEMAPKIT_SERVE = "published"
+    assert served(client) == expected
+    assert len(expected) == 7
+    assert result.urls == 9
+
+
+def test_a_result_tells_of_each_file_and_of_the_index(storage):
+    """What ``on_file`` was told of is what the result has, in the same order."""
+    told = []
+    result = run(on_file=lambda file, place, total: told.append((file, place, total)))
+    assert [file for file, _, _ in told] == list(result.files)
+    assert [place for _, place, _ in told] == list(range(1, 9))
+    assert {total for _, _, total in told} == {8}
+    assert set(states(result).values()) == {"stored"}
+    index = result.files[-1]
+    assert (index.section, index.urls) == ("", 7)
+    assert result.stored == 8
+    assert result.finished is None
+
+
+def test_an_unchanged_site_is_recorded_as_unchanged_and_stores_nothing(storage):
+    """The publication stays as it was."""
+    run()
+    before = Publication.objects.values().get()
+    storage.calls.clear()
+    result = run()
+    assert result.status == "unchanged"
+    assert storage.saved() == []
+    assert set(states(result).values()) == {"same"}
+    assert Publication.objects.values().get() == before
+
+
+def test_the_same_rows_give_the_same_bytes(storage, settings):
+    """Built anew into an empty storage, each compressed file is identical."""
+    run()
+    first = {key: storage.contents()[line.name] for key, line in manifest().items() if key[0]}
+    Publication.objects.all().delete()
+    Build.objects.all().delete()
+    storage.reset({})
+    run()
+    second = {key: storage.contents()[line.name] for key, line in manifest().items() if key[0]}
+    assert first == second
+    assert all(content[4:8] == bytes(4) and not content[3] for content in first.values())
+
+
+def test_a_changed_row_changes_its_page_and_the_index_alone(storage):
+    """All other lines keep name and lastmod; the changed page has another of both."""
+    run()
+    BuildFile.objects.update(lastmod=EPOCH)
+    before = manifest()
+    edit_product()
+    storage.calls.clear()
+    result = run()
+    after = manifest()
+    stored = {key for key, state in states(result).items() if state == "stored"}
+    assert stored == {("products", 1), ("", 0)}
+    assert len(storage.saved()) == 3
+    for key, line in after.items():
+        same = (line.name, line.lastmod) == (before[key].name, before[key].lastmod)
+        assert same == (key not in stored), key
+        assert (line.lastmod > EPOCH) == (key in stored), key
+
+
+def test_the_index_says_when_each_file_last_changed(storage, client):
+    """Its lastmods are those of the manifest, of the changed file alone a new one."""
+    run()
+    BuildFile.objects.exclude(section="").update(lastmod=EPOCH)
+    edit_product()
+    run()
+    body = client.get("/sitemap.xml").getvalue().decode()
+    assert body.count("<lastmod>2024-02-29T12:30:15+00:00</lastmod>") == 6
+    assert body.count("<lastmod>") == 7
+
+
+def test_a_lost_file_is_made_again_and_keeps_its_lastmod(storage):
+    """What the storage lost is stored by the next build, under a name never used before."""
+    run()
+    before = manifest()[("products", 1)]
+    storage.delete(before.name)
+    result = run()
+    after = manifest()[("products", 1)]
+    assert result.status == "published"
+    assert states(result)[("products", 1)] == "stored"
+    assert after.name != before.name
+    assert (after.sha256, after.lastmod) == (before.sha256, before.lastmod)
+
+
+def test_a_lost_index_is_made_again(storage):
+    """Though no page has changed."""
+    run()
+    storage.delete(manifest()[("", 0)].name)
+    run()
+    assert manifest()[("", 0)].name in storage.names()
+
+
+def test_a_distrusted_file_is_made_again(storage):
+    """Whatever its manifest says of it."""
+    run()
+    for key in (("products", 1), ("", 0)):
+        damaged = manifest()[key].name
+        run(distrusted={damaged})
+        assert manifest()[key].name != damaged
+
+
+# Sections by name
+
+
+def test_a_section_by_name_is_made_anew_and_the_others_carry_over(storage):
+    """Changes of other sections wait for their own build."""
+    run()
+    before = manifest()
+    edit_product()
+    Article.objects.update(title="Two", edited_at="2025-01-01T12:00:00Z")
+    Reading.objects.all().delete()
+    result = run(sections=["products"])
+    after = manifest()
+    assert {section for section, _ in states(result)} == {"products", ""}
+    changed = {key for key in after if key[0] and after[key].name != before[key].name}
+    assert changed == {("products", 1)}
+    assert after.keys() == before.keys()
+
+
+def test_the_first_build_makes_all_sections_whichever_is_named(storage):
+    """An index without the others would take their URLs away."""
+    run(sections=["products"])
+    assert {section for section, _ in manifest()} == {"products", "readings", "articles", ""}
+
+
+def test_an_unknown_section_is_refused(storage):
+    """With the names there are; nothing is begun."""
+    with pytest.raises(ValueError, match="has no section 'nope'; it has: products, readings, art"):
+        run(sections=["nope"])
+    assert not Build.objects.exists()
+
+
+@pytest.mark.parametrize("how", ["removed", "disabled"])
+def test_a_section_that_went_away_leaves_with_the_next_build(storage, sections, client, how):
+    """It is in the manifest and the index no more."""
+    run()
+    sections.remove("readings")
+    if how == "disabled":
+        sections.add(type("Readings", (Readings,), {"enabled": False}))
+    assert run().status == "published"
+    assert {section for section, _ in manifest()} == {"products", "articles", ""}
+    assert not any("readings" in address for address in served(client))
+
+
+# Nothing to publish
+
+
+def test_without_a_section_nothing_is_published(storage, sections, client):
+    """What was published stays."""
+    run()
+    before, live_build = served(client), Publication.objects.get().build_id
+    for section in ("products", "readings", "articles"):
+        sections.remove(section)
+    with pytest.raises(BuildFailed, match="no section has a URL"):
+        run()
+    assert Publication.objects.get().build_id == live_build
+    assert Build.objects.latest("pk").status == "failed"
+    for section in ALL:
+        sections.add(section)
+    assert served(client) == before
+
+
+def test_without_a_url_nothing_is_published(storage, client):
+    """What was published stays, and with rows the next build is published again."""
+    run()
+    before = served(client)
+    Product.objects.all().delete()
+    Reading.objects.all().delete()
+    Article.objects.all().delete()
+    with pytest.raises(BuildFailed, match="no section has a URL"):
+        run()
+    assert served(client) == before
+    Reading.objects.create(level=7)
+    assert run().status == "published"
+    assert len(in_order(served(client))) == 1
+
+
+def test_more_files_than_an_index_lists_are_not_published(storage, client, monkeypatch):
+    """And once there are fewer, the next build is published."""
+    run()
+    before = served(client)
+    edit_product()
+    with monkeypatch.context() as patch:
+        patch.setattr("django_sitemapkit.builds.publication.MAX_URLS", 6)
+        with pytest.raises(BuildFailed, match="7 sitemaps"):
+            run()
+        assert served(client) == before
+        Reading.objects.all().delete()
+        assert run().status == "published"
+
+
+def test_an_emptied_page_leaves_the_index(storage, client):
+    """It is in the manifest as empty, without a file."""
+    run()
+    Article.objects.all().delete()
+    result = run()
+    line = manifest()[("articles", 1)]
+    assert states(result)[("articles", 1)] == "empty"
+    assert (line.status, line.name, line.urls) == ("empty", "", 0)
+    assert not any("articles" in address for address in served(client))
+
+
+def test_rows_that_are_left_out_are_in_the_manifest(storage):
+    """Their number, and which they are and why."""
+    bad = Product.objects.create(shop=Shop.objects.get(), slug="\x0b")
+    result = run()
+    line = next(line for line in manifest().values() if line.skipped)
+    assert line.section == "products"
+    assert line.skipped == 1
+    assert str(bad.pk) in line.problems
+    assert result.problems == 1
+    assert sum(file.skipped for file in result.files) == 1
+
+
+# Pages that grow meanwhile
+
+
+def adding(rows):
+    """Return an ``on_file`` that adds products as soon as the first file is done."""
+
+    def on_file(result, place, total):
+        if place == 1:
+            shop = Shop.objects.get()
+            Product.objects.bulk_create(Product(shop=shop, slug=f"late{n}") for n in range(rows))
+
+    return on_file
+
+
+def require_all(client):
+    """All products are served, each once."""
+    found = [location for location, _ in in_order(served(client)) if "/products/" in location]
+    expected = Product.objects.order_by("slug").values_list("slug", flat=True)
+    assert found == [f"https://www.example.com/products/all/{slug}/" for slug in expected]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7])
+def test_rows_added_after_the_plan_split_the_page(storage, client, rows):
+    """Plan and manifest gain pages; no URL is lost or doubled."""
+    result = run(on_file=adding(rows))
+    assert result.status == "published"
+    require_all(client)
+    numbers = set(Page.objects.filter(plan__section="products").values_list("number", flat=True))
+    lines = {number for section, number in manifest() if section == "products"}
+    assert lines == numbers
+    assert all(line.urls <= 2 for key, line in manifest().items() if key[0] == "products")
+
+
+def test_a_page_of_too_many_bytes_is_split(storage, client, settings, sections):
+    """No file passes the limit, no URL is lost or doubled."""
+    settings.SITEMAPKIT_MAX_BYTES = 4096
+    sections.remove("products")
+    sections.add(type("Products", (Products,), {"limit": None}))
+    shop = Shop.objects.get()
+    Product.objects.bulk_create(Product(shop=shop, slug=f"{n:03}" + "x" * 150) for n in range(60))
+    assert run().status == "published"
+    require_all(client)
+    lines = [line for key, line in manifest().items() if key[0] == "products"]
+    assert len(lines) > 3
+    assert all(line.bytes <= 4096 for line in lines)
+    assert all(len(xml(storage, line)) == line.bytes for line in lines)
+
+
+def test_a_page_that_a_view_splits_meanwhile_lets_the_build_begin_anew(storage, client, sections):
+    """The build before is abandoned with that reason; no URL is lost or doubled."""
+
+    def on_file(result, place, total):
+        if place == 1 and Build.objects.count() == 1:
+            adding(2)(result, place, total)
+            section = sections.get(SITE, "products")
+            last = all_pages(section)[-1]
+            assert split(section, last, Product.objects.get(slug="late0").pk)
+
+    result = run(on_file=on_file)
+    assert result.status == "published"
+    first, second = Build.objects.order_by("pk")
+    assert first.status == "abandoned"
+    assert "split meanwhile" in first.reason
+    assert second.pk == result.build
+    require_all(client)
+
+
+# Going on
+
+
+@pytest.mark.parametrize("count", range(1, 8))
+def test_a_killed_build_is_finished_by_the_next_call(storage, client, settings, count):
+    """What is done is neither rendered nor stored again, and then the site is built as it is."""
+    done = interrupted(count)
+    assert len(done) == 2 * count
+    left = Build.objects.get()
+    assert not Publication.objects.exists()
+    told, storage.calls[:] = [], []
+    edit_product("p4", day=2)
+    result = run(on_file=lambda file, place, total: told.append((file.section, file.number)))
+    assert not done & set(storage.saved())
+    left.refresh_from_db()
+    assert left.status == "published"
+    assert len(told[: told.index(("", 0))]) == 7 - count
+    expected = in_order(live(client, settings))
+    assert in_order(served(client)) == expected
+    assert ("https://www.example.com/products/all/p4/", "2025-01-02T12:00:00+00:00") in expected
+    assert result.finished == left.pk
+
+
+@pytest.mark.parametrize("method", ["save", "size"])
+def test_a_storage_that_goes_down_ends_the_build_and_the_next_goes_on(storage, method):
+    """Files that arrived before stay; the lease is given back."""
+
+    def on_call(index, called, name, args, proceed):
+        if called == method and "readings-1-" in name:
+            return failing()(called, name, args, proceed)
+        return proceed()
+
+    storage.on_call = on_call
+    with pytest.raises(StorageFailure, match=r"readings-1-.* could not be stored"):
+        run()
+    assert Lease.objects.get(name=LEASE).owner == ""
+    arrived = {name for name in storage.names() if "products-" in name}
+    assert len(arrived) == 6
+    storage.on_call = None
+    storage.calls.clear()
+    run()
+    assert not arrived & set(storage.saved())
+    assert arrived < named(manifest().values())
+
+
+def test_a_build_whose_declarations_changed_is_abandoned(storage, sections):
+    """The result says why; the new declaration is what is published."""
+    interrupted(3)
+    sections.remove("articles")
+    sections.add(type("Articles", (Articles,), {"changefreq": "daily"}))
+    result = run()
+    left = Build.objects.order_by("pk").first()
+    assert left.status == "abandoned"
+    assert left.reason == result.stopped != ""
+    assert "changed" in left.reason
+    assert b"<changefreq>daily</changefreq>" in xml(storage, manifest()[("articles", 1)])
+
+
+def test_a_killed_build_of_chosen_sections_does_not_stand_for_all(storage, client, settings):
+    """The next call for all sections builds all."""
+    run()
+    edit_product()
+    Reading.objects.create(level=15)
+    interrupted(1, sections=["products"])
+    run()
+    assert in_order(served(client)) == in_order(live(client, settings))
+
+
+def test_a_build_is_not_continued_by_one_that_distrusts_files(storage):
+    """It may have taken over just those."""
+    interrupted(3)
+    run(distrusted={"sitemaps/some.xml.gz"})
+    assert Build.objects.order_by("pk").first().status == "abandoned"
+
+
+# One at a time
+
+
+def test_a_second_builder_is_told_who_builds_since_when(storage):
+    """It does nothing."""
+    lease = Lease.objects.acquire(LEASE, seconds=60, owner="builder-7")
+    expected = rf"process \d+ on builder-7 since {lease.since:%Y-%m-%d %H:%M:%S} UTC"
+    with pytest.raises(BuildRunning, match=expected):
+        run()
+    assert not Build.objects.exists()
+    assert storage.calls == []
+
+
+def test_the_lease_is_given_back_whatever_the_end(storage):
+    """After success, after an error, after an interruption."""
+    run()
+    assert Lease.objects.get(name=LEASE).owner == ""
+    edit_product()
+    interrupted(1)
+    assert Lease.objects.get(name=LEASE).owner == ""
+
+
+@pytest.mark.parametrize("place", range(1, 8))
+def test_a_builder_whose_lease_was_taken_stops(storage, client, place):
+    """It publishes nothing, records nothing and prunes nothing; who took the lease goes on."""
+    run()
+    before = served(client)
+    edit_product()
+
+    def on_file(result, at, total):
+        if at == place:
+            on_file.lease = take_lease()
+            on_file.lines = list(BuildFile.objects.order_by("pk").values())
+            on_file.builds = list(Build.objects.order_by("pk").values())
+
+    with pytest.raises(LeaseLost, match="another one has taken over"):
+        run(on_file=on_file)
+    assert list(BuildFile.objects.order_by("pk").values()) == on_file.lines
+    assert list(Build.objects.order_by("pk").values()) == on_file.builds
+    assert served(client) == before
+    held = Lease.objects.get(name=LEASE)
+    assert (held.owner, held.fence) == (on_file.lease.owner, on_file.lease.fence)
+    assert not [name for method, name in storage.calls if method == "delete"]
+    held.release()
+    run()
+    assert served(client) != before
+
+
+def test_a_builder_whose_lease_was_taken_while_it_planned_begins_no_build(storage, monkeypatch):
+    """Nothing of it is left for anyone to go on with."""
+    from django_sitemapkit.builds import run as module
+
+    def slow_refresh(section):
+        if section.get_name() == "articles":
+            take_lease()
+
+    monkeypatch.setattr(module, "refresh", slow_refresh)
+    with pytest.raises(LeaseLost):
+        run()
+    assert not Build.objects.exists()
+
+
+def test_a_dead_builders_lease_is_taken_over_with_a_higher_fence(storage, settings):
+    """Once it gave no sign for LEASE_SECONDS by the database's clock, and not before."""
+    settings.SITEMAPKIT_LEASE_SECONDS = 100
+    dead = Lease.objects.acquire(LEASE, seconds=100)
+    age_lease(seconds=90)
+    with pytest.raises(BuildRunning):
+        run()
+    age_lease(seconds=20)
+    run()
+    assert Lease.objects.get(name=LEASE).fence == dead.fence + 1
+    assert Publication.objects.get().fence == dead.fence + 1
+
+
+def test_a_later_fence_wins(storage, client):
+    """Who holds a lower fence than what is published does not publish."""
+    run()
+    before = served(client)
+    Publication.objects.update(fence=F("fence") + 10)
+    edit_product()
+    with pytest.raises(LeaseLost, match="a later builder has published"):
+        run()
+    assert served(client) == before
+
+
+# Previews
+
+
+def test_a_preview_says_what_a_build_would_do_and_does_nothing(storage):
+    """Of each page: stored, same or empty; no table and no file changes."""
+    run()
+    edit_product()
+    Article.objects.all().delete()
+    builds, files = Build.objects.count(), storage.names()
+    storage.calls.clear()
+    result = preview(SITE)
+    assert result.status == "dry-run"
+    changed = {key: state for key, state in states(result).items() if state != "same"}
+    assert changed == {("products", 1): "stored", ("articles", 1): "empty"}
+    assert (Build.objects.count(), storage.names()) == (builds, files)
+    assert storage.calls == []
+
+
+def test_a_preview_of_an_unknown_section_is_refused(storage):
+    """As a build of it is."""
+    with pytest.raises(ValueError, match="has no section"):
+        preview(SITE, sections=["nope"])
+
+
+def test_build_is_the_public_call(storage):
+    """It takes a site, and returns what was published."""
+    result = build(SITE)
+    assert (result.site, result.build) == ("default", Publication.objects.get().build_id)
+    assert result.bytes == sum(line.bytes for key, line in manifest().items() if key[0])

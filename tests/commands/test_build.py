@@ -1,0 +1,405 @@
+"""``build_sitemaps``: what it does, says, and ends with."""
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from django_sitemapkit.models import Build, BuildFile, Lease, Page, Plan, Publication
+from tests.commands import Terminal, line_of, names, run
+from tests.testapp.models import Product, Reading
+from tests.testapp.serving import (
+    Products,
+    Readings,
+    declare,
+    locations,
+    make_products,
+    make_readings,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+class Breaking(Products):
+    """A section whose rows break off."""
+
+    name = "products"
+
+    def chunks(self, keys):
+        raise self.error
+
+
+def test_a_line_for_each_file_and_a_total(products):
+    """Every file has its line with state, entries and bytes; the total has them all."""
+    code, out, err = run("build_sitemaps")
+    lines = out.splitlines()
+
+    assert (code, err) == (0, "")
+    assert [line.split()[:4] for line in lines[:2]] == [
+        ["products", "1", "stored", "2"],
+        ["products", "2", "stored", "1"],
+    ]
+    assert lines[2].split()[:4] == ["index", "stored", "2", "sitemaps"]
+    page = line_of("products")
+    assert f"{page.bytes} bytes" in " ".join(lines[0].split())
+    assert f"{page.size} stored" in " ".join(lines[0].split())
+    assert len(lines) == 4
+    build = Build.objects.get().pk
+    assert lines[3].startswith(
+        f"Build {build} of site 'default': published; 3 URLs in 3 files, 3 stored, "
+    )
+    assert lines[3].endswith(" URLs per second.")
+
+
+def test_second_build_stores_nothing(products, storage):
+    """What has not changed is the same, and says so."""
+    run("build_sitemaps")
+    before = names(storage)
+    code, out, _ = run("build_sitemaps")
+    assert code == 0
+    assert [line.split()[2] for line in out.splitlines()[:2]] == ["same", "same"]
+    assert "unchanged; 3 URLs in 2 files, 0 stored" in out
+    assert names(storage) == before
+
+
+def test_named_sections_alone_are_made_anew(products, sections):
+    """The others keep their files, though their rows have changed."""
+    declare(sections, Readings)
+    make_readings([1])
+    run("build_sitemaps")
+    name = line_of("products").name
+    Product.objects.filter(slug="a").delete()
+    Reading.objects.create(level=2)
+    code, out, _ = run("build_sitemaps", "readings")
+    assert code == 0
+    assert "products" not in out
+    assert line_of("products").name == name
+    assert line_of("readings").urls == 2
+
+
+def test_named_site_alone_is_built(two_sites):
+    """Without ``--site`` all are."""
+    assert run("build_sitemaps", "--site", "two")[0] == 0
+    assert [p.site for p in Publication.objects.all()] == ["two"]
+    assert run("build_sitemaps")[0] == 0
+    assert {p.site for p in Publication.objects.all()} == {"one", "two"}
+
+
+def test_unknown_site_or_section_is_a_usage_error(two_sites):
+    """Exit 2, with the names there are; nothing is done before that."""
+    code, out, err = run("build_sitemaps", "--site", "three")
+    assert (code, out) == (2, "")
+    assert "no site 'three'; there are: one, two." in err
+    for option in ([], ["--plan"], ["--dry-run"]):
+        code, out, err = run("build_sitemaps", "nothing", *option)
+        assert (code, out) == (2, ""), option
+        assert "no section 'nothing'; it has: products." in err
+    assert not Build.objects.exists()
+    assert not Plan.objects.exists()
+
+
+def test_no_site_is_a_usage_error(settings, products):
+    """Where no setting says where the site is, the error says which would."""
+    settings.SITEMAPKIT_BASE_URL = None
+    code, _, err = run("build_sitemaps")
+    assert code == 2
+    assert "SITEMAPKIT_BASE_URL" in err
+
+
+def test_plan_makes_no_file(products, storage):
+    """``--plan`` stores the pages and nothing else."""
+    code, out, _ = run("build_sitemaps", "--plan")
+    assert code == 0
+    assert out.split()[:3] == ["products", "2", "pages,"]
+    assert Page.objects.count() == 2
+    assert not Build.objects.exists()
+    assert names(storage) == []
+
+
+def test_plan_of_named_sections(products, sections):
+    """Only those named are planned."""
+    declare(sections, Readings)
+    run("build_sitemaps", "readings", "--plan")
+    assert [plan.section for plan in Plan.objects.all()] == ["readings"]
+
+
+def test_dry_run_writes_nothing(products, storage):
+    """It says what would be stored: no statement but SELECT runs, no file comes."""
+    statements = []
+
+    def note(execute, sql, params, many, context):
+        statements.append(sql.split()[0].upper())
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(note):
+        code, out, _ = run("build_sitemaps", "--dry-run")
+    assert code == 0
+    assert set(statements) == {"SELECT"}
+    assert names(storage) == []
+    assert [line.split()[:4] for line in out.splitlines()[:2]] == [
+        ["products", "1", "stored", "2"],
+        ["products", "2", "stored", "1"],
+    ]
+    assert "Dry run of site 'default': dry-run; 3 URLs" in out
+
+
+def test_dry_run_compares_with_what_is_published(products, storage):
+    """A page that would be stored anew is told from one that is the same."""
+    run("build_sitemaps")
+    before, rows = names(storage), BuildFile.objects.count()
+    make_products("d")
+    _, out, _ = run("build_sitemaps", "--dry-run")
+    assert [line.split()[2] for line in out.splitlines()[:2]] == ["same", "stored"]
+    assert (names(storage), BuildFile.objects.count()) == (before, rows)
+
+
+def test_strict_ends_with_5_where_a_row_was_left_out(bad, storage):
+    """The files are published all the same; without ``--strict`` the exit code is 0."""
+    code, out, err = run("build_sitemaps", "--strict")
+    assert code == 5
+    assert "1 rows had to be left out" in err
+    assert "1 rows left out" in out
+    assert line_of("bad").urls == 1
+    assert run("build_sitemaps")[0] == 0
+    assert run("build_sitemaps", "--strict", "--dry-run")[0] == 5
+    Product.objects.filter(slug="b").delete()
+    assert run("build_sitemaps", "--strict")[0] == 0
+
+
+def test_verbosity(bad):
+    """0 is silent, 1 counts what was left out, 2 says what and why."""
+    for verbosity in (0, 1):
+        code, out, err = run("build_sitemaps", "--verbosity", verbosity)
+        assert (code, err) == (0, "")
+        assert bool(out) == bool(verbosity)
+        assert "evil.example" not in out
+    _, _, err = run("build_sitemaps", "--verbosity", 2)
+    assert "evil.example" in err
+    assert run("build_sitemaps", "--plan", "--verbosity", 0) == (0, "", "")
+    assert run("build_sitemaps", "--dry-run", "--verbosity", 0) == (0, "", "")
+
+
+def test_another_builder_has_the_site(products):
+    """Exit 4, or 0 where that was asked for; the line says who builds, and since when."""
+    lease = Lease.objects.acquire("build:default", seconds=60, owner="other-host")
+    who = f"process {os.getpid()} on other-host since {lease.since:%Y-%m-%d %H:%M:%S} UTC"
+    code, out, err = run("build_sitemaps")
+    assert (code, out) == (4, "")
+    assert who in err
+    code, out, err = run("build_sitemaps", "--skip-if-running")
+    assert (code, err) == (0, "")
+    assert out.startswith("Skipped: ")
+    assert who in out
+    assert run("build_sitemaps", "--skip-if-running", "--verbosity", 0) == (0, "", "")
+    assert not Build.objects.exists()
+    lease.release()
+    assert run("build_sitemaps")[0] == 0
+
+
+def test_skipped_site_does_not_keep_the_others_waiting(two_sites):
+    """``--skip-if-running`` goes on with the next site."""
+    Lease.objects.acquire("build:one", seconds=60)
+    assert run("build_sitemaps", "--skip-if-running")[0] == 0
+    assert [p.site for p in Publication.objects.all()] == ["two"]
+
+
+def test_nothing_to_publish_is_a_failure(sections):
+    """Exit 1: an empty index would be invalid."""
+    declare(sections, Products)
+    code, _, err = run("build_sitemaps")
+    assert code == 1
+    assert "no section has a URL" in err
+
+
+def test_storage_that_is_full_is_a_failure(products, storage, monkeypatch):
+    """Exit 1 with the reason, and what is published stays."""
+    run("build_sitemaps")
+    published = Publication.objects.get().build_id
+    make_products("d")
+
+    def full(self, name, content, max_length=None):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("django.core.files.storage.FileSystemStorage.save", full)
+    code, _, err = run("build_sitemaps")
+    assert code == 1
+    assert "No space left on device" in err
+    assert Publication.objects.get().build_id == published
+    assert not Lease.objects.exclude(owner="").exists()
+
+
+@pytest.mark.parametrize("error", [ValueError("mine"), KeyboardInterrupt(), SystemExit(143)])
+def test_whatever_breaks_a_build_gives_the_lease_back(products, sections, storage, error):
+    """An error of the project's code is not taken for a wrong option, and nothing is left over."""
+    run("build_sitemaps")
+    published, stored = Publication.objects.get().build_id, names(storage)
+    make_products("d")
+    sections.remove("products")
+    declare(sections, Breaking, error=error, limit=2)
+    with pytest.raises(type(error)):
+        run("build_sitemaps")
+
+    assert not Lease.objects.exclude(owner="").exists()
+    assert Publication.objects.get().build_id == published
+    assert names(storage) == stored
+    assert not list(storage.rglob(".building-*"))
+
+
+def test_bar_only_on_a_terminal(products):
+    """A log file gets plain lines; a terminal gets a bar that is gone in the end."""
+    _, plain, _ = run("build_sitemaps", "--dry-run")
+    assert "\r" not in plain
+    assert "█" not in plain
+    _, shown, _ = run("build_sitemaps", "--dry-run", out=Terminal())
+    assert "1 of 2" in shown
+    assert shown.count("2 of 2") == 1
+    assert shown.split("2 of 2")[1].startswith("\r\x1b[K")
+    for verbosity in (0, 2):
+        _, other, _ = run("build_sitemaps", "--dry-run", "--verbosity", verbosity, out=Terminal())
+        assert "█" not in other
+
+
+def test_signal_handler_is_put_back(products):
+    """Who calls the command from a longer program keeps its own handling of SIGTERM."""
+    before = signal.getsignal(signal.SIGTERM)
+    run("build_sitemaps")
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+# In a process of its own --------------------------------------------------------------------------
+
+CHILD = """
+import os, sys, time
+sys.path.append({root!r})
+sys.path.append({folder!r})
+os.environ["DJANGO_SETTINGS_MODULE"] = "child_settings"
+import django
+django.setup()
+from django.core.management import execute_from_command_line
+from django_sitemapkit.registry import registry
+from tests.testapp.models import Reading
+from tests.testapp.serving import Readings, declare
+
+class Slow(Readings):
+    name = "readings"
+
+    def location(self, reading):
+        if "SLOW" in os.environ:
+            print("rendering", flush=True)
+            time.sleep(60)
+        return f"/readings/{{reading.pk}}/"
+
+registry._sections.clear()
+registry.add(Slow)
+if sys.argv[1] == "prepare":
+    execute_from_command_line(["child", "migrate", "--run-syncdb", "--verbosity", "0"])
+    Reading.objects.create(level=1)
+    sys.argv[1:] = ["build_sitemaps"]
+execute_from_command_line(sys.argv)
+"""
+
+SETTINGS = """
+from tests.settings import *
+DATABASES = {{"default": {{"ENGINE": "django.db.backends.sqlite3", "NAME": {database!r}}}}}
+STORAGES = {{"sitemaps": {{"BACKEND": "django.core.files.storage.FileSystemStorage",
+                         "OPTIONS": {{"location": {files!r}}}}}}}
+"""
+
+
+class Project:
+    """A project in a folder, whose commands run as processes."""
+
+    def __init__(self, folder):
+        self.database = folder / "db.sqlite3"
+        self.files = folder / "files"
+        self.script = folder / "child.py"
+        root = str(Path(__file__).parents[2])
+        self.script.write_text(CHILD.format(root=root, folder=str(folder)))
+        (folder / "child_settings.py").write_text(
+            SETTINGS.format(database=str(self.database), files=str(self.files))
+        )
+
+    def start(self, *arguments, **environment):
+        return subprocess.Popen(
+            [sys.executable, str(self.script), *arguments],
+            env={**os.environ, **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, *arguments):
+        process = self.start(*arguments)
+        out, _ = process.communicate(timeout=60)
+        return process.returncode, out
+
+    def ask(self, sql):
+        database = sqlite3.connect(self.database)
+        try:
+            return database.execute(sql).fetchall()
+        finally:
+            database.close()
+
+
+@pytest.fixture
+def project(tmp_path, tmp_path_factory, request):
+    """Give a project that has a build published."""
+    ready = request.config.stash.get(READY, None)
+    if ready is None:
+        ready = tmp_path_factory.mktemp("project")
+        code, out = Project(ready).run("prepare")
+        assert code == 0, out
+        request.config.stash[READY] = ready
+    folder = tmp_path / "project"
+    shutil.copytree(ready, folder)
+    return Project(folder)
+
+
+READY = pytest.StashKey()
+
+
+def test_exit_codes_of_processes(project):
+    """A shell sees them: 0, 1, 2 and 4, each with a line and no traceback."""
+    assert project.run("build_sitemaps")[0] == 0
+    assert project.run("sitemap_status", "--max-age", "1")[0] == 0
+    code, out = project.run("build_sitemaps", "nothing")
+    assert code == 2
+    assert "no section 'nothing'" in out
+    project.run("build_sitemaps")
+    for file in project.files.rglob("*.xml.gz"):
+        file.write_bytes(b"")
+    code, damaged = project.run("validate_sitemaps")
+    assert code == 1
+    assert "INVALID" in damaged
+    assert "Traceback" not in out + damaged
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_ends_a_build_cleanly(project, number):
+    """The lease is free, what is published stays, nothing half lies about; the next run builds."""
+    published = project.ask("SELECT build_id FROM sitemapkit_publication")
+    files = names(project.files)
+    process = project.start("build_sitemaps", SLOW="1")
+    try:
+        assert process.stdout.readline() == "rendering\n"
+        time.sleep(0.05)
+        process.send_signal(number)
+        process.communicate(timeout=30)
+    finally:
+        process.kill()
+
+    assert process.returncode in (128 + number, -number)
+    assert project.ask("SELECT owner FROM sitemapkit_lease WHERE owner <> ''") == []
+    assert project.ask("SELECT build_id FROM sitemapkit_publication") == published
+    assert names(project.files) == files
+    assert not list(project.files.rglob(".building-*"))
+    assert project.run("build_sitemaps", "--strict")[0] == 0
+    page = next(project.files.rglob("readings-1-*.xml.gz")).read_bytes()
+    assert locations(page) == ["https://www.example.com/readings/1/"]

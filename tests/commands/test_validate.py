@@ -1,0 +1,367 @@
+"""``validate_sitemaps``: what is published, files, folders, and what an address answers."""
+
+import gzip
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from django_sitemapkit.models import Build, BuildFile, Lease
+from tests.commands import line_of, path_of, run
+from tests.testapp.serving import BASE, locations
+
+pytestmark = pytest.mark.django_db
+
+NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
+
+
+@pytest.fixture
+def built(products):
+    """Build a section of three products on two pages."""
+    assert run("build_sitemaps")[0] == 0
+
+
+def urlset(*locations):
+    """Return a sitemap."""
+    inner = "".join(f"<url><loc>{location}</loc></url>" for location in locations)
+    return f'<?xml version="1.0" encoding="UTF-8"?><urlset xmlns="{NAMESPACE}">{inner}</urlset>'
+
+
+def index(*locations):
+    """Return a sitemap index."""
+    inner = "".join(f"<sitemap><loc>{location}</loc></sitemap>" for location in locations)
+    return (
+        f'<?xml version="1.0" encoding="UTF-8"?><sitemapindex xmlns="{NAMESPACE}">{inner}'
+        "</sitemapindex>"
+    )
+
+
+def cut(content):
+    """Cut off the end."""
+    return content[:-9]
+
+
+def flipped(content):
+    """Change one bit in the middle."""
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 4]) + content[middle + 1 :]
+
+
+def other(content):
+    """Replace a letter within a URL, so that all is well-formed and as long as before."""
+    if content[:2] != b"\x1f\x8b":
+        return content.replace(b"sitemap-products-1", b"sitemap-products-7")
+    return gzip.compress(gzip.decompress(content).replace(b"/all/a/", b"/all/x/"), mtime=0)
+
+
+def lost(content):
+    """Leave nothing at all."""
+    return
+
+
+DAMAGES = [lost, cut, flipped, other, lambda content: b"", lambda content: b"<html></html>"]
+
+
+def damage(line, change):
+    """Change a stored file."""
+    path = path_of(line)
+    content = change(path.read_bytes())
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+
+
+# Published --------------------------------------------------------------------------------------
+
+
+def test_what_is_published_is_valid(built):
+    """Exit 0 and a line for each document, by its address."""
+    code, out, err = run("validate_sitemaps")
+    found = [line.split()[:3] for line in out.splitlines()]
+    assert (code, err) == (0, "")
+    assert sorted(found) == [
+        [f"{BASE}/sitemap-products-1.xml.gz", "valid", "2"],
+        [f"{BASE}/sitemap-products-2.xml.gz", "valid", "1"],
+        [f"{BASE}/sitemap.xml", "valid", "2"],
+    ]
+    assert run("validate_sitemaps", "--verbosity", 0) == (0, "", "")
+
+
+@pytest.mark.parametrize("change", DAMAGES)
+@pytest.mark.parametrize("section", ["products", ""])
+def test_damaged_file_is_named(built, section, change):
+    """Exit 1: lost, cut short, one bit changed, another content, empty, something else."""
+    damage(line_of(section), change)
+    code, out, err = run("validate_sitemaps", "--verbosity", 0)
+    name = "sitemap-products-1.xml.gz" if section else "sitemap.xml"
+    assert code == 1
+    assert "1 documents are not valid." in err
+    assert out.splitlines()[0].split()[:2] == [f"{BASE}/{name}", "INVALID"]
+    assert out.splitlines()[1].startswith("  error: ")
+    assert len(out.splitlines()) >= 2
+
+
+@pytest.mark.parametrize("change", DAMAGES)
+@pytest.mark.parametrize("section", ["products", ""])
+def test_repair_heals(client, settings, built, section, change):
+    """The file is made anew and published, with the date it had, since its content is the same."""
+    settings.SITEMAPKIT_SERVE = "published"
+    whole = [(line.section, line.number, line.sha256, line.lastmod) for line in files()]
+    damage(line_of(section), change)
+
+    code, out, err = run("validate_sitemaps", "--repair")
+    assert (code, err) == (0, "")
+    assert "INVALID" in out
+    assert run("validate_sitemaps")[0] == 0
+    pages = [line for line in files() if line.section]
+    assert [(p.section, p.number, p.sha256, p.lastmod) for p in pages] == [
+        line for line in whole if line[0]
+    ]
+    assert locations(client.get("/sitemap-products-1.xml").getvalue()) == [
+        f"{BASE}/products/all/{slug}/" for slug in "ab"
+    ]
+
+
+def files():
+    """Return the lines of what is published."""
+    build = Build.objects.get(status="published", replaced_at=None)
+    return BuildFile.objects.filter(build=build, status="done").order_by("section", "number")
+
+
+def test_repair_of_all_that_can_be_lost(built, storage):
+    """Pages, sidecars and index at once."""
+    for path in list(storage.rglob("*")):
+        if path.is_file():
+            path.unlink()
+    code, _, err = run("validate_sitemaps", "--repair")
+    assert (code, err) == (0, "")
+    assert run("sitemap_status", "--find", "/products/all/c/")[0] == 0
+
+
+def test_repair_touches_nothing_that_is_whole(built):
+    """Files that are valid stay as they are, and no build is made for them."""
+    builds, kept = Build.objects.count(), line_of("products", 2).name
+    assert run("validate_sitemaps", "--repair")[0] == 0
+    assert Build.objects.count() == builds
+    damage(line_of("products", 1), cut)
+    assert run("validate_sitemaps", "--repair")[0] == 0
+    assert line_of("products", 2).name == kept
+
+
+def test_repair_while_the_site_is_built(built):
+    """Exit 4 with who builds; afterwards it heals."""
+    damage(line_of("products"), cut)
+    lease = Lease.objects.acquire("build:default", seconds=60)
+    code, _, err = run("validate_sitemaps", "--repair")
+    assert code == 4
+    assert "is held by process" in err
+    lease.release()
+    assert run("validate_sitemaps", "--repair")[0] == 0
+
+
+def test_repair_needs_published_files(tmp_path):
+    """A file of somebody else is not repaired: exit 2."""
+    code, _, err = run("validate_sitemaps", tmp_path, "--repair")
+    assert code == 2
+    assert "--repair is for published files" in err
+
+
+def test_sites_are_validated_each(two_sites):
+    """One site's damage does not fail the other."""
+    run("build_sitemaps")
+    line = BuildFile.objects.get(build__site="one", section="products", number=1)
+    damage(line, cut)
+    assert run("validate_sitemaps", "--site", "two")[0] == 0
+    code, out, _ = run("validate_sitemaps")
+    assert code == 1
+    assert out.count("INVALID") == 1
+    assert "https://one.example/sitemap-products-1.xml.gz" in out
+
+
+# Files and folders ------------------------------------------------------------------------------
+
+
+def test_files_and_folders(tmp_path):
+    """Every sitemap in a folder is read, plain or gzip; one bad document is exit 1."""
+    folder = tmp_path / "maps"
+    (folder / "below").mkdir(parents=True)
+    (folder / "a.xml").write_text(urlset(f"{BASE}/a/", f"{BASE}/b/"))
+    (folder / "below" / "b.xml.gz").write_bytes(gzip.compress(urlset(f"{BASE}/c/").encode()))
+    (folder / "notes.txt").write_text("not a sitemap")
+    code, out, _ = run("validate_sitemaps", folder)
+    assert code == 0
+    assert [line.split() for line in out.splitlines()] == [
+        [str(folder / "a.xml"), "valid", "2", "entries"],
+        [str(folder / "below" / "b.xml.gz"), "valid", "1", "entries"],
+    ]
+
+    (folder / "c.xml").write_text(urlset())
+    code, out, err = run("validate_sitemaps", folder / "a.xml", folder)
+    assert code == 1
+    assert out.count(" valid ") == 3
+    assert out.count("INVALID") == 1
+    assert "1 documents are not valid." in err
+
+
+def test_warnings_are_told_and_do_not_fail(tmp_path):
+    """What only some readers stumble over is exit 0."""
+    file = tmp_path / "a.xml"
+    file.write_text(urlset("http://a.b/"))
+    code, out, _ = run("validate_sitemaps", file)
+    assert code == 0
+    assert "  warning: " in out
+    assert "warning" not in run("validate_sitemaps", file, "--verbosity", 0)[1]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"<!DOCTYPE html><html><body>404</body></html>", id="html"),
+        pytest.param(b"\x1f\x8b\x08\x00broken", id="gzip"),
+        pytest.param(urlset("/relative/").encode(), id="relative"),
+        pytest.param(urlset(f"{BASE}/a/").encode()[:-4], id="cut-short"),
+    ],
+)
+def test_invalid_file(tmp_path, content):
+    """Whatever stands in it, the answer is a line and exit 1."""
+    file = tmp_path / "a.xml"
+    file.write_bytes(content)
+    code, out, _ = run("validate_sitemaps", file)
+    assert code == 1
+    assert "INVALID" in out
+    assert "  error: " in out
+
+
+def test_missing_file(tmp_path):
+    """Exit 1 and its name, not a traceback."""
+    code, _, err = run("validate_sitemaps", tmp_path / "nothing.xml")
+    assert code == 1
+    assert "nothing.xml cannot be read" in err
+
+
+def test_folder_without_a_sitemap(tmp_path):
+    """Nothing was validated, so nothing is called valid: exit 1."""
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    code, _, err = run("validate_sitemaps", empty)
+    assert code == 1
+    assert str(empty) in err
+
+
+# Addresses --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def serving(answers):
+    """Serve a dict of path to (status, headers, body) and give the base address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            status, headers, body = answers.get(self.path, (404, {}, b"no"))
+            self.send_response(status)
+            for name, value in {"Content-Length": str(len(body)), **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def answers():
+    """Give what the server answers."""
+    return {}
+
+
+@pytest.fixture
+def base(answers):
+    """Give the address of a server."""
+    with serving(answers) as address:
+        yield address
+
+
+def ok(text):
+    """Return a good answer."""
+    return 200, {}, text.encode()
+
+
+def test_index_at_an_address_is_followed(answers, base):
+    """Index and children are read, plain and gzip."""
+    answers["/sitemap.xml"] = ok(index(f"{base}/a.xml", f"{base}/b.xml.gz"))
+    answers["/a.xml"] = ok(urlset(f"{base}/1/", f"{base}/2/"))
+    answers["/b.xml.gz"] = (200, {}, gzip.compress(urlset(f"{base}/3/").encode()))
+    code, out, _ = run("validate_sitemaps", f"{base}/sitemap.xml")
+    assert code == 0
+    assert [line.split()[:3] for line in out.splitlines()] == [
+        [f"{base}/sitemap.xml", "valid", "2"],
+        [f"{base}/a.xml", "valid", "2"],
+        [f"{base}/b.xml.gz", "valid", "1"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "word"),
+    [
+        pytest.param(None, "404", id="missing"),
+        pytest.param((500, {}, b"oh"), "500", id="broken"),
+        pytest.param((301, {"Location": "/b.xml"}, b""), "Redirect to", id="redirect"),
+        pytest.param(ok("<!DOCTYPE html><html></html>"), "HTML", id="html"),
+        pytest.param((200, {"Content-Length": "9000"}, b"<?xml "), "", id="cut-short"),
+        pytest.param(ok(index("http://127.0.0.1/x.xml")), "index", id="nested"),
+        pytest.param(ok(urlset("https://elsewhere.example/")), "not allowed", id="foreign"),
+    ],
+)
+def test_bad_child_is_named(answers, base, answer, word):
+    """Each fault of a child is exit 1, in the words of search consoles; the others are read."""
+    answers["/sitemap.xml"] = ok(index(f"{base}/a.xml", f"{base}/b.xml"))
+    answers["/b.xml"] = ok(urlset(f"{base}/1/"))
+    if answer:
+        answers["/a.xml"] = answer
+    code, out, _ = run("validate_sitemaps", f"{base}/sitemap.xml")
+    lines = out.splitlines()
+    assert code == 1
+    assert lines[1].split()[:2] == [f"{base}/a.xml", "INVALID"]
+    assert lines[2].startswith("  error: ")
+    assert word.lower() in lines[2].lower()
+    assert lines[-1].split()[:3] == [f"{base}/b.xml", "valid", "1"]
+
+
+def test_redirect_of_the_index_is_an_error(answers, base):
+    """Search consoles report it as one."""
+    answers["/old.xml"] = (302, {"Location": f"{base}/sitemap.xml"}, b"")
+    answers["/sitemap.xml"] = ok(urlset(f"{base}/1/"))
+    code, out, _ = run("validate_sitemaps", f"{base}/old.xml")
+    assert code == 1
+    assert f"Redirect to {base}/sitemap.xml" in out
+
+
+@pytest.mark.parametrize(
+    "address", ["{base}/nothing.xml", "http://127.0.0.1:1/sitemap.xml", "http://", "http://[/a.xml"]
+)
+def test_address_that_cannot_be_read(base, address):
+    """Exit 1 and one line."""
+    address = address.format(base=base)
+    code, _, err = run("validate_sitemaps", address)
+    assert code == 1
+    assert err.startswith(f"{address} cannot be read: ")
+
+
+def test_answer_cut_short_is_an_error(answers, base):
+    """A connection that ends too early is no traceback."""
+    answers["/sitemap.xml"] = (200, {"Content-Length": "9000"}, b"<?xml ")
+    code, out, err = run("validate_sitemaps", f"{base}/sitemap.xml")
+    assert code == 1
+    assert f"{base}/sitemap.xml" in out + err

@@ -1,0 +1,64 @@
+"""What must be true once nobody kills any more and one build has run undisturbed."""
+
+import os
+import time
+from collections import Counter
+from pathlib import Path
+
+from django.core.management import call_command
+
+from django_sitemapkit.builds import build, examine_published, prune
+from django_sitemapkit.models import Build, BuildFile, Lease
+from django_sitemapkit.sites import all_sites
+from tests.killloop.crawler import Crawler, Violation
+from tests.killloop.rows import all_paths
+from tests.killloop.settings import FOLDER, LEASE_SECONDS, SITEMAPKIT_BASE_URL
+
+LONG_AGO = 2 * 86_400
+
+
+def check_aftermath():
+    """Raise Violation where anything is left that one build and one prune should have healed."""
+    check_log()
+    time.sleep(LEASE_SECONDS + 0.5)
+    call_command("build_sitemaps", verbosity=0)
+    [site] = all_sites()
+    require(build(site).status == "unchanged", "a second build found something to do")
+    faults = [fault for file in examine_published(site) for fault in file.faults]
+    require(not faults, f"published files have faults: {faults[:3]}")
+    found, _, _ = Crawler(SITEMAPKIT_BASE_URL, FOLDER).crawl()
+    expected = Counter(all_paths())
+    require(found == expected, f"what is listed is not what is there: {found - expected}")
+    running = Build.objects.filter(status=Build.Status.RUNNING).count()
+    require(not running, f"{running} builds are left running")
+    held = list(Lease.objects.exclude(owner="").values_list("name", flat=True))
+    require(not held, f"leases are left held: {held}")
+    check_storage(site)
+
+
+def check_log():
+    """Raise Violation where an error was logged: a lost file is rendered live, and valid."""
+    lines = (Path(FOLDER) / "package.log").read_text().splitlines()
+    errors = [line for line in lines if line.startswith("ERROR")]
+    require(not errors, f"{len(errors)} errors were logged: {errors[:3]}")
+
+
+def check_storage(site):
+    """Raise Violation where, after a day, the storage has what no manifest names, or lacks any."""
+    storage = Path(FOLDER) / "storage"
+    then = time.time() - LONG_AGO
+    for path in storage.rglob("*"):
+        os.utime(path, (then, then))
+    prune(site)
+    stored = {str(path.relative_to(storage)) for path in storage.rglob("*") if path.is_file()}
+    lines = BuildFile.objects.exclude(name="").values_list("name", "sidecar")
+    named = {name for pair in lines for name in pair if name}
+    require(stored == named, f"unnamed: {sorted(stored - named)}; lost: {sorted(named - stored)}")
+    folders = [path for path in storage.rglob(".*") if path.is_dir()]
+    require(not folders, f"{len(folders)} folders of killed builders are left: {folders[:3]}")
+
+
+def require(condition, why):
+    """Raise Violation unless the condition holds."""
+    if not condition:
+        raise Violation(why)

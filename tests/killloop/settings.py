@@ -1,0 +1,43 @@
+"""Settings of the kill loop's processes; what differs from run to run is in the environment."""
+
+import os
+
+from tests.settings import database
+
+FOLDER = os.environ["KILLLOOP_FOLDER"]
+GRACE_SECONDS = 15
+LEASE_SECONDS = 1
+
+DATABASES = {"default": database(os.environ["TEST_DATABASE_URL"])}
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    DATABASES["default"]["OPTIONS"] = {"timeout": 5, "init_command": "PRAGMA journal_mode=WAL"}
+
+ALLOWED_HOSTS = ["127.0.0.1"]
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+INSTALLED_APPS = ["django_sitemapkit", "tests.killloop"]
+LOGGING = {
+    "version": 1,
+    "formatters": {"level": {"format": "%(levelname)s %(process)d %(message)s"}},
+    "handlers": {
+        "file": {
+            "class": "logging.FileHandler",
+            "filename": f"{FOLDER}/package.log",
+            "formatter": "level",
+        },
+    },
+    "loggers": {"django_sitemapkit": {"handlers": ["file"], "level": "INFO"}},
+}
+ROOT_URLCONF = "tests.killloop.urls"
+SECRET_KEY = "killloop"
+SITEMAPKIT_BASE_URL = os.environ["KILLLOOP_BASE_URL"]
+SITEMAPKIT_GRACE_SECONDS = GRACE_SECONDS
+SITEMAPKIT_KEEP_BUILDS = 1
+SITEMAPKIT_LEASE_SECONDS = LEASE_SECONDS
+SITEMAPKIT_SERVE = "published"
+STORAGES = {
+    "sitemaps": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {"location": f"{FOLDER}/storage"},
+    },
+}
+USE_TZ = True

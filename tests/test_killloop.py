@@ -1,0 +1,51 @@
+"""Whatever dies, whenever it dies: crawlers get complete, valid files, and the next run heals.
+
+The short form of ``python -m tests.killloop``, which runs as long as one likes.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+pytestmark = pytest.mark.killloop
+
+ROOT = Path(__file__).resolve().parents[1]
+SECONDS = 25
+"""How long builders are killed; the rest of a run takes some seconds more."""
+
+
+def require_server(variable, default):
+    """Skip where no server answers; under CI that is a failure."""
+    server = urlsplit(os.environ.get(variable, default))
+    try:
+        socket.create_connection((server.hostname, server.port), timeout=3).close()
+    except OSError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"no server at {server.hostname}:{server.port} ({error})")
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_crawlers_never_notice_that_builders_are_killed(database):
+    """Two builders, killed and paused at random; the seed and the figures are in the output."""
+    from tests.killloop.project import SERVERS
+
+    if database in SERVERS:
+        pytest.importorskip("psycopg")
+        require_server(*SERVERS[database])
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.killloop", "--database", database, "--seconds", str(SECONDS)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=10 * SECONDS,
+        check=False,
+    )
+    sys.stdout.write(done.stdout)
+    assert done.returncode == 0, done.stdout
