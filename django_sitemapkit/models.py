@@ -204,6 +204,8 @@ class BuildFile(models.Model):
     )
     lower = models.TextField(_("lower bound"), null=True)  # noqa: DJ001  null is an open end
     upper = models.TextField(_("upper bound"), null=True)  # noqa: DJ001
+    first = models.TextField(_("first key"), null=True)  # noqa: DJ001  an index has none
+    last = models.TextField(_("last key"), null=True)  # noqa: DJ001
     status = models.CharField(_("status"), max_length=20, choices=Status, default=Status.PENDING)
     name = models.CharField(_("name in storage"), max_length=250, blank=True)
     sidecar = models.CharField(

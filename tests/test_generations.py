@@ -7,12 +7,12 @@ from django.core.files.storage import InMemoryStorage
 from django.db.models import F
 from lxml import etree
 
-from django_sitemapkit import Section
+from django_sitemapkit import Route, Section, StaticSection
 from django_sitemapkit.builds import build
 from django_sitemapkit.models import Build
 from django_sitemapkit.planning import all_pages, refresh, renumber
-from tests.factories import SITE, words
-from tests.testapp.models import Word
+from tests.factories import SITE, TagFactory, words
+from tests.testapp.models import Tag, Word
 
 pytestmark = pytest.mark.django_db
 
@@ -124,3 +124,37 @@ def test_renumbering_nothing_does_nothing(by_word):
     assert renumber(by_word, []) == {}
     assert renumber(by_word, [2]) == {2: 5}
     assert Build.objects.count() == 0
+
+
+def test_a_page_to_which_rows_are_appended_keeps_its_number(client, sections, settings, by_word):
+    """Where keys only grow, what a full page lists stays there, and the next page is new."""
+    section = type(
+        "Readings",
+        (Section,),
+        {"queryset": Tag.objects.all(), "location": Route("article", pk="pk"), "limit": 5},
+    )
+    sections.add(section)
+    for _ in range(4):
+        TagFactory.create_batch(4)
+        build(SITE)
+        numbers = [page.number for page in all_pages(section(SITE))]
+        assert numbers == list(range(1, len(numbers) + 1))
+    assert len(numbers) == 4
+
+
+def test_rows_appended_while_the_last_page_is_built_get_a_page_of_their_own(sections, by_word):
+    """An overflow at the open end leaves the full page full, under its number."""
+    section = type(
+        "Tags",
+        (Section,),
+        {"queryset": Tag.objects.all(), "location": Route("article", pk="pk"), "limit": 5},
+    )
+    sections.add(section)
+    sections.add(type("Aaa", (StaticSection,), {"items": ["/a/"]}))
+    words("/0001")
+    TagFactory.create_batch(5)
+    build(SITE)
+    late = iter([3])
+    build(SITE, on_file=lambda result, place, total: TagFactory.create_batch(next(late, 0)))
+    pages = [(page.number, page.keys.upper is None) for page in all_pages(section(SITE))]
+    assert pages == [(1, False), (2, True)]

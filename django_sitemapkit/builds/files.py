@@ -48,10 +48,12 @@ class LocalPage:
     """How long it took to make and check."""
     problems: ProblemLog
     """The rows that were left out."""
-    overflow: Any
-    """The key of the first row that did not fit; None where all did."""
-    middle: Any
-    """A key near the middle of a page that overflowed."""
+    first: Any
+    """The key of the first row it lists."""
+    last: Any
+    """The key of the last row it lists."""
+    split_at: Any
+    """Where the page has to be split because not all rows fit; None where they do."""
 
 
 def make_page(
@@ -89,8 +91,9 @@ def make_page(
         size=path.stat().st_size,
         seconds=time.perf_counter() - started,
         problems=rendering.problems,
-        overflow=rendering.overflow,
-        middle=rendering.middle,
+        first=rendering.first,
+        last=rendering.last,
+        split_at=rendering.split_at,
     )
 
 

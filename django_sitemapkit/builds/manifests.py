@@ -17,12 +17,15 @@ from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import page_address
 from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sections.keysets import KeyRange
+from django_sitemapkit.sections.keysets import KeyRange, Keyset
 from django_sitemapkit.sites import Site
 
 Row = TypeVar("Row", bound=Model)
 
-STORED = ("name", "sidecar", "sha256", "urls", "bytes", "size", "lastmod", "skipped", "problems")
+STORED = (
+    *("name", "sidecar", "sha256", "urls", "bytes", "size", "lastmod"),
+    *("first", "last", "skipped", "problems"),
+)
 """What a manifest says of a stored file, and what a line takes over that reuses it."""
 
 
@@ -92,38 +95,32 @@ def _section_lines(section: BaseSection, live: Build | None) -> list[BuildFile]:
     period lasts. From the new file under that number it would miss the rows that went elsewhere.
     """
     lines = [_line(section, page) for page in all_pages(section)]
-    if live is None or section.keyset is None:
+    keyset = section.keyset
+    if live is None or keyset is None:
         return lines
-    former = list(lines_of(live).filter(section=section.get_name()).order_by("position", "number"))
-    renumbered = renumber(section, _shrunk(lines, former))
+    published = {line.number: line for line in pages(live) if line.section == section.get_name()}
+    lost = [
+        line.number
+        for line in lines
+        if line.number in published and not holds(line, published[line.number], keyset)
+    ]
+    renumbered = renumber(section, lost)
     for line in lines:
         line.number = renumbered.get(line.number, line.number)
     return lines
 
 
-def _shrunk(lines: Iterable[BuildFile], former: Iterable[BuildFile]) -> list[int]:
-    """Return the numbers of pages that do not hold all keys that the published page holds.
+def holds(line: BuildFile, former: BuildFile, keyset: Keyset) -> bool:
+    """Return whether a page's key range has every key that the published page lists.
 
-    Bounds are compared by their places among the published ones. A bound that is none of them is
-    a cut, and a page with one is taken to have lost keys.
+    The keys are compared by the database; where the bounds are as they were, nobody has to.
     """
-    published = {line.number: line for line in former if line.status == BuildFile.Status.DONE}
-    places = {line.lower: place for place, line in enumerate(former)}
-    shrunk = []
-    for line in lines:
-        known = published.get(line.number)
-        if known is None:
-            continue
-        from_start = line.lower is None or (
-            known.lower is not None and places.get(line.lower, len(places)) <= places[known.lower]
-        )
-        to_end = line.upper is None or (
-            known.upper is not None
-            and places.get(line.upper, -1) >= places.get(known.upper, len(places))
-        )
-        if not (from_start and to_end):
-            shrunk.append(line.number)
-    return shrunk
+    if (line.lower, line.upper) == (former.lower, former.upper):
+        return True
+    lower, upper = keyset.decode(line.lower), keyset.decode(line.upper)
+    first, last = keyset.decode(former.first), keyset.decode(former.last)
+    from_first = lower is None or lower == first or keyset.increasing([lower, first])
+    return from_first and (upper is None or keyset.increasing([last, upper]))
 
 
 SPACING = 1000

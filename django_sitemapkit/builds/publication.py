@@ -114,8 +114,10 @@ def _flip(site: Site, record: Build, holding: Holding) -> None:
         publication.fence = fence
         publication.published_at = now
         publication.save()
-        record.replaced_at = None
-        _end(record, Build.Status.PUBLISHED, published_at=now, replaced_at=None)
+        # A build that is gone back to ended when it did: the age of what is served is its own.
+        ended_at = record.ended_at or now
+        published = {"published_at": now, "replaced_at": None, "ended_at": ended_at}
+        _end(record, Build.Status.PUBLISHED, **published)
 
 
 def _end(record: Build, status: Build.Status, **values: object) -> None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from django.utils import timezone
 
@@ -14,6 +15,7 @@ from django_sitemapkit.builds.holding import Holding, hold
 from django_sitemapkit.builds.manifests import (
     declaration_of,
     freeze,
+    holds,
     keys_of,
     lines_of,
     primary,
@@ -28,6 +30,7 @@ from django_sitemapkit.planning import PlannedPage, all_pages, refresh, renumber
 from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of, sidecar_name
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.sections.keysets import Keyset
 from django_sitemapkit.sites import Site
 
 logger = logging.getLogger("django_sitemapkit")
@@ -181,10 +184,10 @@ class Builder:
                 )
             except OSError as error:
                 raise BuildFailed(f"{line} could not be made: {error}") from error
-            if page.overflow is not None and section.keyset is not None:
-                self._split(record, line, section, page)
+            if page.split_at is not None and section.keyset is not None:
+                self._split(record, line, section, section.keyset, page.split_at)
                 return
-            state = self._store(record, line, page)
+            state = self._store(record, line, section, page)
         line.skipped = page.problems.skipped
         line.problems = "\n".join(map(str, page.problems.examples))
         with self.holding.guarded():
@@ -197,7 +200,7 @@ class Builder:
             total = lines_of(record).exclude(section="").count() + 1
             self.on_file(result, len(self.files), total)
 
-    def _store(self, record: Build, line: BuildFile, page: LocalPage) -> str:
+    def _store(self, record: Build, line: BuildFile, section: BaseSection, page: LocalPage) -> str:
         """Bring a page's file into the storage, and say in the line what it is."""
         if not page.urls:
             line.status = Status.EMPTY
@@ -213,6 +216,9 @@ class Builder:
         line.name, line.sidecar = name, sidecar_name(name)
         line.sha256, line.urls, line.bytes = page.sha256, page.urls, page.bytes
         line.size = page.size
+        if section.keyset is not None:
+            line.first = section.keyset.encode(page.first)
+            line.last = section.keyset.encode(page.last)
         line.lastmod = former.lastmod if former else timezone.now()
         self.storage.put(name, page.path)
         self.storage.put(line.sidecar, page.sidecar)
@@ -223,19 +229,21 @@ class Builder:
         """Return what tells this process's files from those a killed one left of the same build."""
         return self.holding.lease.fence
 
-    def _split(self, record: Build, line: BuildFile, section: BaseSection, page: LocalPage) -> None:
+    def _split(
+        self, record: Build, line: BuildFile, section: BaseSection, keyset: Keyset, at: Any
+    ) -> None:
         """Cut a page that has grown too large since it was planned; both halves are made next."""
         keys = keys_of(line, section)
-        new = split(section, PlannedPage(line.number, keys), page.middle)
+        new = split(section, PlannedPage(line.number, keys), at)
         if new is None:
             self._abandon(record, f"page {line.number} of {line.section!r} was split meanwhile")
             raise PagesMoved(f"Build {record.pk}: {self.stopped}.")
-        if (line.section, line.number) in self.live:
+        upper, line.upper = line.upper, keyset.encode(at)
+        former = self.live.get((line.section, line.number))
+        if former is not None and not holds(line, former, keyset):
             # A reader of the published index asks for this number, and for all of its rows.
             line.number = renumber(section, [line.number])[line.number]
-        bounds = section.keyset.encode if section.keyset else str
         with self.holding.guarded():
-            upper, line.upper = line.upper, bounds(page.middle)
             line.save(update_fields=["number", "upper"])
             primary(BuildFile).create(
                 build=record,

@@ -47,11 +47,25 @@ class PageRendering:
         """A key near the middle of a page that overflows, where it may be split evenly."""
         self.complete = False
         """Whether all rows are written, and at most the closing tag is still to come."""
-        self._first: Any = None
+        self.first: Any = None
+        """The key of the first row with a URL; None while there is none."""
+        self.last: Any = None
+        """The key of the last row with a URL."""
         self._marks: list[tuple[int, Any]] = []
         self._on_locations = on_locations
         self._checker = Checker(section, scope, self.problems)
         self._writer = UrlsetWriter(max_urls=section.max_urls, max_bytes=settings.MAX_BYTES)
+
+    @property
+    def split_at(self) -> Any:
+        """Where a page that overflows is best split; None where it does not.
+
+        In its middle, or rows that go on coming would each get a page of their own. But where
+        they always come last, what is full stays full.
+        """
+        keyset = self.section.keyset
+        comes_last = keyset is not None and keyset.grows and self.keys.upper is None
+        return self.overflow if comes_last else self.middle
 
     @property
     def urls(self) -> int:
@@ -87,14 +101,15 @@ class PageRendering:
                 **{tag: _from(column, begin) for tag, column in entries.tags.items()},
             )
             if data:
-                self._first = entries.keys[begin] if self._first is None else self._first
+                self.first = entries.keys[begin] if self.first is None else self.first
+                self.last = entries.keys[begin + count - 1]
                 if self._on_locations is not None:
                     self._on_locations(entries.locations[begin : begin + count])
                 yield data
             begin += count
             if begin == len(entries.keys):
                 break
-            if self.urls and entries.keys[begin] != self._first:
+            if self.urls and entries.keys[begin] != self.first:
                 self.overflow = entries.keys[begin]
                 self.middle = self._middle(entries.keys, before)
                 if self.section.keyset is None:
@@ -113,7 +128,7 @@ class PageRendering:
             key = keys[half - before]
         else:
             _, key = min(self._marks, key=lambda mark: abs(mark[0] - half))
-        return self.overflow if key == self._first else key
+        return self.overflow if key == self.first else key
 
     def _report_unsplittable(self) -> None:
         """Say that a page by position is full of bytes: no plan can cut it where that happens."""

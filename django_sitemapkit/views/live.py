@@ -65,6 +65,5 @@ def _delivered(
         raise
     if rendering.problems:
         logger.warning("%r: page %s: %s", section, planned.number, rendering.problems.summary())
-    if rendering.overflow is not None and section.keyset is not None:
-        grows = section.keyset.grows and planned.keys.upper is None
-        split(section, planned, rendering.overflow if grows else rendering.middle)
+    if rendering.overflow is not None:
+        split(section, planned, rendering.split_at)

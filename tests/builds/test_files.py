@@ -97,7 +97,7 @@ def test_a_page_is_what_is_rendered(tmp_path):
     """All that is told of it is true of the file."""
     fill()
     made = page(tmp_path, Products, KeyRange(None, None))
-    assert made.overflow is not None  # Five rows where two are allowed.
+    assert made.split_at is not None  # Five rows where two are allowed.
     fill_two = type("Two", (Products,), {"limit": 50})
     made = page(tmp_path, fill_two)
     xml = gzip.decompress(made.path.read_bytes())
@@ -105,7 +105,7 @@ def test_a_page_is_what_is_rendered(tmp_path):
     assert (made.sha256, made.urls) == (hashlib.sha256(xml).hexdigest(), 5)
     assert (made.bytes, made.size) == (len(xml), made.path.stat().st_size)
     assert made.sidecar.stat().st_size == 40
-    assert made.overflow is None
+    assert made.split_at is None
 
 
 @pytest.mark.django_db
