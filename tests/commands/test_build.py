@@ -276,7 +276,8 @@ def test_signal_handler_is_put_back(products):
 # In a process of its own --------------------------------------------------------------------------
 
 CHILD = """
-import os, sys, time
+import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # Ignored by what runs in the background.
 sys.path.append({root!r})
 sys.path.append({folder!r})
 os.environ["DJANGO_SETTINGS_MODULE"] = "child_settings"
@@ -394,6 +395,8 @@ def test_signal_ends_a_build_cleanly(project, number):
         process.communicate(timeout=30)
     finally:
         process.kill()
+        process.wait()
+        process.stdout.close()
 
     assert process.returncode in (128 + number, -number)
     assert project.ask("SELECT owner FROM sitemapkit_lease WHERE owner <> ''") == []
