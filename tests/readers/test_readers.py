@@ -326,7 +326,8 @@ def test_twenty_slow_readers_hold_no_transaction(server):
         assert server.said(r"read all \d+ rows") == []
         assert server.said("reading ended") == []
 
-        with closing(sqlite3.connect(server.database, timeout=0, autocommit=True)) as database:
+        probe = sqlite3.connect(server.database, timeout=0, isolation_level=None)
+        with closing(probe) as database:
             database.execute("CREATE TABLE probe (value)")
             database.execute("DROP TABLE probe")
             wait_until(
