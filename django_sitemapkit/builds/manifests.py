@@ -98,7 +98,7 @@ def _section_lines(section: BaseSection, live: Build | None) -> list[BuildFile]:
     keyset = section.keyset
     if live is None or keyset is None:
         return lines
-    published = {line.number: line for line in pages(live) if line.section == section.get_name()}
+    published = {line.number: line for line in pages(live).filter(section=section.get_name())}
     lost = [
         line.number
         for line in lines
@@ -140,7 +140,7 @@ def bounds_of(section: BaseSection, keys: KeyRange) -> dict[str, Any]:
     return {"lower": encode(keys.lower), "upper": encode(keys.upper)}
 
 
-def pages(build: Build) -> Iterable[BuildFile]:
+def pages(build: Build) -> QuerySet[BuildFile]:
     """Return the lines of a build that are pages with URLs, in the order of the index."""
     done = lines_of(build).filter(status=BuildFile.Status.DONE)
     return done.exclude(section="").order_by("position", "number")

@@ -122,7 +122,7 @@ class Builder:
         started = time.perf_counter()
         record, continued = self._begin()
         self.live = self._live_files()
-        while pending := list(self._pending(record)):
+        while pending := self._pending(record):
             for line in pending:
                 self._make(record, line)
         status, index = publish_finished(
@@ -169,7 +169,7 @@ class Builder:
         files = lines_of(live).filter(status=Status.DONE) if live else BuildFile.objects.none()
         return {(line.section, line.number): line for line in files}
 
-    def _pending(self, record: Build) -> "list[BuildFile]":
+    def _pending(self, record: Build) -> list[BuildFile]:
         return list(lines_of(record).filter(status=Status.PENDING).order_by("position"))
 
     def _make(self, record: Build, line: BuildFile) -> None:
