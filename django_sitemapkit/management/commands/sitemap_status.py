@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from django_sitemapkit.advice import SectionAdvice, advise
 from django_sitemapkit.builds.status import SiteStatus, find_url, status_of
 from django_sitemapkit.exceptions import RefusedValue, StorageFailure
 from django_sitemapkit.management.base import Exit, SiteCommand
@@ -28,6 +29,11 @@ class Command(SiteCommand):
         parser.add_argument(
             "--find", metavar="URL", help="Say which published file lists this URL; exit 1 if none."
         )
+        parser.add_argument(
+            "--advise",
+            action="store_true",
+            help="Look at some rows of each section, and say what would make it faster.",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Show each site."""
@@ -36,11 +42,15 @@ class Command(SiteCommand):
             self._find(sites, options["find"])
             return
         reports = [status_of(site) for site in sites]
+        advice = [list(advise(site)) if options["advise"] else None for site in sites]
         if options["json"]:
-            self.stdout.write(json.dumps([report.as_dict() for report in reports], indent=2))
+            told = map(_as_dict, reports, advice)
+            self.stdout.write(json.dumps(list(told), indent=2))
         else:
-            for report in reports:
+            for report, advised in zip(reports, advice, strict=True):
                 self._show(report)
+                for line in (line for section in advised or () for line in section.lines()):
+                    self.stdout.write(line)
         hours = options["max_age"]
         late = [r.site for r in reports if hours is not None and r.is_older(hours)]
         if late:
@@ -86,3 +96,10 @@ class Command(SiteCommand):
         for kept in report.builds:
             reason = f": {kept.reason}" if kept.reason else ""
             write(f"  build {kept.build}: {kept.status}, {kept.started_at}{reason}")
+
+
+def _as_dict(report: SiteStatus, advice: list[SectionAdvice] | None) -> dict[str, Any]:
+    """Return a site as JSON takes it, with the advice where it was asked for."""
+    if advice is None:
+        return report.as_dict()
+    return report.as_dict() | {"advice": [section.as_dict() for section in advice]}

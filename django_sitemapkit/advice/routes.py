@@ -1,0 +1,231 @@
+"""A Route that gives the same URLs as a method does, found by resolving them."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from keyword import iskeyword
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from django.db.models import Value
+from django.urls import NoReverseMatch, Resolver404, resolve
+
+from django_sitemapkit.advice.asking import (
+    Answer,
+    answers,
+    first_difference,
+    refusals,
+    shown,
+)
+from django_sitemapkit.advice.columns import Fit, Wanted, fitting
+from django_sitemapkit.advice.results import Finding
+from django_sitemapkit.advice.sampling import Sample
+from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.sections import Route, Section
+from django_sitemapkit.sections.routes import Candidate
+from django_sitemapkit.sites import Site
+
+
+class NoRoute(Exception):
+    """Why no Route can stand for a method."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The view that a row's URL leads to."""
+
+    viewname: str
+    """Its name, with namespaces."""
+    arguments: Mapping[Any, Any]
+    """What its pattern took out of the URL, by name or by place."""
+
+
+def route_finding(section: Section, sample: Sample) -> tuple[Finding, Route | None]:
+    """Return what was found about the locations, and a Route that gives them if there is one."""
+    given = answers(section, "location", sample.keys)
+    notes = refusals(given)
+    try:
+        route, more_notes = _find(section, given, len(sample.first))
+        _check(section, route, given)
+    except NoRoute as reason:
+        return Finding(
+            about="location", message=f"no Route is advised: {reason}", notes=notes
+        ), None
+    message = f"a Route gives {sample.said}"
+    line = f"location = {written(route)}"
+    return Finding(about="location", message=message, declare=line, notes=notes + more_notes), route
+
+
+def _find(section: Section, given: dict[Any, Answer], first: int) -> tuple[Route, tuple[str, ...]]:
+    """Return a Route made of columns that fit, and what to know about it."""
+    with section.site.active():
+        resolved = {
+            key: _resolved(section.site, key, location)
+            for key, location in given.items()
+            if isinstance(location, str)
+        }
+    if not resolved:
+        raise NoRoute("no row that was looked at has a URL.")
+    viewname, names = _only_view(resolved)
+    wanted = _wanted(section, viewname, names, resolved)
+    fits = fitting(section, wanted, sum(key in resolved for key in list(given)[:first]))
+    columns, notes = [], []
+    for want, fit in zip(wanted, fits, strict=True):
+        column, note = _column(want, fit)
+        columns.append(column)
+        notes += note
+    return _route(viewname, names, columns), tuple(notes)
+
+
+def _resolved(site: Site, key: Any, location: str) -> Resolved:
+    parts = urlsplit(location[len(site.origin) :])
+    path = unquote(parts.path)
+    where = f"row {key!r} is at {location}, "
+    if parts.query:
+        raise NoRoute(f"{where}and a Route has no query.")
+    try:
+        match = resolve(f"/{path[len(site.prefix) :]}", site.urlconf)
+    except Resolver404:
+        raise NoRoute(f"{where}which is no view of the URLconf.") from None
+    if not match.url_name or not isinstance(match.url_name, str):
+        raise NoRoute(f"{where}whose pattern has no name.")
+    # What patterns add of themselves stands in kwargs too, and in no URL. What an include()
+    # captures stands there alone.
+    added, captured = match.extra_kwargs or {}, match.captured_kwargs or {}  # type: ignore[attr-defined]
+    named = {name: value for name, value in match.kwargs.items() if name not in added} | captured
+    arguments = dict(enumerate(match.args)) or named
+    return Resolved(match.view_name, arguments)
+
+
+def _only_view(resolved: Mapping[Any, Resolved]) -> tuple[str, tuple[str | int, ...]]:
+    """Return the view name and the arguments that all rows share."""
+    kinds = Counter((row.viewname, tuple(row.arguments)) for row in resolved.values())
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    example: dict[Any, Any] = {}
+    for key, row in resolved.items():
+        example.setdefault((row.viewname, tuple(row.arguments)), key)
+    told = ", ".join(
+        f"{view!r} with ({', '.join(map(str, names))}) in {count:,} rows such as"
+        f" {example[view, names]!r}"
+        for (view, names), count in kinds.most_common(5)
+    )
+    raise NoRoute(f"the URLs lead to several views or arguments: {told}.")
+
+
+def _wanted(
+    section: Section,
+    viewname: str,
+    names: Sequence[str | int],
+    resolved: Mapping[Any, Resolved],
+) -> list[Wanted]:
+    try:
+        with section.site.active():
+            route = _route(viewname, names, ["pk"] * len(names)).compile()
+    except NoReverseMatch as error:
+        raise NoRoute(f"the name of their view cannot be reversed: {error}") from error
+    wanted = []
+    for place, name in enumerate(names):
+        values = {key: row.arguments[name] for key, row in resolved.items()}
+        wanted.append(Wanted(name=str(name), values=values, same=_Same(route.candidates, place)))
+    return wanted
+
+
+@dataclass(frozen=True, slots=True)
+class _Same:
+    """Whether two values are written alike into a URL, by any pattern of its name."""
+
+    candidates: Sequence[Candidate]
+    place: int
+
+    def __call__(self, argument: Any, value: Any) -> bool:
+        return value is not None and any(
+            text is not None and text == self._text(candidate, value)
+            for candidate in self.candidates
+            for text in [self._text(candidate, argument)]
+        )
+
+    def _text(self, candidate: Candidate, value: Any) -> str | None:
+        converter = candidate.converters.get(candidate.names[self.place])
+        try:
+            return str(value if converter is None else converter.to_url(value))
+        except Exception:  # noqa: BLE001  a project's converter may raise anything on foreign values
+            return None
+
+
+def _column(want: Wanted, fit: Fit) -> tuple[Any, list[str]]:
+    """Return what fills an argument, and what to know about it; raises NoRoute for nothing."""
+    argument = f"Argument {want.name!r}"
+    values = list(want.values.values())
+    constant = values.count(values[0]) == len(values)
+    if not fit.columns:
+        if constant:
+            note = (
+                f"{argument} is {values[0]!r} in all these rows; that it always is, is not proven."
+            )
+            return Value(values[0] if isinstance(values[0], int) else str(values[0])), [note]
+        if not fit.nearest:
+            raise NoRoute(f"argument {want.name!r} is no column.")
+        raise NoRoute(
+            f"no column up to two relations away gives argument {want.name!r} for all rows. The"
+            f" nearest is {fit.nearest}; in row {fit.row!r} the URL has {fit.wanted!r}, and the"
+            f" column {fit.got!r}."
+        )
+    best, *others = fit.columns
+    notes = []
+    if others:
+        notes.append(f"{argument}: {best} is taken; the same in all these rows: {_listed(others)}.")
+    if constant and len(values) > 1:
+        notes.append(f"{argument} is {values[0]!r} in all these rows, so little proves its column.")
+    return best, notes
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    return f"{', '.join(names[:8])}{more}"
+
+
+def _route(viewname: str, names: Sequence[str | int], columns: Sequence[Any]) -> Route:
+    if names and isinstance(names[0], int):
+        return Route(viewname, *columns)
+    return Route(viewname, **dict(zip(map(str, names), columns, strict=True)))
+
+
+def _check(section: Section, route: Route, given: dict[Any, Answer]) -> None:
+    """Raise NoRoute where a Route gives another URL for a row, or gives one at all."""
+    try:
+        found = answers(section, "location", list(given), location=route)
+    except NoReverseMatch as error:
+        raise NoRoute(str(error)) from error
+    if different := first_difference(given, found):
+        key, before, after = different
+        refused = "; the method refuses it" if isinstance(before, RefusedValue) else ""
+        raise NoRoute(
+            f"{route!r} differs in row {key!r}: it gives {shown(after)}, the method"
+            f" {shown(before)}{refused}."
+        )
+
+
+def written(route: Route) -> str:
+    """Return a Route as it is declared."""
+    arguments = [_source(argument) for argument in route.args]
+    arguments += [
+        f"**{{{_quoted(name)}: {_source(value)}}}"
+        if iskeyword(name)
+        else f"{name}={_source(value)}"
+        for name, value in route.kwargs.items()
+    ]
+    return f"Route({', '.join([_quoted(route.viewname), *arguments])})"
+
+
+def _source(value: Any) -> str:
+    if isinstance(value, Value):
+        constant = value.value
+        return f"Value({_quoted(constant) if isinstance(constant, str) else repr(constant)})"
+    return _quoted(value)
+
+
+def _quoted(text: str) -> str:
+    """Return text in double quotes, as the documentation writes it."""
+    return json.dumps(text, ensure_ascii=False)

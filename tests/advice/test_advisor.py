@@ -1,0 +1,190 @@
+"""All sections of a site are gone through, and none of them ends in a traceback."""
+
+import json
+
+import pytest
+from django.contrib.sitemaps import GenericSitemap, Sitemap
+
+from django_sitemapkit import Route, StaticSection
+from django_sitemapkit.advice import (
+    Finding,
+    SectionAdvice,
+    advise,
+    advise_section,
+    columns,
+    fields,
+    indexes,
+    sampling,
+)
+from django_sitemapkit.advice import gain as gains
+from django_sitemapkit.mixins import section_for
+from tests.advice import advice_for, found, seen
+from tests.factories import EPOCH, SITE, ArticleFactory, ShopFactory, declare
+from tests.testapp.models import Article, Product
+from tests.testapp.serving import Products
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def rows():
+    """Store thirty products, each in a shop of its own."""
+    ShopFactory()
+    return Product.objects.bulk_create(
+        Product(shop=ShopFactory(), slug=f"p-{n}", updated_at=EPOCH.replace(day=n % 28 + 1))
+        for n in range(30)
+    )
+
+
+def test_section_that_needs_nothing(rows):
+    """Columns and a small table: nothing is advised, and that is said."""
+    advice = advise_section(Products(SITE))
+    assert advice.findings == ()
+    assert list(advice.lines()) == [
+        "  Advice for products (tests.testapp.serving.Products), 30 rows looked at:",
+        "    Nothing is advised.",
+    ]
+
+
+def test_section_without_rows():
+    """There is nothing to go by."""
+    advice = advice_for()
+    assert found(advice, "rows").message == "no row was found in the places looked at."
+    assert list(advice.lines())[-1] == "    Nothing is advised."
+
+
+def test_sections_that_are_passed_over(sections):
+    """Pages by hand, lists, and querysets that cannot be paged or made, each with its reason."""
+
+    class Listed(Sitemap):
+        def items(self):
+            return [1, 2]
+
+    class Translated(Sitemap):
+        i18n = True
+
+        def items(self):
+            return Product.objects.all()
+
+    def broken(self):
+        raise RuntimeError("no rows today")
+
+    sections.add(type("Pages", (StaticSection,), {}))
+    sections.add(Listed)
+    sections.add(Translated)
+    sections.add(type("Sliced", (Products,), {"queryset": Product.objects.all()[:3]}))
+    sections.add(type("Broken", (Products,), {"get_queryset": broken}))
+    told = [advice.passed_over for advice in advise(SITE)]
+    assert told[:3] == ["it has no queryset that could be read by key."] * 3
+    assert "sliced" in told[3]
+    assert told[4] == "RuntimeError: no rows today"
+    lines = list(next(advise(SITE)).lines())
+    assert lines[1:] == ["    passed over: it has no queryset that could be read by key."]
+
+
+def test_text(rows):
+    """What to declare stands as it is written, with what it gains and where that was measured."""
+    lines = list(advice_for(lastmod=lambda _, p: p.updated_at).lines())
+    assert lines[0] == "  Advice for things (tests.factories.Things), 30 rows looked at:"
+    assert lines[1].startswith("    location: a Route gives the same for all 30 rows; no others ")
+    assert lines[-5:-1] == [
+        "    Declare:",
+        "      class Things(Section):",
+        '          location = Route("product", shop="shop__slug", slug="slug")',
+        '          lastmod = "updated_at"',
+    ]
+    assert lines[-1].startswith("    Gain: ")
+    assert lines[-1].endswith(" times as fast, measured on 30 of these rows on this machine.")
+
+
+def test_text_of_an_index():
+    """Indexes belong to the model."""
+    line = 'models.Index(fields=["id"], name="x")'
+    finding = Finding(about="index", message="It sorts.", declare=line)
+    advice = SectionAdvice(section="a", declared="b.A", model="shop.Product", findings=(finding,))
+    assert list(advice.lines())[1:] == [
+        "    index: It sorts.",
+        "    In class Meta of shop.Product, then makemigrations:",
+        "      indexes = [",
+        f"          {line},",
+        "      ]",
+    ]
+
+
+def test_declared_lines_run(rows):
+    """The block is Python, and the section that it makes lists the same URLs."""
+    advice = advice_for(lastmod=lambda _, p: p.updated_at)
+    names = {"Route": Route, "Section": Products}
+    exec("\n".join(advice.declarations), names)
+    assert advise_section(names["Things"](SITE)).findings == ()
+
+
+def test_class_sitemap_of_a_model():
+    """The lines belong into the model's inner class."""
+    ArticleFactory.create_batch(5)
+
+    class Options:
+        location = lambda self, article: f"/articles/{article.pk}/"  # noqa: E731
+        name = "told"
+
+    advice = advise_section(section_for(Article, Options)(SITE))
+    assert advice.declarations == (
+        "class Sitemap:",
+        '    location = Route("article", pk="pk")',
+    )
+
+
+def test_contrib_sitemap(sections, rows):
+    """It cannot have a Route; a Section in its place can, with all that it says."""
+
+    class ProductSitemap(Sitemap):
+        changefreq = "weekly"
+
+        def items(self):
+            return Product.objects.all()
+
+        def lastmod(self, product):
+            return product.updated_at
+
+    sections.add(ProductSitemap, "goods")
+    (advice,) = advise(SITE)
+    assert advice.declarations == (
+        "class ProductSitemap(Section):",
+        "    queryset = ...  # what items() returns",
+        '    name = "goods"',
+        "    changefreq = 'weekly'",
+        '    location = Route("product", shop="shop__slug", slug="slug")',
+        '    lastmod = "updated_at"',
+    )
+    assert "Declare a Section in its place." in found(advice, "section").message
+
+
+def test_contrib_sitemap_without_a_route(sections, rows):
+    """Where no Route is found, there is no point in another class."""
+
+    class Odd(GenericSitemap):
+        def location(self, product):
+            return f"/products/x/{product.pk * 7}/"
+
+    sections.add(Odd({"queryset": Product.objects.all()}), "odd")
+    (advice,) = advise(SITE)
+    assert advice.declarations == ()
+    assert seen(advice) >= {"section", "location"}
+
+
+def test_json(rows):
+    """A value is a dict of what JSON knows."""
+    advice = advice_for(key="slug")
+    assert json.loads(json.dumps(advice.as_dict()))["findings"][0]["declare"].startswith("location")
+
+
+def test_gain_of_few_rows(monkeypatch):
+    """A handful of rows is not timed."""
+    monkeypatch.setattr(gains, "FEWEST", 3)
+    assert gains.gain_of(declare(), {}, [1, 2]) == (None, 0)
+
+
+def test_documented_numbers():
+    """What commands.md says is looked at is what the code looks at."""
+    assert (sampling.FIRST, sampling.MORE, columns.HOPS) == (100, 1000, 2)
+    assert (gains.ROWS, fields.HEAVY, indexes.LARGE, indexes.LISTED) == (500, 100, 10_000, 0.5)
