@@ -48,5 +48,12 @@ class BuildFailed(SitemapKitError):
     """A build could not be finished; what is published is as it was, the next run goes on."""
 
 
+class Unpublishable(BuildFailed):
+    """A build is finished, and not to be published: no URL in it, or more files than an index has.
+
+    The next run begins a new one.
+    """
+
+
 class NotPublished(SitemapKitError):
     """A section is published, and has no such page."""

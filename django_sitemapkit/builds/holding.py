@@ -9,6 +9,7 @@ from django.db import router, transaction
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import BuildRunning, LeaseLost
 from django_sitemapkit.models import Build, Lease
+from django_sitemapkit.planning.leases import give_back
 from django_sitemapkit.sites import Site
 
 
@@ -45,17 +46,24 @@ class Holding:
 
 
 @contextmanager
-def hold(site: Site) -> Iterator[Holding]:
-    """Hold the lease of a site. Raises BuildRunning where someone else does."""
+def hold(site: Site, *, durable: bool = False) -> Iterator[Holding]:
+    """Hold the lease of a site. Raises BuildRunning where someone else does.
+
+    ``durable`` is for long work. Within a transaction of the caller's, the lease would be seen by
+    nobody until its end, and others would wait for its row; so that raises RuntimeError.
+    """
     name = f"build:{site.key}"
     seconds = settings.LEASE_SECONDS
+    if durable:
+        with transaction.atomic(using=router.db_for_write(Lease), durable=True):
+            pass
     lease = Lease.objects.acquire(name, seconds=seconds)
     if lease is None:
         raise BuildRunning(_who(name))
     try:
         yield Holding(lease, seconds)
     finally:
-        lease.release()
+        give_back(lease)
 
 
 def _who(name: str) -> str:

@@ -1,27 +1,33 @@
 """What is published, as the views ask for it: one query for a page."""
 
 import datetime as dt
+from collections.abc import Sequence
 
-from django.db.models import F, Q
+from django.db.models import Exists, F, Q
 from django.utils import timezone
 
-from django_sitemapkit.builds.manifests import published_build
+from django_sitemapkit.builds.manifests import lines_of, primary, published_build
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.sites import Site
 
-__all__ = ["published_build", "published_file", "section_names"]
+__all__ = ["has_section", "published_build", "published_file", "section_names", "unbuilt"]
+
+AT_ONCE = 100
+"""Sections looked for by one query."""
 
 
 def published_file(site: Site, section: str, number: int) -> BuildFile | None:
     """Return the published file of a page, or None.
 
     An address that only an earlier build has answers from there through the grace period, so
-    that a reader of the index of then finds all that it lists.
+    that a reader of the index of then finds all that it lists. It is read where it was written:
+    a replica that is behind would have no page of a build that was published just now.
     """
     grace = timezone.now() - dt.timedelta(seconds=settings.GRACE_SECONDS)
     return (
-        BuildFile.objects.filter(
+        primary(BuildFile)
+        .filter(
             Q(build__replaced_at=None) | Q(build__replaced_at__gte=grace),
             section=section,
             number=number,
@@ -36,5 +42,25 @@ def published_file(site: Site, section: str, number: int) -> BuildFile | None:
 
 
 def section_names(build: Build) -> set[str]:
-    """Return the names of the sections that a build has, with URLs or without."""
-    return set(build.files.exclude(section="").values_list("section", flat=True).distinct())
+    """Return the names of the sections that a build has, with URLs or without.
+
+    Reads the whole manifest: for the request path there are ``has_section`` and ``unbuilt``.
+    """
+    return set(lines_of(build).exclude(section="").values_list("section", flat=True).distinct())
+
+
+def has_section(build: Build, name: str) -> bool:
+    """Return whether a build has a section, with URLs or without."""
+    return lines_of(build).filter(section=name).exists()
+
+
+def unbuilt(build: Build, names: Sequence[str]) -> set[str]:
+    """Return those sections that a build does not have: one look at its manifest for each."""
+    lines = lines_of(build)
+    missing: set[str] = set()
+    for start in range(0, len(names), AT_ONCE):
+        batch = names[start : start + AT_ONCE]
+        looks = [Exists(lines.filter(section=name)) for name in batch]
+        (found,) = primary(Build).filter(pk=build.pk).values_list(*looks)
+        missing.update(name for name, there in zip(batch, found, strict=True) if not there)
+    return missing

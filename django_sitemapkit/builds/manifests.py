@@ -1,7 +1,7 @@
 """The manifest of a build: the plan frozen into lines, one for each file."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, TypeVar
 
 from django.db import router, transaction
@@ -15,15 +15,15 @@ from django_sitemapkit.planning import PlannedPage, all_pages, renumber
 from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.registry import registry
-from django_sitemapkit.rendering import page_address
+from django_sitemapkit.rendering import page_addresses
 from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sections.keysets import KeyRange, Keyset
+from django_sitemapkit.sections.keysets import KeyRange, Keyset, no_beat
 from django_sitemapkit.sites import Site
 
 Row = TypeVar("Row", bound=Model)
 
 STORED = (
-    *("name", "sidecar", "sha256", "urls", "bytes", "size", "lastmod"),
+    *("name", "sha256", "urls", "bytes", "size", "lastmod"),
     *("first", "last", "skipped", "problems"),
 )
 """What a manifest says of a stored file, and what a line takes over that reuses it."""
@@ -58,14 +58,22 @@ def declaration_of(site: Site, chosen: Collection[str]) -> str:
     return hashlib.sha256(repr(state).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def freeze(site: Site, lease: Lease, chosen: Collection[str], declaration: str) -> Build:
+def freeze(
+    site: Site,
+    lease: Lease,
+    chosen: Collection[str],
+    declaration: str,
+    beat: Callable[[], None] = no_beat,
+) -> Build:
     """Record a new build with all its lines, in one transaction.
 
-    Sections that were not chosen keep the files that are published, where they have any.
+    Sections that were not chosen keep the files that are published, where they have any. ``beat``
+    is called between queries, of which a section with many changed pages needs many.
     """
     live = published_build(site)
     lines: list[BuildFile] = []
     for section in registry.of(site):
+        beat()
         name = section.get_name()
         kept = (
             lines_of(live).filter(section=name) if live and chosen and name not in chosen else None
@@ -73,7 +81,7 @@ def freeze(site: Site, lease: Lease, chosen: Collection[str], declaration: str) 
         if kept is not None and kept.exists():
             lines += (_copy(line) for line in kept.order_by("position"))
         else:
-            lines += _section_lines(section, live)
+            lines += _section_lines(section, live, beat)
     with transaction.atomic(using=router.db_for_write(Build)):
         build = primary(Build).create(
             site=site.key,
@@ -88,7 +96,9 @@ def freeze(site: Site, lease: Lease, chosen: Collection[str], declaration: str) 
     return build
 
 
-def _section_lines(section: BaseSection, live: Build | None) -> list[BuildFile]:
+def _section_lines(
+    section: BaseSection, live: Build | None, beat: Callable[[], None]
+) -> list[BuildFile]:
     """Return a section's lines; a page that lost rows to another gets a new number.
 
     A reader of the index before asks for the old number, and gets the old file while the grace
@@ -96,14 +106,18 @@ def _section_lines(section: BaseSection, live: Build | None) -> list[BuildFile]:
     """
     lines = [_line(section, page) for page in all_pages(section)]
     keyset = section.keyset
+    if not lines:
+        # A section without a line would count as never built, and be served live.
+        lines = [_line(section, PlannedPage(1, KeyRange(0, 0)))]
+        lines[0].status = BuildFile.Status.EMPTY
     if live is None or keyset is None:
         return lines
     published = {line.number: line for line in pages(live).filter(section=section.get_name())}
-    lost = [
-        line.number
-        for line in lines
-        if line.number in published and not holds(line, published[line.number], keyset)
-    ]
+    lost: list[int] = []
+    for line in lines:
+        beat()
+        if line.number in published and not holds(line, published[line.number], keyset):
+            lost.append(line.number)
     renumbered = renumber(section, lost)
     for line in lines:
         line.number = renumbered.get(line.number, line.number)
@@ -148,10 +162,14 @@ def pages(build: Build) -> QuerySet[BuildFile]:
 
 def index_lines(site: Site, lines: Iterable[BuildFile]) -> Iterator[IndexEntry]:
     """Yield what the index says of pages: the address, and when that file last changed."""
+    zone = timezone.get_default_timezone()  # Under USE_TZ = False, moments are naive.
+    addresses: dict[str, Callable[[int], str]] = {}
     for line in lines:
+        if line.section not in addresses:
+            addresses[line.section] = page_addresses(site, line.section)
         yield IndexEntry(
-            location=page_address(site, line.section, line.number),
-            lastmod=format_lastmod(line.lastmod and line.lastmod.replace(microsecond=0)),
+            location=addresses[line.section](line.number),
+            lastmod=format_lastmod(line.lastmod and line.lastmod.replace(microsecond=0), zone),
         )
 
 

@@ -3,8 +3,9 @@
 import datetime as dt
 import hashlib
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
@@ -20,7 +21,7 @@ from django_sitemapkit.builds.manifests import (
 )
 from django_sitemapkit.builds.results import FileResult
 from django_sitemapkit.conf import settings
-from django_sitemapkit.exceptions import BuildFailed, LeaseLost
+from django_sitemapkit.exceptions import BuildFailed, LeaseLost, Unpublishable
 from django_sitemapkit.models import Build, BuildFile, Publication
 from django_sitemapkit.protocol.limits import MAX_URLS
 from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
@@ -30,6 +31,9 @@ from django_sitemapkit.sites import Site
 
 ORPHAN_AGE = dt.timedelta(days=1)
 """How old a file must be that no manifest names before it is swept: younger ones may be in use."""
+
+NAMES = 5000
+"""Names of files read at a time."""
 
 
 def publish_finished(
@@ -41,25 +45,28 @@ def publish_finished(
 ) -> tuple[str, FileResult | None]:
     """Publish a build of which no page is missing; return what became of it, and its index.
 
-    A build that holds just what is published already is recorded as unchanged. An index that is
-    lost or ``distrusted`` is made anew. Raises BuildFailed where the build has no URL at all, or
-    more files than an index lists.
+    A build that holds just what is published already, under the same addresses, is recorded as
+    unchanged. An index that is lost or ``distrusted`` is made anew. Raises Unpublishable where the
+    build has no URL at all, or more files than an index lists.
     """
     lines = list(pages(record))
     if reason := _why_not(lines):
         with holding.guarded():
             _end(record, Build.Status.FAILED, reason=reason)
-        raise BuildFailed(f"Site {site.key!r}: {reason}; what was published stays.")
+        raise Unpublishable(f"Site {site.key!r}: {reason}; what was published stays.")
     live = published_build(site)
     index = lines_of(live).filter(section="").first() if live else None
     if index is not None and (index.name in distrusted or not storage.has(index.name)):
         index = None
-    if live and index and _names(list(pages(live))) == _names(lines):
+    data = write_index(list(index_lines(site, lines)))
+    if index is not None and index.sha256 != hashlib.sha256(data).hexdigest():
+        index = None
+    if live and index and _listed(pages(live)) == _listed(lines):
         with holding.guarded():
             lines_of(record).delete()
             _end(record, Build.Status.UNCHANGED)
         return Build.Status.UNCHANGED, None
-    result = _store_index(site, record, lines, index, holding, storage)
+    result = _store_index(site, record, len(lines), data, index, holding, storage)
     _flip(site, record, holding)
     return Build.Status.PUBLISHED, result
 
@@ -87,6 +94,7 @@ def publish(site: Site, build: int) -> None:
             raise BuildFailed(f"Build {build} was pruned: its files are gone.")
         storage = SitemapStorage()
         for line in lines_of(record).filter(status=BuildFile.Status.DONE):
+            holding.beat()
             if not storage.has(line.name):
                 raise BuildFailed(f"Build {build} cannot be published: {line.name} is lost.")
             if storage.size(line.name) != line.size:
@@ -126,30 +134,38 @@ def _end(record: Build, status: Build.Status, **values: object) -> None:
     record.save()
 
 
-def _names(lines: list[BuildFile]) -> list[tuple[str, int, str]]:
-    return [(line.section, line.number, line.name) for line in lines]
+def _listed(lines: Iterable[BuildFile]) -> list[tuple[Any, ...]]:
+    """Return the files that lines stand for, and the rows in them.
+
+    By their first and last keys the next build tells which page lost rows: where the same entries
+    are of other rows, the manifest that says so has to be the published one.
+    """
+    return [(line.section, line.number, line.name, line.first, line.last) for line in lines]
 
 
 def _store_index(
     site: Site,
     record: Build,
-    lines: list[BuildFile],
+    sitemaps: int,
+    data: bytes,
     former: BuildFile | None,
     holding: Holding,
     storage: SitemapStorage,
 ) -> FileResult:
-    """Store the index of a build, plain as readers want it, and add its line to the manifest."""
+    """Store the index of a build, plain as readers want it, and add its line to the manifest.
+
+    ``former`` is the line of a stored index with the same bytes, if there is one.
+    """
     started = time.perf_counter()
-    data = write_index(list(index_lines(site, lines)))
     sha256 = hashlib.sha256(data).hexdigest()
     line = lines_of(record).filter(section="").first() or BuildFile(build=record, section="")
     state = "same"
-    if former and former.sha256 == sha256:
+    if former is not None:
         take_over(line, former)
     else:
         state = "stored"
         line.name = file_name(site, "index", sha256, record.pk, f"{holding.lease.fence}.xml")
-        line.sha256, line.urls, line.lastmod = sha256, len(lines), timezone.now()
+        line.sha256, line.urls, line.lastmod = sha256, sitemaps, timezone.now()
         line.bytes = line.size = len(data)
         line.status = BuildFile.Status.DONE
         with storage.workshop(folder_of(site)) as folder:
@@ -193,7 +209,8 @@ def prune(
     """Delete the files of builds that are over; what ``prune_sitemaps`` does.
 
     Over is a build that was replaced longer ago than the grace period, and is not among the
-    newest; a file goes when no other build has it. Raises BuildRunning while the site is built.
+    newest; a file goes when no other build has it. Raises BuildRunning while the site is built,
+    and LeaseLost where another process has taken over; what is left then is the next one's.
     """
     if holding is None:
         with hold(site) as own:
@@ -206,13 +223,13 @@ def prune(
         with holding.guarded():
             # First the mark: from here on nobody publishes such a build again.
             primary(Build).filter(pk__in=over).update(pruned_at=timezone.now())
-        names = [name for name in names if storage.delete(name)]
+        names = _deleted(names, storage, holding)
         with holding.guarded():
             for build in primary(Build).filter(pk__in=over):
                 left = _stored(lines_of(build)) - set(names) - needed
                 if not left:
                     lines_of(build).delete()
-    orphans, swept = _sweep(site, storage, dry_run=dry_run)
+    orphans, swept = _sweep(site, storage, holding, dry_run=dry_run)
     return Pruned(files=tuple(names), orphans=orphans, swept=swept)
 
 
@@ -231,21 +248,46 @@ def _over(site: Site) -> list[int]:
 
 
 def _stored(lines: QuerySet[BuildFile]) -> set[str]:
-    names = lines.values_list("name", "sidecar")
-    return {name for pair in names for name in pair if name}
+    """Return the names of all files of some lines, each read once however many builds share it."""
+    rows = lines.order_by("name").values_list("name", flat=True).distinct()
+    names: set[str] = set()
+    last = ""
+    while some := list(rows.filter(name__gt=last)[:NAMES]):
+        names.update(some)
+        last = some[-1]
+    return names
 
 
-def _sweep(site: Site, storage: SitemapStorage, *, dry_run: bool) -> tuple[tuple[str, ...], bool]:
-    """Delete old files in the site's folder that no manifest has."""
+def _deleted(names: Sequence[str], storage: SitemapStorage, holding: Holding) -> list[str]:
+    """Delete files; return those that are gone."""
+    gone = []
+    for name in names:
+        holding.beat()
+        if storage.delete(name):
+            gone.append(name)
+    return gone
+
+
+def _sweep(
+    site: Site, storage: SitemapStorage, holding: Holding, *, dry_run: bool
+) -> tuple[tuple[str, ...], bool]:
+    """Delete old files in the site's folder that no manifest has.
+
+    When a file was stored is asked only for those: the storage may need a request for each.
+    """
     found = storage.names(folder_of(site))
     if found is None:
         return (), False
     known = _stored(primary(BuildFile).filter(build__site=site.key))
     old = timezone.now() - ORPHAN_AGE
-    orphans = [
-        name for name, stored_at in found if name not in known and stored_at and stored_at < old
-    ]
+    orphans = []
+    for name in sorted(set(found) - known):
+        holding.beat()
+        stored_at = storage.stored_at(name)
+        # By timestamps, for one of the two may be naive: not every storage heeds USE_TZ.
+        if stored_at is not None and stored_at.timestamp() < old.timestamp():
+            orphans.append(name)
     if not dry_run:
         storage.sweep_workshops(folder_of(site), old)
-        orphans = [name for name in orphans if storage.delete(name)]
-    return tuple(sorted(orphans)), True
+        orphans = _deleted(orphans, storage, holding)
+    return tuple(orphans), True

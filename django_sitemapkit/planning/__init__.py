@@ -1,6 +1,13 @@
 """The plan: which rows stand on which page, so that no row ever moves but by a split."""
 
-from django_sitemapkit.planning.pages import all_pages, page_of, pages_of, renumber, split
+from django_sitemapkit.planning.pages import (
+    all_pages,
+    page_of,
+    pages_of,
+    pages_of_all,
+    renumber,
+    split,
+)
 from django_sitemapkit.planning.refresh import PlanChange, refresh
 from django_sitemapkit.planning.store import PlannedPage
 
@@ -10,6 +17,7 @@ __all__ = [
     "all_pages",
     "page_of",
     "pages_of",
+    "pages_of_all",
     "refresh",
     "renumber",
     "split",

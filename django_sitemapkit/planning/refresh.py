@@ -1,7 +1,7 @@
 """Bringing a plan up to date: full pages split, thin neighbours merge, the rest stays."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from django.db import router, transaction
@@ -12,12 +12,12 @@ from django_sitemapkit.planning.store import (
     PlannedPage,
     create_plan,
     current_plan,
-    decoded,
-    in_order,
+    planned_pages,
     planned_rows,
+    stored_pages,
 )
 from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sections.keysets import KeyRange, Keyset
+from django_sitemapkit.sections.keysets import KeyRange, Keyset, no_beat
 from django_sitemapkit.sections.validation import require_pageable
 
 MERGED_FILL = 0.75
@@ -49,11 +49,15 @@ class _Draft:
     rows: int
 
 
-def refresh(section: BaseSection) -> PlanChange:
+def refresh(section: BaseSection, *, beat: Callable[[], None] = no_beat) -> PlanChange:
     """Bring the stored plan of a section up to date, and return what changed.
 
-    Counts every page of the section, so it belongs into a build and not into a request. A section
-    without a keyset has no plan. Raises RuntimeError where requests keep splitting its pages.
+    Counts every page of the section, so it belongs into a build and not into a request. ``beat``
+    is called between the queries that read rows, each of which reads a page at most: whoever
+    holds a lease gives a sign of life by it, and ends the work by raising.
+
+    A section without a keyset has no plan. Raises RuntimeError where requests keep splitting its
+    pages.
     """
     require_pageable(section)
     keyset = section.keyset
@@ -61,14 +65,14 @@ def refresh(section: BaseSection) -> PlanChange:
         return PlanChange(pages=math.ceil(section.size() / section.rows_per_page))
     for _ in range(ATTEMPTS):
         plan = current_plan(section, keyset)
-        pages = in_order([decoded(page, keyset) for page in plan.pages.all()]) if plan else []
         if plan is None:
-            return _plan_anew(section, keyset, _why_unplanned(section, keyset))
+            return _plan_anew(section, keyset, _why_unplanned(section, keyset), beat)
+        pages = planned_pages(plan, keyset)
         if reason := _why_anew(plan, pages, section, keyset):
-            return _plan_anew(section, keyset, reason)
-        drafts = [_Draft(page, keyset.count(page.keys)) for page in pages]
+            return _plan_anew(section, keyset, reason, beat)
+        drafts = [_Draft(page, _rows(page.keys, section, keyset, beat)) for page in pages]
         new_number = plan.last_number + 1
-        drafts = _split_full(drafts, new_number, section, keyset)
+        drafts = _split_full(drafts, new_number, section, keyset, beat)
         drafts = _merge_thin(drafts, int(section.rows_per_page * MERGED_FILL))
         change = _store(plan, pages, [draft.page for draft in drafts], keyset)
         if change is not None:
@@ -78,7 +82,8 @@ def refresh(section: BaseSection) -> PlanChange:
 
 def _why_unplanned(section: BaseSection, keyset: Keyset) -> str:
     """Return why a section has no plan by its present key."""
-    plan = Plan.objects.filter(site=section.site.key, section=section.get_name()).first()
+    plans = Plan.objects.using(router.db_for_write(Plan))
+    plan = plans.filter(site=section.site.key, section=section.get_name()).first()
     return (
         f"its key changed from {plan.key!r} to {keyset.identity!r}"
         if plan
@@ -92,26 +97,43 @@ def _why_anew(
     """Return why a stored plan cannot be kept, or "" where it can."""
     if plan.rows_per_page != section.rows_per_page:
         return f"its limit changed from {plan.rows_per_page:,} to {section.rows_per_page:,}"
-    if not pages or len(pages) != plan.pages.count() or pages[-1].keys.upper is not None:
+    if not pages or len(pages) != stored_pages(plan).count() or pages[-1].keys.upper is not None:
         return "its pages do not join"
     if not keyset.increasing([page.keys.lower for page in pages[1:]]):
         return f"the database orders {keyset.name!r} in another way than before"
     return ""
 
 
-def _plan_anew(section: BaseSection, keyset: Keyset, reason: str) -> PlanChange:
-    retired = tuple(
-        Page.objects.filter(plan__site=section.site.key, plan__section=section.get_name())
-        .order_by("number")
-        .values_list("number", flat=True)
+def _plan_anew(
+    section: BaseSection, keyset: Keyset, reason: str, beat: Callable[[], None]
+) -> PlanChange:
+    pages = Page.objects.using(router.db_for_write(Page)).filter(
+        plan__site=section.site.key, plan__section=section.get_name()
     )
-    plan = create_plan(section, keyset)
-    added = tuple(plan.pages.order_by("number").values_list("number", flat=True))
+    retired = tuple(pages.order_by("number").values_list("number", flat=True))
+    plan = create_plan(section, keyset, beat)
+    added = tuple(stored_pages(plan).order_by("number").values_list("number", flat=True))
     return PlanChange(pages=len(added), added=added, retired=retired, planned_anew=reason)
 
 
+def _rows(keys: KeyRange, section: BaseSection, keyset: Keyset, beat: Callable[[], None]) -> int:
+    """Count the rows of a range: as many as a page holds at a time, however many have come."""
+    beat()
+    most = section.rows_per_page
+    rows = keyset.count(keys, most + 1)
+    if rows <= most:
+        return rows
+    bounds = keyset.boundaries(most, keys, beat)
+    last = KeyRange(bounds[-1] if bounds else keys.lower, keys.upper)  # Rows may have gone.
+    return len(bounds) * most + keyset.count(last, most + 1)
+
+
 def _split_full(
-    drafts: list[_Draft], number: int, section: BaseSection, keyset: Keyset
+    drafts: list[_Draft],
+    number: int,
+    section: BaseSection,
+    keyset: Keyset,
+    beat: Callable[[], None],
 ) -> list[_Draft]:
     """Cut pages that hold too much: the open end where it is full, others evenly."""
     result: list[_Draft] = []
@@ -122,7 +144,7 @@ def _split_full(
         step = planned_rows(section, keyset)
         if draft.page.keys.upper is not None or not keyset.grows:
             step = math.ceil(draft.rows / math.ceil(draft.rows / step))
-        bounds = keyset.boundaries(step, draft.page.keys)
+        bounds = keyset.boundaries(step, draft.page.keys, beat)
         ends = [*bounds, draft.page.keys.upper]
         first = replace(draft.page, keys=KeyRange(draft.page.keys.lower, ends[0]))
         result.append(_Draft(first, step))
@@ -170,14 +192,14 @@ def _store(
         )
         if not ours:
             return None
-        plan.pages.filter(number__in=retired).delete()
+        stored_pages(plan).filter(number__in=retired).delete()
         for page in new:
             bounds = {
                 "lower": keyset.encode(page.keys.lower),
                 "upper": keyset.encode(page.keys.upper),
             }
             if page.number not in before:
-                plan.pages.create(number=page.number, **bounds)
+                stored_pages(plan).create(plan=plan, number=page.number, **bounds)
             elif page != before[page.number]:
-                plan.pages.filter(number=page.number).update(**bounds)
+                stored_pages(plan).filter(number=page.number).update(**bounds)
     return PlanChange(pages=len(new), added=added, retired=retired)

@@ -1,14 +1,15 @@
 """The plan in the database: found, read, made and replaced."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from django.db import router, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_sitemapkit.models import Page, Plan
 from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sections.keysets import KeyRange, Keyset
+from django_sitemapkit.sections.keysets import KeyRange, Keyset, no_beat
 
 FILL = 0.9
 """How full pages are planned where new rows may come anywhere; else they would split at once."""
@@ -24,13 +25,38 @@ class PlannedPage:
     """Its key range; of a section without a keyset, its positions."""
 
 
-def current_plan(section: BaseSection, keyset: Keyset, *, using: str | None = None) -> Plan | None:
-    """Return the section's plan, or None where there is none by its present key."""
-    return (
-        Plan.objects.using(using)
-        .filter(site=section.site.key, section=section.get_name(), key=keyset.identity)
-        .first()
-    )
+def current_plan(section: BaseSection, keyset: Keyset) -> Plan | None:
+    """Return the section's plan, or None where there is none by its present key.
+
+    Plans are read where they are written, by requests too: a replica that is behind would answer
+    404 for a page that the index, read a moment before, lists already. They are a few short rows.
+    """
+    plans = Plan.objects.using(router.db_for_write(Plan))
+    return plans.filter(
+        site=section.site.key, section=section.get_name(), key=keyset.identity
+    ).first()
+
+
+def stored_pages(plan: Plan) -> QuerySet[Page]:
+    """Return the pages of a plan, from the database that is written to."""
+    return Page.objects.using(router.db_for_write(Page)).filter(plan=plan)
+
+
+def planned_pages(plan: Plan, keyset: Keyset) -> list[PlannedPage]:
+    """Return the pages of a plan in the order of their keys."""
+    return in_order([decoded(page, keyset) for page in stored_pages(plan)])
+
+
+def current_plans(sections: Sequence[BaseSection]) -> dict[tuple[str, str], list[Page]]:
+    """Return the stored pages of some sections of one site, by section and key, by one query."""
+    pages = Page.objects.using(router.db_for_write(Page)).select_related("plan")
+    pages = pages.filter(plan__site__in={section.site.key for section in sections})
+    if len(sections) == 1:
+        pages = pages.filter(plan__section=sections[0].get_name())
+    plans: dict[tuple[str, str], list[Page]] = {}
+    for page in pages:
+        plans.setdefault((page.plan.section, page.plan.key), []).append(page)
+    return plans
 
 
 def planned_rows(section: BaseSection, keyset: Keyset) -> int:
@@ -38,13 +64,13 @@ def planned_rows(section: BaseSection, keyset: Keyset) -> int:
     return section.rows_per_page if keyset.grows else max(1, int(section.rows_per_page * FILL))
 
 
-def create_plan(section: BaseSection, keyset: Keyset) -> Plan:
+def create_plan(section: BaseSection, keyset: Keyset, beat: Callable[[], None] = no_beat) -> Plan:
     """Plan a section from nothing and return the stored plan.
 
     The pages of a plan before it go; new ones get new numbers, so that an address that a reader
     still holds never answers with other rows.
     """
-    bounds = keyset.boundaries(planned_rows(section, keyset))
+    bounds = keyset.boundaries(planned_rows(section, keyset), beat=beat)
     lowers, uppers = [None, *bounds], [*bounds, None]
     with transaction.atomic(using=router.db_for_write(Plan)):
         plan, _ = Plan.objects.select_for_update().get_or_create(
@@ -59,8 +85,8 @@ def create_plan(section: BaseSection, keyset: Keyset) -> Plan:
         plan.revision += 1
         plan.planned_at = timezone.now()
         plan.save()
-        plan.pages.all().delete()
-        Page.objects.bulk_create(
+        stored_pages(plan).delete()
+        stored_pages(plan).bulk_create(
             Page(plan=plan, number=number, lower=keyset.encode(lower), upper=keyset.encode(upper))
             for number, (lower, upper) in enumerate(zip(lowers, uppers, strict=True), start=first)
         )

@@ -30,8 +30,3 @@ def file_name(site: Site, stem: str, sha256: str, build: int, extension: str) ->
     if not ALLOWED.fullmatch(name):
         raise ValueError(f"{name!r} has characters that a storage might change")
     return name
-
-
-def sidecar_name(name: str) -> str:
-    """Return the name of the file of URL hashes beside a page's file."""
-    return name.removesuffix(".xml.gz") + ".hashes"

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
@@ -83,7 +83,8 @@ class SitemapStorage:
         local = self.local_path(folder)
         for path in local.glob(f"{WORKSHOP}*") if local else ():
             with contextlib.suppress(FileNotFoundError):  # Its owner has just finished.
-                if datetime.fromtimestamp(path.stat().st_mtime, UTC) < before:
+                # Under USE_TZ = False ``before`` is naive, and local time.
+                if path.stat().st_mtime < before.timestamp():
                     shutil.rmtree(path, ignore_errors=True)
 
     def local_path(self, name: str) -> Path | None:
@@ -168,8 +169,8 @@ class SitemapStorage:
             return False
         return True
 
-    def names(self, folder: str) -> list[tuple[str, datetime | None]] | None:
-        """Return the files of a folder and when each was stored, or None if it cannot be told."""
+    def names(self, folder: str) -> list[str] | None:
+        """Return the names of the files of a folder, or None if they cannot be told."""
         try:
             _, files = self.storage.listdir(folder)
         except (NotImplementedError, FileNotFoundError):
@@ -177,9 +178,13 @@ class SitemapStorage:
         except Exception as error:  # noqa: BLE001  each storage has errors of its own
             logger.warning("%s could not be listed: %s", folder, error)
             return None
-        return [(f"{folder}/{name}", self._stored_at(f"{folder}/{name}")) for name in files]
+        return [f"{folder}/{name}" for name in files]
 
-    def _stored_at(self, name: str) -> datetime | None:
+    def stored_at(self, name: str) -> datetime | None:
+        """Return when a file was stored, or None if it cannot be told; a request for each, on S3.
+
+        Naive under USE_TZ = False.
+        """
         try:
             return self.storage.get_modified_time(name)
         except Exception:  # noqa: BLE001  a file that goes meanwhile, a storage that cannot tell
@@ -199,6 +204,8 @@ def sync(file: IO[bytes]) -> None:
 
 def sync_folder(path: Path) -> None:
     """Force a folder's entries to the disk, so that a rename survives a power cut."""
+    if os.name == "nt":  # Windows opens no folders, and its file systems log renames themselves.
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

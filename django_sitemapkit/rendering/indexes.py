@@ -2,13 +2,13 @@
 
 import datetime as dt
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django.utils import timezone
 
 from django_sitemapkit.exceptions import RefusedValue
-from django_sitemapkit.planning import PlannedPage, pages_of
+from django_sitemapkit.planning import PlannedPage, pages_of_all
 from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.writers import IndexWriter
@@ -18,6 +18,9 @@ from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import Site
 
 logger = logging.getLogger("django_sitemapkit")
+
+ANY_NUMBER = 987_654_321
+"""Stands for all numbers of pages, for as long as an address is being made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,19 +39,31 @@ def index_entries(site: Site, sections: Iterable[BaseSection] | None = None) -> 
     A page's lastmod is that of its newest entry where the section promises ``trust_lastmod``,
     else there is none. Raises NotPlanned while a large section is being planned.
     """
-    for section in registry.of(site) if sections is None else sections:
-        for page in pages_of(section):
+    sections = list(registry.of(site) if sections is None else sections)
+    for section, pages in zip(sections, pages_of_all(sections), strict=True):
+        address = page_addresses(site, section.get_name())
+        for page in pages:
             yield LivePage(
                 section=section.get_name(),
                 number=page.number,
-                location=page_address(site, section.get_name(), page.number),
+                location=address(page.number),
                 lastmod=newest_lastmod(section, page),
             )
 
 
 def page_address(site: Site, section: str, number: int) -> str:
     """Return the address of a page as the index lists it: compressed, which all readers take."""
-    return site.address("page", section=section, number=number, form="xml.gz")
+    return page_addresses(site, section)(number)
+
+
+def page_addresses(site: Site, section: str) -> Callable[[int], str]:
+    """Return what gives the addresses of a section's pages: ``reverse()`` is asked but once.
+
+    The number is the last one in an address, so what comes before it may look like any number.
+    """
+    address = site.address("page", section=section, number=ANY_NUMBER, form="xml.gz")
+    before, _, after = address.rpartition(str(ANY_NUMBER))
+    return lambda number: f"{before}{number}{after}"
 
 
 def newest_lastmod(section: BaseSection, page: PlannedPage) -> str | None:

@@ -6,6 +6,7 @@ from itertools import repeat
 from typing import Any
 
 from django_sitemapkit.conf import settings
+from django_sitemapkit.planning import PlannedPage, split
 from django_sitemapkit.protocol.entries import Entry
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import Column, UrlsetWriter
@@ -157,24 +158,30 @@ def _from(column: Any, begin: int) -> Any:
     return column if column is None or isinstance(column, str) else column[begin:]
 
 
-def page_entries(section: BaseSection, keys: KeyRange, scope: Scope) -> Iterator[Entry]:
-    """Yield the entries of a page as values, at most as many as a page may list.
+def page_entries(section: BaseSection, page: PlannedPage, scope: Scope) -> Iterator[Entry]:
+    """Yield the entries of a page as values: those that stand in its XML, and no more.
 
-    They passed the same checks as in the XML; what did not is logged and left out.
+    They passed the same checks; what did not is logged and left out. A page that has more rows
+    than fit is split in the plan, for those behind them to have a page too.
     """
-    problems = ProblemLog(section.get_name())
-    checker = Checker(section, scope, problems)
-    left = section.max_urls
-    for chunk in section.chunks(keys):
-        entries = checker.entries(chunk)
+    listed: list[str] = []
+    rendering = PageRendering(section, page.keys, scope, on_locations=listed.extend)
+    for chunk in section.chunks(page.keys):
+        entries = rendering._checker.entries(chunk)
         columns = (_texts(entries.tags.get(tag), len(entries.keys)) for tag in TAGS)
-        for location, *tags in zip(entries.locations, *columns, strict=False):
-            if not left:
-                break
-            left -= 1
-            yield Entry(location=location, **dict(zip(TAGS, tags, strict=True)))
-    if problems:
-        logger.warning("%r: %s", section, problems.summary())
+        rows = zip(entries.locations, *columns, strict=False)
+        for _ in rendering._write(entries):
+            for written in listed:
+                # Between two that are written there may be one that no page has room for.
+                tags = next(tags for location, *tags in rows if location is written)
+                yield Entry(location=written, **dict(zip(TAGS, tags, strict=True)))
+            listed.clear()
+        if rendering.overflow is not None:
+            break
+    if rendering.problems:
+        logger.warning("%r: page %s: %s", section, page.number, rendering.problems.summary())
+    if rendering.overflow is not None:
+        split(section, page, rendering.split_at)
 
 
 def _texts(column: Column, count: int) -> Iterable[str | None]:

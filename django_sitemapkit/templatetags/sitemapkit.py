@@ -116,7 +116,7 @@ class EntriesNode(StreamingNode):
         page = page_of(section, int(self.number.resolve(context))) if section else None
         if section is None or page is None:
             return
-        for entry in page_entries(section, page.keys, site.scope()):
+        for entry in page_entries(section, page, site.scope()):
             with context.push({self.name: entry}):
                 yield self.nodelist.render(context)
 

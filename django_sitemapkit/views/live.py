@@ -35,12 +35,22 @@ def live_page(site: Site, name: str, number: int, document: Document) -> HttpRes
     planned = page_of(section, number) if section else None
     if section is None or planned is None:
         return None
-    scope = site.scope()
-    validators = validators_of(section, planned, scope)
+    return rendered(section, planned, document)
+
+
+def rendered(
+    section: BaseSection, page: PlannedPage, document: Document, *, planned: bool = True
+) -> HttpResponseBase | None:
+    """Return a page rendered from the database, or None where it lists nothing.
+
+    One that overflows is split in the plan afterwards, if it is ``planned`` there as it is here.
+    """
+    scope = section.site.scope()
+    validators = validators_of(section, page, scope)
     if validators and (unchanged := document.unchanged(validators.digest, exists=False)):
         return unchanged
-    rendering = PageRendering(section, planned.keys, scope)
-    blocks = _delivered(rendering, section, planned)
+    rendering = PageRendering(section, page.keys, scope)
+    blocks = _delivered(rendering, section, page, planned=planned)
     first = list(islice(blocks, 2))
     if not first:
         return None
@@ -55,15 +65,15 @@ def live_page(site: Site, name: str, number: int, document: Document) -> HttpRes
 
 
 def _delivered(
-    rendering: PageRendering, section: BaseSection, planned: PlannedPage
+    rendering: PageRendering, section: BaseSection, page: PlannedPage, *, planned: bool
 ) -> Generator[bytes, None, None]:
     """Yield a page's bytes, and in the end record what its rendering has found out."""
     try:
         yield from rendering
     except Exception:
-        logger.exception("%r: page %s broke off.", section, planned.number)
+        logger.exception("%r: page %s broke off.", section, page.number)
         raise
     if rendering.problems:
-        logger.warning("%r: page %s: %s", section, planned.number, rendering.problems.summary())
-    if rendering.overflow is not None:
-        split(section, planned, rendering.split_at)
+        logger.warning("%r: page %s: %s", section, page.number, rendering.problems.summary())
+    if planned and rendering.overflow is not None:
+        split(section, page, rendering.split_at)

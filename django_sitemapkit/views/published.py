@@ -6,22 +6,30 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import IO
 
+from django.core.exceptions import ValidationError
 from django.core.handlers.asgi import ASGIRequest
 from django.http import FileResponse, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.http import http_date
 
 from django_sitemapkit.builds.files import decompressed
-from django_sitemapkit.builds.lookup import published_build, published_file, section_names
-from django_sitemapkit.builds.manifests import index_lines, pages
+from django_sitemapkit.builds.lookup import (
+    has_section,
+    published_build,
+    published_file,
+    unbuilt,
+)
+from django_sitemapkit.builds.manifests import index_lines, keys_of, lines_of, pages
 from django_sitemapkit.conf import settings
-from django_sitemapkit.exceptions import NotPublished
-from django_sitemapkit.models import BuildFile
+from django_sitemapkit.exceptions import NotPlanned, NotPublished
+from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.planning import PlannedPage
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.registry import registry
-from django_sitemapkit.rendering import index_entries, write_index
+from django_sitemapkit.rendering import LivePage, index_entries, write_index
 from django_sitemapkit.sites import Site
 from django_sitemapkit.views.documents import Document, asynchronous, digest_of
+from django_sitemapkit.views.live import rendered
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -39,10 +47,8 @@ def published_index(site: Site, document: Document) -> HttpResponseBase | None:
     if build is None:
         _require_live(f"Nothing of site {site.key!r} is published yet.")
         return None
-    built = section_names(build)
-    unbuilt = [section for section in registry.of(site) if section.get_name() not in built]
-    live = list(index_entries(site, unbuilt)) if settings.SERVE == "auto" and unbuilt else []
-    line = build.files.filter(section="").first()
+    live = _live_pages(site, build) if settings.SERVE == "auto" else []
+    line = lines_of(build).filter(section="").first()
     body = _content(line) if line is not None and not live else None
     if body is None:
         body = write_index([*index_lines(site, pages(build)), *live])
@@ -55,6 +61,27 @@ def published_index(site: Site, document: Document) -> HttpResponseBase | None:
     if modified:
         response.headers["Last-Modified"] = modified
     return response
+
+
+def _live_pages(site: Site, build: Build) -> list[LivePage]:
+    """Return the live pages of the sections that a build does not have.
+
+    A section that fails, or is being planned, is left out: what is published does not depend on
+    what was declared since.
+    """
+    sections = {section.get_name(): section for section in registry.of(site)}
+    missing = unbuilt(build, list(sections))
+    live: list[LivePage] = []
+    for name, section in sections.items():
+        if name not in missing:
+            continue
+        try:
+            live += list(index_entries(site, [section]))
+        except NotPlanned as error:
+            logger.warning("%r is not in the index: %s", section, error)
+        except Exception:
+            logger.exception("%r was never built, and fails: it is not in the index.", section)
+    return live
 
 
 def _content(line: BuildFile) -> bytes | None:
@@ -74,19 +101,38 @@ def _content(line: BuildFile) -> bytes | None:
 def published_page(
     site: Site, section: str, number: int, document: Document
 ) -> HttpResponseBase | None:
-    """Return a published page, or None where it has to be rendered live.
+    """Return a published page, or None where its section was never built and is served live.
 
-    That is where the section was never built, and where the file is lost, which is logged. Raises
-    NotPublished where the section is published and has no such page.
+    A page whose file is lost, which is logged, is rendered from the database. Raises NotPublished
+    where the section is published and has no such page.
     """
     build = published_build(site)
     line = published_file(site, section, number) if build else None
     if line is not None:
-        return _send(line, document)
-    if build is not None and section in section_names(build):
+        response = _send(line, document) or _instead(site, line, document)
+        if response is not None:
+            return response
+    if build is not None and (line is not None or has_section(build, section)):
         raise NotPublished(f"Section {section!r} has no page {number}.")
     _require_live(f"Section {section!r} is not published yet.")
     return None
+
+
+def _instead(site: Site, line: BuildFile, document: Document) -> HttpResponseBase | None:
+    """Return a page whose file is lost as its rows are now, or None where there are none.
+
+    By the range that the manifest has of it, not by the plan: that may have moved on, and the
+    index that listed this page counts on those rows.
+    """
+    section = registry.get(site, line.section)
+    if section is None:
+        return None
+    try:
+        keys = keys_of(line, section)
+    except (ValueError, ValidationError):
+        logger.exception("%r: the key of page %s is another one by now.", section, line.number)
+        return None
+    return rendered(section, PlannedPage(line.number, keys), document, planned=False)
 
 
 def _require_live(reason: str) -> None:

@@ -3,7 +3,8 @@
 import pytest
 from django.db import OperationalError
 
-from django_sitemapkit.builds import manifests
+from django_sitemapkit import StaticSection
+from django_sitemapkit.builds import manifests, status_of
 from django_sitemapkit.builds.holding import hold
 from django_sitemapkit.models import Build, BuildFile, Page
 from django_sitemapkit.planning import all_pages, refresh
@@ -161,3 +162,57 @@ def test_the_index_gives_whole_seconds():
     line = BuildFile(section="a", number=1, lastmod=EPOCH.replace(microsecond=123))
     (entry,) = manifests.index_lines(SITE, [line])
     assert entry.lastmod == "2024-02-29T12:30:15+00:00"
+
+
+def test_the_index_of_naive_moments_is_in_the_projects_time_zone(settings):
+    """Under USE_TZ = False they are local times, and an index that took them for UTC would lie."""
+    settings.TIME_ZONE = "America/Lima"
+    line = BuildFile(section="a", number=1, lastmod=EPOCH.replace(tzinfo=None))
+    (entry,) = manifests.index_lines(SITE, [line])
+    assert entry.lastmod == "2024-02-29T12:30:15-05:00"
+
+
+def test_an_index_resolves_the_address_of_each_section_once(monkeypatch):
+    """An index of 50,000 pages would take seconds otherwise."""
+    asked = []
+    address = Site.address
+
+    def recorded(site, name, **arguments):
+        asked.append(arguments["section"])
+        return address(site, name, **arguments)
+
+    monkeypatch.setattr(Site, "address", recorded)
+    lines = [BuildFile(section=name, number=n) for name in "ab" for n in (1, 20, 300)]
+    entries = list(manifests.index_lines(SITE, lines))
+    assert asked == ["a", "b"]
+    assert [entry.location for entry in entries] == [
+        f"https://www.example.com/sitemap-{line.section}-{line.number}.xml.gz" for line in lines
+    ]
+
+
+def test_a_section_without_rows_or_key_has_a_line_too(sections):
+    """Or it would count as never built, and its live pages would stand in the published index."""
+    section = type("Pages", (StaticSection,), {"items": []})
+    sections.add(section)
+    run()
+    line = manifest()["pages", 1]
+    assert (line.status, line.name) == ("empty", "")
+    assert {each.name: each.built for each in status_of(SITE).sections}["pages"] is True
+    section.items = ["/a/"]
+    run()
+    assert manifest()["pages", 1].urls == 1
+
+
+def test_sections_that_were_not_chosen_keep_their_lines_as_they_are():
+    """Keys too: they are of the rows that the kept file lists, whatever the rows are now."""
+    run()
+    before = manifest()
+    Reading.objects.filter(level=10).update(level=5)
+    run(sections=["products"])
+    kept = ("readings", "articles")
+    fields = ("lower", "upper", "first", "last", "status", "name", "sha256", "urls", "bytes")
+    for key, line in manifest().items():
+        if key[0] in kept:
+            assert [getattr(line, field) for field in fields] == [
+                getattr(before[key], field) for field in fields
+            ]

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from django_sitemapkit.builds import build, prune
+from django_sitemapkit.builds import build, prune, publication
 from django_sitemapkit.builds.holding import hold
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost
 from django_sitemapkit.models import Build, BuildFile, Lease
@@ -61,7 +61,7 @@ def test_a_replaced_build_keeps_its_files_through_the_grace_period(storage):
     """And not longer."""
     first, _ = generations(2)
     theirs = own(first)
-    assert len(theirs) >= 2
+    assert theirs
     let_time_pass(DAY - 60)
     assert prune(SITE).files == ()
     assert theirs < storage.names()
@@ -129,7 +129,7 @@ def test_a_build_is_marked_before_its_files_go(storage):
 
     storage.on_call = on_call
     prune(SITE)
-    assert len(marks) >= 2
+    assert marks
     assert None not in marks
     from django_sitemapkit.builds import publish
 
@@ -200,7 +200,7 @@ def test_the_files_of_an_unfinished_build_are_no_orphans(storage):
     with pytest.raises(KeyboardInterrupt):
         run(on_file=die)
     before = storage.names()
-    assert len(before) == 6
+    assert len(before) == 3
     storage.aged = None
     assert prune(SITE).orphans == ()
     assert storage.names() == before
@@ -299,3 +299,36 @@ def test_whoever_lost_the_lease_prunes_nothing(storage):
             prune(SITE, holding)
     assert storage.names() == before
     assert not Build.objects.exclude(pruned_at=None).exists()
+
+
+def test_only_files_that_no_manifest_has_are_asked_for_their_age(storage):
+    """Some storages need a request for each."""
+    generations(1)
+    orphan = f"{folder_of(SITE)}/stray.xml.gz"
+    storage.put(orphan, b"x")
+    storage.calls.clear()
+    prune(SITE)
+    asked = [name for method, name in storage.calls if method == "get_modified_time"]
+    assert asked == [orphan]
+
+
+def test_without_time_zones_files_are_swept_too(storage, settings):
+    """Under USE_TZ = False moments are naive; those of a storage may be either."""
+    generations(1)
+    settings.USE_TZ = False
+    orphan = f"{folder_of(SITE)}/stray.xml.gz"
+    for aged in ((), (orphan,)):
+        storage.put(orphan, b"x")
+        storage.aged = aged
+        assert prune(SITE).orphans == aged
+
+
+def test_names_are_read_some_at_a_time(storage, monkeypatch, django_assert_num_queries):
+    """However many builds have the same files, each name is read once."""
+    generations(3)
+    monkeypatch.setattr(publication, "NAMES", 4)
+    lines = BuildFile.objects.filter(build__site=SITE.key)
+    assert lines.count() > 20
+    distinct = len({line.name for line in lines if line.name})
+    with django_assert_num_queries(-(-distinct // 4) + 1):
+        assert publication._stored(lines) == named(lines)

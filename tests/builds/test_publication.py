@@ -3,11 +3,13 @@
 import pytest
 from django.db.models import F
 
+from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import publish
-from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost
-from django_sitemapkit.models import Build, Lease, Publication
+from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost, Unpublishable
+from django_sitemapkit.models import Build, BuildFile, Lease, Publication
 from tests.builds import (
     ALL,
+    BASE,
     LEASE,
     SITE,
     edit_product,
@@ -15,10 +17,11 @@ from tests.builds import (
     manifest,
     run,
     served,
+    states,
     use_storage,
 )
 from tests.builds.storages import Killed
-from tests.testapp.models import Reading
+from tests.testapp.models import Article, Product, Reading
 
 pytestmark = pytest.mark.django_db
 
@@ -148,3 +151,47 @@ def test_each_publication_raises_the_fence(two):
     before = Publication.objects.get().fence
     publish(SITE, two[0])
     assert Publication.objects.get().fence > before
+
+
+# --- What is unchanged, and what cannot be published
+
+
+def test_new_addresses_are_published_though_the_pages_are_the_same(sections, client, settings):
+    """Where the site's URLs were moved, the index that is published lists what answers 404."""
+    use_storage(settings, "Memory")
+    sections.add(type("Pages", (StaticSection,), {"items": ["/maps/a/"]}))
+    settings.ROOT_URLCONF = "tests.testapp.urls_second"
+    run()
+    settings.ROOT_URLCONF = "tests.urls"
+    result = run()
+    assert result.status == "published"
+    assert states(result) == {("pages", 1): "same", ("", 0): "stored"}
+    assert list(served(client)) == [f"{BASE}/sitemap-pages-1.xml.gz"]
+    assert run().status == "unchanged"
+
+
+def test_the_same_entries_of_other_rows_are_published_with_their_keys(storage):
+    """By them the next build tells whether a page has lost rows."""
+    run()
+    index = manifest()["", 0]
+    line = manifest()["articles", 1]
+    BuildFile.objects.filter(pk=line.pk).update(first="0", last="0")
+    assert run().status == "published"
+    assert manifest()["articles", 1].first == line.first
+    assert manifest()["", 0].name == index.name
+
+
+@pytest.mark.parametrize("why", ["no section has a URL", "it has 7 sitemaps"])
+def test_a_finished_build_that_cannot_be_published_is_an_error_of_its_own(
+    storage, monkeypatch, why
+):
+    """A caller can tell it from a build that could not be finished."""
+    if "sitemaps" in why:
+        monkeypatch.setattr("django_sitemapkit.builds.publication.MAX_URLS", 6)
+    else:
+        for model in (Product, Reading, Article):
+            model.objects.all().delete()
+    with pytest.raises(Unpublishable, match=why):
+        run()
+    assert issubclass(Unpublishable, BuildFailed)
+    assert Build.objects.get().status == "failed"

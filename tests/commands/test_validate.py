@@ -9,7 +9,7 @@ import pytest
 
 from django_sitemapkit.models import Build, BuildFile, Lease
 from tests.commands import line_of, path_of, run
-from tests.testapp.serving import BASE, locations
+from tests.testapp.serving import BASE, Readings, declare, locations, make_readings
 
 pytestmark = pytest.mark.django_db
 
@@ -130,7 +130,7 @@ def files():
 
 
 def test_repair_of_all_that_can_be_lost(built, storage):
-    """Pages, sidecars and index at once."""
+    """Pages and index at once."""
     for path in list(storage.rglob("*")):
         if path.is_file():
             path.unlink()
@@ -365,3 +365,27 @@ def test_answer_cut_short_is_an_error(answers, base):
     code, out, err = run("validate_sitemaps", f"{base}/sitemap.xml")
     assert code == 1
     assert f"{base}/sitemap.xml" in out + err
+
+
+def test_repair_of_a_section_that_has_gone(built, sections, client):
+    """Its files go with it, and what else is damaged is made anew."""
+    make_readings(range(3))
+    declare(sections, Readings)
+    assert run("build_sitemaps")[0] == 0
+    damage(line_of("products"), cut)
+    sections.remove("products")
+    code, _, err = run("validate_sitemaps", "--repair")
+    assert (code, err) == (0, "")
+    assert {line.section for line in files()} == {"", "readings"}
+
+
+def test_repair_of_one_section_beside_one_that_has_gone(built, sections):
+    """Only the one that is still there is made."""
+    make_readings(range(3))
+    declare(sections, Readings)
+    assert run("build_sitemaps")[0] == 0
+    damage(line_of("products"), cut)
+    damage(line_of("readings"), cut)
+    sections.remove("products")
+    assert run("validate_sitemaps", "--repair")[0] == 0
+    assert {line.section for line in files()} == {"", "readings"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from django_sitemapkit.publishing import file_name, folder_of, sidecar_name
+from django_sitemapkit.publishing import file_name, folder_of
 from django_sitemapkit.publishing.names import ALLOWED
 from django_sitemapkit.sites import Site
 from tests.factories import SITE
@@ -40,7 +40,6 @@ def test_a_name_is_of_characters_that_all_storages_take(base):
     site = Site.at(base)
     name = file_name(site, f"{'s' * 80}-4294967295", SHA, 2**63, f"{2**63}.xml.gz")
     assert ALLOWED.fullmatch(name)
-    assert len(sidecar_name(name)) <= 250
     assert len(name) <= 250
     assert ".." not in name
     assert "//" not in name
@@ -53,7 +52,6 @@ def test_a_name_tells_what_it_is():
     assert folder == folder_of(SITE)
     assert folder.startswith("sitemaps/www.example.com-")
     assert file == "products-1-0123456789abcdef-7.3.xml.gz"
-    assert sidecar_name(name) == f"{folder}/products-1-0123456789abcdef-7.3.hashes"
 
 
 def test_another_hash_build_or_attempt_is_another_name():

@@ -13,6 +13,7 @@ from django.core.files.storage import storages
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.publishing import storage as module
+from django_sitemapkit.publishing.storage import sync_folder
 from tests.builds.storages import Disk, Killed, Memory, Wordless, renaming, truncating
 
 NAME = "sitemaps/site/page-1.xml.gz"
@@ -194,12 +195,24 @@ def test_a_failed_deletion_is_logged(storage, inner, caplog):
     assert storage.has(NAME)
 
 
-def test_files_are_listed_with_the_time_they_were_stored():
-    """Of one folder."""
-    storage = SitemapStorage(Memory())
+def test_files_are_listed_by_name_alone():
+    """When each was stored is another question: in some storages a request for each file."""
+    inner = Memory()
+    storage = SitemapStorage(inner)
     put(storage)
-    ((name, stored_at),) = storage.names(FOLDER)
-    assert name == NAME
+    inner.calls.clear()
+    assert storage.names(FOLDER) == [NAME]
+    assert [method for method, _ in inner.calls] == ["listdir"]
+
+
+def test_a_storage_is_asked_when_a_file_was_stored():
+    """None where it cannot tell."""
+    inner = Memory()
+    storage = SitemapStorage(inner)
+    put(storage)
+    stored_at = storage.stored_at(NAME)
+    struck(inner, "get_modified_time", raising(NotImplementedError("no")))
+    assert storage.stored_at(NAME) is None
     assert dt.datetime.now(dt.UTC) - stored_at < dt.timedelta(hours=1)
 
 
@@ -323,3 +336,26 @@ def test_the_storage_is_that_of_the_alias(settings):
     assert SitemapStorage().storage is storages["sitemaps"]
     settings.STORAGES = {"default": backend, "staticfiles": backend}
     assert SitemapStorage().storage is storages["staticfiles"]
+
+
+def test_workshops_are_swept_without_time_zones_too(disk, tmp_path):
+    """Under USE_TZ = False the moment is naive, and local time."""
+    folder = tmp_path / "root" / FOLDER / ".building-old"
+    folder.mkdir(parents=True)
+    os.utime(folder, (1, 1))
+    disk.sweep_workshops(FOLDER, dt.datetime.now())  # noqa: DTZ005
+    assert not folder.exists()
+
+
+def test_on_windows_no_folder_is_opened(monkeypatch, tmp_path):
+    """There that is refused; and renames are safe by themselves."""
+    monkeypatch.setattr(os, "open", raising_open)
+    with pytest.raises(PermissionError):
+        sync_folder(tmp_path)
+    monkeypatch.setattr(os, "name", "nt")
+    sync_folder(tmp_path)
+
+
+def raising_open(path, flags):
+    """Refuse as Windows does."""
+    raise PermissionError(errno.EACCES, "Permission denied")

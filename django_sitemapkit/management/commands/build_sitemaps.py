@@ -2,14 +2,16 @@
 
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 
-from django_sitemapkit.builds import BuildResult, build, preview
+from django_sitemapkit.builds import BuildResult, Runner, build, preview
 from django_sitemapkit.builds.run import require_sections
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.management.base import Exit, Progress, SiteCommand, ending_cleanly
 from django_sitemapkit.planning import refresh
 from django_sitemapkit.registry import registry
+from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sites import Site
 
 
@@ -42,11 +44,24 @@ class Command(SiteCommand):
             help="Exit with 0 instead of 4 if another process builds the site.",
         )
 
+        parser.add_argument(
+            "--runner",
+            metavar="NAME",
+            help="Who makes the pages: inline, processes, or a runner's dotted path.",
+        )
+        parser.add_argument(
+            "--workers",
+            type=int,
+            metavar="N",
+            help="Processes that make pages; more than one asks for the runner processes.",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         """Build each site."""
         self.verbosity = options["verbosity"]
         sites = self.sites(options["site"])
         self._require(sites, options["sections"])
+        self.runner = self._runner(options["runner"], options["workers"])
         left_out = 0
         with ending_cleanly():
             for site in sites:
@@ -71,14 +86,22 @@ class Command(SiteCommand):
             except ValueError as error:
                 raise CommandError(str(error), returncode=Exit.USAGE) from error
 
+    def _runner(self, name: str | None, workers: int | None) -> Runner:
+        try:
+            return get_runner(name, workers)
+        except (ImportError, ImproperlyConfigured, TypeError, ValueError) as error:
+            raise CommandError(f"Runner: {error}", returncode=Exit.USAGE) from error
+
     def _build(self, site: Site, options: dict[str, Any]) -> int:
         """Do what is asked for one site; return how many rows were left out."""
         if options["plan"]:
             self._plan(site, options["sections"])
             return 0
-        work = preview if options["dry_run"] else build
         progress = Progress(self, self.verbosity)
-        result = work(site, sections=options["sections"], on_file=progress)
+        if options["dry_run"]:
+            result = preview(site, sections=options["sections"], on_file=progress)
+        else:
+            result = build(site, sections=options["sections"], runner=self.runner, on_file=progress)
         if self.verbosity:
             self.stdout.write(self._total(result))
         return sum(file.skipped for file in result.files)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from django.db import router
 
 from django_sitemapkit.builds import publish
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
@@ -21,7 +22,7 @@ class Command(SiteCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Publish the build."""
-        record = Build.objects.filter(pk=options["build"]).first()
+        record = Build.objects.using(router.db_for_write(Build)).filter(pk=options["build"]).first()
         if record is None:
             message = f"There is no build {options['build']}."
             raise CommandError(message, returncode=Exit.USAGE)

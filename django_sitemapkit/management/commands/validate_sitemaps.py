@@ -9,6 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from django_sitemapkit.builds import Examined, build, examine, examine_published
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.management.base import Exit, Progress, SiteCommand, ending_cleanly
+from django_sitemapkit.registry import registry
 from django_sitemapkit.sites import Site
 
 
@@ -73,7 +74,9 @@ class Command(SiteCommand):
         return invalid
 
     def _repair(self, site: Site, damaged: list[Examined]) -> None:
-        sections = {document.section for document in damaged if document.section}
+        # A damaged page of a section that has gone goes with the build: none names all.
+        known = {section.get_name() for section in registry.of(site)}
+        sections = {document.section for document in damaged} & known
         names = {document.stored for document in damaged}
         try:
             with ending_cleanly():
