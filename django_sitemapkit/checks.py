@@ -20,6 +20,8 @@ from django_sitemapkit.mixins import SitemapMixin, declared_models, own_options
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.publishing.storage import ALIAS
 from django_sitemapkit.registry import registry
+from django_sitemapkit.rendering.compression import has_isal
+from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sections.validation import PAGEABLE, locations, options, rows
 from django_sitemapkit.sections.validation.faults import Fault, Finder
@@ -227,6 +229,38 @@ def check_sendfile(**options: Any) -> list[CheckMessage]:
             id="sitemapkit.E009",
         )
     ]
+
+
+@register(Tags.files)
+def check_codec(**options: Any) -> list[CheckMessage]:
+    """E014: the codec asked for is not installed."""
+    if _value_of("GZIP") != "isal" or has_isal():
+        return []
+    return [
+        Error(
+            'SITEMAPKIT_GZIP is "isal", which is not installed.',
+            hint='Install django-sitemapkit[fast], or set it to "auto".',
+            id="sitemapkit.E014",
+        )
+    ]
+
+
+@register()
+def check_runner(**options: Any) -> list[CheckMessage]:
+    """E015: there is no such runner."""
+    name = _value_of("RUNNER")
+    try:
+        if name is not None:
+            get_runner(name)
+    except (ImportError, ImproperlyConfigured, TypeError) as error:
+        return [
+            Error(
+                f"SITEMAPKIT_RUNNER is {name!r}: {error}",
+                hint='Set it to "inline", "processes" or the dotted path of a Runner.',
+                id="sitemapkit.E015",
+            )
+        ]
+    return []
 
 
 @register(Tags.models)

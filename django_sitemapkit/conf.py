@@ -105,6 +105,38 @@ class Settings:
         return _bounded("LEASE_SECONDS", None, minimum=1, default=60)
 
     @property
+    def GZIP(self) -> str:  # noqa: N802
+        """What compresses: "auto", "zlib" or "isal".
+
+        Default "auto": ISA-L where the extra ``fast`` is installed, else zlib.
+        """
+        value: str = _one_of("GZIP", "auto", ("auto", "zlib", "isal"))
+        return value
+
+    @property
+    def RUNNER(self) -> str:  # noqa: N802
+        """Who makes the pages of a build: "inline", "processes", or a runner's dotted path.
+
+        Default "inline": the process that builds, alone.
+        """
+        value = _get("RUNNER", "inline")
+        if not isinstance(value, str) or not value:
+            raise ImproperlyConfigured(
+                'SITEMAPKIT_RUNNER must be "inline", "processes" or the dotted path of a runner.'
+            )
+        return value
+
+    @property
+    def WORKERS(self) -> int | None:  # noqa: N802
+        """Processes of the runner "processes".
+
+        Default None: as many as the machine has cores.
+        """
+        if _get("WORKERS", None) is None:
+            return None
+        return _bounded("WORKERS", None, minimum=1)
+
+    @property
     def SENDFILE(self) -> str | None:  # noqa: N802
         """Let the web server send files: "x-accel-redirect" or "x-sendfile"; default None."""
         value: str | None = _one_of("SENDFILE", None, (None, "x-accel-redirect", "x-sendfile"))

@@ -208,9 +208,6 @@ class BuildFile(models.Model):
     last = models.TextField(_("last key"), null=True)  # noqa: DJ001
     status = models.CharField(_("status"), max_length=20, choices=Status, default=Status.PENDING)
     name = models.CharField(_("name in storage"), max_length=250, blank=True)
-    sidecar = models.CharField(
-        _("sidecar"), max_length=250, blank=True, help_text=_("The file of its URLs' hashes.")
-    )
     sha256 = models.CharField(_("SHA-256 of the XML"), max_length=64, blank=True)
     urls = models.PositiveIntegerField(_("URLs"), default=0)
     bytes = models.PositiveBigIntegerField(_("bytes of XML"), default=0)

@@ -316,6 +316,9 @@ WRONG_SETTINGS = {
     "GRACE_SECONDS": [-1, "1 day"],
     "KEEP_BUILDS": [0, 1.5],
     "LEASE_SECONDS": [0, True],
+    "GZIP": ["zstd", None],
+    "RUNNER": ["", None],
+    "WORKERS": [0, "2"],
     "SENDFILE": ["nginx"],
     "SENDFILE_ROOT": ["sitemapkit", "/sitemapkit", None],
 }
@@ -425,6 +428,25 @@ def test_a_storage_of_their_own(settings):
     """With a storage of their own, or without published files, there is nothing to warn of."""
     with override_settings(**{"STORAGES": storages_with(), **settings}):
         assert found(checks.check_storage) == []
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_codec_that_is_not_installed(monkeypatch, there):
+    """ISA-L may only be asked for where it is."""
+    monkeypatch.setattr(checks, "has_isal", lambda: there)
+    with override_settings(SITEMAPKIT_GZIP="isal"):
+        assert found(checks.check_codec) == ([] if there else ["sitemapkit.E014"])
+    with override_settings(SITEMAPKIT_GZIP="auto"):
+        assert found(checks.check_codec) == []
+
+
+@pytest.mark.parametrize("name", ["celery", "no.such.Runner", "django_sitemapkit.sites.Site"])
+def test_a_runner_that_is_none(name):
+    """The message has the setting's value and the way out."""
+    with override_settings(SITEMAPKIT_RUNNER=name):
+        (message,) = checks.check_runner()
+        assert message.id == "sitemapkit.E015"
+        assert name in message.msg
 
 
 @pytest.mark.parametrize("sendfile", ["x-accel-redirect", "x-sendfile"])

@@ -24,6 +24,9 @@ def test_the_defaults_hold_where_nothing_is_set(settings):
         "GRACE_SECONDS": 86_400,
         "KEEP_BUILDS": 3,
         "LEASE_SECONDS": 60,
+        "GZIP": "auto",
+        "RUNNER": "inline",
+        "WORKERS": None,
         "SENDFILE": None,
         "SENDFILE_ROOT": "/sitemapkit/",
     }

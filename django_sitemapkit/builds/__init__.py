@@ -1,6 +1,7 @@
 """Builds: files made from the same rendering as live pages, published all at once or not at all."""
 
 from django_sitemapkit.builds.examination import Examined, examine, examine_published
+from django_sitemapkit.builds.making import InlineRunner, PageMaker, Runner
 from django_sitemapkit.builds.publication import Pruned, prune, publish
 from django_sitemapkit.builds.results import BuildResult, FileResult
 from django_sitemapkit.builds.run import build, preview
@@ -10,7 +11,10 @@ __all__ = [
     "BuildResult",
     "Examined",
     "FileResult",
+    "InlineRunner",
+    "PageMaker",
     "Pruned",
+    "Runner",
     "SiteStatus",
     "build",
     "examine",

@@ -3,29 +3,33 @@
 import hashlib
 import time
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, TypeVar
 from xml.parsers import expat
 
-from django_sitemapkit.builds.sidecars import Sidecar
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.protocol.locations import Scope
+from django_sitemapkit.protocol.writers import escaped
 from django_sitemapkit.publishing.storage import sync
-from django_sitemapkit.rendering import PageRendering, gzipped
+from django_sitemapkit.rendering import PageRendering, compressor
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sections.keysets import KeyRange
 
+Result = TypeVar("Result")
+
 END_OF_ENTRY = {"urlset": b"</url>", "sitemapindex": b"</sitemap>"}
 
 
-class Digest(Protocol):
-    """What takes in bytes to tell their hash."""
+BATCH = 1 << 20
+"""Bytes handed to the press at a time: less would wait for the interpreter's lock too often."""
 
-    def update(self, data: bytes, /) -> None:
-        """Take in some more bytes."""
+AHEAD = 2
+"""Batches that may wait for the press; then the rendering waits for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +38,6 @@ class LocalPage:
 
     path: Path
     """The gzip file."""
-    sidecar: Path
-    """The hashes of its URLs."""
     sha256: str
     """Of the XML, in hex."""
     urls: int
@@ -56,52 +58,138 @@ class LocalPage:
     """Where the page has to be split because not all rows fit; None where they do."""
 
 
+class Press:
+    """A thread beside the rendering, which compresses, writes and reads back.
+
+    zlib, ISA-L and the hash let other threads run meanwhile. What it is given it does in order.
+    """
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="sitemapkit-press")
+
+    def __enter__(self) -> "Press":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._pool.shutdown()  # It ends what it was given, a page at most, and closes its files.
+
+    def submit(self, function: Callable[..., Result], *arguments: Any) -> "Future[Result]":
+        """Let the press call a function when it has done all before it."""
+        return self._pool.submit(function, *arguments)
+
+
+class PageFile:
+    """A page's file while it is written: batches go in, the press does the rest."""
+
+    def __init__(self, path: Path, press: Press) -> None:
+        self._path = path
+        self._press = press
+        self._file = path.open("wb")
+        self._digest = hashlib.sha256()
+        self._compressor = compressor()
+        self._ahead: deque[Future[None]] = deque()
+
+    def write(self, data: bytes) -> None:
+        """Hand on a batch. Raises what went wrong with one before it."""
+        while len(self._ahead) >= AHEAD:
+            self._ahead.popleft().result()
+        self._ahead.append(self._press.submit(self._write, data))
+
+    def finish(self, urls: int) -> "Future[str]":
+        """End the file and have it read back; the result is its SHA-256."""
+        return self._press.submit(self._finish, urls)
+
+    def discard(self) -> None:
+        """Give up a file whose rendering has failed."""
+        self._press.submit(self._file.close).result()
+
+    def _write(self, data: bytes) -> None:
+        self._digest.update(data)
+        self._file.write(self._compressor.compress(data))
+
+    def _finish(self, urls: int) -> str:
+        with self._file as file:
+            for written in self._ahead:
+                written.result()
+            file.write(self._compressor.flush())
+            sync(file)
+        sha256 = self._digest.hexdigest()
+        if urls:
+            check_file(self._path, sha256, urls)
+        return sha256
+
+
+class PageInPress:
+    """A page that is rendered, while the press is still busy with its file."""
+
+    def __init__(
+        self, rendering: PageRendering, path: Path, sha256: "Future[str]", started: float
+    ) -> None:
+        self.split_at = rendering.split_at
+        self._rendering = rendering
+        self._path = path
+        self._sha256 = sha256
+        self._started = started
+
+    def result(self) -> LocalPage:
+        """Return the finished page.
+
+        Raises BuildFailed where the file does not read as it was written, and OSError where it
+        could not be written.
+        """
+        rendering = self._rendering
+        sha256 = self._sha256.result()
+        return LocalPage(
+            path=self._path,
+            sha256=sha256,
+            urls=rendering.urls,
+            bytes=rendering.size,
+            size=self._path.stat().st_size,
+            seconds=time.perf_counter() - self._started,
+            problems=rendering.problems,
+            first=rendering.first,
+            last=rendering.last,
+            split_at=rendering.split_at,
+        )
+
+
 def make_page(
     section: BaseSection,
     keys: KeyRange,
     scope: Scope,
-    folder: Path,
+    path: Path,
     beat: Callable[[], None],
-) -> LocalPage:
-    """Render a page into ``folder`` and check what was written by reading it back.
+    press: Press,
+) -> PageInPress:
+    """Render a page into a gzip file at ``path``, which the press checks.
 
-    ``beat`` is called for every block, so that a long page does not look like a dead process.
-    Raises BuildFailed where the file does not read as it was written.
+    ``beat`` is called for every batch, so that a long page does not look like a dead process.
     """
     started = time.perf_counter()
-    sidecar = Sidecar()
-    rendering = PageRendering(section, keys, scope, on_locations=sidecar.add)
-    digest = hashlib.sha256()
-    path = folder / "page.xml.gz"
-    with path.open("wb") as file:
-        file.writelines(gzipped(_observed(rendering, digest, beat)))
-        sync(file)
-    if rendering.urls:
-        check_file(path, digest.hexdigest(), rendering.urls)
-    hashes = folder / "page.hashes"
-    with hashes.open("wb") as file:
-        sidecar.write(file)
-        sync(file)
-    return LocalPage(
-        path=path,
-        sidecar=hashes,
-        sha256=digest.hexdigest(),
-        urls=rendering.urls,
-        bytes=rendering.size,
-        size=path.stat().st_size,
-        seconds=time.perf_counter() - started,
-        problems=rendering.problems,
-        first=rendering.first,
-        last=rendering.last,
-        split_at=rendering.split_at,
-    )
+    rendering = PageRendering(section, keys, scope)
+    file = PageFile(path, press)
+    try:
+        for batch in batches(rendering):
+            beat()
+            file.write(batch)
+    except BaseException:
+        file.discard()
+        raise
+    return PageInPress(rendering, path, file.finish(rendering.urls), started)
 
 
-def _observed(blocks: Iterable[bytes], digest: Digest, beat: Callable[[], None]) -> Iterator[bytes]:
+def batches(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the same bytes in larger pieces."""
+    batch: list[bytes] = []
+    size = 0
     for block in blocks:
-        digest.update(block)
-        beat()
-        yield block
+        batch.append(block)
+        size += len(block)
+        if size >= BATCH:
+            yield b"".join(batch)
+            batch, size = [], 0
+    if batch:
+        yield b"".join(batch)
 
 
 def check_file(path: Path, sha256: str, urls: int) -> None:
@@ -172,3 +260,17 @@ def decompressed(file: IO[bytes]) -> Iterator[bytes]:
         yield data
     if not decompressor.eof:
         raise EOFError("the gzip stream is cut short")
+
+
+def holds_location(file: IO[bytes], location: str) -> bool:
+    """Return whether an open gzip file of ours lists a location.
+
+    Raises zlib.error or EOFError where it is damaged or cut short.
+    """
+    wanted = f"<loc>{escaped([location])[0]}</loc>".encode()
+    rest = b""
+    found = False
+    for block in decompressed(file):  # To its end, which is where a damage shows.
+        found = found or wanted in rest + block
+        rest = block[1 - len(wanted) :]
+    return found

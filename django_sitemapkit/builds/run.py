@@ -3,34 +3,39 @@
 import logging
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
-from typing import Any
 
 from django.utils import timezone
 
-from django_sitemapkit.builds.files import LocalPage, make_page
+from django_sitemapkit.builds.files import Press, make_page
 from django_sitemapkit.builds.holding import Holding, hold
+from django_sitemapkit.builds.lookup import section_names
+from django_sitemapkit.builds.making import (
+    InlineRunner,
+    PageMaker,
+    PagesMoved,
+    Runner,
+    result_of,
+)
 from django_sitemapkit.builds.manifests import (
     declaration_of,
     freeze,
-    holds,
-    keys_of,
     lines_of,
     primary,
     published_build,
-    take_over,
 )
 from django_sitemapkit.builds.publication import prune, publish_finished
 from django_sitemapkit.builds.results import BuildResult, FileResult
-from django_sitemapkit.exceptions import BuildFailed
+from django_sitemapkit.exceptions import BuildFailed, Unpublishable
 from django_sitemapkit.models import Build, BuildFile
-from django_sitemapkit.planning import PlannedPage, all_pages, refresh, renumber, split
-from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of, sidecar_name
+from django_sitemapkit.planning import all_pages, refresh
+from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.registry import registry
-from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sections.keysets import Keyset
+from django_sitemapkit.sections.keysets import KeyRange, no_beat
 from django_sitemapkit.sites import Site
 
 logger = logging.getLogger("django_sitemapkit")
@@ -47,13 +52,15 @@ def build(
     *,
     sections: Collection[str] = (),
     distrusted: Collection[str] = (),
+    runner: Runner | None = None,
     on_file: OnFile | None = None,
 ) -> BuildResult:
     """Make the files of a site and publish them; what ``build_sitemaps`` does.
 
     ``sections`` names those to make anew; the others keep the files they have. ``distrusted``
-    are stored names that are not to be reused. ``on_file`` is told of each file as it is done,
-    with its place and how many there are.
+    are stored names that are not to be reused. ``runner`` has the pages made; by default this
+    process makes them. ``on_file`` is told of each file as it is done, with its place and how
+    many there are.
 
     What a killed build left is finished and published first; then the site is built as it is now,
     so that every change before the call is in what the call publishes.
@@ -63,18 +70,19 @@ def build(
     finished. Then what was published still is, and the next call goes on.
     """
     require_sections(site, sections)
+    runner = runner or InlineRunner()
     with hold(site) as holding:
         finished, stopped = None, ""
         for _ in range(ATTEMPTS):
-            builder = Builder(site, holding, sections, frozenset(distrusted), on_file)
+            builder = Builder(site, holding, sections, frozenset(distrusted), runner, on_file)
             try:
-                result, continued = builder.run()
-            except PagesMoved as moved:
-                logger.info("%s", moved)
-                stopped = builder.stopped
+                result = builder.run()
+            except (PagesMoved, LeftUnpublishable) as reason:
+                logger.info("Site %r: %s; it is built anew.", site.key, reason)
+                stopped = str(reason)
                 continue
-            if not continued:
-                return replace(result, finished=finished, stopped=result.stopped or stopped)
+            if not builder.continued:
+                return replace(result, finished=finished, stopped=builder.stopped or stopped)
             finished = result.build
     raise BuildFailed(f"Site {site.key!r}: its pages kept changing; build again.")
 
@@ -88,8 +96,8 @@ def require_sections(site: Site, names: Collection[str]) -> None:
         )
 
 
-class PagesMoved(Exception):
-    """A view has split a page that this build wanted to split: the build has to begin anew."""
+class LeftUnpublishable(Exception):
+    """What a killed process left cannot be published; what is there now may well be."""
 
 
 class Builder:
@@ -101,37 +109,42 @@ class Builder:
         holding: Holding,
         chosen: Collection[str],
         distrusted: Collection[str],
+        runner: Runner,
         on_file: OnFile | None,
     ) -> None:
         self.site = site
         self.holding = holding
         self.chosen = chosen
         self.distrusted = distrusted
+        self.runner = runner
         self.on_file = on_file
         self.storage = SitemapStorage()
-        self.scope = site.scope()
-        self.folder = folder_of(site)
         self.files: list[FileResult] = []
         self.stopped = ""
+        """Why a build before this one was abandoned."""
+        self.continued = False
+        """Whether it is the build of another process that was killed."""
 
-    def run(self) -> tuple[BuildResult, bool]:
-        """Make what is missing and publish it; return what became of it.
-
-        With it goes whether it was the build of another process that was killed.
-        """
+    def run(self) -> BuildResult:
+        """Make what is missing and publish it; return what became of it."""
         started = time.perf_counter()
-        record, continued = self._begin()
-        self.live = self._live_files()
-        while pending := self._pending(record):
-            for line in pending:
-                self._make(record, line)
-        status, index = publish_finished(
-            self.site, record, self.holding, self.storage, self.distrusted
-        )
+        record = self._begin()
+        self._make_pages(record)
+        try:
+            status, index = publish_finished(
+                self.site, record, self.holding, self.storage, self.distrusted
+            )
+        except Unpublishable as error:
+            if self.continued:
+                raise LeftUnpublishable(str(error)) from error
+            raise
         if index is not None:
-            self._report(record, index)
-        prune(self.site, self.holding, self.storage)
-        result = BuildResult(
+            self._report(index, len(self.files) + 1)
+        try:
+            prune(self.site, self.holding, self.storage)
+        except Exception:  # The build is published: what is left over is the next one's.
+            logger.exception("Site %r: old files could not be cleared away.", self.site.key)
+        return BuildResult(
             site=self.site.key,
             build=record.pk,
             status=status,
@@ -139,23 +152,39 @@ class Builder:
             seconds=time.perf_counter() - started,
             stopped=self.stopped,
         )
-        return result, continued
 
-    def _begin(self) -> tuple[Build, bool]:
+    def _make_pages(self, record: Build) -> None:
+        """Have all pages made that are missing, those too that come of a split meanwhile."""
+        with PageMaker(self.site, record, self.holding, self.distrusted) as maker:
+            while pending := self._pending(record):
+                total = len(self.files) + len(pending) + 1
+                try:
+                    for result in self.runner.run(maker, pending):
+                        self._report(result, total)
+                except PagesMoved as moved:
+                    self._abandon(record, str(moved))
+                    raise
+
+    def _begin(self) -> Build:
         """Return the build that a killed process left, if it still holds, or a new one."""
+        live = published_build(self.site)
+        kept = section_names(live) - set(self.chosen) if live and self.chosen else set()
         for section in registry.of(self.site):
-            refresh(section)
-            self.holding.beat()
+            if section.get_name() not in kept:
+                refresh(section, beat=self.holding.beat)
         declaration = declaration_of(self.site, self.chosen)
         for left in primary(Build).filter(site=self.site.key, status=Build.Status.RUNNING):
             if left.declaration == declaration and not self.distrusted:
                 left.fence = self.holding.lease.fence
                 with self.holding.guarded():
                     left.save(update_fields=["fence"])
-                return left, True
+                self.continued = True
+                return left
             self._abandon(left, "the code, the settings or the sections asked for have changed")
         with self.holding.guarded():  # Whoever lost the lease leaves no build for others to finish.
-            return freeze(self.site, self.holding.lease, self.chosen, declaration), False
+            return freeze(
+                self.site, self.holding.lease, self.chosen, declaration, self.holding.beat
+            )
 
     def _abandon(self, record: Build, reason: str) -> None:
         self.stopped = reason
@@ -164,95 +193,13 @@ class Builder:
                 status=Build.Status.ABANDONED, ended_at=timezone.now(), reason=reason
             )
 
-    def _live_files(self) -> dict[tuple[str, int], BuildFile]:
-        live = published_build(self.site)
-        files = lines_of(live).filter(status=Status.DONE) if live else BuildFile.objects.none()
-        return {(line.section, line.number): line for line in files}
-
     def _pending(self, record: Build) -> list[BuildFile]:
         return list(lines_of(record).filter(status=Status.PENDING).order_by("position"))
 
-    def _make(self, record: Build, line: BuildFile) -> None:
-        """Make the file of one line, unless the stored one holds the same."""
-        section = registry.get(self.site, line.section)
-        if section is None:
-            raise BuildFailed(f"Section {line.section!r} went away while it was built.")
-        with self.storage.workshop(self.folder) as folder:
-            try:
-                page = make_page(
-                    section, keys_of(line, section), self.scope, folder, self.holding.beat
-                )
-            except OSError as error:
-                raise BuildFailed(f"{line} could not be made: {error}") from error
-            if page.split_at is not None and section.keyset is not None:
-                self._split(record, line, section, section.keyset, page.split_at)
-                return
-            state = self._store(record, line, section, page)
-        line.skipped = page.problems.skipped
-        line.problems = "\n".join(map(str, page.problems.examples))
-        with self.holding.guarded():
-            line.save()
-        self._report(record, _result(line.section, line.number, state, page))
-
-    def _report(self, record: Build, result: FileResult) -> None:
+    def _report(self, result: FileResult, total: int) -> None:
         self.files.append(result)
         if self.on_file is not None:
-            total = lines_of(record).exclude(section="").count() + 1
-            self.on_file(result, len(self.files), total)
-
-    def _store(self, record: Build, line: BuildFile, section: BaseSection, page: LocalPage) -> str:
-        """Bring a page's file into the storage, and say in the line what it is."""
-        if not page.urls:
-            line.status = Status.EMPTY
-            return "empty"
-        former = self.live.get((line.section, line.number))
-        if former is not None and former.sha256 != page.sha256:
-            former = None
-        if former and former.name not in self.distrusted and self.storage.has(former.name):
-            take_over(line, former)
-            return "same"
-        stem = f"{line.section}-{line.number}"
-        name = file_name(self.site, stem, page.sha256, record.pk, f"{self._attempt()}.xml.gz")
-        line.name, line.sidecar = name, sidecar_name(name)
-        line.sha256, line.urls, line.bytes = page.sha256, page.urls, page.bytes
-        line.size = page.size
-        if section.keyset is not None:
-            line.first = section.keyset.encode(page.first)
-            line.last = section.keyset.encode(page.last)
-        line.lastmod = former.lastmod if former else timezone.now()
-        self.storage.put(name, page.path)
-        self.storage.put(line.sidecar, page.sidecar)
-        line.status = Status.DONE
-        return "stored"
-
-    def _attempt(self) -> int:
-        """Return what tells this process's files from those a killed one left of the same build."""
-        return self.holding.lease.fence
-
-    def _split(
-        self, record: Build, line: BuildFile, section: BaseSection, keyset: Keyset, at: Any
-    ) -> None:
-        """Cut a page that has grown too large since it was planned; both halves are made next."""
-        keys = keys_of(line, section)
-        new = split(section, PlannedPage(line.number, keys), at)
-        if new is None:
-            self._abandon(record, f"page {line.number} of {line.section!r} was split meanwhile")
-            raise PagesMoved(f"Build {record.pk}: {self.stopped}.")
-        upper, line.upper = line.upper, keyset.encode(at)
-        former = self.live.get((line.section, line.number))
-        if former is not None and not holds(line, former, keyset):
-            # A reader of the published index asks for this number, and for all of its rows.
-            line.number = renumber(section, [line.number])[line.number]
-        with self.holding.guarded():
-            line.save(update_fields=["number", "upper"])
-            primary(BuildFile).create(
-                build=record,
-                section=line.section,
-                number=new,
-                position=line.position + 1,
-                lower=line.upper,
-                upper=upper,
-            )
+            self.on_file(result, len(self.files), max(total, len(self.files)))
 
 
 def preview(
@@ -268,34 +215,31 @@ def preview(
     known = {(line.section, line.number): line.sha256 for line in lines_of(live)} if live else {}
     scope = site.scope()
     chosen = [s for s in registry.of(site) if not sections or s.get_name() in sections]
-    planned = [(section, page) for section in chosen for page in all_pages(section)]
     files: list[FileResult] = []
-    for section, page in planned:
-        with tempfile.TemporaryDirectory() as folder:
-            local = make_page(section, page.keys, scope, Path(folder), lambda: None)
-            former = known.get((section.get_name(), page.number))
-            state = "empty" if not local.urls else "same" if former == local.sha256 else "stored"
-            files.append(_result(section.get_name(), page.number, state, local))
-        if on_file is not None:
-            on_file(files[-1], len(files), len(planned))
+    with tempfile.TemporaryDirectory() as folder, Press() as press:
+        path = Path(folder) / "page.xml.gz"
+        for section in chosen:
+            pages = deque((page.number, page.keys) for page in all_pages(section))
+            free = count(max((number for number, _ in pages), default=0) + 1)
+            while pages:
+                number, keys = pages.popleft()
+                page = make_page(section, keys, scope, path, no_beat, press).result()
+                if page.split_at is not None and section.keyset is not None:
+                    halves = (
+                        KeyRange(keys.lower, page.split_at),
+                        KeyRange(page.split_at, keys.upper),
+                    )
+                    pages.extendleft([(next(free), halves[1]), (number, halves[0])])
+                    continue
+                former = known.get((section.get_name(), number))
+                state = "empty" if not page.urls else "same" if former == page.sha256 else "stored"
+                files.append(result_of(section.get_name(), number, state, page))
+                if on_file is not None:
+                    on_file(files[-1], len(files), len(files) + len(pages))
     return BuildResult(
         site=site.key,
         build=None,
         status="dry-run",
         files=tuple(files),
         seconds=time.perf_counter() - started,
-    )
-
-
-def _result(section: str, number: int, state: str, page: LocalPage) -> FileResult:
-    return FileResult(
-        section=section,
-        number=number,
-        state=state,
-        urls=page.urls,
-        bytes=page.bytes,
-        size=page.size,
-        seconds=page.seconds,
-        problems=tuple(map(str, page.problems.examples)),
-        skipped=page.problems.skipped,
     )

@@ -8,13 +8,11 @@ from typing import Any
 from django.db.models import Count, Q, Sum
 from django.utils import timezone
 
-from django_sitemapkit.builds.files import decompressed
-from django_sitemapkit.builds.manifests import pages
-from django_sitemapkit.builds.sidecars import Sidecar
+from django_sitemapkit.builds.files import holds_location
+from django_sitemapkit.builds.manifests import lines_of, pages, primary, published_build
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Build, BuildFile, DatabaseNow, Lease, Publication
-from django_sitemapkit.protocol.reader import SitemapReader
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import page_address
@@ -91,8 +89,8 @@ class SiteStatus:
 
 def status_of(site: Site) -> SiteStatus:
     """Return what is published of a site and what is going on."""
-    publication = Publication.objects.filter(site=site.key).select_related("build").first()
-    builds = Build.objects.filter(site=site.key)
+    publication = primary(Publication).filter(site=site.key).select_related("build").first()
+    builds = primary(Build).filter(site=site.key)
     good = builds.filter(status__in=(Build.Status.PUBLISHED, Build.Status.UNCHANGED))
     last = good.order_by("-ended_at").first()
     return SiteStatus(
@@ -116,7 +114,7 @@ def status_of(site: Site) -> SiteStatus:
 
 
 def _running(site: Site) -> str:
-    held = Lease.objects.filter(name=f"build:{site.key}").exclude(owner="")
+    held = primary(Lease).filter(name=f"build:{site.key}").exclude(owner="")
     lease = held.first()
     if lease is None:
         return ""
@@ -127,7 +125,7 @@ def _running(site: Site) -> str:
 
 
 def _sections(site: Site, build: Build | None) -> Iterator[SectionStatus]:
-    lines = build.files.exclude(section="") if build else BuildFile.objects.none()
+    lines = lines_of(build).exclude(section="") if build else BuildFile.objects.none()
     done = Q(status=BuildFile.Status.DONE)
     totals = lines.values("section").annotate(
         pages=Count("pk", filter=done),
@@ -154,17 +152,17 @@ def _sections(site: Site, build: Build | None) -> Iterator[SectionStatus]:
 def find_url(site: Site, url: str) -> Iterator[str]:
     """Yield the addresses of the published files that list a URL.
 
-    ``url`` is a path or an absolute URL of the site; raises RefusedValue where it cannot be. The
-    sidecars tell where to look, the files confirm it. Raises StorageFailure in the end where a
-    file that might list it is lost or damaged.
+    ``url`` is a path or an absolute URL of the site; raises RefusedValue where it cannot be. All
+    files are read. Raises StorageFailure in the end where one is lost or damaged.
     """
     location = site.scope().normalise(url)
-    publication = Publication.objects.filter(site=site.key).select_related("build").first()
+    build = published_build(site)
     storage = SitemapStorage()
     lost: list[str] = []
-    for line in pages(publication.build) if publication else ():
+    for line in pages(build) if build else ():
         try:
-            listed = _may_list(storage, line, location) and _lists(storage, line, location)
+            with storage.open(line.name) as file:
+                listed = holds_location(file, location)
         except Exception as error:  # noqa: BLE001  each storage has errors of its own
             lost.append(f"{line.name} cannot be read: {error}")
             continue
@@ -172,18 +170,3 @@ def find_url(site: Site, url: str) -> Iterator[str]:
             yield page_address(site, line.section, line.number)
     if lost:
         raise StorageFailure(f"{lost[0]}; validate_sitemaps --repair makes it anew.")
-
-
-def _may_list(storage: SitemapStorage, line: BuildFile, location: str) -> bool:
-    """Ask the sidecar; where there is none to ask, the file itself has to tell."""
-    try:
-        with storage.open(line.sidecar) as file:
-            return location in Sidecar.read(file)
-    except Exception:  # noqa: BLE001  each storage has errors of its own
-        return True
-
-
-def _lists(storage: SitemapStorage, line: BuildFile, location: str) -> bool:
-    with storage.open(line.name) as file:
-        entries = SitemapReader().read(decompressed(file))
-        return any(entry.location == location for entry in entries)

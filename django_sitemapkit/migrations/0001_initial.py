@@ -93,7 +93,6 @@ class Migration(migrations.Migration):
                 ('last', models.TextField(null=True, verbose_name='last key')),
                 ('status', models.CharField(choices=[('pending', 'pending'), ('done', 'done'), ('empty', 'empty')], default='pending', max_length=20, verbose_name='status')),
                 ('name', models.CharField(blank=True, max_length=250, verbose_name='name in storage')),
-                ('sidecar', models.CharField(blank=True, help_text="The file of its URLs' hashes.", max_length=250, verbose_name='sidecar')),
                 ('sha256', models.CharField(blank=True, max_length=64, verbose_name='SHA-256 of the XML')),
                 ('urls', models.PositiveIntegerField(default=0, verbose_name='URLs')),
                 ('bytes', models.PositiveBigIntegerField(default=0, verbose_name='bytes of XML')),

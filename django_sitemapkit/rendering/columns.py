@@ -44,6 +44,8 @@ class Checker:
         self.problems = problems
         self.now = dt.datetime.now(dt.UTC)
         self.zone = timezone.get_default_timezone()
+        self._now_text = self.now.isoformat(timespec="seconds")
+        self._today = self.now.astimezone(self.zone).date().isoformat()
         self.formatters: dict[str, Formatter] = {
             "lastmod": self._lastmod,
             "changefreq": format_changefreq,
@@ -63,7 +65,11 @@ class Checker:
             self._refuse_repeated(chunk, locations)
         tags = dict(self.plain)
         for tag, values in chunk.columns.items():
-            tags[tag] = self._format(tag, values, chunk.keys, refusals)
+            tags[tag] = (
+                self._without_future(values, chunk.keys, refusals)
+                if tag in chunk.ready
+                else self._format(tag, values, chunk.keys, refusals)
+            )
         if not refusals:
             return Entries(chunk.keys, locations, tags)
         for row in sorted(refusals):
@@ -120,6 +126,19 @@ class Checker:
                 self._warn_future(keys[row], texts[row])
                 texts[row] = None
         return texts
+
+    def _without_future(
+        self, texts: Sequence[str | None], keys: Sequence[Any], refusals: Container[int]
+    ) -> Column:
+        """Leave out the dates that lie in the future, of texts that are ordered as time is."""
+        latest = max(filter(None, texts), default="")
+        now = self._now_text if len(latest) > len(self._today) else self._today
+        if latest <= now:
+            return texts
+        for row, text in enumerate(texts):
+            if text is not None and text > now and row not in refusals:
+                self._warn_future(keys[row], text)
+        return [None if text is not None and text > now else text for text in texts]
 
     def _format_plain(self, tag: str, value: Any) -> None:
         """Format a value that holds for all rows; a wrong one is left out, and told once."""

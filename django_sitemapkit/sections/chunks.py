@@ -28,6 +28,8 @@ class Chunk:
     """Why a row is refused already, by its place in the columns."""
     normal: bool = False
     """Whether the locations are paths in normal form, as compiled routes make them."""
+    ready: frozenset[str] = frozenset()
+    """The columns that hold final texts already: a "lastmod" of moments in UTC, or of dates."""
 
 
 def each(

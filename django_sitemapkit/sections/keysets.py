@@ -1,17 +1,17 @@
 """Reading a queryset by its paging key: no OFFSET, no COUNT, no cursor held open."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import EmptyResultSet, ImproperlyConfigured
 from django.db import connections
 from django.db.models import (
     CharField,
     Count,
     DecimalField,
-    Exists,
     F,
     Field,
     ForeignObjectRel,
@@ -46,6 +46,10 @@ MAX_PARAMETERS = 900
 
 MAX_IDENTITY = 200
 """Characters of what names a key in the stored plan."""
+
+
+def no_beat() -> None:
+    """Give no sign of life: nobody waits for one."""
 
 
 def repeats_rows(queryset: QuerySet[Any]) -> bool:
@@ -127,9 +131,15 @@ class Keyset:
         with self._active():
             return self.within(keys)[:at_most].count()
 
-    def boundaries(self, step: int, keys: KeyRange = EVERYTHING) -> list[Any]:
-        """Return every ``step``-th key of a range but the first: where its pages begin."""
-        found = []
+    def boundaries(
+        self, step: int, keys: KeyRange = EVERYTHING, beat: Callable[[], None] = no_beat
+    ) -> list[Any]:
+        """Return every ``step``-th key of a range but the first: where its pages begin.
+
+        ``beat`` is called before each query.
+        """
+        found: list[Any] = []
+        beat()
         while (key := self._key_behind(step, keys)) is not None:
             if key == keys.lower:
                 raise ImproperlyConfigured(
@@ -137,6 +147,7 @@ class Keyset:
                 )
             found.append(key)
             keys = KeyRange(key, keys.upper)
+            beat()
         return found
 
     def _key_behind(self, count: int, keys: KeyRange) -> Any:
@@ -153,18 +164,15 @@ class Keyset:
             found = rows.aggregate(rows=Count("*"), last=Max("sitemap_key"))
         return self.field.to_python(found["last"]) if found["rows"] > count else None
 
-    def filled(self, ranges: Sequence[KeyRange]) -> list[bool]:
-        """Return for each range whether it has any row, by one query for up to 100 ranges."""
-        answers: list[bool] = []
-        # Any row of the table will do, be it one that every manager of the model hides.
-        anything: QuerySet[Any] = QuerySet(self.queryset.model, using=self.queryset.db)
-        _, parameters = self.queryset.query.sql_with_params()
-        size = max(1, min(100, MAX_PARAMETERS // (len(parameters) + 2)))
-        for start in range(0, len(ranges), size):
-            batch = [Exists(self.within(keys)) for keys in ranges[start : start + size]]
-            rows = self._read(anything.order_by().values_list(*batch)[:1])
-            answers += rows[0] if rows else [False] * len(batch)
-        return answers
+    def presence(self, keys: KeyRange) -> tuple[str, tuple[Any, ...]]:
+        """Return the SQL expression, with its parameters, that is 1 where a range has any row."""
+        with self._active():
+            try:
+                found = self.within(keys).order_by().query.exists()
+                sql, parameters = found.get_compiler(self.queryset.db).as_sql()
+            except EmptyResultSet:
+                return "0", ()
+        return f"CASE WHEN EXISTS({sql}) THEN 1 ELSE 0 END", tuple(parameters)
 
     def increasing(self, keys: Sequence[Any]) -> bool:
         """Return whether the database holds ``keys`` to be in strictly increasing order.
@@ -226,3 +234,41 @@ class Keyset:
     def decode(self, text: str | None) -> Any:
         """Return the key that ``encode`` made ``text`` of."""
         return None if text is None else self.field.to_python(text)
+
+
+def filled(ranges: Sequence[tuple[Keyset, KeyRange]]) -> list[bool]:
+    """Return for each range of a keyset whether it has any row, by one query for up to 100.
+
+    The keysets may be of different models.
+    """
+    answers = [False] * len(ranges)
+    by_database: defaultdict[str, list[int]] = defaultdict(list)
+    for place, (keyset, _) in enumerate(ranges):
+        by_database[keyset.queryset.db].append(place)
+    for alias, places in by_database.items():
+        asked: list[int] = []
+        columns: list[str] = []
+        values: list[Any] = []
+        for place in places:
+            column, parameters = ranges[place][0].presence(ranges[place][1])
+            if len(asked) == 100 or (asked and len(values) + len(parameters) > MAX_PARAMETERS):
+                _answer(alias, answers, asked, columns, values)
+                asked, columns, values = [], [], []
+            asked.append(place)
+            columns.append(column)
+            values += parameters
+        _answer(alias, answers, asked, columns, values)
+    return answers
+
+
+def _answer(
+    alias: str, answers: list[bool], asked: list[int], columns: list[str], values: list[Any]
+) -> None:
+    """Ask the database for some columns without a table, and put in their answers."""
+    connection = connections[alias]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {', '.join(columns)}{connection.features.bare_select_suffix}", values
+        )
+        for place, found in zip(asked, cursor.fetchone(), strict=True):
+            answers[place] = bool(found)

@@ -11,6 +11,7 @@ from django.db.models import Count, F, Max, Model, QuerySet
 from django_sitemapkit.sections.base import BaseSection
 from django_sitemapkit.sections.chunks import Chunk, each
 from django_sitemapkit.sections.keysets import KeyRange, Keyset
+from django_sitemapkit.sections.moments import as_text, w3c_texts
 from django_sitemapkit.sections.options import TAGS, Column, Method, Source, source_of
 from django_sitemapkit.sections.routes import CompiledRoute, Route
 
@@ -70,6 +71,15 @@ class Section(BaseSection):
         sources = [self.location_source, *self.sources.values()]
         return any(isinstance(source, Method) for source in sources)
 
+    @cached_property
+    def reading(self) -> tuple[dict[str, Any], frozenset[str]]:
+        """The expressions of the optional tags as they are read; which of them come as text."""
+        columns = self.columns
+        text = as_text(columns["lastmod"], self._rows) if "lastmod" in columns else None
+        if text is None:
+            return columns, frozenset()
+        return columns | {"lastmod": text}, frozenset({"lastmod"})
+
     def _source(self, option: str) -> Source:
         return source_of(getattr(self, option), text_is_column=option == "lastmod")
 
@@ -119,8 +129,9 @@ class ColumnReader:
     """Reads only columns: one tuple a row, no object of the model."""
 
     def __init__(self, section: Section) -> None:
-        self.columns = list(section.columns)
-        expressions = list(section.columns.values())
+        columns, self.ready = section.reading
+        self.columns = list(columns)
+        expressions = list(columns.values())
         route = section.location_source
         self.route: CompiledRoute | None = None
         if isinstance(route, Route):
@@ -138,10 +149,14 @@ class ColumnReader:
         keys, *columns = zip(*rows, strict=True)
         tags: dict[str, Sequence[Any]] = dict(zip(self.columns, columns, strict=False))
         locations = columns[len(self.columns) :]
+        chunk = Chunk(keys, (), tags, ready=self.ready)
         if self.route is None:
-            return Chunk(keys, locations[0], tags)
-        paths, refusals = self.route.paths(locations, len(rows))
-        return Chunk(keys, paths, tags, refusals, normal=True)
+            chunk.locations = locations[0]
+        else:
+            chunk.locations, chunk.refusals = self.route.paths(locations, len(rows))
+            chunk.normal = True
+        make_ready(chunk)
+        return chunk
 
 
 class ObjectReader:
@@ -151,7 +166,8 @@ class ObjectReader:
         self.section = section
         route = section.location_source
         self.route: CompiledRoute | None = None
-        expressions: dict[str, Any] = dict(section.columns)
+        columns, self.ready = section.reading
+        expressions: dict[str, Any] = dict(columns)
         if isinstance(route, Route):
             with section.site.active():
                 self.route = route.compile()
@@ -170,7 +186,7 @@ class ObjectReader:
     def chunk(self, rows: Sequence[Model]) -> Chunk:
         """Ask each object for what the options need."""
         section = self.section
-        chunk = Chunk(list(map(self.key_of, rows)), ())
+        chunk = Chunk(list(map(self.key_of, rows)), (), ready=self.ready)
         self._locate(chunk, rows)
         for tag in TAGS:
             source = section.sources.get(tag)
@@ -179,6 +195,7 @@ class ObjectReader:
             elif isinstance(source, Method):
                 chunk.columns[tag], refusals = each(source.function, rows, tag)
                 chunk.refusals = refusals | chunk.refusals
+        make_ready(chunk)
         return chunk
 
     def _locate(self, chunk: Chunk, rows: Sequence[Model]) -> None:
@@ -191,6 +208,13 @@ class ObjectReader:
             chunk.locations, chunk.refusals = each(source.function, rows, "location")
         else:
             chunk.locations = read(rows, "location")
+
+
+def make_ready(chunk: Chunk) -> None:
+    """Bring what was read as the database's text into the text of the tag."""
+    for tag in chunk.ready:
+        chunk.columns[tag], refusals = w3c_texts(chunk.columns[tag])
+        chunk.refusals = refusals | chunk.refusals
 
 
 def as_expression(column: Any) -> Any:

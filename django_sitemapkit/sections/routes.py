@@ -7,9 +7,11 @@ quoting. The result always equals ``reverse()``.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import repeat
+from string import ascii_letters, digits
 from typing import Any
 from urllib.parse import quote
 from uuid import UUID
@@ -33,12 +35,14 @@ from django_sitemapkit.sections.chunks import INFRASTRUCTURE, refusal_of
 
 _QUOTE_SAFE = RFC3986_SUBDELIMS + "/~:@"
 _HOLE = re.compile(r"%\((\w+)\)s")
+_WORD = ascii_letters + digits + "_"
+_TEXT = _WORD + "-.~!$&'()*+,;=:@"
 _PLAIN = {
-    IntConverter: re.compile("[0-9]*"),
-    SlugConverter: re.compile(r"[\w-]*", re.ASCII),
-    StringConverter: re.compile(r"[\w\-.~!$&'()*+,;=:@]*", re.ASCII),
-    PathConverter: re.compile(r"[\w\-.~!$&'()*+,;=:@/]*", re.ASCII),
-    UUIDConverter: re.compile(r"(?!)"),
+    IntConverter: digits.encode(),
+    SlugConverter: f"{_WORD}-".encode(),
+    StringConverter: _TEXT.encode(),
+    PathConverter: f"{_TEXT}/".encode(),
+    UUIDConverter: b"",
 }
 """Of which characters a value consists that its converter takes and ``quote()`` leaves alone."""
 
@@ -144,18 +148,16 @@ class Proven:
             _texts(columns[index], converter)
             for index, converter in zip(self.order, self.converters, strict=True)
         ]
-        if not filled:
-            return [self.template % ()] * rows
-        if any(None in texts for texts in filled):
+        texts = [part.replace("%%", "%") for part in self.template.split("%s")]
+        if any(None in column for column in filled):
             return [
                 None if None in values else self.template % values
                 for values in zip(*filled, strict=True)
             ]
-        if len(filled) > 1:
-            template = self.template
-            return [template % values for values in zip(*filled, strict=True)]
-        head, tail = (part.replace("%%", "%") for part in self.template.split("%s"))
-        return [f"{head}{text}{tail}" for text in filled[0]]
+        parts: list[Iterable[Any]] = [repeat(texts[0], rows)]
+        for column, text in zip(filled, texts[1:], strict=True):
+            parts += [column, repeat(text)]
+        return list(map("".join, zip(*parts, strict=False)))
 
 
 def _texts(column: Sequence[Any], converter: Any) -> list[str | None]:
@@ -163,19 +165,25 @@ def _texts(column: Sequence[Any], converter: Any) -> list[str | None]:
     kind = type(converter)
     if kind is UUIDConverter and all(type(value) is UUID for value in column):
         return list(map(str, column))
-    texts = list(map(str, column))
-    plain = _PLAIN[kind].fullmatch
-    if plain("".join(texts)) and "" not in texts and None not in column:
-        return texts  # type: ignore[return-value]
+    values = list(map(str, column))
+    texts: list[str | None] = list(values)
+    odd: Iterable[int] = range(len(values))
+    whole = None not in column and "" not in values
+    if whole and _is_plain("".join(filter(str.isascii, values)), _PLAIN[kind]):
+        odd = [row for row, text in enumerate(values) if not text.isascii()]
     takes = re.compile(converter.regex).fullmatch
-    return [
-        None
-        if value is None or not takes(text) or UNSAFE.search(text)
-        else text
-        if plain(text)
-        else quote(text, safe=_QUOTE_SAFE)
-        for text, value in zip(texts, column, strict=True)
-    ]
+    for row in odd:
+        text = values[row]
+        if column[row] is None or not takes(text) or UNSAFE.search(text):
+            texts[row] = None
+        elif not _is_plain(text, _PLAIN[kind]):
+            texts[row] = quote(text, safe=_QUOTE_SAFE)
+    return texts
+
+
+def _is_plain(text: str, plain: bytes) -> bool:
+    """Return whether a text has only plain characters; deleting those is the quickest way."""
+    return text.isascii() and not text.encode().translate(None, plain)
 
 
 @dataclass(frozen=True, slots=True)

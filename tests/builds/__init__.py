@@ -115,7 +115,7 @@ def manifest(build_id=None):
 
 def named(lines):
     """Return the names of all files that lines of manifests name."""
-    return {name for line in lines for name in (line.name, line.sidecar) if name}
+    return {line.name for line in lines if line.name}
 
 
 def xml(storage, line):

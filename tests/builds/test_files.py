@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from django_sitemapkit.builds import files
-from django_sitemapkit.builds.files import check_file, decompressed, make_page, what_differs
+from django_sitemapkit.builds.files import Press, check_file, decompressed, make_page, what_differs
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost
 from django_sitemapkit.rendering import PageRendering
 from django_sitemapkit.sections.keysets import EVERYTHING, KeyRange
@@ -89,7 +89,9 @@ def test_a_file_that_does_not_read_back_fails_the_build(tmp_path):
 
 def page(tmp_path, section=Readings, keys=EVERYTHING, beat=lambda: None):
     """Make a page."""
-    return make_page(section(SITE), keys, SITE.scope(), tmp_path, beat)
+    with Press() as press:
+        path = tmp_path / "page.xml.gz"
+        return make_page(section(SITE), keys, SITE.scope(), path, beat, press).result()
 
 
 @pytest.mark.django_db
@@ -104,7 +106,6 @@ def test_a_page_is_what_is_rendered(tmp_path):
     assert xml == b"".join(PageRendering(fill_two(SITE), EVERYTHING, SITE.scope()))
     assert (made.sha256, made.urls) == (hashlib.sha256(xml).hexdigest(), 5)
     assert (made.bytes, made.size) == (len(xml), made.path.stat().st_size)
-    assert made.sidecar.stat().st_size == 40
     assert made.split_at is None
 
 
@@ -114,7 +115,6 @@ def test_an_empty_page_has_no_urls(tmp_path):
     made = page(tmp_path)
     assert made.urls == 0
     assert gzip.decompress(made.path.read_bytes()) == b""
-    assert made.sidecar.read_bytes() == b""
 
 
 @pytest.mark.django_db
@@ -122,11 +122,14 @@ def test_a_disk_that_writes_other_bytes_fails_the_page(tmp_path, monkeypatch):
     """Before anyone may have it."""
     fill()
 
-    def corrupted(blocks):
-        data = gzip.compress(b"".join(blocks))
-        yield data[:-9] + bytes([data[-9] ^ 1]) + data[-8:]
+    class Corrupting:
+        def compress(self, data):
+            return b""
 
-    monkeypatch.setattr(files, "gzipped", corrupted)
+        def flush(self):
+            return GZ[:-9] + bytes([GZ[-9] ^ 1]) + GZ[-8:]
+
+    monkeypatch.setattr(files, "compressor", Corrupting)
     with pytest.raises(BuildFailed, match="does not read back"):
         page(tmp_path, keys=KeyRange(None, 20))
 

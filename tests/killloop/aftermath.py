@@ -51,8 +51,7 @@ def check_storage(site):
         os.utime(path, (then, then))
     prune(site)
     stored = {str(path.relative_to(storage)) for path in storage.rglob("*") if path.is_file()}
-    lines = BuildFile.objects.exclude(name="").values_list("name", "sidecar")
-    named = {name for pair in lines for name in pair if name}
+    named = set(BuildFile.objects.exclude(name="").values_list("name", flat=True))
     require(stored == named, f"unnamed: {sorted(stored - named)}; lost: {sorted(named - stored)}")
     folders = [path for path in storage.rglob(".*") if path.is_dir()]
     require(not folders, f"{len(folders)} folders of killed builders are left: {folders[:3]}")

@@ -10,7 +10,7 @@ from django.db.models import Count
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemapkit.sections import keysets
-from django_sitemapkit.sections.keysets import EVERYTHING, KeyRange, Keyset
+from django_sitemapkit.sections.keysets import EVERYTHING, KeyRange, Keyset, filled
 from tests import factories
 from tests.testapp.models import Day, Feature, Moment, Pass, Product, Reading, Shop, Token, Word
 
@@ -195,6 +195,11 @@ def test_a_count_goes_no_further_than_it_was_told(keyset, ordered):
     assert keyset.count(EVERYTHING) == ROWS
 
 
+def rows_in(keyset, *ranges):
+    """Return for each range whether it has any row."""
+    return filled([(keyset, keys) for keys in ranges])
+
+
 def test_ranges_are_filled_or_not_by_one_query_for_a_hundred(
     keyset, ordered, django_assert_num_queries
 ):
@@ -202,21 +207,43 @@ def test_ranges_are_filled_or_not_by_one_query_for_a_hundred(
     full = [KeyRange(ordered[n], ordered[n + 1]) for n in range(ROWS - 1)]
     empty = [KeyRange(key, key) for key in ordered]
     with django_assert_num_queries(1):
-        assert keyset.filled([*full, *empty]) == [True] * len(full) + [False] * len(empty)
+        assert rows_in(keyset, *full, *empty) == [True] * len(full) + [False] * len(empty)
     with django_assert_num_queries(3):
-        answers = keyset.filled([EVERYTHING, *empty * 10, KeyRange(ordered[-1], None)])
+        answers = rows_in(keyset, EVERYTHING, *empty * 10, KeyRange(ordered[-1], None))
     assert (answers[0], any(answers[1:-1]), answers[-1]) == (True, False, True)
 
 
 def test_no_range_of_an_empty_table_is_filled():
     """There is no row to ask, and the answer still has one value for each range."""
-    assert Keyset(Shop.objects.all(), "pk").filled([EVERYTHING, KeyRange(1, 5)]) == [False, False]
+    keyset = Keyset(Shop.objects.all(), "pk")
+    assert rows_in(keyset, EVERYTHING, KeyRange(1, 5)) == [False, False]
+    assert rows_in(Keyset(Shop.objects.none(), "pk"), EVERYTHING) == [False]
+    assert rows_in(keyset) == []
+
+
+def test_ranges_of_several_models_are_asked_at_once(keyset, django_assert_num_queries):
+    """It does not matter how many sections there are."""
+    empty = Keyset(Shop.objects.filter(slug__in=["a", "b"]), "pk")
+    with django_assert_num_queries(1):
+        assert filled([(empty, EVERYTHING), (keyset, EVERYTHING), (empty, KeyRange(3, 4))]) == [
+            False,
+            True,
+            False,
+        ]
+
+
+def test_queries_of_many_parameters_are_split(django_assert_num_queries):
+    """No database has to take more of them than it can."""
+    shop = Shop.objects.create(slug="s1")
+    keyset = Keyset(Shop.objects.filter(slug__in=[f"s{n}" for n in range(400)]), "pk")
+    with django_assert_num_queries(2):
+        assert rows_in(keyset, *[KeyRange(shop.pk, None)] * 4) == [True] * 4
 
 
 def test_a_model_with_an_ordering_of_its_own_can_be_asked_too(monkeypatch):
     """Meta.ordering changes nothing about which ranges are filled."""
     monkeypatch.setattr(Shop._meta, "ordering", ["-slug"])
-    assert automatic().filled([EVERYTHING]) == [True]
+    assert rows_in(automatic(), EVERYTHING) == [True]
 
 
 def test_the_database_confirms_its_own_order_even_when_the_rows_are_gone(keyset, ordered):
@@ -335,7 +362,7 @@ def test_no_query_has_an_offset_and_every_count_has_a_limit(keyset, ordered):
         keyset.boundaries(3)
         keyset.boundaries(3, keys)
         keyset.count(keys, at_most=5)
-        keyset.filled([keys, EVERYTHING])
+        rows_in(keyset, keys, EVERYTHING)
         keyset.increasing(ordered)
         list(keyset.within(keys)[:5])
         list(keyset.after(ordered[4], keys)[:5])

@@ -1,0 +1,13 @@
+"""gzip by Intel's ISA-L, of the extra ``fast``: several times as fast as zlib, on ARM too."""
+
+from isal import isal_zlib
+
+from django_sitemapkit.rendering.compression import Compressor
+
+LEVEL = 2
+"""Of 0 to 3."""
+
+
+def compressor() -> Compressor:
+    """Return what makes one gzip stream; its header holds no time and no name."""
+    return isal_zlib.compressobj(LEVEL, isal_zlib.DEFLATED, isal_zlib.MAX_WBITS | 16)

@@ -1,0 +1,207 @@
+"""Pages made by several processes of this machine.
+
+The process that builds makes pages itself, and others join it as soon as they have started: a
+small site is done before that, and never waits for them. Ids go to them and results come back;
+what they make they record themselves, under the lease of the process that began them.
+"""
+
+import logging
+import os
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from django.conf import ENVIRONMENT_VARIABLE
+from django.db import connections
+
+from django_sitemapkit.builds import FileResult, PageMaker, Runner
+from django_sitemapkit.builds.holding import Holding
+from django_sitemapkit.builds.making import InlineRunner, PageInMaking, PagesMoved
+from django_sitemapkit.builds.manifests import primary
+from django_sitemapkit.conf import settings
+from django_sitemapkit.exceptions import BuildFailed, LeaseLost, StorageFailure
+from django_sitemapkit.models import Build, BuildFile, Lease
+from django_sitemapkit.runners.entrance import Job, enter
+
+logger = logging.getLogger("django_sitemapkit")
+
+SPAWN = get_context("spawn")
+"""Forking would copy open connections, and threads in the middle of what they do."""
+
+TOLD = (BuildFailed, LeaseLost, PagesMoved, StorageFailure)
+"""What a worker hands on as it is; other errors may not pass through a pipe."""
+
+PATIENCE = 1.0
+"""Seconds to wait for others before the lease is given a sign of life again."""
+
+
+class ProcessesRunner(Runner):
+    """Makes pages in this process and in ``workers - 1`` others."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        super().__init__(settings.WORKERS or os.cpu_count() if workers is None else workers)
+
+    def run(self, maker: PageMaker, lines: Sequence[BuildFile]) -> Iterator[FileResult]:
+        """Make the pages of all lines; whoever is free takes the next one."""
+        others = min(self.workers, len(lines)) - 1
+        if others < 1:
+            yield from InlineRunner().run(maker, lines)
+            return
+        _require_sharing()
+        waiting = deque(lines)
+        crew = Crew(_job(maker), others)
+        try:
+            yield from crew.share(maker, waiting)
+        except BaseException:
+            crew.stop()
+            raise
+        crew.dismiss()
+
+
+def _require_sharing() -> None:
+    """Raise BuildFailed where other processes could not see what this one sees."""
+    if ENVIRONMENT_VARIABLE not in os.environ:
+        raise BuildFailed(
+            "The runner 'processes' needs DJANGO_SETTINGS_MODULE in the environment; without it,"
+            " use the runner 'inline'."
+        )
+    for alias in connections:
+        connection: Any = connections[alias]
+        if connection.vendor == "sqlite" and connection.is_in_memory_db():
+            raise BuildFailed(
+                f"The database {alias!r} is in this process's memory, where no other process can"
+                " reach it; use the runner 'inline'."
+            )
+
+
+def _job(maker: PageMaker) -> Job:
+    lease = maker.holding.lease
+    return Job(
+        site=maker.site,
+        build=maker.record.pk,
+        lease=lease.pk,
+        owner=lease.owner,
+        fence=lease.fence,
+        distrusted=frozenset(maker.distrusted),
+        databases={alias: connections[alias].settings_dict["NAME"] for alias in connections},
+        path=tuple(sys.path),
+    )
+
+
+class Worker:
+    """Another process, as the one that builds sees it."""
+
+    def __init__(self, job: Job) -> None:
+        self.pipe, theirs = SPAWN.Pipe()
+        self.process = SPAWN.Process(target=enter, args=(theirs, job), daemon=True)
+        self.process.start()
+        theirs.close()  # It is the other process's now, whose end ends the pipe.
+        self.idle = False
+        self.line: BuildFile | None = None
+
+    def give(self, line: BuildFile) -> None:
+        """Let it make a page. Raises OSError where it has died."""
+        self.pipe.send(line.pk)
+        self.line, self.idle = line, False
+
+
+class Crew:
+    """The other processes of one build."""
+
+    def __init__(self, job: Job, size: int) -> None:
+        self.workers = [Worker(job) for _ in range(size)]
+
+    def share(self, maker: PageMaker, waiting: deque[BuildFile]) -> Iterator[FileResult]:
+        """Make all pages, here and there, and yield what became of each."""
+        before: PageInMaking | None = None
+        while waiting or before is not None or self.busy:
+            yield from self._collect(waiting, maker, patient=not waiting and before is None)
+            self._distribute(waiting)
+            making = maker.begin(waiting.popleft()) if waiting else None
+            if before is not None:
+                yield maker.end(before)
+            before = making
+
+    @property
+    def busy(self) -> list[Worker]:
+        """Those who make a page."""
+        return [worker for worker in self.workers if worker.line is not None]
+
+    def _distribute(self, waiting: deque[BuildFile]) -> None:
+        for worker in self.workers:
+            if worker.idle and waiting:
+                with suppress(OSError):  # It has died: the pipe's end tells in the next round.
+                    worker.give(waiting[0])
+                    waiting.popleft()
+
+    def _collect(
+        self, waiting: deque[BuildFile], maker: PageMaker, *, patient: bool
+    ) -> Iterator[FileResult]:
+        """Yield what has come from the others; a page whose maker died goes back to the rest."""
+        pipes = {worker.pipe: worker for worker in self.workers}
+        if not pipes:
+            return
+        for pipe in wait(list(pipes), PATIENCE if patient else 0):
+            worker = pipes[pipe]  # type: ignore[index]
+            try:
+                answer = worker.pipe.recv()
+            except (EOFError, OSError):
+                self._bury(worker, waiting)
+                continue
+            worker.line, worker.idle = None, True
+            if isinstance(answer, BaseException):
+                raise answer
+            if isinstance(answer, FileResult):
+                yield answer
+        maker.holding.beat()
+
+    def _bury(self, worker: Worker, waiting: deque[BuildFile]) -> None:
+        worker.process.join()
+        self.workers.remove(worker)
+        code = worker.process.exitcode
+        if worker.line is not None:
+            waiting.append(worker.line)
+        logger.error("A worker process ended with %s; what it was making is made by others.", code)
+
+    def dismiss(self) -> None:
+        """Let the workers go: those who are still starting, too."""
+        for worker in self.workers:
+            worker.pipe.close()
+            if not worker.idle:
+                worker.process.terminate()
+        for worker in self.workers:
+            worker.process.join()
+
+    def stop(self) -> None:
+        """End the workers at once."""
+        for worker in self.workers:
+            worker.process.terminate()
+        self.dismiss()
+
+
+def work(pipe: "Connection[Any, Any]", job: Job) -> None:
+    """Make the pages whose ids come through the pipe until it ends; what a worker process does."""
+    lease = Lease(pk=job.lease, name=f"build:{job.site.key}", owner=job.owner, fence=job.fence)
+    holding = Holding(lease, settings.LEASE_SECONDS)
+    record = primary(Build).get(pk=job.build)
+    with (
+        suppress(EOFError, OSError),  # Whoever began it is gone, and so is the work.
+        PageMaker(job.site, record, holding, job.distrusted) as maker,
+    ):
+        pipe.send("ready")
+        while True:
+            pipe.send(_make(maker, pipe.recv()))
+
+
+def _make(maker: PageMaker, pk: int) -> FileResult | Exception | None:
+    try:
+        return maker.make(primary(BuildFile).get(pk=pk))
+    except TOLD as error:
+        return error
+    except Exception as error:
+        logger.exception("A worker process could not make a page.")
+        return BuildFailed(f"A worker process failed: {type(error).__name__}: {error}")

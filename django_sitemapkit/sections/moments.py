@@ -1,0 +1,105 @@
+"""lastmod as text: what the database stores, brought into W3C form without a datetime between.
+
+Making an aware ``datetime`` of each value and text of that again costs more than all the rest of
+a row. The text is looked at as closely: its shape, the hour and the calendar. What looks
+unlike the rest goes the long way, by itself.
+"""
+
+import datetime as dt
+import re
+from collections import deque
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import FieldError
+from django.db import connections
+from django.db.models import DateField, DateTimeField, QuerySet, TextField
+from django.db.models.functions import Cast
+from django.utils.dateparse import parse_datetime
+
+from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.protocol.dates import format_lastmod
+
+_MOMENTS = re.compile(
+    r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2} (?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+    r"(?:\.[0-9]{1,6})?(?:\+00)?\n)*"
+)
+_DAYS = re.compile(r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2}\n)*")
+_TO_THE_SECOND = itemgetter(slice(len("YYYY-MM-DD hh:mm:ss")))
+_NO_DAY = re.compile(r"[0-9]{4}-(?:00-[0-9]{2}|[0-9]{2}-00)")
+"""How MariaDB writes a date that is none, for which its client gives None."""
+
+
+def as_text(expression: Any, queryset: QuerySet[Any]) -> Cast | None:
+    """Return the expression that gives a date or moment as the database writes it, or None.
+
+    Only plain dates, and plain moments that are stored in UTC: a field of a class of its own may
+    make anything of the value.
+    """
+    kind = type(_field(expression, queryset))
+    in_utc = settings.USE_TZ and connections[queryset.db].timezone_name == "UTC"
+    if kind is DateField or (kind is DateTimeField and in_utc):
+        return Cast(expression, TextField())
+    return None
+
+
+def _field(expression: Any, queryset: QuerySet[Any]) -> Any:
+    resolved = expression.resolve_expression(queryset.query.chain(), allow_joins=True)
+    try:
+        return resolved.output_field
+    except (FieldError, AttributeError):  # It has none, or leaves to the database what it is.
+        return None
+
+
+def w3c_texts(values: Sequence[str | None]) -> tuple[list[str | None], dict[int, RefusedValue]]:
+    """Return W3C texts of what ``as_text`` read, and why some rows have none.
+
+    They equal what ``format_lastmod`` makes of the same values read as dates or moments in UTC.
+    """
+    if None not in values:
+        lines = "\n".join(values) + "\n"  # type: ignore[arg-type]
+        if _MOMENTS.fullmatch(lines) and _has_days(values):  # type: ignore[arg-type]
+            seconds = "\n".join(map(_TO_THE_SECOND, values)).replace(" ", "T")  # type: ignore[arg-type]
+            return (seconds.replace("\n", "+00:00\n") + "+00:00").split("\n"), {}  # type: ignore[return-value]
+        if _DAYS.fullmatch(lines) and _has_days(values):  # type: ignore[arg-type]
+            return list(values), {}
+    return _one_by_one(values)
+
+
+def _has_days(texts: Sequence[str]) -> bool:
+    """Return whether the calendar has all days; their shape is known."""
+    try:
+        deque(map(dt.datetime.fromisoformat, texts), maxlen=0)
+    except ValueError:
+        return False
+    return True
+
+
+def _one_by_one(
+    values: Sequence[str | None],
+) -> tuple[list[str | None], dict[int, RefusedValue]]:
+    texts: list[str | None] = []
+    refusals: dict[int, RefusedValue] = {}
+    for value in values:
+        text = None
+        if value is not None and not _NO_DAY.match(value):
+            try:
+                text = format_lastmod(_moment(value), dt.UTC)
+            except ValueError as error:
+                refusals[len(texts)] = RefusedValue(
+                    "invalid-date", f"Invalid date: the database has {value!r}: {error}."
+                )
+        texts.append(text)
+    return texts, refusals
+
+
+def _moment(text: str) -> dt.date | dt.datetime:
+    """Return the date or moment that a database's text names. Raises ValueError."""
+    if len(text) == len("YYYY-MM-DD"):
+        return dt.date.fromisoformat(text)
+    moment = parse_datetime(text)
+    if moment is None:
+        raise ValueError("it is no date or moment")
+    return moment

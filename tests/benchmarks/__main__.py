@@ -1,0 +1,117 @@
+"""Measure the package against its peers and against the limit, on the same rows.
+
+    python -m tests.benchmarks [--rows 1000000] [--big 5000000] [--small 100000] [--runs 3]
+                               [--database postgresql|sqlite] [--big-on postgresql|sqlite]
+                               [--only GLOB] [--budget N] [--folder PATH]
+                               [--write [docs/benchmarks.md]]
+
+Makes the rows where they are not there yet, runs contenders by turns, and prints a table of them
+and one of the budgets: each is met or RED. Contenders that no budget needs run on the fewest rows.
+Ends with 1 where one of our own contenders crashes or lists other URLs than the rest; a red
+budget is a result, and ends with 0.
+"""
+
+import argparse
+import fnmatch
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.benchmarks.budgets import BUDGETS
+from tests.benchmarks.contenders import BOTH, CONTENDERS
+from tests.benchmarks.report import report
+from tests.benchmarks.running import ROOT, Bench, Failed
+
+
+def parser():
+    """Return what reads the arguments."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks")
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--big", type=int, default=5_000_000, help="0 leaves the large size out")
+    parser.add_argument(
+        "--big-on",
+        action="append",
+        choices=BOTH,
+        help="where the large size is made, which takes room and time; default: PostgreSQL",
+    )
+    parser.add_argument("--small", type=int, default=100_000, help="0 leaves the small size out")
+    parser.add_argument("--runs", type=int, default=3, help="of each contender")
+    parser.add_argument("--database", action="append", choices=BOTH, help="default: both")
+    parser.add_argument("--only", action="append", metavar="GLOB", help="contenders by name")
+    parser.add_argument("--budget", action="append", type=int, choices=[b.number for b in BUDGETS])
+    parser.add_argument("--folder", default=Path(tempfile.gettempdir(), "sitemapkit-bench"))
+    parser.add_argument(
+        "--write", nargs="?", const=ROOT / "docs" / "benchmarks.md", help="a file for the tables"
+    )
+    parser.add_argument("--traceback", action="store_true", help="print the errors of contenders")
+    parser.set_defaults(
+        server=os.environ.get("TEST_POSTGRESQL", "postgresql://postgres@127.0.0.1:5432")
+    )
+    return parser
+
+
+def main(arguments=None):
+    """Run once; return the exit code."""
+    options = parser().parse_args(arguments)
+    options.database = options.database or list(BOTH)
+    options.big_on = options.big_on or ["postgresql"]
+    options.sizes = {
+        name: rows
+        for name, rows in (("small", options.small), ("rows", options.rows), ("big", options.big))
+        if rows
+    }
+    options.budgets = [b for b in BUDGETS if not options.budget or b.number in options.budget]
+    bench = Bench(options, say)
+    try:
+        bench.run(wanted(options))
+    except Failed as error:
+        say(f"FAILED: {error}")
+        return 1
+    text = report(bench)
+    say(f"\n{text}")
+    if options.write:
+        Path(options.write).write_text(text)
+    for outcome in bench.failed:
+        say(f"{outcome.contender.name} on {outcome.database} FAILED: {outcome.error}")
+    return 1 if bench.failed else 0
+
+
+def wanted(options):
+    """Return what is to be run: a contender's name, a database and a number of rows each."""
+    needed = {
+        (name, database, size)
+        for budget in options.budgets
+        for bound in budget.bounds
+        for name, size in bound.needs
+        for database in bound.databases
+    }
+    if not options.budget:
+        in_budgets = {name for name, _, _ in needed}
+        least = min(options.sizes, key=options.sizes.get)  # Some of the rest take minutes for more.
+        needed |= {
+            (contender.name, database, "rows" if contender.name.startswith("kit-") else least)
+            for contender in CONTENDERS.values()
+            if contender.kind == "build" and contender.name not in in_budgets
+            for database in contender.databases
+        }
+    globs = options.only or ["*"]
+    return {
+        (name, database, options.sizes[size])
+        for name, database, size in needed
+        if database in options.database
+        and size in options.sizes
+        and (size != "big" or database in options.big_on)
+        and database in CONTENDERS[name].databases
+        and any(fnmatch.fnmatch(name, glob) for glob in globs)
+    }
+
+
+def say(text):
+    """Write some lines at once."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,200 @@
+"""What was promised: each budget is a few bounds, and each bound says what it has to be run for.
+
+A new one is a line in ``BUDGETS``.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.benchmarks.contenders import BOTH
+
+SIZES = ("small", "rows", "big")
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """One figure that has to stay on its side."""
+
+    label: str
+    """What is asked of whom."""
+    needs: tuple[tuple[str, str], ...]
+    """The contenders it is made of, each with a size."""
+    value: Callable
+    """Makes the figure of the medians, which it gets as ``get(contender, size, figure)``."""
+    bound: float
+    """The largest or the smallest it may be."""
+    at_least: bool = False
+    """Which of the two."""
+    unit: str = ""
+    """What follows the number."""
+    databases: tuple[str, ...] = BOTH
+    """Where it holds."""
+
+    def holds(self, value):
+        """Return whether a figure is on its side."""
+        return value >= self.bound if self.at_least else value <= self.bound
+
+    def in_words(self, value):
+        """Return a figure as people read it."""
+        return f"{value:.3g}{self.unit}" if value < 100 else f"{value:,.0f}{self.unit}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """A promise, with the bounds that it comes down to."""
+
+    number: int
+    """Its number, for ``--budget``."""
+    title: str
+    """What is promised."""
+    bounds: tuple[Bound, ...]
+    """All of them have to hold."""
+
+
+def faster(ours, theirs, bound, *, size="rows", figure="seconds", databases=BOTH):
+    """Bound how many times as long another one takes, from below."""
+    what = "" if figure == "seconds" else f", {figure}"
+    return Bound(
+        label=f"{ours} against {theirs}{what}",
+        needs=((ours, size), (theirs, size)),
+        value=lambda get: get(theirs, size, figure) / get(ours, size, figure),
+        bound=bound,
+        at_least=True,
+        unit="x",
+        databases=databases,
+    )
+
+
+def relative(ours, theirs, bound, *, databases=BOTH):
+    """Bound the time relative to another's, from above."""
+    return Bound(
+        label=f"{ours} relative to {theirs}",
+        needs=((ours, "rows"), (theirs, "rows")),
+        value=lambda get: get(ours, "rows", "seconds") / get(theirs, "rows", "seconds"),
+        bound=bound,
+        databases=databases,
+    )
+
+
+def at_most(name, figure, bound, *, size):
+    """Bound a figure as it was measured."""
+    return Bound(
+        label=f"{name}, {figure}",
+        needs=((name, size),),
+        value=lambda get: get(name, size, figure),
+        bound=bound,
+    )
+
+
+def highest_peak(name, megabytes):
+    """Bound the peak memory at any size."""
+    return _over_sizes(
+        name,
+        lambda get: max(get(name, size, "peak") for size in get.sizes) / MEGABYTE,
+        label="highest peak of all sizes",
+        bound=megabytes,
+        unit=" MB",
+    )
+
+
+def even_peak(name, megabytes):
+    """Bound how far the peak memory at any size is from that at the middle one."""
+    return _over_sizes(
+        name,
+        lambda get: (
+            max(abs(get(name, size, "peak") - get(name, "rows", "peak")) for size in get.sizes)
+            / MEGABYTE
+        ),
+        label="difference of the peaks",
+        bound=megabytes,
+        unit=" MB",
+    )
+
+
+def growth(name, bound):
+    """Bound the time for a URL at a larger size, relative to that at any smaller one."""
+
+    def value(get):
+        each = [get(name, size, "seconds") / get(name, size, "urls") for size in get.sizes]
+        return max(
+            larger / smaller for place, smaller in enumerate(each) for larger in each[place + 1 :]
+        )
+
+    return _over_sizes(name, value, label="time for a URL, larger to smaller size", bound=bound)
+
+
+def _over_sizes(name, value, *, label, **options):
+    needs = tuple((name, size) for size in SIZES)
+    return Bound(label=f"{name}, {label}", needs=needs, value=value, **options)
+
+
+BUDGETS = (
+    Budget(
+        number=1,
+        title="A full gzip build against django.contrib.sitemaps, one process",
+        bounds=(faster("kit-zlib", "contrib", 20), faster("kit-isal", "contrib", 30)),
+    ),
+    Budget(
+        number=2,
+        title="A full build against django-icv-sitemaps",
+        bounds=(faster("kit-zlib", "icv", 7), faster("kit-isal", "icv", 10)),
+    ),
+    Budget(
+        number=3,
+        title="Time relative to the limit, `COPY` and `gzip -6` in two processes",
+        bounds=(
+            relative("kit-zlib", "limit", 1.1, databases=("postgresql",)),
+            relative("kit-isal", "limit", 0.9, databases=("postgresql",)),
+        ),
+    ),
+    Budget(
+        number=4,
+        title="Two processes against one, same codec",
+        bounds=(
+            faster("kit-processes-zlib", "kit-zlib", 1.5),
+            faster("kit-processes-isal", "kit-isal", 1.5),
+        ),
+    ),
+    Budget(
+        number=5,
+        title="Peak memory of a build over the idle process, the same at any size",
+        bounds=(
+            highest_peak("kit-zlib", 16),
+            even_peak("kit-zlib", 4),
+            highest_peak("kit-isal", 16),
+            even_peak("kit-isal", 4),
+        ),
+    ),
+    Budget(
+        number=6,
+        title="A section with `get_absolute_url()` against django.contrib.sitemaps",
+        bounds=(faster("kit-objects-zlib", "contrib", 3),),
+    ),
+    Budget(
+        number=7,
+        title="A live page of 50,000 against django.contrib.sitemaps",
+        bounds=(
+            faster("kit-page", "contrib-page", 50, figure="first byte"),
+            faster("kit-page", "contrib-page", 12),
+        ),
+    ),
+    Budget(
+        number=8,
+        title="The last live page relative to the first",
+        bounds=(at_most("kit-pages", "last to first", 1.1, size="big"),),
+    ),
+    Budget(
+        number=9,
+        title="The index of 100 sections against django.contrib.sitemaps with `lastmod()`",
+        bounds=tuple(
+            faster(f"kit-index-{how}", "contrib-index", 100, size="big")
+            for how in ("live", "trusted", "published")
+        ),
+    ),
+    Budget(
+        number=10,
+        title="Cost grows with the rows and no faster",
+        bounds=(growth("kit-zlib", 1.15), growth("kit-isal", 1.15)),
+    ),
+)

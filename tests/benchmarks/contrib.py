@@ -1,0 +1,45 @@
+"""What django.contrib.sitemaps is given, written as its documentation shows it."""
+
+from django.conf import settings
+from django.contrib.sitemaps import Sitemap
+
+from tests.benchmarks.data import CATEGORIES
+from tests.benchmarks.models import Product
+
+
+class ProductSitemap(Sitemap):
+    """All products, read whole as the documentation's examples do."""
+
+    protocol = "https"
+
+    def items(self):
+        return Product.objects.order_by("pk")
+
+    def lastmod(self, product):
+        return product.updated_at
+
+
+class LeanSitemap(ProductSitemap):
+    """The same, by someone who knows what it reads."""
+
+    def items(self):
+        return super().items().only("category", "slug", "updated_at")
+
+
+class CategorySitemap(ProductSitemap):
+    """One category."""
+
+    def __init__(self, category):
+        self.category = category
+
+    def items(self):
+        return super().items().filter(category=self.category)
+
+
+DECLARED = {
+    "whole": {"products": ProductSitemap},
+    "lean": {"products": LeanSitemap},
+    "hundred": {category: CategorySitemap(category) for category in CATEGORIES},
+}
+
+SITEMAPS = DECLARED[settings.BENCHMARKS_DECLARED]

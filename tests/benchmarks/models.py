@@ -1,0 +1,35 @@
+"""A shop's products, with a body that a sitemap does not need and a careless query reads."""
+
+from django.apps import apps
+from django.db import models
+from django.urls import reverse
+
+
+class Product(models.Model):
+    """Has a URL made of two columns, and a date that moves."""
+
+    category = models.SlugField(db_index=False)
+    slug = models.CharField(max_length=100)
+    updated_at = models.DateTimeField()
+    body = models.TextField()
+
+    class Meta:
+        indexes = [models.Index(fields=["category", "id"], name="benchmarks_by_category")]
+
+    def __str__(self):
+        return self.slug
+
+    def get_absolute_url(self):
+        return reverse("product", kwargs={"category": self.category, "slug": self.slug})
+
+
+if apps.is_installed("icv_sitemaps"):
+    from icv_sitemaps.mixins import SitemapMixin
+
+    class IcvProduct(SitemapMixin, Product):
+        """The same rows, as django-icv-sitemaps wants them declared."""
+
+        sitemap_section_name = "products"
+
+        class Meta:
+            proxy = True

@@ -1,0 +1,123 @@
+"""What is measured of this package."""
+
+import os
+import resource
+from importlib.util import find_spec
+
+from django.conf import settings
+
+from tests.benchmarks.browser import Browser
+from tests.benchmarks.measuring import Unavailable, measured, median_of
+
+PAGE = 50_000
+"""URLs of a full page."""
+
+
+def rows():
+    """Return how many rows the database has, as the parent says."""
+    return int(os.environ["BENCHMARKS_ROWS"])
+
+
+def clear():
+    """Forget all plans and builds, as on the day the package came."""
+    from django_sitemapkit.models import Build, BuildFile, Lease, Page, Plan, Publication
+
+    _require_codec()
+    for model in (Publication, BuildFile, Build, Page, Plan, Lease):
+        model.objects.all().delete()
+
+
+def clear_and_plan():
+    """Make the plan, which the first request would have to wait for."""
+    from django_sitemapkit.planning import refresh
+    from django_sitemapkit.registry import registry
+
+    clear()
+    for section in registry.of(_site()):
+        refresh(section)
+
+
+def clear_and_publish():
+    """Have everything published."""
+    clear()
+    _build()
+
+
+def build():
+    """Build and publish all files."""
+    figures, result = measured(_build)
+    _require(result, rows())
+    return figures
+
+
+def build_in_processes():
+    """Build and publish all files with the runner and the workers of the settings."""
+    from django_sitemapkit.runners.choosing import get_runner
+
+    others = settings.SITEMAPKIT_WORKERS - 1  # This process makes pages itself.
+    figures, result = measured(lambda: _build(get_runner()), workers=others)
+    _require(result, rows())
+    if rows() > PAGE and not resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss:
+        raise RuntimeError("No worker was started.")
+    return figures
+
+
+def page():
+    """Ask for the tenth live page, or the last of fewer."""
+    browser = Browser()
+    address = f"/sitemap-products-{min(10, -(-rows() // PAGE))}.xml"
+    browser.get(address)
+    figures, medians = measured(lambda: median_of(lambda: browser.get(address)))
+    return figures | medians | browser.listed(address)
+
+
+def pages():
+    """Ask for the first live page and the last full one by turns."""
+    browser = Browser()
+    first, last = (f"/sitemap-products-{number}.xml" for number in (1, max(1, rows() // PAGE)))
+
+    def both():
+        return {
+            "first page": browser.get(first)["seconds"],
+            "seconds": browser.get(last)["seconds"],
+        }
+
+    both()
+    figures, medians = measured(lambda: median_of(both, within=600))
+    medians["last to first"] = medians["seconds"] / medians["first page"]
+    return figures | medians | {"urls": browser.listed(last)["urls"]}
+
+
+def index():
+    """Ask for the index."""
+    browser = Browser()
+    address = "/sitemap.xml"
+    browser.get(address)
+    figures, medians = measured(lambda: median_of(lambda: browser.get(address)))
+    return figures | medians | {"urls": browser.listed(address)["urls"]}
+
+
+def _site():
+    from django_sitemapkit.sites import all_sites
+
+    return all_sites()[0]
+
+
+def _build(runner=None):
+    from django_sitemapkit import builds
+
+    return builds.build(_site(), runner=runner)
+
+
+def _require(result, urls):
+    """Raise RuntimeError unless a build has published so many URLs."""
+    listed = sum(file.urls for file in result.files if file.section)
+    if result.status != "published" or listed != urls:
+        raise RuntimeError(f"The build is {result.status} with {listed:,} URLs, not {urls:,}.")
+
+
+def _require_codec():
+    if settings.CODEC == "zlib":
+        return
+    if find_spec(settings.CODEC) is None:
+        raise Unavailable(f"{settings.CODEC} is not installed")

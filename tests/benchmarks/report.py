@@ -1,0 +1,237 @@
+"""The page that a run is worth: what was measured, on what, and whether the budgets were met."""
+
+import datetime as dt
+import os
+import platform
+import zlib
+from importlib import metadata
+from pathlib import Path
+
+from tests.benchmarks.data import name_of
+
+PACKAGES = (
+    "django-sitemapkit",
+    "django",
+    "django-icv-sitemaps",
+    "django-static-sitemaps",
+    "psycopg",
+    "isal",
+)
+
+HEAD = """\
+# Benchmarks
+
+Made by `python -m tests.benchmarks --write`; each figure is from the run that is described here.
+
+## What is measured
+
+A table of products: a category, a slug of which one in twenty is not ASCII, a date with
+microseconds, and a body of 1,024 characters. A URL is made of the category and the slug. The rows
+are the same on each database.
+
+- Each run is a process of its own, and what has to be prepared for it is done by another. Those
+  that are compared take turns. A figure is the median of {runs}.
+- **Builds** are complete: rows are read, files of 50,000 URLs are written and compressed. Ours
+  also plans, reads each file back, records and publishes it. The limit neither quotes nor splits
+  nor checks anything. The peers run as their documentation says, and compress as they do by
+  default; for `django.contrib.sitemaps`, which writes no files, level 6 is chosen here.
+- After each build all its files are read, unmeasured. Whoever has not listed every row, or lists
+  other URLs than the rest, has failed. URLs left unquoted are quoted for that comparison.
+- **Live pages and indexes** are asked of the WSGI application in the process, after a first
+  request that is not measured, with the connection to the database kept open. In each run a
+  request is made up to seven times within five seconds, the first and the last page by turns
+  seven times; the run's figure is the median.
+- **Peak memory** is what the process grows by over what it has when the work begins. Worker
+  processes are added: for each as much as the largest of them, less what the parent had. For the
+  limit and for npm it is the whole of both processes.
+"""
+
+RUN = """\
+## Run it
+
+```sh
+tox run -e bench
+tox run -e bench -- --rows 100000 --big 0 --database sqlite
+tox run -e bench -- --budget 7
+```
+
+PostgreSQL is looked for at `TEST_POSTGRESQL`, by default `postgresql://postgres@127.0.0.1:5432`;
+databases named `sitemapkit_bench_…` are made there and kept, 1.5 kB for each row. `--folder` takes
+those of SQLite, and what is built. npm's sitemap takes part where `node` and `npm` are, and is
+installed in that folder.
+"""
+
+
+def report(bench):
+    """Return the page as Markdown."""
+    parts = [
+        HEAD.format(runs=_count(bench.options.runs, "run")),
+        _machine(bench),
+        _budgets(bench),
+        _contenders(bench),
+        RUN,
+    ]
+    return "\n".join(parts)
+
+
+class Figures:
+    """The medians on one database, for a bound to make its value of."""
+
+    def __init__(self, bench, database):
+        self.bench = bench
+        self.database = database
+        self.sizes = [
+            size
+            for size in bench.options.sizes
+            if size != "big" or database in bench.options.big_on
+        ]
+
+    def __call__(self, name, size, figure):
+        """Return a median; raises KeyError where it was not measured, or not in every run."""
+        outcome = self.bench.outcomes[name, self.database, self.bench.options.sizes[size]]
+        if outcome.error:
+            raise KeyError(figure)
+        return outcome.figures[figure]
+
+
+def verdict(bound, figures):
+    """Return the measured figure and "met" or "RED"; nothing and "not measured" else."""
+    try:
+        value = bound.value(figures)
+    except (KeyError, ValueError):
+        return "", "not measured"
+    return bound.in_words(value), "met" if bound.holds(value) else "**RED**"
+
+
+def _budgets(bench):
+    rows = []
+    for budget in bench.options.budgets:
+        for bound in budget.bounds:
+            for database in bound.databases:
+                if database not in bench.options.database:
+                    continue
+                value, word = verdict(bound, Figures(bench, database))
+                sign = "≥" if bound.at_least else "≤"
+                limit = f"{sign} {bound.in_words(bound.bound)}"
+                rows.append(
+                    (budget.number, budget.title, bound.label, database, limit, value, word)
+                )
+    heads = ("", "Budget", "Of", "Database", "Bound", "Measured", "")
+    red = sum(row[-1] == "**RED**" for row in rows)
+    met = sum(row[-1] == "met" for row in rows)
+    summary = f"Of {_count(len(rows), 'bound')}, {met} are met, {red} are red, and"
+    missing = f"{len(rows) - met - red} were not measured."
+    return f"## Budgets\n\n{summary} {missing}\n\n{_table(heads, rows)}"
+
+
+def _contenders(bench):
+    heads = ("Contender", "Name", "Seconds", "URLs a second", "Ratio", "Peak MB", "gzip MB")
+    parts = [
+        "## Contenders\n\nSeconds are medians; the ratio is to the first line of the same table.\n"
+    ]
+    groups = {}
+    for outcome in bench.outcomes.values():
+        key = (outcome.contender.kind, outcome.rows, outcome.database)
+        groups.setdefault(key, []).append(outcome)
+    for (kind, rows, database), outcomes in groups.items():
+        title = {
+            "build": "Builds",
+            "page": "Live pages",
+            "pages": "First and last live page",
+            "index": "Indexes",
+        }[kind]
+        own = {"page": ("First byte",), "pages": ("First page", "Last to first")}.get(kind, ())
+        names = heads if kind == "build" else (*heads[:3], *heads[4:6], *own)
+        base = outcomes[0].figures.get("seconds")
+        table = _table(names, [_line(outcome, base, names) for outcome in outcomes])
+        parts.append(f"### {title}, {rows:,} rows, {bench.servers[database]}\n\n{table}")
+    return "\n".join(parts)
+
+
+def _line(outcome, base, names):
+    """Return one contender's cells."""
+    title = (outcome.contender.title, f"`{outcome.contender.name}`")
+    if outcome.error or outcome.unavailable:
+        said = f"failed: {outcome.error}" if outcome.error else outcome.unavailable
+        return (*title, said.replace("|", "\\|"), *[""] * (len(names) - 3))
+    figures = outcome.figures
+    cells = {
+        "Seconds": f"{figures['seconds']:.4g}",
+        "URLs a second": f"{figures['urls'] / figures['seconds']:,.0f}",
+        "Ratio": f"{figures['seconds'] / base:.3g}" if base else "",
+        "Peak MB": f"{figures['peak'] / 1e6:.1f}" if "peak" in figures else "",
+        "gzip MB": f"{figures.get('bytes', 0) / 1e6:.2f}",
+        "First byte": f"{figures.get('first byte', 0):.3g}",
+        "First page": f"{figures.get('first page', 0):.4g}",
+        "Last to first": f"{figures.get('last to first', 0):.3g}",
+    }
+    return (*title, *(cells[name] for name in names[2:]))
+
+
+def _table(heads, rows):
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
+
+
+def _machine(bench):
+    sizes = ", ".join(name_of(rows) for rows in bench.options.sizes.values())
+    facts = [
+        ("Date", f"{dt.datetime.now(dt.UTC):%Y-%m-%d}"),
+        ("Processor", f"{_processor()}, {_count(_cores(), 'core')}"),
+        ("Memory", _memory()),
+        ("System", _system()),
+        ("Python", f"{platform.python_implementation()} {platform.python_version()}"),
+        ("zlib", zlib.ZLIB_RUNTIME_VERSION),
+        *((name, _version(name)) for name in PACKAGES),
+        *(("database", server) for server in bench.servers.values()),
+        ("npm sitemap", bench.npm.get("BENCHMARKS_NPM_VERSION", "none")),
+        ("Rows", sizes),
+        ("Runs", bench.options.runs),
+    ]
+    return f"## The machine\n\n{_table(('', ''), facts)}"
+
+
+def _version(name):
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        if name != "django-sitemapkit":
+            return "none"
+    from django_sitemapkit import __version__
+
+    return __version__
+
+
+def _processor():
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _cores():
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _memory():
+    try:
+        size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return "unknown"
+    return f"{size / 2**30:.0f} GiB"
+
+
+def _system():
+    try:
+        name = platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        name = platform.platform(terse=True)
+    return f"{name}, {platform.system()} {platform.release()}"
+
+
+def _count(number, word):
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

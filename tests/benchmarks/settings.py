@@ -1,0 +1,52 @@
+"""Settings of one contender's process; what differs between them is in the environment."""
+
+import os
+
+from tests.settings import database
+
+BENCHMARKS_DECLARED = os.environ["BENCHMARKS_DECLARED"]
+FOLDER = os.environ["BENCHMARKS_FOLDER"]
+CODEC = os.environ["BENCHMARKS_CODEC"]
+SITE = "https://www.example.com"
+
+DATABASES = {"default": database(os.environ["BENCHMARKS_DATABASE"])}
+# A request closes its connection in the end; to open one is not what is measured.
+DATABASES["default"]["CONN_MAX_AGE"] = None
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    DATABASES["default"]["OPTIONS"] = {"timeout": 20, "init_command": "PRAGMA journal_mode=WAL"}
+
+ALLOWED_HOSTS = ["www.example.com"]
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+# A peer's models and views in our process would count as idle memory, and ours in theirs.
+INSTALLED_APPS = ["tests.benchmarks", *filter(None, os.environ["BENCHMARKS_APPS"].split(","))]
+ROOT_URLCONF = "tests.benchmarks.urls"
+SECRET_KEY = "benchmarks"
+SILENCED_SYSTEM_CHECKS = ["icv_sitemaps.W003"]
+STORAGES = {
+    alias: {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {"location": FOLDER},
+    }
+    for alias in ("default", "sitemaps")
+}
+TEMPLATES = [{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}]
+USE_TZ = True
+
+SITEMAPKIT_BASE_URL = SITE
+SITEMAPKIT_GZIP = CODEC
+SITEMAPKIT_RUNNER = os.environ["BENCHMARKS_RUNNER"]
+SITEMAPKIT_WORKERS = 2
+SITEMAPKIT_SERVE = os.environ["BENCHMARKS_SERVE"]
+
+SITE_ID = 1
+
+ICV_SITEMAPS_ASYNC_GENERATION = False
+ICV_SITEMAPS_BASE_URL = SITE
+
+STATIC_URL = "/static/"
+STATICSITEMAPS_FORCE_PROTOCOL = "https"
+# Django refuses to store under an absolute path, which is what this usually is; a relative one
+# is from the folder that the command runs in.
+STATICSITEMAPS_ROOT_DIR = "static"
+STATICSITEMAPS_ROOT_SITEMAP = "tests.benchmarks.contrib.SITEMAPS"
+STATICSITEMAPS_URL = SITE

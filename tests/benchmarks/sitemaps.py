@@ -1,0 +1,45 @@
+"""Our sections; which of them there are is up to what is measured."""
+
+from django.conf import settings
+
+from django_sitemapkit import Route, Section, register
+from tests.benchmarks.data import CATEGORIES
+from tests.benchmarks.models import Product
+
+
+class Columns(Section):
+    """What we advise: a route and columns."""
+
+    name = "products"
+    queryset = Product.objects.all()
+    location = Route("product", category="category", slug="slug")
+    lastmod = "updated_at"
+
+
+class Objects(Section):
+    """What a project has that leaves its URLs to the model."""
+
+    name = "products"
+    queryset = Product.objects.all()
+    only = ("category", "slug")
+    lastmod = "updated_at"
+
+
+def of_category(category, *, trusted):
+    """Return a section of one category."""
+    options = {
+        "name": category,
+        "queryset": Product.objects.filter(category=category),
+        "trust_lastmod": trusted,
+    }
+    return type(category.title(), (Columns,), options)
+
+
+match settings.BENCHMARKS_DECLARED:
+    case "columns":
+        register(Columns)
+    case "objects":
+        register(Objects)
+    case "hundred" | "hundred-trusted" as declared:
+        for category in CATEGORIES:
+            register(of_category(category, trusted=declared == "hundred-trusted"))

@@ -1,0 +1,33 @@
+from django.apps import apps
+from django.http import HttpResponse
+from django.urls import include, path
+
+
+def view(request, **kwargs):
+    """Answer for every page that the sitemaps list."""
+    return HttpResponse("ok")
+
+
+urlpatterns = [path("<slug:category>/<str:slug>/", view, name="product")]
+
+# Each contender has its own views and no other's.
+if apps.is_installed("django_sitemapkit"):
+    urlpatterns.insert(0, path("", include("django_sitemapkit.urls")))
+if apps.is_installed("django.contrib.sitemaps"):
+    from django.contrib.sitemaps import views
+
+    from tests.benchmarks.contrib import SITEMAPS
+
+    urlpatterns[:0] = [
+        path(
+            "contrib/sitemap.xml",
+            views.index,
+            {"sitemaps": SITEMAPS, "sitemap_url_name": "contrib-sitemap"},
+        ),
+        path(
+            "contrib/sitemap-<section>.xml",
+            views.sitemap,
+            {"sitemaps": SITEMAPS},
+            name="contrib-sitemap",
+        ),
+    ]

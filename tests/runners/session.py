@@ -1,0 +1,57 @@
+"""One build by several processes, told what is to happen to them: run by test_processes."""
+
+import os
+import signal
+import sys
+import time
+
+import django
+
+
+def main(fate):
+    """Build the site of the kill loop's settings while ``fate`` befalls the processes."""
+    django.setup()
+    from django.core.management import call_command
+
+    from django_sitemapkit.builds import PageMaker
+    from django_sitemapkit.runners.processes import Crew
+    from tests.killloop.models import Item
+
+    call_command("migrate", run_syncdb=True, verbosity=0)
+    Item.objects.bulk_create([Item() for _ in range(400)])
+    crews = []
+    begin, start = PageMaker.begin, Crew.__init__
+
+    def slowly(self, line):
+        time.sleep(0.05)
+        crew = crews[0]
+        if fate == "worker is killed":
+            for worker in crew.busy:
+                os.kill(worker.process.pid, signal.SIGKILL)
+        if fate == "builder is killed" and crew.busy:
+            sys.stdout.write(" ".join(str(worker.process.pid) for worker in crew.workers) + "\n")
+            sys.stdout.flush()
+            os.kill(os.getpid(), signal.SIGKILL)
+        made.append(line.pk)
+        return begin(self, line)
+
+    def noted(self, *arguments):
+        start(self, *arguments)
+        crews.append(self)
+        while fate != "workers are slow" and not all(w.pipe.poll() for w in self.workers):
+            time.sleep(0.01)
+
+    made = []
+    PageMaker.begin, Crew.__init__ = slowly, noted
+    call_command("build_sitemaps", workers=3, verbosity=0)
+    from django_sitemapkit.builds import preview
+    from django_sitemapkit.sites import all_sites
+
+    (site,) = all_sites()
+    states = {file.state for file in preview(site).files}
+    pages = len(preview(site).files)
+    sys.stdout.write(f"{len(made)} of {pages} here, {states}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,199 @@
+"""Several processes make what one would have made, whatever becomes of them."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from django.db import OperationalError, connection
+
+from django_sitemapkit.builds import InlineRunner, build
+from django_sitemapkit.exceptions import BuildFailed, LeaseLost, StorageFailure
+from django_sitemapkit.models import BuildFile
+from django_sitemapkit.runners import processes
+from django_sitemapkit.runners.choosing import get_runner
+from django_sitemapkit.runners.processes import ProcessesRunner
+from tests.builds import SITE, Products, Readings, fill, use_storage
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVER = os.environ.get("TEST_DATABASE_URL")
+
+
+def session(tmp_path, fate):
+    """Run a build in a project of its own, and return the process when it has ended."""
+    environment = os.environ | {
+        "DJANGO_SETTINGS_MODULE": "tests.killloop.settings",
+        "KILLLOOP_FOLDER": str(tmp_path),
+        "KILLLOOP_BASE_URL": "https://www.example.com",
+        "TEST_DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3",
+        "PYTHONPATH": os.pathsep.join(path for path in [*sys.path, str(ROOT)] if path),
+    }
+    (tmp_path / "storage").mkdir()
+    return subprocess.run(
+        [sys.executable, "-m", "tests.runners.session", fate],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def is_running(pid):
+    """Return whether a process is there, and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_all_share_the_pages(tmp_path):
+    """Each makes some of them, and together they are what one process renders."""
+    done = session(tmp_path, "nothing")
+    assert done.returncode == 0, done.stderr
+    here, pages, states = re.search(r"(\d+) of (\d+) here, (.*)", done.stdout).groups()
+    assert 0 < int(here) < int(pages)
+    assert "stored" not in states
+
+
+def test_nobody_waits_for_those_who_are_still_starting(tmp_path):
+    """What is done before they are ready is done without them."""
+    done = session(tmp_path, "workers are slow")
+    assert done.returncode == 0, done.stderr
+    assert "'same'" in done.stdout
+    assert "'stored'" not in done.stdout
+
+
+def test_what_a_killed_worker_was_making_is_made_by_others(tmp_path):
+    """The build is as whole as any, and the log says that someone died."""
+    done = session(tmp_path, "worker is killed")
+    assert done.returncode == 0, done.stderr
+    assert "'same'" in done.stdout
+    assert "'stored'" not in done.stdout
+    assert "A worker process ended with -9" in (tmp_path / "package.log").read_text()
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+def test_workers_go_when_the_builder_is_killed(tmp_path):
+    """Nobody is left behind to work for nobody."""
+    done = session(tmp_path, "builder is killed")
+    assert done.returncode == -9, done.stderr
+    workers = [int(pid) for pid in done.stdout.split()]
+    assert len(workers) == 2
+    deadline = time.monotonic() + 30
+    while any(map(is_running, workers)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.skipif(SERVER is not None, reason="only SQLite has databases in memory")
+@pytest.mark.django_db
+def test_a_database_in_memory_cannot_be_shared(sections, settings):
+    """The message says so, and names the way out."""
+    sections.add(Products)
+    fill()
+    use_storage(settings, "Memory")
+    with pytest.raises(BuildFailed, match=r"in this process's memory.*'inline'"):
+        build(SITE, runner=ProcessesRunner(2))
+
+
+@pytest.mark.skipif(SERVER is None, reason="needs a database that others reach")
+@pytest.mark.django_db(transaction=True)
+def test_workers_write_into_the_database_of_the_builder(sections, tmp_path, settings):
+    """Be it another one than the settings name, as it is in tests."""
+    settings.STORAGES = settings.STORAGES | {
+        "sitemaps": {
+            "BACKEND": "django.core.files.storage.FileSystemStorage",
+            "OPTIONS": {"location": str(tmp_path)},
+        }
+    }
+    sections.add(Products)
+    sections.add(Readings)
+    fill()
+    build(SITE, runner=ProcessesRunner(2))
+    assert not BuildFile.objects.filter(status=BuildFile.Status.PENDING).exists()
+    assert connection.settings_dict["NAME"].startswith("test_")
+
+
+@pytest.mark.django_db
+def test_one_page_or_one_worker_needs_no_other_process(sections, settings, monkeypatch):
+    """Nothing is started for nothing."""
+    monkeypatch.setattr(processes, "Worker", None)
+    sections.add(Products)
+    fill(products=1)
+    use_storage(settings, "Memory")
+    assert build(SITE, runner=ProcessesRunner(4)).status == "published"
+    sections.add(Readings)
+    assert build(SITE, runner=ProcessesRunner(1)).urls == 4
+
+
+@pytest.mark.parametrize("error", [BuildFailed("x"), LeaseLost("x"), StorageFailure("x")])
+def test_what_a_worker_fails_of_is_what_the_build_fails_of(error):
+    """Errors that mean something to the build pass through as they are."""
+    assert processes._make(failing_maker(error), 0) is error
+
+
+@pytest.mark.django_db
+def test_other_errors_of_a_worker_come_as_text(caplog):
+    """They may not survive the pipe; the traceback is in the log."""
+    answer = processes._make(failing_maker(OperationalError("gone")), 0)
+    assert isinstance(answer, BuildFailed)
+    assert "OperationalError: gone" in str(answer)
+    assert "Traceback" in caplog.text
+
+
+def failing_maker(error):
+    """Return a maker that fails as soon as it is asked anything."""
+
+    def make(line):
+        raise error
+
+    return SimpleNamespace(make=make)
+
+
+@pytest.fixture(autouse=True)
+def a_line(monkeypatch):
+    """Let every id have a line, where none is stored."""
+
+    class Lines:
+        def get(self, pk):
+            return BuildFile(pk=pk)
+
+    real = processes.primary
+    monkeypatch.setattr(
+        processes, "primary", lambda model: Lines() if model is BuildFile else real(model)
+    )
+
+
+def test_runners_are_known_by_short_names_and_dotted_paths(settings):
+    """Several workers ask for processes; without any word the setting decides."""
+    assert type(get_runner()) is InlineRunner
+    assert get_runner(workers=3).workers == 3
+    assert type(get_runner(workers=1)) is InlineRunner
+    assert type(get_runner("django_sitemapkit.builds.InlineRunner")) is InlineRunner
+    settings.SITEMAPKIT_RUNNER = "processes"
+    assert get_runner().workers == os.cpu_count()
+    settings.SITEMAPKIT_WORKERS = 7
+    assert get_runner().workers == 7
+    assert get_runner(workers=2).workers == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "workers", "error"),
+    [
+        ("inline", 2, ValueError),
+        ("processes", 0, ValueError),
+        ("processes", -1, ValueError),
+        ("celery", None, ImportError),
+        ("django_sitemapkit.sites.Site", None, TypeError),
+    ],
+)
+def test_a_runner_that_cannot_be_is_refused(name, workers, error):
+    """Before anything is done."""
+    with pytest.raises(error):
+        get_runner(name, workers)
