@@ -8,7 +8,7 @@
 Makes the rows where they are not there yet, runs contenders by turns, and prints a table of them
 and one of the budgets: each is met or RED. Contenders that no budget needs run on the fewest rows.
 Ends with 1 where one of our own contenders crashes or lists other URLs than the rest; a red
-budget is a result, and ends with 0.
+budget is a result, and ends with 0. Ctrl-C ends it early, with what was measured until then.
 """
 
 import argparse
@@ -68,6 +68,8 @@ def main(arguments=None):
     except Failed as error:
         say(f"FAILED: {error}")
         return 1
+    except KeyboardInterrupt:
+        say("Cut short: what is told is what was measured until now.")
     text = report(bench)
     say(f"\n{text}")
     if options.write:
@@ -90,7 +92,7 @@ def wanted(options):
         in_budgets = {name for name, _, _ in needed}
         least = min(options.sizes, key=options.sizes.get)  # Some of the rest take minutes for more.
         needed |= {
-            (contender.name, database, "rows" if contender.name.startswith("kit-") else least)
+            (contender.name, database, least)
             for contender in CONTENDERS.values()
             if contender.kind == "build" and contender.name not in in_budgets
             for database in contender.databases
