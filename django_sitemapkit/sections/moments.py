@@ -22,11 +22,9 @@ from django.utils.dateparse import parse_datetime
 from django_sitemapkit.exceptions import RefusedValue
 from django_sitemapkit.protocol.dates import format_lastmod
 
-_MOMENTS = re.compile(
-    r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2} (?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
-    r"(?:\.[0-9]{1,6})?(?:\+00)?\n)*"
-)
-_DAYS = re.compile(r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2}\n)*")
+_SECOND = b"0000-00-00T00:00:00+00:00\n"
+_DAY = b"0000-00-00\n"
+_AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 _TO_THE_SECOND = itemgetter(slice(len("YYYY-MM-DD hh:mm:ss")))
 _NO_DAY = re.compile(r"[0-9]{4}-(?:00-[0-9]{2}|[0-9]{2}-00)")
 """How MariaDB writes a date that is none, for which its client gives None."""
@@ -58,23 +56,33 @@ def w3c_texts(values: Sequence[str | None]) -> tuple[list[str | None], dict[int,
 
     They equal what ``format_lastmod`` makes of the same values read as dates or moments in UTC.
     """
-    if None not in values:
-        lines = "\n".join(values) + "\n"  # type: ignore[arg-type]
-        if _MOMENTS.fullmatch(lines) and _has_days(values):  # type: ignore[arg-type]
-            seconds = "\n".join(map(_TO_THE_SECOND, values)).replace(" ", "T")  # type: ignore[arg-type]
-            return (seconds.replace("\n", "+00:00\n") + "+00:00").split("\n"), {}  # type: ignore[return-value]
-        if _DAYS.fullmatch(lines) and _has_days(values):  # type: ignore[arg-type]
-            return list(values), {}
+    if None not in values and (texts := _all_at_once(values)):  # type: ignore[arg-type]
+        return texts, {}
     return _one_by_one(values)
 
 
-def _has_days(texts: Sequence[str]) -> bool:
-    """Return whether the calendar has all days; their shape is known."""
+def _all_at_once(values: Sequence[str]) -> list[str | None] | None:
+    """Return the texts where all are dates, or all are moments in UTC; else None.
+
+    Each look is at all of them at once, and the datetimes that are made are not kept.
+    """
+    count, lines = len(values), "\n".join(values) + "\n"
+    # Nothing may follow the seconds but a fraction and the zone +00.
+    if lines.count("+") != lines.count("+00\n") or lines.count("-") != 2 * count:
+        return None
+    seconds = "\n".join(map(_TO_THE_SECOND, values)).replace(" ", "T")
+    texts = seconds.replace("\n", "+00:00\n") + "+00:00\n"
     try:
-        deque(map(dt.datetime.fromisoformat, texts), maxlen=0)
+        deque(map(dt.datetime.fromisoformat, values), maxlen=0)
     except ValueError:
-        return False
-    return True
+        return None
+    if lines.count(":") == 2 * count and _shape(texts) == _SECOND * count:
+        return texts[:-1].split("\n")  # type: ignore[return-value]
+    return list(values) if _shape(lines) == _DAY * count else None
+
+
+def _shape(text: str) -> bytes:
+    return text.encode().translate(_AS_ZEROS)
 
 
 def _one_by_one(

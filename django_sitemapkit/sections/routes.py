@@ -165,25 +165,27 @@ def _texts(column: Sequence[Any], converter: Any) -> list[str | None]:
     kind = type(converter)
     if kind is UUIDConverter and all(type(value) is UUID for value in column):
         return list(map(str, column))
-    values = list(map(str, column))
+    values = column if set(map(type, column)) == {str} else list(map(str, column))
     texts: list[str | None] = list(values)
     odd: Iterable[int] = range(len(values))
-    whole = None not in column and "" not in values
-    if whole and _is_plain("".join(filter(str.isascii, values)), _PLAIN[kind]):
+    joined = "".join(values)
+    if _is_plain(joined, _PLAIN[kind]) and None not in column and "" not in values:
+        if joined.isascii():
+            return texts
         odd = [row for row, text in enumerate(values) if not text.isascii()]
     takes = re.compile(converter.regex).fullmatch
     for row in odd:
         text = values[row]
         if column[row] is None or not takes(text) or UNSAFE.search(text):
             texts[row] = None
-        elif not _is_plain(text, _PLAIN[kind]):
+        elif not (text.isascii() and _is_plain(text, _PLAIN[kind])):
             texts[row] = quote(text, safe=_QUOTE_SAFE)
     return texts
 
 
 def _is_plain(text: str, plain: bytes) -> bool:
-    """Return whether a text has only plain characters; deleting those is the quickest way."""
-    return text.isascii() and not text.encode().translate(None, plain)
+    """Return whether the ASCII characters of a text are plain: deleting those is the quickest."""
+    return not text.encode("ascii", "ignore").translate(None, plain)
 
 
 @dataclass(frozen=True, slots=True)
