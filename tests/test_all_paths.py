@@ -132,7 +132,7 @@ def test_entries_as_values_say_what_the_xml_says(products, declared):
 def test_another_text_is_another_expression():
     """The ways above are read in different ways, or they would prove nothing."""
     ways = {
-        name: (section(declared)(SITE).reads_objects, section(declared)(SITE).reading[1])
+        name: (section(declared)(SITE).reads_objects, section(declared)(SITE).read_columns[1])
         for name, declared in DECLARED.items()
     }
     assert len({str(way) for way in ways.values()}) >= 3

@@ -21,9 +21,14 @@ class Holding:
         self._interval = seconds / 4
         self._last = time.monotonic()
 
+    @property
+    def due(self) -> bool:
+        """Whether the next beat gives a sign of life."""
+        return time.monotonic() - self._last > self._interval
+
     def beat(self) -> None:
         """Give a sign of life now and then. Raises LeaseLost where it comes too late."""
-        if time.monotonic() - self._last > self._interval:
+        if self.due:
             self._renew()
 
     @contextmanager

@@ -19,6 +19,7 @@ from django_sitemapkit.builds.manifests import (
     published_build,
     take_over,
 )
+from django_sitemapkit.builds.reading import ReadAhead
 from django_sitemapkit.builds.results import FileResult
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, BuildFile
@@ -65,6 +66,7 @@ class PageMaker:
         self._scope = site.scope()
         self._live = self._live_files()
         self._open = ExitStack()
+        self._ahead = ReadAhead()
 
     def __enter__(self) -> "PageMaker":
         with ExitStack() as stack:
@@ -100,11 +102,11 @@ class PageMaker:
             raise BuildFailed(f"Section {line.section!r} went away while it was built.")
         try:
             page = make_page(
-                section,
+                section.reading(self._ahead),
                 keys_of(line, section),
                 self._scope,
                 self._folder / f"page-{line.pk}.xml.gz",
-                self.holding.beat,
+                self._beat,
                 self._press,
             )
         except OSError as error:
@@ -113,6 +115,12 @@ class PageMaker:
             self._split(line, section, section.keyset, page.split_at)
             return None
         return PageInMaking(line, section, page)
+
+    def _beat(self) -> None:
+        """Give a sign of life where one is due, when no read is under way."""
+        if self.holding.due:
+            with self._ahead.turn:
+                self.holding.beat()
 
     def end(self, making: PageInMaking) -> FileResult:
         """Bring the file of a rendered page into the storage, and record it."""

@@ -1,9 +1,9 @@
 """What every section is, wherever its URLs come from."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.sections.chunks import Chunk
@@ -97,6 +97,10 @@ class BaseSection:
         Without a keyset, the bounds of ``keys`` are positions.
         """
         raise NotImplementedError
+
+    def reading(self, ahead: Callable[[Iterator[Any]], Iterator[Any]]) -> Self:
+        """Return the section with its reads of the database passed through ``ahead``, if it can."""
+        return self
 
     def size(self) -> int:
         """Return how many rows there are; asked only of a section without a keyset."""

@@ -1,9 +1,10 @@
 """Sections whose URLs are rows of the database."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from functools import cached_property
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import Any, Self
 
 from django.core.exceptions import EmptyResultSet, ImproperlyConfigured
 from django.db.models import Count, F, Max, Model, QuerySet
@@ -14,6 +15,9 @@ from django_sitemapkit.sections.keysets import KeyRange, Keyset
 from django_sitemapkit.sections.moments import as_text, w3c_texts
 from django_sitemapkit.sections.options import TAGS, Column, Method, Source, source_of
 from django_sitemapkit.sections.routes import CompiledRoute, Route
+
+Ahead = Callable[[Iterator[list[Any]]], Iterator[list[Any]]]
+"""What reads pass through on their way to be rendered."""
 
 _ALIAS = "sitemap_{}"
 
@@ -38,6 +42,8 @@ class Section(BaseSection):
 
     # Where objects have to be read: the fields that the methods need.
     only: Sequence[str] | None = None
+
+    _ahead: Ahead = staticmethod(iter)
 
     def get_queryset(self) -> QuerySet[Any]:
         """Return the rows for ``self.site``; by default ``queryset``."""
@@ -72,7 +78,7 @@ class Section(BaseSection):
         return any(isinstance(source, Method) for source in sources)
 
     @cached_property
-    def reading(self) -> tuple[dict[str, Any], frozenset[str]]:
+    def read_columns(self) -> tuple[dict[str, Any], frozenset[str]]:
         """The expressions of the optional tags as they are read; which of them come as text."""
         columns = self.columns
         text = as_text(columns["lastmod"], self._rows) if "lastmod" in columns else None
@@ -86,10 +92,22 @@ class Section(BaseSection):
     def chunks(self, keys: KeyRange) -> Iterator[Chunk]:
         """Yield the rows of a key range, some at a time."""
         reader = ObjectReader(self) if self.reads_objects else ColumnReader(self)
-        for rows in Keyset(reader.queryset, self.key, self.site.active).chunks(keys, reader.key_of):
+        keyset = Keyset(reader.queryset, self.key, self.site.active)
+        for rows in self._ahead(keyset.chunks(keys, reader.key_of)):
             with self.site.active():
                 chunk = reader.chunk(rows)
             yield chunk
+
+    def reading(self, ahead: Ahead) -> Self:
+        """Return the section with its reads passed through ``ahead``, where they are columns.
+
+        A method of the project's may ask the database itself, meanwhile and on the same connection.
+        """
+        if self.reads_objects:
+            return self
+        section = copy(self)
+        section._ahead = ahead
+        return section
 
     def newest(self, keys: KeyRange) -> tuple[int, Any] | None:
         """Return a page's number of rows and newest lastmod, read from the column alone."""
@@ -129,7 +147,7 @@ class ColumnReader:
     """Reads only columns: one tuple a row, no object of the model."""
 
     def __init__(self, section: Section) -> None:
-        columns, self.ready = section.reading
+        columns, self.ready = section.read_columns
         self.columns = list(columns)
         expressions = list(columns.values())
         route = section.location_source
@@ -166,7 +184,7 @@ class ObjectReader:
         self.section = section
         route = section.location_source
         self.route: CompiledRoute | None = None
-        columns, self.ready = section.reading
+        columns, self.ready = section.read_columns
         expressions: dict[str, Any] = dict(columns)
         if isinstance(route, Route):
             with section.site.active():

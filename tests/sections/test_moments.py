@@ -150,7 +150,7 @@ def test_the_database_and_python_give_the_same():
     text, _ = listed(by_pk(lastmod="edited_at"))
     python, _ = listed(by_pk(lastmod=lambda self, article: article.edited_at))
     assert text == python == [format_lastmod(moment) for moment in moments]
-    assert by_pk(lastmod="edited_at").reading[1] == {"lastmod"}
+    assert by_pk(lastmod="edited_at").read_columns[1] == {"lastmod"}
 
 
 @pytest.mark.django_db

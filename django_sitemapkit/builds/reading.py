@@ -1,0 +1,72 @@
+"""Reading ahead: while some rows are rendered, the database is asked for the next ones.
+
+Waiting for the database is up to a third of a build. The thread that waits uses the connection of
+the one that renders, so that whatever the project has set on it holds, be it a tenant, a role or a
+transaction. They take turns: a connection serves one at a time.
+"""
+
+from collections.abc import Iterator
+from contextvars import copy_context
+from queue import Queue
+from threading import Event, RLock, Thread
+from typing import Any, TypeVar
+
+from django.db import connections
+
+Rows = TypeVar("Rows")
+
+AHEAD = 1
+"""Reads that may lie ready; each is some thousand rows."""
+
+
+class ReadAhead:
+    """Reads for one thread that renders; ``turn`` is to be held by it for what it asks itself."""
+
+    def __init__(self) -> None:
+        self.turn = RLock()
+
+    def __call__(self, reads: Iterator[Rows]) -> Iterator[Rows]:
+        """Yield what ``reads`` yields, asked for in another thread, one read ahead.
+
+        Raises what reading raises. Closed early, it ends the thread.
+        """
+        shared = {alias: connections[alias] for alias in connections}
+        ready: Queue[Any] = Queue(AHEAD)
+        enough = Event()
+        thread = Thread(
+            target=copy_context().run,
+            args=(self._read, reads, shared, ready, enough),
+            name="sitemapkit-reader",
+            daemon=True,
+        )
+        for connection in shared.values():
+            connection.inc_thread_sharing()
+        thread.start()
+        try:
+            while (item := ready.get()) is not None:
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
+        finally:
+            enough.set()
+            while thread.is_alive():
+                while not ready.empty():  # It may be waiting for room.
+                    ready.get()
+                thread.join(0.01)
+            for connection in shared.values():
+                connection.dec_thread_sharing()
+
+    def _read(
+        self, reads: Iterator[Rows], shared: dict[str, Any], ready: "Queue[Any]", enough: Event
+    ) -> None:
+        for alias, connection in shared.items():
+            connections[alias] = connection
+        try:
+            while not enough.is_set():
+                with self.turn:
+                    rows = next(reads, None)
+                ready.put(rows)
+                if rows is None:
+                    return
+        except BaseException as error:  # noqa: BLE001  whatever it is, it is for who reads
+            ready.put(error)

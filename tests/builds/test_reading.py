@@ -1,0 +1,184 @@
+"""Reading ahead: the same rows in the same order, on the same connection, and no thread is left."""
+
+import contextvars
+import threading
+
+import pytest
+from django.db import OperationalError, connection, transaction
+
+from django_sitemapkit.builds import making
+from django_sitemapkit.builds.reading import ReadAhead
+from django_sitemapkit.models import Lease
+from django_sitemapkit.sections.keysets import EVERYTHING
+from tests.builds import SITE, Products, Readings, fill
+from tests.testapp.models import Product, Reading
+
+VARIABLE = contextvars.ContextVar("variable", default="none")
+
+
+def readers():
+    """Return the threads that read."""
+    return [thread for thread in threading.enumerate() if thread.name == "sitemapkit-reader"]
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_left():
+    """Let no test leave a thread."""
+    yield
+    assert readers() == []
+
+
+@pytest.mark.django_db
+def test_it_reads_on_the_callers_connection():
+    """Whatever is set on it holds, an open transaction too."""
+    Reading.objects.create(level=1)
+
+    def reads():
+        assert threading.current_thread() is not threading.main_thread()
+        yield list(Reading.objects.values_list("level", flat=True))
+        yield connection.settings_dict["NAME"]
+
+    with transaction.atomic():
+        Reading.objects.create(level=2)
+        levels, name = ReadAhead()(reads())
+    assert sorted(levels) == [1, 2]
+    assert name == connection.settings_dict["NAME"]
+
+
+def test_it_reads_in_the_callers_context():
+    """A tenant that is kept in a context variable is the same there."""
+    VARIABLE.set("tenant")
+    assert list(ReadAhead()(one())) == ["tenant"]
+
+
+def one():
+    """Yield the variable of the thread that reads."""
+    yield VARIABLE.get()
+
+
+def test_it_is_one_read_ahead_and_no_more():
+    """Memory is that of some chunks."""
+    begun = []
+
+    def reads():
+        for number in range(10):
+            begun.append(number)
+            yield number
+
+    rows = ReadAhead()(reads())
+    assert next(rows) == 0
+    waited = threading.Event()
+    waited.wait(0.2)
+    assert len(begun) <= 3
+    assert list(rows) == list(range(1, 10))
+
+
+def test_an_error_of_a_read_reaches_who_renders():
+    """Behind the rows that were read before it."""
+
+    def reads():
+        yield 1
+        raise OperationalError("gone away")
+
+    rows = ReadAhead()(reads())
+    assert next(rows) == 1
+    with pytest.raises(OperationalError, match="gone away"):
+        next(rows)
+
+
+@pytest.mark.parametrize("taken", [0, 1, 3])
+def test_closed_early_it_ends(taken):
+    """A page that is full reads no further."""
+    rows = ReadAhead()(iter(range(100)))
+    for _ in range(taken):
+        next(rows)
+    rows.close()
+    assert readers() == []
+
+
+def test_no_read_begins_while_the_other_has_its_turn():
+    """A connection serves one at a time."""
+    ahead = ReadAhead()
+    during = []
+    busy = threading.Event()
+
+    def reads():
+        for number in range(50):
+            during.append(busy.is_set())
+            yield number
+
+    for _ in ahead(reads()):
+        with ahead.turn:
+            busy.set()
+            threading.Event().wait(0.001)
+            busy.clear()
+    assert len(during) == 50
+    assert not any(during)
+
+
+@pytest.mark.django_db
+def test_a_sign_of_life_waits_for_its_turn(sections, settings, monkeypatch, tmp_path):
+    """The lease is renewed between two reads, and the page is what it would have been."""
+    fill(products=40)
+    settings.SITEMAPKIT_LEASE_SECONDS = 60
+    lease = Lease.objects.acquire("build:default", seconds=60)
+    monkeypatch.setattr("django_sitemapkit.builds.holding.Holding.due", property(lambda s: True))
+    held = []
+
+    class Turns(ReadAhead):
+        def __init__(self):
+            super().__init__()
+            self.turn = Noted()
+
+    class Noted:
+        def __init__(self):
+            self.lock = threading.RLock()
+
+        def __enter__(self):
+            self.lock.acquire()
+            held.append(threading.current_thread() is threading.main_thread())
+
+        def __exit__(self, *error):
+            self.lock.release()
+
+    monkeypatch.setattr(making, "ReadAhead", Turns)
+    from django_sitemapkit.builds import build
+
+    lease.release()
+    kind = type("Many", (Products,), {"limit": 50, "name": "many"})
+    sections.add(kind)
+    settings.STORAGES = settings.STORAGES | {
+        "sitemaps": {"BACKEND": "tests.builds.storages.Memory"}
+    }
+    assert build(SITE).urls == 40
+    assert True in held
+    assert False in held
+
+
+@pytest.mark.django_db
+def test_only_columns_are_read_ahead():
+    """A method may ask the database meanwhile, on the same connection."""
+    fill()
+    passed = []
+
+    def ahead(reads):
+        for rows in reads:
+            passed.append(rows)
+            yield rows
+
+    columns, objects = Products(SITE), by_method(SITE)
+    expected = [list(chunk.locations) for chunk in columns.chunks(EVERYTHING)]
+    through = columns.reading(ahead)
+    assert [list(chunk.locations) for chunk in through.chunks(EVERYTHING)] == expected
+    assert len(passed) == len(expected)
+    assert columns.reading(ahead) is not columns
+    assert objects.reading(ahead) is objects
+    assert Readings(SITE).reading(ahead).get_name() == "readings"
+    assert Product.objects.count() == 5
+
+
+def by_method(site):
+    """Return a section that asks each object."""
+    return type("ByMethod", (Products,), {"location": lambda self, product: f"/{product.pk}/"})(
+        site
+    )
