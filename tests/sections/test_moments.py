@@ -15,7 +15,7 @@ from django_sitemapkit.rendering.columns import Checker
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.sections.keysets import EVERYTHING
 from django_sitemapkit.sections.moments import as_text, w3c_texts
-from tests.factories import SITE
+from tests.factories import SITE, ShopFactory
 from tests.testapp.models import Article, Product, Reading
 
 MOMENTS = st.datetimes(timezones=st.just(dt.UTC))
@@ -154,16 +154,28 @@ def test_the_database_and_python_give_the_same():
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("as_date", [False, True])
-def test_a_future_text_is_left_out_as_a_future_moment_is(as_date):
+@pytest.mark.parametrize("lastmod", ["updated_at", "released_on"])
+def test_a_future_text_is_left_out_as_a_future_moment_is(lastmod):
     """The row is listed without it, and the problem names the row."""
     now = dt.datetime.now(dt.UTC)
-    late = Article.objects.create(title="late", edited_at=now + dt.timedelta(days=2))
-    Article.objects.create(title="now", edited_at=now - dt.timedelta(seconds=2))
-    lastmod = F("edited_at__date") if as_date else "edited_at"
-    texts, problems = listed(by_pk(lastmod=lastmod))
+    shop = ShopFactory()
+    late, early = (
+        Product.objects.create(
+            shop=shop,
+            slug=str(days),
+            **{lastmod: value if lastmod == "updated_at" else value.date()},
+        )
+        for days, value in ((n, now + dt.timedelta(days=n)) for n in (2, -2))
+    )
+    section = by_pk(
+        queryset=Product.objects.all(),
+        location=Route("product", shop="shop__slug", slug="slug"),
+        lastmod=lastmod,
+    )
+    assert section.read_columns[1] == {"lastmod"}
+    texts, problems = listed(section)
     assert texts[0] is None
-    assert texts[1] is not None
+    assert texts[1].startswith(getattr(early, lastmod).isoformat()[:10])
     (problem,) = problems.examples
     assert (problem.key, problem.code, problem.skipped) == (late.pk, "future-date", False)
 
