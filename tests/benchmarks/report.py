@@ -7,6 +7,8 @@ import zlib
 from importlib import metadata
 from pathlib import Path
 
+from tests.benchmarks.budgets import BUDGETS
+from tests.benchmarks.contenders import BOTH
 from tests.benchmarks.data import name_of
 
 PACKAGES = (
@@ -105,6 +107,7 @@ def verdict(bound, figures):
 
 def _budgets(bench):
     rows = []
+    reasons = {}
     for budget in bench.options.budgets:
         for bound in budget.bounds:
             for database in bound.databases:
@@ -116,12 +119,20 @@ def _budgets(bench):
                 rows.append(
                     (budget.number, budget.title, bound.label, database, limit, value, word)
                 )
+                if budget.reason and word == "**RED**":
+                    reasons[budget.number] = budget.reason
     heads = ("", "Budget", "Of", "Database", "Bound", "Measured", "")
     red = sum(row[-1] == "**RED**" for row in rows)
     met = sum(row[-1] == "met" for row in rows)
     summary = f"Of {_count(len(rows), 'bound')}, {met} are met, {red} are red, and"
     missing = f"{len(rows) - met - red} were not measured."
-    return f"## Budgets\n\n{summary} {missing}\n\n{_table(heads, rows)}"
+    left = [f"budget {budget.number}" for budget in BUDGETS if budget not in bench.options.budgets]
+    left += [name for name in BOTH if name not in bench.options.database]
+    if left:
+        missing += f" Left out of this run: {', '.join(left)}."
+    why = "".join(f"- Budget {number}: {reason}\n" for number, reason in reasons.items())
+    why = f"\nWhy they are red:\n\n{why}" if why else ""
+    return f"## Budgets\n\n{summary} {missing}\n\n{_table(heads, rows)}{why}"
 
 
 def _contenders(bench):
