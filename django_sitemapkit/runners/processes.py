@@ -119,7 +119,7 @@ class Crew:
         """Make all pages, here and there, and yield what became of each."""
         before: PageInMaking | None = None
         while waiting or before is not None or self.busy:
-            yield from self._collect(waiting, maker, patient=not waiting and before is None)
+            yield from self._collect(maker, patient=not waiting and before is None)
             self._distribute(waiting)
             making = maker.begin(waiting.popleft()) if waiting else None
             if before is not None:
@@ -138,10 +138,8 @@ class Crew:
                     worker.give(waiting[0])
                     waiting.popleft()
 
-    def _collect(
-        self, waiting: deque[BuildFile], maker: PageMaker, *, patient: bool
-    ) -> Iterator[FileResult]:
-        """Yield what has come from the others; a page whose maker died goes back to the rest."""
+    def _collect(self, maker: PageMaker, *, patient: bool) -> Iterator[FileResult]:
+        """Yield what has come from the others; what a dead one was making stays to be made."""
         pipes = {worker.pipe: worker for worker in self.workers}
         if not pipes:
             return
@@ -150,7 +148,7 @@ class Crew:
             try:
                 answer = worker.pipe.recv()
             except (EOFError, OSError):
-                self._bury(worker, waiting)
+                self._bury(worker)
                 continue
             worker.line, worker.idle = None, True
             if isinstance(answer, BaseException):
@@ -159,12 +157,10 @@ class Crew:
                 yield answer
         maker.holding.beat()
 
-    def _bury(self, worker: Worker, waiting: deque[BuildFile]) -> None:
+    def _bury(self, worker: Worker) -> None:
         worker.process.join()
         self.workers.remove(worker)
         code = worker.process.exitcode
-        if worker.line is not None:
-            waiting.append(worker.line)
         logger.error("A worker process ended with %s; what it was making is made by others.", code)
 
     def dismiss(self) -> None:

@@ -76,7 +76,7 @@ def _all_at_once(values: Sequence[str]) -> list[str | None] | None:
         deque(map(dt.datetime.fromisoformat, values), maxlen=0)
     except ValueError:
         return None
-    if lines.count(":") == 2 * count and _shape(texts) == _SECOND * count:
+    if _shape(texts) == _SECOND * count:
         return texts[:-1].split("\n")  # type: ignore[return-value]
     return list(values) if _shape(lines) == _DAY * count else None
 

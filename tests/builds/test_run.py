@@ -3,7 +3,8 @@
 import pytest
 from django.db.models import F
 
-from django_sitemapkit.builds import build, preview
+from django_sitemapkit.builds import PageMaker, build, preview
+from django_sitemapkit.builds.holding import hold
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost, StorageFailure
 from django_sitemapkit.models import Build, BuildFile, Lease, Page, Publication
 from django_sitemapkit.planning import all_pages, split
@@ -397,6 +398,17 @@ def test_a_storage_that_goes_down_ends_the_build_and_the_next_goes_on(storage, m
     run()
     assert not arrived & set(storage.saved())
     assert arrived < named(manifest().values())
+
+
+def test_a_page_that_is_made_twice_has_two_names(storage):
+    """Whoever made it first may have died behind storing it, under the same lease."""
+    interrupted(1)
+    record = Build.objects.get()
+    line = BuildFile.objects.filter(build=record, status="done").first()
+    with hold(SITE) as holding, PageMaker(SITE, record, holding) as maker:
+        names = {maker.make(line) and line.name for _ in range(3)}
+    assert len(names) == 3
+    assert names <= storage.names()
 
 
 def test_a_build_whose_declarations_changed_is_abandoned(storage, sections):
