@@ -137,6 +137,32 @@ class Settings:
         return _bounded("WORKERS", None, minimum=1)
 
     @property
+    def MAX_SHRINK(self) -> float:  # noqa: N802
+        """The part of a section's URLs, and so of the site's, that a build may lose: default 0.5.
+
+        A build that would lose more is held back until someone publishes it. 1 holds none back.
+        """
+        value = _get("MAX_SHRINK", 0.5)
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not number or not 0 <= value <= 1:
+            raise ImproperlyConfigured(
+                f"SITEMAPKIT_MAX_SHRINK must be a number from 0 to 1; it is {value!r}."
+            )
+        return float(value)
+
+    @property
+    def EXPORT(self) -> str | None:  # noqa: N802
+        """An alias in STORAGES that gets a copy under names that stay; default None."""
+        value = _get("EXPORT", None)
+        aliases = list(django_settings.STORAGES)
+        if value is not None and value not in aliases:
+            known = ", ".join(map(repr, aliases))
+            raise ImproperlyConfigured(
+                f"SITEMAPKIT_EXPORT must be an alias in STORAGES, one of {known}; it is {value!r}."
+            )
+        return value  # type: ignore[no-any-return]
+
+    @property
     def SENDFILE(self) -> str | None:  # noqa: N802
         """Let the web server send files: "x-accel-redirect" or "x-sendfile"; default None."""
         value: str | None = _one_of("SENDFILE", None, (None, "x-accel-redirect", "x-sendfile"))

@@ -155,6 +155,7 @@ class Build(models.Model):
         RUNNING = "running", _("running")
         PUBLISHED = "published", _("published")
         UNCHANGED = "unchanged", _("unchanged")
+        HELD = "held", _("held")
         ABANDONED = "abandoned", _("abandoned")
         FAILED = "failed", _("failed")
 
@@ -174,6 +175,17 @@ class Build(models.Model):
         _("pruned at"), null=True, help_text=_("When files of its own were deleted.")
     )
     reason = models.TextField(_("reason"), blank=True)
+    warnings = models.TextField(
+        _("warnings"), blank=True, help_text=_("What its lastmods say that can hardly be true.")
+    )
+    previous = models.ForeignKey(
+        "self",
+        models.SET_NULL,
+        null=True,
+        related_name="+",
+        verbose_name=_("build before"),
+        help_text=_("What was published when this one was finished."),
+    )
 
     class Meta:
         verbose_name = _("build")
@@ -217,6 +229,21 @@ class BuildFile(models.Model):
     )
     skipped = models.PositiveIntegerField(_("rows left out"), default=0)
     problems = models.TextField(_("problems"), blank=True)
+    fingerprint = models.CharField(
+        _("fingerprint"),
+        max_length=100,
+        blank=True,
+        help_text=_("Of code, settings and rows, taken before the rows were read."),
+    )
+    changes_at = models.DateTimeField(
+        _("changes at"),
+        null=True,
+        help_text=_("When a lastmod comes that was left out because it lay in the future."),
+    )
+    oldest_lastmod = models.CharField(_("oldest lastmod"), max_length=40, blank=True)
+    newest_lastmod = models.CharField(_("newest lastmod"), max_length=40, blank=True)
+    newest_key = models.TextField(_("key of the newest"), blank=True)
+    dated = models.PositiveIntegerField(_("URLs with a lastmod"), default=0)
 
     class Meta:
         verbose_name = _("file")
@@ -239,6 +266,23 @@ class Publication(models.Model):
     build = models.ForeignKey(Build, models.PROTECT, related_name="+", verbose_name=_("build"))
     fence = models.PositiveBigIntegerField(_("fence"))
     published_at = models.DateTimeField(_("published at"))
+    delivered = models.ForeignKey(
+        Build,
+        models.SET_NULL,
+        null=True,
+        related_name="+",
+        verbose_name=_("build delivered before"),
+        help_text=_("What was exported and made known before this one."),
+    )
+    delivered_at = models.DateTimeField(
+        _("delivered at"), null=True, help_text=_("When it was exported and made known.")
+    )
+    delivered_to = models.CharField(
+        _("delivered to"),
+        max_length=100,
+        blank=True,
+        help_text=_("The storage it was exported to."),
+    )
 
     class Meta:
         verbose_name = _("publication")

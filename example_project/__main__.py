@@ -10,6 +10,7 @@ STEPS = (
     ("Bring the database up to date", ["migrate", "--no-input"]),
     ("Load the gazetteer", ["load_gazetteer"]),
     ("Build the sitemaps and publish them", ["build_sitemaps"]),
+    ("Rename a city, and build again", ["rename_city"]),
     ("Serve what is published and read it back", ["read_sitemaps"]),
 )
 

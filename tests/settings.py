@@ -48,6 +48,7 @@ MIDDLEWARE = [
 LANGUAGES = [("en", "English"), ("es", "Spanish"), ("fr", "French")]
 ROOT_URLCONF = "tests.urls"
 SITEMAPKIT_BASE_URL = "https://www.example.com"
+SITEMAPKIT_MAX_SHRINK = 1  # Tests delete whole sections.
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",

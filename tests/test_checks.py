@@ -8,12 +8,15 @@ import pytest
 from django.conf import global_settings
 from django.contrib import sitemaps
 from django.core import checks as django_checks
+from django.core.exceptions import ImproperlyConfigured
+from django.core.files.storage import Storage
 from django.db import OperationalError, models
 from django.db.models import Count, F, Window
 from django.db.models.functions import RowNumber
 from django.test.utils import isolate_apps, override_settings
 
 from django_sitemapkit import Route, Section, SitemapMixin, StaticSection, checks, register
+from django_sitemapkit.conf import NAMES
 from django_sitemapkit.sections.validation import require_pageable
 from django_sitemapkit.sites import Site
 from tests.testapp.models import Draft, Product, Shop, Tag
@@ -271,7 +274,7 @@ PAGEABLE = {"E102", "E103", "E104", "E105", "E106", "E107", "E111", "E113", "E11
 def test_what_would_lose_rows_refuses_to_run(sections, options):
     """Where the checks were silenced, such a section still refuses to page, by name."""
     section = declare(**options)(Site.at("https://www.example.com"))
-    with pytest.raises(checks.ImproperlyConfigured, match="Section 'products'"):
+    with pytest.raises(ImproperlyConfigured, match="Section 'products'"):
         require_pageable(section)
 
 
@@ -319,6 +322,8 @@ WRONG_SETTINGS = {
     "GZIP": ["zstd", None],
     "RUNNER": ["", None],
     "WORKERS": [0, "2"],
+    "MAX_SHRINK": [-0.1, 1.5, "0.5", True, None],
+    "EXPORT": ["no-such-alias", 5, ["default"]],
     "SENDFILE": ["nginx"],
     "SENDFILE_ROOT": ["sitemapkit", "/sitemapkit", None],
 }
@@ -340,7 +345,7 @@ def test_a_wrong_setting_is_an_error_and_no_traceback(name, value):
 
 def test_every_setting_has_a_wrong_value_above():
     """No setting is left without a test of its validation."""
-    assert set(WRONG_SETTINGS) == set(checks.NAMES)
+    assert set(WRONG_SETTINGS) == set(NAMES)
 
 
 @override_settings(SITEMAPKIT_MAX_URL=5)
@@ -433,7 +438,7 @@ def test_a_storage_of_their_own(settings):
 @pytest.mark.parametrize("there", [True, False])
 def test_a_codec_that_is_not_installed(monkeypatch, there):
     """ISA-L may only be asked for where it is."""
-    monkeypatch.setattr(checks, "has_isal", lambda: there)
+    monkeypatch.setattr(checks.files, "has_isal", lambda: there)
     with override_settings(SITEMAPKIT_GZIP="isal"):
         assert found(checks.check_codec) == ([] if there else ["sitemapkit.E014"])
     with override_settings(SITEMAPKIT_GZIP="auto"):
@@ -468,6 +473,147 @@ def test_a_path_to_send_from():
             assert found(checks.check_sendfile) == []
 
 
+# Where files are exported to
+
+
+@pytest.fixture
+def exporting(settings):
+    """Let files be built in one storage and exported to another, each a class and its options."""
+
+    def configure(export, source=DISK, **options):
+        if isinstance(export, str):
+            export = {"BACKEND": export, "OPTIONS": options}
+        settings.STORAGES = storages_with(sitemaps=source, shown=export)
+        settings.SITEMAPKIT_EXPORT = "shown"
+
+    return configure
+
+
+EXPORTS = {
+    "E016": checks.check_export_elsewhere,
+    "E017": checks.check_export_overwrites,
+    "W018": checks.check_export_encodes,
+}
+
+
+def found_in_export():
+    """Return the ids that are reported of the export, each with a way out."""
+    messages = [message for function in EXPORTS.values() for message in function()]
+    assert all("'shown'" in message.msg and message.hint for message in messages)
+    return [message.id for message in messages]
+
+
+SHOWN = f"{__name__}.Shown"
+S3 = "storages.backends.s3.S3Storage"
+OUR_S3 = "django_sitemapkit.contrib.s3.SitemapS3Storage"
+
+
+class Shown(Storage):
+    """Has the options of storages that are elsewhere."""
+
+    def __init__(self, **options):
+        vars(self).update(options)
+
+
+def test_an_export_to_where_the_files_are_built(exporting, settings):
+    """By the same alias, and by another one for the same folder or bucket."""
+    settings.STORAGES = storages_with(sitemaps=DISK)
+    settings.SITEMAPKIT_EXPORT = "sitemaps"
+    assert found(checks.check_export_elsewhere) == ["sitemapkit.E016"]
+    for options in (
+        {"location": "/srv/a"},
+        {"bucket_name": "a", "location": "b"},
+        {"azure_container": "a", "account_name": "b"},
+    ):
+        backend = DISK["BACKEND"] if len(options) == 1 else SHOWN
+        same = {"BACKEND": backend, "OPTIONS": options}
+        exporting(same, same)
+        assert found_in_export() == ["sitemapkit.E016"], options
+
+
+def test_an_export_to_elsewhere_is_sound(exporting, settings):
+    """Another folder of the same disk or bucket is elsewhere; so is the other kind of storage."""
+    pairs = [
+        ((DISK["BACKEND"], {"location": "/srv/a"}), (DISK["BACKEND"], {"location": "/srv/b"})),
+        ((SHOWN, {"bucket_name": "a", "location": "b"}), (SHOWN, {"bucket_name": "a"})),
+        ((SHOWN, {"bucket_name": "a"}), (DISK["BACKEND"], {"location": "/srv/a"})),
+        ((SHOWN, {}), (SHOWN, {})),
+    ]
+    for one, other in pairs:
+        for (export, options), (source, of_source) in ((one, other), (other, one)):
+            exporting(export, {"BACKEND": source, "OPTIONS": of_source}, **options)
+            assert found_in_export() == []
+    settings.SITEMAPKIT_EXPORT = None
+    assert found_in_export() == []
+
+
+@pytest.mark.parametrize(
+    "alias", ["no-such", "staticfiles", "broken"], ids=["no alias", "no STATIC_ROOT", "no class"]
+)
+def test_an_export_that_there_is_not_breaks_no_check(settings, alias):
+    """E001 has it, or Django itself says so as soon as it is used."""
+    broken = {"BACKEND": "no.such.Storage"}
+    settings.STORAGES = storages_with(sitemaps=broken, broken=broken)
+    settings.SITEMAPKIT_EXPORT = alias
+    for function in (*EXPORTS.values(), checks.check_storage_reads_as_stored):
+        assert found(function) == []
+
+
+@pytest.mark.parametrize("option", ["file_overwrite", "overwrite_files", "allow_overwrite"])
+def test_an_export_that_does_not_overwrite(exporting, option):
+    """The option that keeps it from doing so is named."""
+    exporting(SHOWN, **{option: False})
+    assert found_in_export() == ["sitemapkit.E017"]
+    assert option in checks.check_export_overwrites()[0].hint
+    exporting(SHOWN, **{option: True})
+    assert found_in_export() == []
+
+
+def test_an_export_into_memory(exporting):
+    """Django's storage in memory never overwrites."""
+    exporting("django.core.files.storage.InMemoryStorage")
+    assert found_in_export() == ["sitemapkit.E017"]
+
+
+def test_an_export_that_encodes(exporting):
+    """What compresses, what guesses an encoding from ``.gz``, and what is told to say so."""
+    pytest.importorskip("storages")
+    said = {"ContentType": "application/gzip", "ContentEncoding": "gzip"}
+    for backend, options in (
+        (SHOWN, {"gzip": True}),
+        (S3, {}),
+        (S3, {"object_parameters": said}),
+        (OUR_S3, {"gzip": True}),
+        (OUR_S3, {"object_parameters": said}),
+    ):
+        exporting(backend, bucket_name="shown", **options)
+        assert found_in_export() == ["sitemapkit.W018"], (backend, options)
+        assert OUR_S3 in checks.check_export_encodes()[0].hint
+
+
+def test_an_export_to_s3_as_it_should_be(exporting, settings):
+    """Ours, whatever the project's settings for other files are."""
+    pytest.importorskip("storages")
+    settings.AWS_IS_GZIPPED = True
+    settings.AWS_S3_FILE_OVERWRITE = False
+    exporting(OUR_S3, bucket_name="shown")
+    assert found_in_export() == []
+    exporting(S3, bucket_name="shown", object_parameters={"ContentType": "application/gzip"})
+    assert found_in_export() == ["sitemapkit.E017", "sitemapkit.W018"]
+
+
+def test_a_storage_that_decompresses_what_it_reads(settings):
+    """It would give other bytes than it was given; nobody reads it where all pages are live."""
+    for compresses in (True, False):
+        packing = {"BACKEND": SHOWN, "OPTIONS": {"gzip": compresses}}
+        settings.STORAGES = storages_with(sitemaps=packing)
+        expected = ["sitemapkit.E019"] if compresses else []
+        assert found(checks.check_storage_reads_as_stored) == expected
+    settings.STORAGES = storages_with(sitemaps={"BACKEND": SHOWN, "OPTIONS": {"gzip": True}})
+    settings.SITEMAPKIT_SERVE = "live"
+    assert found(checks.check_storage_reads_as_stored) == []
+
+
 @isolate_apps("tests.testapp")
 def test_a_mixin_without_declaration(monkeypatch):
     """A model that takes SitemapMixin and declares nothing is reported."""
@@ -476,7 +622,7 @@ def test_a_mixin_without_declaration(monkeypatch):
         class Meta:
             app_label = "testapp"
 
-    monkeypatch.setattr(checks.apps, "get_models", lambda: [Idle, Shop])
+    monkeypatch.setattr(checks.declarations.apps, "get_models", lambda: [Idle, Shop])
     assert found(checks.check_mixins) == ["sitemapkit.W011"]
 
 

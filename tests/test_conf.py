@@ -27,6 +27,8 @@ def test_the_defaults_hold_where_nothing_is_set(settings):
         "GZIP": "auto",
         "RUNNER": "inline",
         "WORKERS": None,
+        "MAX_SHRINK": 0.5,
+        "EXPORT": None,
         "SENDFILE": None,
         "SENDFILE_ROOT": "/sitemapkit/",
     }
@@ -42,6 +44,9 @@ def test_the_defaults_hold_where_nothing_is_set(settings):
         ("MAX_URLS", 50_000),
         ("MAX_BYTES", 4096),
         ("MAX_BYTES", 10_485_760),
+        ("MAX_SHRINK", 0),
+        ("MAX_SHRINK", 1),
+        ("EXPORT", "staticfiles"),
         ("CACHE_CONTROL", ""),
         ("CACHE_CONTROL", "public, max-age=60"),
     ],

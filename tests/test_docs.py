@@ -30,7 +30,7 @@ from django.urls import reverse
 
 import django_sitemapkit
 from django_sitemapkit import Route, Section, StaticSection, checks, conf, planning, views
-from django_sitemapkit.builds import Runner, build, find_url, publication, status
+from django_sitemapkit.builds import Runner, build, find_url, pruning, status
 from django_sitemapkit.exceptions import InvalidSitemap
 from django_sitemapkit.management.base import Exit
 from django_sitemapkit.mixins import declared_models, own_options, section_for
@@ -389,9 +389,10 @@ def test_every_setting_is_documented():
     assert {"BASE_URL", "SECTIONS", "URLCONF"} == conf._SITE_KEYS <= set(rows_of("settings.md"))
 
 
-@override_settings(SITEMAPKIT_BASE_URL=None)
-def test_documented_defaults_are_the_defaults():
+def test_documented_defaults_are_the_defaults(settings):
     """What settings.md calls the default is what the code takes."""
+    del settings.SITEMAPKIT_BASE_URL
+    del settings.SITEMAPKIT_MAX_SHRINK
     defaults = re.findall(r"Default: `(.+)`$", text_of("settings.md"), flags=re.MULTILINE)
     assert [ast.literal_eval(text) for text in defaults] == [
         getattr(conf.settings, name) for name in conf.NAMES
@@ -529,7 +530,8 @@ def test_every_problem_is_documented():
 
 def test_every_check_is_documented():
     """The tables of checks.md have each id once, and no other."""
-    source = Path(checks.__file__).read_text("utf-8")
+    modules = Path(checks.__file__).parent.glob("*.py")
+    source = "".join(module.read_text("utf-8") for module in modules)
     known = sorted(set(re.findall(r"sitemapkit\.[EWI][0-9]+", source)))
     assert len(known) > 20
     assert sorted(rows_of("checks.md")) == known
@@ -548,7 +550,7 @@ def test_the_numbers_of_the_pages_are_those_of_the_code():
         import_module("django_sitemapkit.planning.pages").PLANNING_SECONDS,
     ) == (30, 300)
     assert MAX_NAME == 80
-    assert (publication.ORPHAN_AGE.days, storage.ATTEMPTS, status.SHOWN_BUILDS) == (1, 3, 5)
+    assert (pruning.ORPHAN_AGE.days, storage.ATTEMPTS, status.SHOWN_BUILDS) == (1, 3, 5)
 
 
 def test_the_layers_are_those_of_the_contract():

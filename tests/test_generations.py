@@ -111,7 +111,7 @@ def test_a_page_that_overflows_while_it_is_built_gets_new_numbers_too(client, by
     def insert(result, place, total):
         words(*next(added, ()))
 
-    build(SITE, on_file=insert)
+    build(SITE, on_file=insert, full=True)
     assert set(read(client, index(client))) == set(Word.objects.values_list("text", flat=True))
     assert old <= set(read(client, before))
 

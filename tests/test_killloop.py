@@ -30,13 +30,13 @@ def require_server(variable, default):
         pytest.skip(f"no server at {server.hostname}:{server.port} ({error})")
 
 
-@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("database", ["sqlite", "postgresql", "mariadb"])
 def test_crawlers_never_notice_that_builders_are_killed(database):
     """Two builders, killed and paused at random; the seed and the figures are in the output."""
     from tests.killloop.project import SERVERS
 
     if database in SERVERS:
-        pytest.importorskip("psycopg")
+        pytest.importorskip("psycopg" if database == "postgresql" else "MySQLdb")
         require_server(*SERVERS[database])
     done = subprocess.run(
         [sys.executable, "-m", "tests.killloop", "--database", database, "--seconds", str(SECONDS)],

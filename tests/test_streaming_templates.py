@@ -129,6 +129,7 @@ def test_first_bytes_leave_before_the_last_row_is_read(ask, recording):
     assert recording.read < ROWS / 4
 
 
+@pytest.mark.thorough
 def test_full_page_streams_in_constant_memory(ask, recording):
     """50,000 entries, of two pages: all of them, and in memory no more than some chunks."""
     make_readings(range(ROWS))

@@ -71,7 +71,7 @@ def sample(section: Section) -> Sample:
     """Return keys of rows from all over a section."""
     walked, starts = _places(section)
     table = table_of(walked)
-    windows = [KeyRange(start, table._key_behind(WINDOW, KeyRange(start))) for start in starts]
+    windows = [KeyRange(start, table.key_behind(WINDOW, KeyRange(start))) for start in starts]
     found: dict[Any, None] = {}
     # Where each window is read on from: None before its first row.
     left: dict[int, Any] = dict.fromkeys(range(len(windows)))
@@ -156,7 +156,7 @@ def _hops(keyset: Keyset) -> list[Any]:
     """Return keys one window behind the other, from the first row on."""
     table, places = table_of(keyset), [None]
     while len(places) < PLACES:
-        place = table._key_behind(WINDOW, KeyRange(places[-1]))
+        place = table.key_behind(WINDOW, KeyRange(places[-1]))
         if place is None:
             break
         places.append(place)

@@ -1,5 +1,6 @@
 """One file on local disk: rendered, compressed, and read back before anyone may have it."""
 
+import datetime as dt
 import hashlib
 import time
 import zlib
@@ -16,6 +17,7 @@ from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import escaped
 from django_sitemapkit.publishing.storage import sync
 from django_sitemapkit.rendering import PageRendering, compressor
+from django_sitemapkit.rendering.columns import Lastmods
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sections.keysets import KeyRange
@@ -40,6 +42,8 @@ class LocalPage:
     """The gzip file."""
     sha256: str
     """Of the XML, in hex."""
+    rows: int
+    """Rows that were read for it."""
     urls: int
     """Entries in it."""
     bytes: int
@@ -56,6 +60,10 @@ class LocalPage:
     """The key of the last row it lists."""
     split_at: Any
     """Where the page has to be split because not all rows fit; None where they do."""
+    changes_at: dt.datetime | None
+    """When it changes though no row does; aware."""
+    lastmods: Lastmods
+    """What its lastmods say, all of them together."""
 
 
 class Press:
@@ -142,6 +150,7 @@ class PageInPress:
         return LocalPage(
             path=self._path,
             sha256=sha256,
+            rows=rendering.rows,
             urls=rendering.urls,
             bytes=rendering.size,
             size=self._path.stat().st_size,
@@ -150,6 +159,8 @@ class PageInPress:
             first=rendering.first,
             last=rendering.last,
             split_at=rendering.split_at,
+            changes_at=rendering.changes_at,
+            lastmods=rendering.lastmods,
         )
 
 

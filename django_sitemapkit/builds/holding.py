@@ -51,17 +51,10 @@ class Holding:
 
 
 @contextmanager
-def hold(site: Site, *, durable: bool = False) -> Iterator[Holding]:
-    """Hold the lease of a site. Raises BuildRunning where someone else does.
-
-    ``durable`` is for long work. Within a transaction of the caller's, the lease would be seen by
-    nobody until its end, and others would wait for its row; so that raises RuntimeError.
-    """
+def hold(site: Site) -> Iterator[Holding]:
+    """Hold the lease of a site. Raises BuildRunning where someone else does."""
     name = f"build:{site.key}"
     seconds = settings.LEASE_SECONDS
-    if durable:
-        with transaction.atomic(using=router.db_for_write(Lease), durable=True):
-            pass
     lease = Lease.objects.acquire(name, seconds=seconds)
     if lease is None:
         raise BuildRunning(_who(name))

@@ -5,13 +5,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from django.conf import settings
 from django.utils import timezone
 
 from django_sitemapkit.builds.files import LocalPage, PageInPress, Press, make_page
+from django_sitemapkit.builds.fingerprints import Fingerprints
 from django_sitemapkit.builds.holding import Holding
 from django_sitemapkit.builds.manifests import (
+    held_build,
     holds,
     keys_of,
     lines_of,
@@ -39,14 +43,16 @@ class PagesMoved(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PageInMaking:
-    """A page whose rows are read, and whose file is not yet stored."""
+    """A page whose rows are read or need not be, and which is not yet recorded."""
 
     line: BuildFile
     """What the manifest says of it."""
     section: BaseSection
     """What it is a page of."""
-    page: PageInPress
-    """Its file."""
+    page: PageInPress | None
+    """Its file; None where the stored one still holds."""
+    rows: int
+    """How many rows it had when its fingerprint was taken."""
 
 
 class PageMaker:
@@ -56,15 +62,24 @@ class PageMaker:
     """
 
     def __init__(
-        self, site: Site, record: Build, holding: Holding, distrusted: Collection[str] = ()
+        self,
+        site: Site,
+        record: Build,
+        holding: Holding,
+        distrusted: Collection[str] = (),
+        *,
+        full: bool = False,
     ) -> None:
         self.site = site
         self.record = record
         self.holding = holding
         self.distrusted = distrusted
+        self.full = full
         self.storage = SitemapStorage()
         self._scope = site.scope()
-        self._live = self._live_files()
+        self._fingerprints = Fingerprints(site)
+        self._live = _lines_by_page(published_build(site))
+        self._held = _lines_by_page(held_build(site))
         self._open = ExitStack()
         self._ahead = ReadAhead()
 
@@ -82,10 +97,20 @@ class PageMaker:
     def __exit__(self, *error: Any) -> None:
         self._open.close()
 
-    def _live_files(self) -> dict[tuple[str, int], BuildFile]:
-        live = published_build(self.site)
-        files = lines_of(live).filter(status=Status.DONE) if live else BuildFile.objects.none()
-        return {(line.section, line.number): line for line in files}
+    def reuse(self, lines: Sequence[BuildFile]) -> list[FileResult]:
+        """Record those pages whose fingerprint was taken already and is what it was."""
+        reused: list[BuildFile] = []
+        for line in lines:
+            self.holding.beat()
+            if self._still_holds(line):
+                reused.append(line)
+        # A bulk_update() of so many columns takes several times as long.
+        for start in range(0, len(reused), 500):
+            some = reused[start : start + 500]
+            with self.holding.guarded():
+                primary(BuildFile).filter(pk__in=[line.pk for line in some]).delete()
+                primary(BuildFile).bulk_create(some)
+        return [_result_of_former(line) for line in reused]
 
     def make(self, line: BuildFile) -> FileResult | None:
         """Make the file of one line; None where the page had to be split instead."""
@@ -100,21 +125,28 @@ class PageMaker:
         section = registry.get(self.site, line.section)
         if section is None:
             raise BuildFailed(f"Section {line.section!r} went away while it was built.")
+        keys = keys_of(line, section)
+        rows, line.fingerprint = self._fingerprints.of(section, keys)
+        if self._still_holds(line):
+            return PageInMaking(line, section, None, rows)
         try:
-            page = make_page(
+            making = make_page(
                 section.reading(self._ahead),
-                keys_of(line, section),
+                keys,
                 self._scope,
                 self._folder / f"page-{line.pk}.xml.gz",
                 self._beat,
                 self._press,
             )
+            if making.split_at is not None and section.keyset is not None:
+                # The halves are made at the same path: the press has to be done with it.
+                page = making.result()
+                page.path.unlink()
+                self._split(line, section, section.keyset, page.split_at)
+                return None
         except OSError as error:
             raise BuildFailed(f"{line} could not be made: {error}") from error
-        if page.split_at is not None and section.keyset is not None:
-            self._split(line, section, section.keyset, page.split_at)
-            return None
-        return PageInMaking(line, section, page)
+        return PageInMaking(line, section, making, rows)
 
     def _beat(self) -> None:
         """Give a sign of life where one is due, when no read is under way."""
@@ -125,29 +157,64 @@ class PageMaker:
     def end(self, making: PageInMaking) -> FileResult:
         """Bring the file of a rendered page into the storage, and record it."""
         line = making.line
+        if making.page is None:
+            with self.holding.guarded():
+                line.save()
+            return _result_of_former(line)
         try:
             page = making.page.result()
         except OSError as error:
             raise BuildFailed(f"{line} could not be made: {error}") from error
-        state = self._store(line, making.section, page)
+        # A row that was gone while the others were read, and is back, leaves no other trace.
+        fingerprint = line.fingerprint if page.rows == making.rows else ""
+        state = self._store(line, page)
         page.path.unlink(missing_ok=True)  # A storage on the same disk has taken it away already.
-        line.skipped = page.problems.skipped
-        line.problems = "\n".join(map(str, page.problems.examples))
+        line.fingerprint = fingerprint
+        self._note(line, making.section, page)
         with self.holding.guarded():
             line.save()
         return result_of(line.section, line.number, state, page)
 
-    def _store(self, line: BuildFile, section: BaseSection, page: LocalPage) -> str:
+    def _formers(self, line: BuildFile) -> Iterator[BuildFile]:
+        """Yield what is known of a page: as it is published, and as it is held back."""
+        for known in (self._live, self._held):
+            if former := known.get((line.section, line.number)):
+                yield former
+
+    def _still_holds(self, line: BuildFile) -> bool:
+        """Return whether a page is what it was, by its fingerprint; then the line says so."""
+        if self.full or not line.fingerprint:
+            return False
+        now = timezone.now()
+        for former in self._formers(line):
+            ripe = former.changes_at is not None and former.changes_at <= now
+            if former.fingerprint != line.fingerprint or ripe:
+                continue
+            if former.status == Status.EMPTY or self._stands(former):
+                take_over(line, former)
+                return True
+        return False
+
+    def _stands(self, former: BuildFile) -> bool:
+        """Return whether a file is there and may be used again."""
+        if former.name in self.distrusted:
+            return False
+        return self.storage.has(former.name) if self._names is None else former.name in self._names
+
+    @cached_property
+    def _names(self) -> frozenset[str] | None:
+        """The stored files, by one look; None where the storage cannot tell them."""
+        names = self.storage.names(folder_of(self.site))
+        return None if names is None else frozenset(names)
+
+    def _store(self, line: BuildFile, page: LocalPage) -> str:
         """Bring a page's file into the storage, and say in the line what it is."""
         if not page.urls:
             line.status = Status.EMPTY
             return "empty"
-        former = self._live.get((line.section, line.number))
-        if former is not None and former.sha256 != page.sha256:
-            former = None
-        if former and former.name not in self.distrusted and self.storage.has(former.name):
+        same = [former for former in self._formers(line) if former.sha256 == page.sha256]
+        for former in filter(self._stands, same):
             take_over(line, former)
-            self._note_keys(line, section, page)
             return "same"
         stem = f"{line.section}-{line.number}"
         # Whoever made this page before and died may have stored a file of the same content.
@@ -155,17 +222,26 @@ class PageMaker:
         name = file_name(self.site, stem, page.sha256, self.record.pk, extension)
         line.name, line.size = name, page.size
         line.sha256, line.urls, line.bytes = page.sha256, page.urls, page.bytes
-        self._note_keys(line, section, page)
-        line.lastmod = former.lastmod if former else timezone.now()
+        line.lastmod = same[0].lastmod if same else timezone.now()
         self.storage.put(name, page.path)
         line.status = Status.DONE
         return "stored"
 
-    def _note_keys(self, line: BuildFile, section: BaseSection, page: LocalPage) -> None:
-        """Say which rows the file lists: the same entries may be of others than before."""
+    def _note(self, line: BuildFile, section: BaseSection, page: LocalPage) -> None:
+        """Say what else is known of a page: the same entries may be of other rows than before."""
+        encode = section.keyset.encode if section.keyset else str
         if section.keyset is not None:
-            line.first = section.keyset.encode(page.first)
-            line.last = section.keyset.encode(page.last)
+            line.first, line.last = encode(page.first), encode(page.last)
+        line.skipped = page.problems.skipped
+        line.problems = "\n".join(map(str, page.problems.examples))
+        dates = page.lastmods
+        line.oldest_lastmod, line.newest_lastmod = dates.oldest, dates.newest
+        line.newest_key = (encode(dates.newest_key) if dates.newest else None) or ""
+        line.dated = dates.dated
+        line.changes_at = page.changes_at
+        if line.changes_at is not None and not settings.USE_TZ:
+            zone = timezone.get_default_timezone()
+            line.changes_at = timezone.make_naive(line.changes_at, zone)
 
     def _split(self, line: BuildFile, section: BaseSection, keyset: Keyset, at: Any) -> None:
         """Cut a page that has grown too large since it was planned; both halves are made next."""
@@ -174,12 +250,14 @@ class PageMaker:
         if new is None:
             raise PagesMoved(f"page {line.number} of {line.section!r} was split meanwhile")
         upper, line.upper = line.upper, keyset.encode(at)
+        line.fingerprint = ""
         former = self._live.get((line.section, line.number))
-        if former is not None and not holds(line, former, keyset):
+        published = former is not None and former.status == Status.DONE
+        if former is not None and published and not holds(line, former, keyset):
             # A reader of the published index asks for this number, and for all of its rows.
             line.number = renumber(section, [line.number])[line.number]
         with self.holding.guarded():
-            line.save(update_fields=["number", "upper"])
+            line.save(update_fields=["number", "upper", "fingerprint"])
             primary(BuildFile).create(
                 build=self.record,
                 section=line.section,
@@ -188,6 +266,13 @@ class PageMaker:
                 lower=line.upper,
                 upper=upper,
             )
+
+
+def _lines_by_page(build: Build | None) -> dict[tuple[str, int], BuildFile]:
+    """Return the pages of a build, with URLs or without, by section and number."""
+    lines = lines_of(build) if build else BuildFile.objects.none()
+    pages = lines.filter(status__in=(Status.DONE, Status.EMPTY)).exclude(section="")
+    return {(line.section, line.number): line for line in pages}
 
 
 class Runner(ABC):
@@ -227,6 +312,20 @@ class InlineRunner(Runner):
             before = making
         if before is not None:
             yield maker.end(before)
+
+
+def _result_of_former(line: BuildFile) -> FileResult:
+    """Return what is told of a page that need not be made again."""
+    return FileResult(
+        section=line.section,
+        number=line.number,
+        state="same" if line.status == Status.DONE else "empty",
+        urls=line.urls,
+        bytes=line.bytes,
+        size=line.size,
+        problems=tuple(line.problems.splitlines()),
+        skipped=line.skipped,
+    )
 
 
 def result_of(section: str, number: int, state: str, page: LocalPage) -> FileResult:

@@ -9,6 +9,7 @@ from django.db.models import Model, QuerySet
 from django.utils import timezone
 
 from django_sitemapkit import __version__
+from django_sitemapkit.builds.fingerprints import Fingerprints
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import Build, BuildFile, Lease, Publication
 from django_sitemapkit.planning import PlannedPage, all_pages, renumber
@@ -25,6 +26,7 @@ Row = TypeVar("Row", bound=Model)
 STORED = (
     *("name", "sha256", "urls", "bytes", "size", "lastmod"),
     *("first", "last", "skipped", "problems"),
+    *("fingerprint", "changes_at", "oldest_lastmod", "newest_lastmod", "newest_key", "dated"),
 )
 """What a manifest says of a stored file, and what a line takes over that reuses it."""
 
@@ -48,6 +50,12 @@ def published_build(site: Site) -> Build | None:
     return publication.build if publication else None
 
 
+def held_build(site: Site) -> Build | None:
+    """Return the last build that was held back and may still be published."""
+    held = primary(Build).filter(site=site.key, status=Build.Status.HELD, pruned_at=None)
+    return held.order_by("-pk").first()
+
+
 def declaration_of(site: Site, chosen: Collection[str]) -> str:
     """Return a digest of everything but the rows that a build depends on."""
     state = [__version__, repr(site), settings.MAX_BYTES, sorted(chosen)]
@@ -63,6 +71,7 @@ def freeze(
     lease: Lease,
     chosen: Collection[str],
     declaration: str,
+    fingerprints: Fingerprints,
     beat: Callable[[], None] = no_beat,
 ) -> Build:
     """Record a new build with all its lines, in one transaction.
@@ -81,7 +90,7 @@ def freeze(
         if kept is not None and kept.exists():
             lines += (_copy(line) for line in kept.order_by("position"))
         else:
-            lines += _section_lines(section, live, beat)
+            lines += _section_lines(section, live, fingerprints, beat)
     with transaction.atomic(using=router.db_for_write(Build)):
         build = primary(Build).create(
             site=site.key,
@@ -97,14 +106,19 @@ def freeze(
 
 
 def _section_lines(
-    section: BaseSection, live: Build | None, beat: Callable[[], None]
+    section: BaseSection,
+    live: Build | None,
+    fingerprints: Fingerprints,
+    beat: Callable[[], None],
 ) -> list[BuildFile]:
     """Return a section's lines; a page that lost rows to another gets a new number.
 
     A reader of the index before asks for the old number, and gets the old file while the grace
     period lasts. From the new file under that number it would miss the rows that went elsewhere.
     """
-    lines = [_line(section, page) for page in all_pages(section)]
+    lines = [
+        _line(section, page, fingerprints.taken(section, page.keys)) for page in all_pages(section)
+    ]
     keyset = section.keyset
     if not lines:
         # A section without a line would count as never built, and be served live.
@@ -174,15 +188,16 @@ def index_lines(site: Site, lines: Iterable[BuildFile]) -> Iterator[IndexEntry]:
 
 
 def take_over(line: BuildFile, former: BuildFile) -> None:
-    """Let a line stand for the file that is stored already."""
+    """Let a line stand for the file that is stored already, or for a page without any URL."""
     for field in STORED:
         setattr(line, field, getattr(former, field))
-    line.status = BuildFile.Status.DONE
+    line.status = former.status
 
 
-def _line(section: BaseSection, page: PlannedPage) -> BuildFile:
+def _line(section: BaseSection, page: PlannedPage, fingerprint: str = "") -> BuildFile:
+    bounds = bounds_of(section, page.keys)
     return BuildFile(
-        section=section.get_name(), number=page.number, **bounds_of(section, page.keys)
+        section=section.get_name(), number=page.number, fingerprint=fingerprint, **bounds
     )
 
 
@@ -191,5 +206,4 @@ def _copy(former: BuildFile) -> BuildFile:
         section=former.section, number=former.number, lower=former.lower, upper=former.upper
     )
     take_over(line, former)
-    line.status = BuildFile.Status(former.status)
     return line

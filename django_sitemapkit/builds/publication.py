@@ -1,17 +1,18 @@
-"""Publishing a finished build, going back to an earlier one, and clearing away what is over."""
+"""Publishing a finished build, holding one back, and going back to an earlier one."""
 
-import datetime as dt
 import hashlib
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from django_sitemapkit.builds.delivery import deliver
 from django_sitemapkit.builds.holding import Holding, hold
+from django_sitemapkit.builds.lastmods import doubts
 from django_sitemapkit.builds.manifests import (
+    held_build,
     index_lines,
     lines_of,
     pages,
@@ -20,7 +21,7 @@ from django_sitemapkit.builds.manifests import (
     take_over,
 )
 from django_sitemapkit.builds.results import FileResult
-from django_sitemapkit.conf import settings
+from django_sitemapkit.builds.shrinkage import shrinkage
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost, Unpublishable
 from django_sitemapkit.models import Build, BuildFile, Publication
 from django_sitemapkit.protocol.limits import MAX_URLS
@@ -29,11 +30,22 @@ from django_sitemapkit.publishing.storage import sync
 from django_sitemapkit.rendering import write_index
 from django_sitemapkit.sites import Site
 
-ORPHAN_AGE = dt.timedelta(days=1)
-"""How old a file must be that no manifest names before it is swept: younger ones may be in use."""
+KNOWN = ("fingerprint", "changes_at", "skipped", "problems")
+"""What is known of a page beside its file."""
 
-NAMES = 5000
-"""Names of files read at a time."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of a build of which no page was missing."""
+
+    status: str
+    """"published", "unchanged" or "held"."""
+    build: int
+    """The build's id; of one held back already, where this one is the same."""
+    index: FileResult | None = None
+    """Its index; None where that is stored already."""
+    reason: str = ""
+    """Why it is held back."""
 
 
 def publish_finished(
@@ -42,12 +54,15 @@ def publish_finished(
     holding: Holding,
     storage: SitemapStorage,
     distrusted: Collection[str] = (),
-) -> tuple[str, FileResult | None]:
-    """Publish a build of which no page is missing; return what became of it, and its index.
+    *,
+    whole: bool = True,
+) -> Outcome:
+    """Publish a build of which no page is missing, or hold it back where too much would be gone.
 
     A build that holds just what is published already, under the same addresses, is recorded as
-    unchanged. An index that is lost or ``distrusted`` is made anew. Raises Unpublishable where the
-    build has no URL at all, or more files than an index lists.
+    unchanged. An index that is lost or ``distrusted`` is made anew. ``whole`` says that no section
+    was left as it is published: then what was held back before is given up. Raises Unpublishable
+    where the build has no URL at all, or more files than an index lists.
     """
     lines = list(pages(record))
     if reason := _why_not(lines):
@@ -61,14 +76,81 @@ def publish_finished(
     data = write_index(list(index_lines(site, lines)))
     if index is not None and index.sha256 != hashlib.sha256(data).hexdigest():
         index = None
+    record.warnings = "\n".join(doubts(record, live))
     if live and index and _listed(pages(live)) == _listed(lines):
+        _end_as(live, record, Build.Status.UNCHANGED, holding)
+        if whole:
+            _let_go(site, record, holding)
+        return Outcome(status=Build.Status.UNCHANGED, build=record.pk)
+    reason = shrinkage(live, record) if live else ""
+    held = held_build(site) if reason else None
+    if held is not None and not _is_same(held, lines, data, storage):
+        held = None
+    if held is not None:
+        same = f"it is the same as build {held.pk}, which is held back"
+        _end_as(held, record, Build.Status.ABANDONED, holding, same)
+        held.previous, held.reason = live, reason  # Someone may have gone back meanwhile.
         with holding.guarded():
-            lines_of(record).delete()
-            _end(record, Build.Status.UNCHANGED)
-        return Build.Status.UNCHANGED, None
+            held.save(update_fields=["previous", "reason"])
+        return Outcome(status=Build.Status.HELD, build=held.pk, reason=reason)
+    record.previous = live
     result = _store_index(site, record, len(lines), data, index, holding, storage)
+    if reason:
+        with holding.guarded():
+            _end(record, Build.Status.HELD, reason=reason)
+        return Outcome(status=Build.Status.HELD, build=record.pk, index=result, reason=reason)
     _flip(site, record, holding)
-    return Build.Status.PUBLISHED, result
+    if whole:
+        _let_go(site, record, holding)
+    return Outcome(status=Build.Status.PUBLISHED, build=record.pk, index=result)
+
+
+def _is_same(held: Build, lines: list[BuildFile], data: bytes, storage: SitemapStorage) -> bool:
+    """Return whether a build that is held back has these pages and this index, and has it still."""
+    index = lines_of(held).filter(section="").first()
+    return (
+        index is not None
+        and index.sha256 == hashlib.sha256(data).hexdigest()
+        and _listed(pages(held)) == _listed(lines)
+        and storage.has(index.name)
+    )
+
+
+def _end_as(
+    same: Build, record: Build, status: Build.Status, holding: Holding, reason: str = ""
+) -> None:
+    """Record that a build has the files of another one, which learns what its rows are now.
+
+    Rows may change and their entries not. The next build would make those pages again. A page
+    without a URL that the other one did not have yet becomes one of its own.
+    """
+    stored = {(line.section, line.number): line for line in lines_of(same).exclude(section="")}
+    with holding.guarded():
+        for line in lines_of(record).exclude(section=""):
+            former = stored.get((line.section, line.number))
+            if former is None:
+                line.build = same
+                line.save(update_fields=["build"])
+            elif not _knows_alike(former, line):
+                for name in KNOWN:
+                    setattr(former, name, getattr(line, name))
+                former.save(update_fields=KNOWN)
+        lines_of(record).delete()
+        _end(record, status, reason=reason)
+
+
+def _let_go(site: Site, record: Build, holding: Holding) -> None:
+    """Give up what was held back before: a later build is in order."""
+    held = primary(Build).filter(site=site.key, status=Build.Status.HELD, pk__lt=record.pk)
+    if held.exists():
+        with holding.guarded():
+            held.update(
+                status=Build.Status.ABANDONED, reason=f"build {record.pk} was in order again"
+            )
+
+
+def _knows_alike(one: BuildFile, other: BuildFile) -> bool:
+    return all(getattr(one, name) == getattr(other, name) for name in KNOWN)
 
 
 def _why_not(lines: list[BuildFile]) -> str:
@@ -81,15 +163,23 @@ def _why_not(lines: list[BuildFile]) -> str:
 
 
 def publish(site: Site, build: int) -> None:
-    """Publish a build that is stored, such as an earlier one: what ``publish_sitemaps`` does.
+    """Publish a build that is stored: what ``publish_sitemaps`` does.
+
+    It is one that was held back, or an earlier one. Of the one that is served already, all is
+    delivered once more.
 
     Raises BuildFailed where there is no such build, its files are gone or damaged in size, and
     BuildRunning while the site is being built.
     """
     with hold(site) as holding:
         record = primary(Build).filter(site=site.key, pk=build).first()
-        if record is None or record.published_at is None:
-            raise BuildFailed(f"Site {site.key!r} has never published a build {build}.")
+        ever = record is not None and record.published_at is not None
+        if record is None or not (ever or record.status == Build.Status.HELD):
+            raise BuildFailed(
+                f"Site {site.key!r} has never published a build {build}, nor held it back."
+                if record is None or not record.reason
+                else f"Site {site.key!r}: build {build} cannot be published: {record.reason}."
+            )
         if record.pruned_at is not None:
             raise BuildFailed(f"Build {build} was pruned: its files are gone.")
         storage = SitemapStorage()
@@ -99,7 +189,10 @@ def publish(site: Site, build: int) -> None:
                 raise BuildFailed(f"Build {build} cannot be published: {line.name} is lost.")
             if storage.size(line.name) != line.size:
                 raise BuildFailed(f"Build {build} cannot be published: {line.name} is damaged.")
+        live = published_build(site)
         _flip(site, record, holding)
+        _let_go(site, record, holding)
+        deliver(site, holding, storage, everything=live == record)
 
 
 def _flip(site: Site, record: Build, holding: Holding) -> None:
@@ -118,13 +211,16 @@ def _flip(site: Site, record: Build, holding: Holding) -> None:
             raise LeaseLost(f"Site {site.key!r}: a later builder has published already.")
         if publication.build_id != record.pk:
             primary(Build).filter(pk=publication.build_id).update(replaced_at=now)
+            if publication.delivered_at is not None:  # Else what is known outside is older still.
+                publication.delivered_id = publication.build_id
         publication.build = record
+        publication.delivered_at = None
         publication.fence = fence
         publication.published_at = now
         publication.save()
         # A build that is gone back to ended when it did: the age of what is served is its own.
         ended_at = record.ended_at or now
-        published = {"published_at": now, "replaced_at": None, "ended_at": ended_at}
+        published = {"published_at": now, "replaced_at": None, "ended_at": ended_at, "reason": ""}
         _end(record, Build.Status.PUBLISHED, **published)
 
 
@@ -185,109 +281,3 @@ def _store_index(
         size=line.size,
         seconds=time.perf_counter() - started,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pruned:
-    """What was cleared away."""
-
-    files: tuple[str, ...] = ()
-    """Names of deleted files that a manifest had."""
-    orphans: tuple[str, ...] = ()
-    """Names of deleted files that no manifest has, left by killed builders."""
-    swept: bool = True
-    """Whether the storage could tell its files, so that orphans could be looked for."""
-
-
-def prune(
-    site: Site,
-    holding: Holding | None = None,
-    storage: SitemapStorage | None = None,
-    *,
-    dry_run: bool = False,
-) -> Pruned:
-    """Delete the files of builds that are over; what ``prune_sitemaps`` does.
-
-    Over is a build that was replaced longer ago than the grace period, and is not among the
-    newest; a file goes when no other build has it. Raises BuildRunning while the site is built,
-    and LeaseLost where another process has taken over; what is left then is the next one's.
-    """
-    if holding is None:
-        with hold(site) as own:
-            return prune(site, own, storage, dry_run=dry_run)
-    storage = storage or SitemapStorage()
-    over = _over(site)
-    needed = _stored(primary(BuildFile).filter(build__site=site.key).exclude(build__in=over))
-    names = sorted(_stored(primary(BuildFile).filter(build__in=over)) - needed)
-    if not dry_run and over:
-        with holding.guarded():
-            # First the mark: from here on nobody publishes such a build again.
-            primary(Build).filter(pk__in=over).update(pruned_at=timezone.now())
-        names = _deleted(names, storage, holding)
-        with holding.guarded():
-            for build in primary(Build).filter(pk__in=over):
-                left = _stored(lines_of(build)) - set(names) - needed
-                if not left:
-                    lines_of(build).delete()
-    orphans, swept = _sweep(site, storage, holding, dry_run=dry_run)
-    return Pruned(files=tuple(names), orphans=orphans, swept=swept)
-
-
-def _over(site: Site) -> list[int]:
-    """Return the ids of a site's builds whose files nobody needs any more."""
-    builds = primary(Build).filter(site=site.key, files__isnull=False).distinct()
-    newest = builds.filter(published_at__isnull=False).order_by("-published_at")
-    kept = set(newest.values_list("pk", flat=True)[: settings.KEEP_BUILDS])
-    live = primary(Publication).filter(site=site.key).values_list("build_id", flat=True)
-    kept.update(live)
-    grace = timezone.now() - dt.timedelta(seconds=settings.GRACE_SECONDS)
-    replaced = Q(status=Build.Status.PUBLISHED, replaced_at__lt=grace)
-    given_up = Q(status__in=(Build.Status.ABANDONED, Build.Status.FAILED))
-    over = builds.filter(replaced | given_up).values_list("pk", flat=True)
-    return [pk for pk in over if pk not in kept]
-
-
-def _stored(lines: QuerySet[BuildFile]) -> set[str]:
-    """Return the names of all files of some lines, each read once however many builds share it."""
-    rows = lines.order_by("name").values_list("name", flat=True).distinct()
-    names: set[str] = set()
-    last = ""
-    while some := list(rows.filter(name__gt=last)[:NAMES]):
-        names.update(some)
-        last = some[-1]
-    return names
-
-
-def _deleted(names: Sequence[str], storage: SitemapStorage, holding: Holding) -> list[str]:
-    """Delete files; return those that are gone."""
-    gone = []
-    for name in names:
-        holding.beat()
-        if storage.delete(name):
-            gone.append(name)
-    return gone
-
-
-def _sweep(
-    site: Site, storage: SitemapStorage, holding: Holding, *, dry_run: bool
-) -> tuple[tuple[str, ...], bool]:
-    """Delete old files in the site's folder that no manifest has.
-
-    When a file was stored is asked only for those: the storage may need a request for each.
-    """
-    found = storage.names(folder_of(site))
-    if found is None:
-        return (), False
-    known = _stored(primary(BuildFile).filter(build__site=site.key))
-    old = timezone.now() - ORPHAN_AGE
-    orphans = []
-    for name in sorted(set(found) - known):
-        holding.beat()
-        stored_at = storage.stored_at(name)
-        # By timestamps, for one of the two may be naive: not every storage heeds USE_TZ.
-        if stored_at is not None and stored_at.timestamp() < old.timestamp():
-            orphans.append(name)
-    if not dry_run:
-        storage.sweep_workshops(folder_of(site), old)
-        orphans = _deleted(orphans, storage, holding)
-    return tuple(orphans), True

@@ -1,8 +1,8 @@
 """Reading ahead: while some rows are rendered, the database is asked for the next ones.
 
-Waiting for the database is up to a third of a build. The thread that waits uses the connection of
-the one that renders, so that whatever the project has set on it holds, be it a tenant, a role or a
-transaction. They take turns: a connection serves one at a time.
+The thread that waits for the database uses the connection of the one that renders, so that
+whatever the project has set on it holds, be it a tenant, a role or a transaction. They take turns:
+a connection serves one at a time.
 """
 
 from collections.abc import Iterator

@@ -37,15 +37,19 @@ class BuildResult:
     build: int | None
     """The build's id; None for a dry run."""
     status: str
-    """"published", "unchanged", or "dry-run"."""
+    """"published", "unchanged", "held", or "dry-run"."""
     files: Sequence[FileResult] = field(default_factory=tuple)
     """All files of the build in the order they were made."""
     seconds: float = 0.0
     """How long it took."""
     finished: int | None = None
-    """The id of a killed build that was finished and published first; None if there was none."""
+    """The id of a killed build that was finished first; None if there was none."""
     stopped: str = ""
     """Why a build before it was abandoned; "" if none was."""
+    reason: str = ""
+    """Why it is held back; "" if it is not."""
+    warnings: Sequence[str] = ()
+    """What its lastmods say that can hardly be true."""
 
     @property
     def urls(self) -> int:

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from django.utils import timezone
 
+from django_sitemapkit.builds.delivery import deliver
 from django_sitemapkit.builds.files import Press, make_page
+from django_sitemapkit.builds.fingerprints import Fingerprints
 from django_sitemapkit.builds.holding import Holding, hold
 from django_sitemapkit.builds.lookup import section_names
 from django_sitemapkit.builds.making import (
@@ -28,9 +30,10 @@ from django_sitemapkit.builds.manifests import (
     primary,
     published_build,
 )
-from django_sitemapkit.builds.publication import prune, publish_finished
+from django_sitemapkit.builds.pruning import prune
+from django_sitemapkit.builds.publication import publish_finished
 from django_sitemapkit.builds.results import BuildResult, FileResult
-from django_sitemapkit.exceptions import BuildFailed, Unpublishable
+from django_sitemapkit.exceptions import BuildFailed, StorageFailure, Unpublishable
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.planning import all_pages, refresh
 from django_sitemapkit.publishing import SitemapStorage
@@ -54,6 +57,7 @@ def build(
     distrusted: Collection[str] = (),
     runner: Runner | None = None,
     on_file: OnFile | None = None,
+    full: bool = False,
 ) -> BuildResult:
     """Make the files of a site and publish them; what ``build_sitemaps`` does.
 
@@ -61,6 +65,9 @@ def build(
     are stored names that are not to be reused. ``runner`` has the pages made; by default this
     process makes them. ``on_file`` is told of each file as it is done, with its place and how
     many there are.
+
+    A page is made anew where its fingerprint changed: its rows, its section, the code or the
+    settings. With ``full`` all are; those that turn out the same keep their files.
 
     What a killed build left is finished and published first; then the site is built as it is now,
     so that every change before the call is in what the call publishes.
@@ -72,9 +79,12 @@ def build(
     require_sections(site, sections)
     runner = runner or InlineRunner()
     with hold(site) as holding:
+        _deliver_what_is_left(site, holding)
         finished, stopped = None, ""
         for _ in range(ATTEMPTS):
-            builder = Builder(site, holding, sections, frozenset(distrusted), runner, on_file)
+            builder = Builder(
+                site, holding, sections, frozenset(distrusted), runner, on_file, full=full
+            )
             try:
                 result = builder.run()
             except (PagesMoved, LeftUnpublishable) as reason:
@@ -85,6 +95,14 @@ def build(
                 return replace(result, finished=finished, stopped=builder.stopped or stopped)
             finished = result.build
     raise BuildFailed(f"Site {site.key!r}: its pages kept changing; build again.")
+
+
+def _deliver_what_is_left(site: Site, holding: Holding) -> None:
+    """Deliver what a process that was killed has published; a failure is told at the end."""
+    try:
+        deliver(site, holding, SitemapStorage())
+    except StorageFailure as error:
+        logger.warning("Site %r: %s", site.key, error)
 
 
 def require_sections(site: Site, names: Collection[str]) -> None:
@@ -111,6 +129,8 @@ class Builder:
         distrusted: Collection[str],
         runner: Runner,
         on_file: OnFile | None,
+        *,
+        full: bool,
     ) -> None:
         self.site = site
         self.holding = holding
@@ -118,6 +138,7 @@ class Builder:
         self.distrusted = distrusted
         self.runner = runner
         self.on_file = on_file
+        self.full = full
         self.storage = SitemapStorage()
         self.files: list[FileResult] = []
         self.stopped = ""
@@ -131,33 +152,44 @@ class Builder:
         record = self._begin()
         self._make_pages(record)
         try:
-            status, index = publish_finished(
-                self.site, record, self.holding, self.storage, self.distrusted
+            outcome = publish_finished(
+                self.site,
+                record,
+                self.holding,
+                self.storage,
+                self.distrusted,
+                whole=not self.chosen,
             )
         except Unpublishable as error:
             if self.continued:
                 raise LeftUnpublishable(str(error)) from error
             raise
-        if index is not None:
-            self._report(index, len(self.files) + 1)
+        if outcome.index is not None:
+            self._report(outcome.index, len(self.files) + 1)
+        deliver(self.site, self.holding, self.storage)
         try:
             prune(self.site, self.holding, self.storage)
         except Exception:  # The build is published: what is left over is the next one's.
             logger.exception("Site %r: old files could not be cleared away.", self.site.key)
         return BuildResult(
             site=self.site.key,
-            build=record.pk,
-            status=status,
+            build=outcome.build,
+            status=outcome.status,
             files=tuple(self.files),
             seconds=time.perf_counter() - started,
             stopped=self.stopped,
+            reason=outcome.reason,
+            warnings=tuple(record.warnings.splitlines()),
         )
 
     def _make_pages(self, record: Build) -> None:
         """Have all pages made that are missing, those too that come of a split meanwhile."""
-        with PageMaker(self.site, record, self.holding, self.distrusted) as maker:
+        with PageMaker(self.site, record, self.holding, self.distrusted, full=self.full) as maker:
             while pending := self._pending(record):
                 total = len(self.files) + len(pending) + 1
+                for result in maker.reuse(pending):
+                    self._report(result, total)
+                pending = [line for line in pending if line.status == Status.PENDING]
                 try:
                     for result in self.runner.run(maker, pending):
                         self._report(result, total)
@@ -168,10 +200,12 @@ class Builder:
     def _begin(self) -> Build:
         """Return the build that a killed process left, if it still holds, or a new one."""
         live = published_build(self.site)
+        fingerprints = Fingerprints(self.site)
+        counts = fingerprints.take if live is not None and not self.full else None
         kept = section_names(live) - set(self.chosen) if live and self.chosen else set()
         for section in registry.of(self.site):
             if section.get_name() not in kept:
-                refresh(section, beat=self.holding.beat)
+                refresh(section, beat=self.holding.beat, counts=counts)
         declaration = declaration_of(self.site, self.chosen)
         for left in primary(Build).filter(site=self.site.key, status=Build.Status.RUNNING):
             if left.declaration == declaration and not self.distrusted:
@@ -183,7 +217,12 @@ class Builder:
             self._abandon(left, "the code, the settings or the sections asked for have changed")
         with self.holding.guarded():  # Whoever lost the lease leaves no build for others to finish.
             return freeze(
-                self.site, self.holding.lease, self.chosen, declaration, self.holding.beat
+                self.site,
+                self.holding.lease,
+                self.chosen,
+                declaration,
+                fingerprints,
+                self.holding.beat,
             )
 
     def _abandon(self, record: Build, reason: str) -> None:

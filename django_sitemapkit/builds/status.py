@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Count, Q, Sum
 from django.utils import timezone
 
+from django_sitemapkit.builds.due import SectionDue, due
 from django_sitemapkit.builds.files import holds_location
 from django_sitemapkit.builds.manifests import lines_of, pages, primary, published_build
 from django_sitemapkit.conf import settings
@@ -52,6 +53,8 @@ class BuildStatus:
     """When it began."""
     reason: str
     """Why it ended as it did; often ""."""
+    warnings: Sequence[str]
+    """What its lastmods say that can hardly be true."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +75,8 @@ class SiteStatus:
     """Who builds since when; "" if nobody does."""
     sections: Sequence[SectionStatus]
     """The sections the site has now."""
+    due: Sequence[SectionDue]
+    """What the next build will make anew, and why; only sections of which it will anything."""
     builds: Sequence[BuildStatus]
     """The last builds, the newest first."""
 
@@ -87,8 +92,11 @@ class SiteStatus:
         return age > dt.timedelta(hours=hours)
 
 
-def status_of(site: Site) -> SiteStatus:
-    """Return what is published of a site and what is going on."""
+def status_of(site: Site, *, rows: bool = True) -> SiteStatus:
+    """Return what is published of a site, what is due and what is going on.
+
+    Without ``rows``, no row is looked at, and none is said to have changed.
+    """
     publication = primary(Publication).filter(site=site.key).select_related("build").first()
     builds = primary(Build).filter(site=site.key)
     good = builds.filter(status__in=(Build.Status.PUBLISHED, Build.Status.UNCHANGED))
@@ -101,12 +109,14 @@ def status_of(site: Site) -> SiteStatus:
         checked_at=last.ended_at.isoformat() if last and last.ended_at else None,
         running=_running(site),
         sections=tuple(_sections(site, publication.build if publication else None)),
+        due=tuple(item for item in due(site, rows=rows) if item.pages),
         builds=tuple(
             BuildStatus(
                 build=build.pk,
                 status=build.status,
                 started_at=build.started_at.isoformat(timespec="seconds"),
                 reason=build.reason,
+                warnings=tuple(build.warnings.splitlines()),
             )
             for build in builds.order_by("-pk")[:SHOWN_BUILDS]
         ),

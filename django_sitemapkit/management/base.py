@@ -10,7 +10,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from django_sitemapkit.builds import FileResult
+from django_sitemapkit.builds import BuildResult, FileResult
 from django_sitemapkit.sites import Site, all_sites
 
 
@@ -20,6 +20,7 @@ class Exit(IntEnum):
     DONE = 0
     FAILED = 1
     USAGE = 2
+    HELD = 3
     RUNNING = 4
     PROBLEMS = 5
 
@@ -89,6 +90,15 @@ class Progress:
             bar = f"{'█' * done}{'░' * (30 - done)} {place} of {total}"
             self.command.stdout.write(bar, ending="\r" if place < total else "\r\x1b[K")
             self.command.stdout.flush()
+
+
+def held_back(result: BuildResult) -> str:
+    """Return what to do about a build that is held back."""
+    return (
+        f"Build {result.build} of site {result.site!r} is held back: {result.reason}. What was"
+        f" published stays. Look at it with sitemap_status --diff {result.build}, and let it go"
+        f" with publish_sitemaps {result.build}."
+    )
 
 
 def describe(result: FileResult) -> str:

@@ -1,7 +1,7 @@
 """Bringing a plan up to date: full pages split, thin neighbours merge, the rest stays."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from django.db import router, transaction
@@ -27,6 +27,10 @@ ATTEMPTS = 3
 """How often a refresh begins anew because pages were split under it."""
 
 
+Counts = Callable[[BaseSection, Sequence[KeyRange], Callable[[], None]], Mapping[KeyRange, int]]
+"""What tells how many rows pages of a section have, where it can, and gives signs of life."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanChange:
     """What a refresh did to a section's plan."""
@@ -49,12 +53,15 @@ class _Draft:
     rows: int
 
 
-def refresh(section: BaseSection, *, beat: Callable[[], None] = no_beat) -> PlanChange:
+def refresh(
+    section: BaseSection, *, beat: Callable[[], None] = no_beat, counts: Counts | None = None
+) -> PlanChange:
     """Bring the stored plan of a section up to date, and return what changed.
 
     Counts every page of the section, so it belongs into a build and not into a request. ``beat``
-    is called between the queries that read rows, each of which reads a page at most: whoever
-    holds a lease gives a sign of life by it, and ends the work by raising.
+    is called between the queries that read rows, each of which reads a few pages at most: whoever
+    holds a lease gives a sign of life by it, and ends the work by raising. ``counts`` is asked
+    first how many rows the pages have; those of which it does not tell are counted.
 
     A section without a keyset has no plan. Raises RuntimeError where requests keep splitting its
     pages.
@@ -70,7 +77,11 @@ def refresh(section: BaseSection, *, beat: Callable[[], None] = no_beat) -> Plan
         pages = planned_pages(plan, keyset)
         if reason := _why_anew(plan, pages, section, keyset):
             return _plan_anew(section, keyset, reason, beat)
-        drafts = [_Draft(page, _rows(page.keys, section, keyset, beat)) for page in pages]
+        known = counts(section, [page.keys for page in pages], beat) if counts else {}
+        drafts = [
+            _Draft(page, _rows(page.keys, section, keyset, beat, known.get(page.keys)))
+            for page in pages
+        ]
         new_number = plan.last_number + 1
         drafts = _split_full(drafts, new_number, section, keyset, beat)
         drafts = _merge_thin(drafts, int(section.rows_per_page * MERGED_FILL))
@@ -116,11 +127,18 @@ def _plan_anew(
     return PlanChange(pages=len(added), added=added, retired=retired, planned_anew=reason)
 
 
-def _rows(keys: KeyRange, section: BaseSection, keyset: Keyset, beat: Callable[[], None]) -> int:
+def _rows(
+    keys: KeyRange,
+    section: BaseSection,
+    keyset: Keyset,
+    beat: Callable[[], None],
+    rows: int | None,
+) -> int:
     """Count the rows of a range: as many as a page holds at a time, however many have come."""
     beat()
     most = section.rows_per_page
-    rows = keyset.count(keys, most + 1)
+    if rows is None:
+        rows = keyset.count(keys, most + 1)
     if rows <= most:
         return rows
     bounds = keyset.boundaries(most, keys, beat)

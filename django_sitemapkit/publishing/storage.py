@@ -102,13 +102,51 @@ class SitemapStorage:
         Raises StorageFailure where the storage does not take it whole; then it has no file of
         that name. ``path`` may be gone afterwards.
         """
+        self._persist(name, path, self._save, self._discard)
+
+    def replace(self, name: str, path: Path, content_type: str) -> None:
+        """Store the local file at ``path`` as ``name``, in the place of what is there.
+
+        On a local disk at once. Elsewhere the storage has to overwrite, as S3 does: one that calls
+        the file otherwise is refused by StorageFailure, and what was there is there still. ``path``
+        may be gone afterwards.
+        """
+
+        def save(name: str, path: Path) -> None:
+            if local := self.local_path(name):
+                self._make_folder(local.parent)
+                mode = getattr(self.storage, "file_permissions_mode", None)
+                path.chmod(0o644 if mode is None else mode)
+                path.replace(local)
+                sync_folder(local.parent)
+                return
+            with path.open("rb") as file:
+                content = File(file, name=path.name)
+                content.content_type = content_type  # type: ignore[attr-defined]
+                stored = self.storage.save(name, content)
+            if stored != name:
+                self._discard(stored)
+                raise StorageFailure(
+                    f"the storage does not overwrite, but called it {stored!r}; let it overwrite"
+                )
+
+        self._persist(name, path, save, lambda name: None)
+
+    def _persist(
+        self,
+        name: str,
+        path: Path,
+        save: Callable[[str, Path], None],
+        undo: Callable[[str], None],
+    ) -> None:
+        """Store a file, again after a pause where that may help."""
         size = path.stat().st_size
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                self._save(name, path)
+                save(name, path)
                 self._check_size(name, size)
             except Exception as error:
-                self._discard(name)
+                undo(name)
                 again = attempt < ATTEMPTS and path.exists() and not is_hopeless(error)
                 if not again:
                     raise StorageFailure(f"{name} could not be stored: {error}") from error
@@ -178,7 +216,7 @@ class SitemapStorage:
         except Exception as error:  # noqa: BLE001  each storage has errors of its own
             logger.warning("%s could not be listed: %s", folder, error)
             return None
-        return [f"{folder}/{name}" for name in files]
+        return [f"{folder}/{name}" if folder else name for name in files]
 
     def stored_at(self, name: str) -> datetime | None:
         """Return when a file was stored, or None if it cannot be told; a request for each, on S3.

@@ -36,21 +36,51 @@ class Entries:
     """The texts of the optional tags that the section declares."""
 
 
+@dataclass(slots=True)
+class Lastmods:
+    """What the lastmods of a page say, all of them together."""
+
+    oldest: str = ""
+    """The least text; "" where there is none."""
+    newest: str = ""
+    """The greatest text."""
+    newest_key: Any = None
+    """The key of a row that has it."""
+    dated: int = 0
+    """Entries that have one."""
+
+    def note(self, entries: Entries) -> None:
+        """Take in the lastmods of some entries."""
+        column = entries.tags.get("lastmod")
+        if isinstance(column, str):
+            column = [column] * len(entries.keys)
+        texts = [text for text in column if text] if column and None in column else column
+        if not column or not texts:
+            return
+        oldest, newest = min(texts), max(texts)  # type: ignore[type-var]
+        self.dated += len(texts)
+        self.oldest = min(self.oldest or oldest, oldest)  # type: ignore[assignment, type-var]
+        if newest > self.newest:  # type: ignore[operator]
+            self.newest = newest  # type: ignore[assignment]
+            self.newest_key = entries.keys[column.index(newest)]
+
+
 class Checker:
     """Turns chunks of one section into entries, and names every row it has to leave out."""
 
     def __init__(self, section: BaseSection, scope: Scope, problems: ProblemLog) -> None:
         self.scope = scope
         self.problems = problems
-        self.now = dt.datetime.now(dt.UTC)
         self.zone = timezone.get_default_timezone()
-        self._now_text = self.now.isoformat(timespec="seconds")
-        self._today = self.now.astimezone(self.zone).date().isoformat()
+        self._look_at_the_clock()
         self.formatters: dict[str, Formatter] = {
             "lastmod": self._lastmod,
             "changefreq": format_changefreq,
             "priority": format_priority,
         }
+        self.changes_at: dt.datetime | None = None
+        """When the first lastmod comes that was left out because it lies in the future."""
+        self.lastmods = Lastmods()
         self._by_position = section.keyset is None
         self._listed: set[str | None] = set()
         self.plain: dict[str, Column] = {}
@@ -59,6 +89,17 @@ class Checker:
 
     def entries(self, chunk: Chunk) -> Entries:
         """Return the rows of a chunk that may be listed."""
+        self._look_at_the_clock()  # Rows may have been edited since the page was begun.
+        entries = self._entries(chunk)
+        self.lastmods.note(entries)
+        return entries
+
+    def _look_at_the_clock(self) -> None:
+        self.now = dt.datetime.now(dt.UTC)
+        self._now_text = self.now.isoformat(timespec="seconds")
+        self._today = self.now.astimezone(self.zone).date().isoformat()
+
+    def _entries(self, chunk: Chunk) -> Entries:
         refusals = chunk.refusals
         locations = self._locations(chunk, refusals)
         if self._by_position:
@@ -175,6 +216,11 @@ class Checker:
     def _warn_future(self, key: Any, text: str | None) -> None:
         message = f"Invalid date: lastmod {text} lies in the future."
         self.problems.add(key, "future-date", message, skipped=False)
+        comes_at = None
+        with suppress(OverflowError):  # A "never", such as 9999-12-31: it does not come.
+            comes_at = moment_of(text, self.zone).astimezone(dt.UTC) if text else None
+        if comes_at is not None and (self.changes_at is None or comes_at < self.changes_at):
+            self.changes_at = comes_at
 
 
 def is_future(value: Any, now: dt.datetime, zone: dt.tzinfo) -> bool:
@@ -184,6 +230,14 @@ def is_future(value: Any, now: dt.datetime, zone: dt.tzinfo) -> bool:
     if isinstance(value, dt.datetime):
         return (value if value.tzinfo else value.replace(tzinfo=zone)) > now
     return isinstance(value, dt.date) and value > now.astimezone(zone).date()
+
+
+def moment_of(text: str, zone: dt.tzinfo) -> dt.datetime:
+    """Return the moment of a W3C text; a date begins at midnight in ``zone``."""
+    value = parse_w3c(text)
+    if isinstance(value, dt.datetime):
+        return value
+    return dt.datetime.combine(value, dt.time.min, zone)
 
 
 def _one_by_one(

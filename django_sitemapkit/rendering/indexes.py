@@ -56,12 +56,12 @@ def page_address(site: Site, section: str, number: int) -> str:
     return page_addresses(site, section)(number)
 
 
-def page_addresses(site: Site, section: str) -> Callable[[int], str]:
+def page_addresses(site: Site, section: str, form: str = "xml.gz") -> Callable[[int], str]:
     """Return what gives the addresses of a section's pages: ``reverse()`` is asked but once.
 
     The number is the last one in an address, so what comes before it may look like any number.
     """
-    address = site.address("page", section=section, number=ANY_NUMBER, form="xml.gz")
+    address = site.address("page", section=section, number=ANY_NUMBER, form=form)
     before, _, after = address.rpartition(str(ANY_NUMBER))
     return lambda number: f"{before}{number}{after}"
 

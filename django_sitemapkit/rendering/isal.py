@@ -1,4 +1,4 @@
-"""gzip by Intel's ISA-L, of the extra ``fast``: several times as fast as zlib, on ARM too."""
+"""gzip by Intel's ISA-L, of the extra ``fast``."""
 
 from isal import isal_zlib
 

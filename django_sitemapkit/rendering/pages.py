@@ -1,5 +1,6 @@
 """One page of a section, rendered to bytes in memory that does not grow with it."""
 
+import datetime as dt
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
@@ -10,7 +11,7 @@ from django_sitemapkit.planning import PlannedPage, split
 from django_sitemapkit.protocol.entries import Entry
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import Column, UrlsetWriter
-from django_sitemapkit.rendering.columns import Checker, Entries
+from django_sitemapkit.rendering.columns import Checker, Entries, Lastmods
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sections.keysets import KeyRange
@@ -52,6 +53,8 @@ class PageRendering:
         """The key of the first row with a URL; None while there is none."""
         self.last: Any = None
         """The key of the last row with a URL."""
+        self.rows = 0
+        """Rows read so far, listed or not."""
         self._marks: list[tuple[int, Any]] = []
         self._on_locations = on_locations
         self._checker = Checker(section, scope, self.problems)
@@ -69,6 +72,16 @@ class PageRendering:
         return self.overflow if comes_last else self.middle
 
     @property
+    def changes_at(self) -> dt.datetime | None:
+        """When the page changes though no row does: a lastmod comes that lay in the future."""
+        return self._checker.changes_at
+
+    @property
+    def lastmods(self) -> Lastmods:
+        """What the lastmods say, all of them together."""
+        return self._checker.lastmods
+
+    @property
     def urls(self) -> int:
         """URLs written so far."""
         return self._writer.urls
@@ -81,6 +94,7 @@ class PageRendering:
     def __iter__(self) -> Iterator[bytes]:
         head = self._writer.begin()
         for chunk in self.section.chunks(self.keys):
+            self.rows += len(chunk.keys)
             for data in self._write(self._checker.entries(chunk)):
                 for start in range(0, len(data), BLOCK):
                     yield head + data[start : start + BLOCK]

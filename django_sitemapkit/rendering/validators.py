@@ -9,8 +9,8 @@ from django.utils import timezone
 from django_sitemapkit import __version__
 from django_sitemapkit.planning import PlannedPage
 from django_sitemapkit.protocol.locations import Scope
-from django_sitemapkit.rendering.columns import is_future
 from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.sections.moments import tells_of_changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +33,8 @@ def validators_of(section: BaseSection, page: PlannedPage, scope: Scope) -> Vali
     if newest is None:
         return None
     rows, lastmod = newest
-    if lastmod is not None and not isinstance(lastmod, dt.datetime):
-        return (
-            None  # Two changes on one day have the same date; the greatest text is not the latest.
-        )
-    if is_future(lastmod, dt.datetime.now(dt.UTC), timezone.get_default_timezone()):
-        return None  # The page leaves it out until then, and changes when the time is there.
+    if not tells_of_changes(lastmod):
+        return None
     state = (__version__, section.declaration(), scope, section.max_urls, page, rows, lastmod)
     digest = hashlib.sha256(repr(state).encode("utf-8", "surrogatepass")).hexdigest()[:32]
     known = lastmod is not None and timezone.is_aware(lastmod)

@@ -29,6 +29,8 @@ class Job:
     """Under which fence."""
     distrusted: frozenset[str]
     """Stored names that are not to be reused."""
+    full: bool
+    """Whether pages are made anew that have not changed."""
     databases: dict[str, Any]
     """The databases' names by alias: a worker works in the very database of who began it."""
     path: tuple[str, ...]

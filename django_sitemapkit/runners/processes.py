@@ -87,6 +87,7 @@ def _job(maker: PageMaker) -> Job:
         owner=lease.owner,
         fence=lease.fence,
         distrusted=frozenset(maker.distrusted),
+        full=maker.full,
         databases={alias: connections[alias].settings_dict["NAME"] for alias in connections},
         path=tuple(sys.path),
     )
@@ -159,6 +160,7 @@ class Crew:
 
     def _bury(self, worker: Worker) -> None:
         worker.process.join()
+        worker.pipe.close()
         self.workers.remove(worker)
         code = worker.process.exitcode
         logger.error("A worker process ended with %s; what it was making is made by others.", code)
@@ -186,7 +188,7 @@ def work(pipe: "Connection[Any, Any]", job: Job) -> None:
     record = primary(Build).get(pk=job.build)
     with (
         suppress(EOFError, OSError),  # Whoever began it is gone, and so is the work.
-        PageMaker(job.site, record, holding, job.distrusted) as maker,
+        PageMaker(job.site, record, holding, job.distrusted, full=job.full) as maker,
     ):
         pipe.send("ready")
         while True:

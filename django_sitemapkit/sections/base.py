@@ -1,7 +1,7 @@
 """What every section is, wherever its URLs come from."""
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -112,6 +112,13 @@ class BaseSection:
         Asked only where ``trust_lastmod`` is set.
         """
         return None
+
+    def fingerprints(self, ranges: Sequence[KeyRange]) -> list[tuple[int, str]]:
+        """Return for each page how many rows it has, and text that changes when one of them does.
+
+        Where only reading the rows tells, the text is "", and the number means nothing.
+        """
+        return [(0, "")] * len(ranges)
 
     def declaration(self) -> str:
         """Return text that changes whenever what is declared here gives other entries."""

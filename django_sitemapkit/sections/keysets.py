@@ -89,7 +89,7 @@ class Keyset:
         self.queryset = queryset
         self.name = key
         # What a queryset finds may depend on the language and time zone it is read in.
-        self._active = active
+        self.active = active
         meta = queryset.model._meta
         self.field: Field[Any, Any] = meta.pk if key == "pk" else meta.get_field(key)
 
@@ -123,12 +123,12 @@ class Keyset:
             rows = self._read(self.after(last, keys)[:size])
 
     def _read(self, rows: QuerySet[Any]) -> list[Any]:
-        with self._active():
+        with self.active():
             return list(rows)
 
     def count(self, keys: KeyRange, at_most: int | None = None) -> int:
         """Return how many rows a range has, counted no further than ``at_most``."""
-        with self._active():
+        with self.active():
             return self.within(keys)[:at_most].count()
 
     def boundaries(
@@ -140,7 +140,7 @@ class Keyset:
         """
         found: list[Any] = []
         beat()
-        while (key := self._key_behind(step, keys)) is not None:
+        while (key := self.key_behind(step, keys)) is not None:
             if key == keys.lower:
                 raise ImproperlyConfigured(
                     f"{self.queryset.model._meta.label}: one key has more than {step:,} rows."
@@ -150,7 +150,7 @@ class Keyset:
             beat()
         return found
 
-    def _key_behind(self, count: int, keys: KeyRange) -> Any:
+    def key_behind(self, count: int, keys: KeyRange) -> Any:
         """Return the key that comes behind ``count`` rows of a range, or None at its end.
 
         The greatest of ``count + 1`` keys: an OFFSET would do, but has to be told from the one
@@ -160,13 +160,13 @@ class Keyset:
         if isinstance(self._stored, UUIDField) and self._vendor == "postgresql":
             key = Cast(key, CharField())  # PostgreSQL has no max(uuid); as text the order is equal
         rows = self.within(keys).values(sitemap_key=key)[: count + 1]
-        with self._active():
+        with self.active():
             found = rows.aggregate(rows=Count("*"), last=Max("sitemap_key"))
         return self.field.to_python(found["last"]) if found["rows"] > count else None
 
     def presence(self, keys: KeyRange) -> tuple[str, tuple[Any, ...]]:
         """Return the SQL expression, with its parameters, that is 1 where a range has any row."""
-        with self._active():
+        with self.active():
             try:
                 found = self.within(keys).order_by().query.exists()
                 sql, parameters = found.get_compiler(self.queryset.db).as_sql()

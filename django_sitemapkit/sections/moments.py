@@ -1,8 +1,8 @@
 """lastmod as text: what the database stores, brought into W3C form without a datetime between.
 
-Making an aware ``datetime`` of each value and text of that again costs more than all the rest of
-a row. The text is looked at as closely: its shape, the hour and the calendar. What looks
-unlike the rest goes the long way, by itself.
+An aware ``datetime`` of each value, and text of that again, would be made for nothing. The text is
+looked at as closely: its shape, the hour and the calendar. A chunk in which one looks unlike the
+rest goes the long way.
 """
 
 import datetime as dt
@@ -17,6 +17,7 @@ from django.core.exceptions import FieldError
 from django.db import connections
 from django.db.models import DateField, DateTimeField, QuerySet, TextField
 from django.db.models.functions import Cast
+from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from django_sitemapkit.exceptions import RefusedValue
@@ -59,6 +60,21 @@ def w3c_texts(values: Sequence[str | None]) -> tuple[list[str | None], dict[int,
     if None not in values and (texts := _all_at_once(values)):  # type: ignore[arg-type]
         return texts, {}
     return _one_by_one(values)
+
+
+def tells_of_changes(newest: Any) -> bool:
+    """Return whether the newest lastmod of a page moves with the next change.
+
+    A date does not: two changes on one day have the same. Nor does one that lies in the future, for
+    as long as it does.
+    """
+    if newest is None:
+        return True
+    if not isinstance(newest, dt.datetime):
+        return False
+    if timezone.is_naive(newest):
+        newest = timezone.make_aware(newest, timezone.get_default_timezone())
+    return bool(newest <= dt.datetime.now(dt.UTC))
 
 
 def _all_at_once(values: Sequence[str]) -> list[str | None] | None:

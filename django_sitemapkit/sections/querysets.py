@@ -1,5 +1,7 @@
 """Sections whose URLs are rows of the database."""
 
+import datetime as dt
+import re
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
@@ -11,8 +13,9 @@ from django.db.models import Count, F, Max, Model, QuerySet
 
 from django_sitemapkit.sections.base import BaseSection
 from django_sitemapkit.sections.chunks import Chunk, each
+from django_sitemapkit.sections.digests import digests_of
 from django_sitemapkit.sections.keysets import KeyRange, Keyset
-from django_sitemapkit.sections.moments import as_text, w3c_texts
+from django_sitemapkit.sections.moments import as_text, tells_of_changes, w3c_texts
 from django_sitemapkit.sections.options import TAGS, Column, Method, Source, source_of
 from django_sitemapkit.sections.routes import CompiledRoute, Route
 
@@ -55,9 +58,13 @@ class Section(BaseSection):
 
     @cached_property
     def _rows(self) -> QuerySet[Any]:
-        """What ``get_queryset()`` returned for this site."""
+        """What ``get_queryset()`` returned for this site.
+
+        All of a page is read in one database: of two replicas one may be behind.
+        """
         with self.site.active():
-            return self.get_queryset()
+            rows: Any = self.get_queryset()
+            return rows.using(rows.db) if isinstance(rows, QuerySet) else rows  # A check tells.
 
     @cached_property
     def keyset(self) -> Keyset:
@@ -110,32 +117,84 @@ class Section(BaseSection):
         return section
 
     def newest(self, keys: KeyRange) -> tuple[int, Any] | None:
-        """Return a page's number of rows and newest lastmod, read from the column alone."""
+        """Return a page's number of rows and newest lastmod, read from the column alone.
+
+        No more rows are looked at than fill a page.
+        """
+        return self._newest(keys, self.rows_per_page + 1)
+
+    def _newest(self, keys: KeyRange, at_most: int | None) -> tuple[int, Any] | None:
         column = self.sources.get("lastmod")
         if not isinstance(column, Column):
             return None
         rows = self.keyset.within(keys).values(sitemap_lastmod=column.expression)
-        newest = rows[: self.rows_per_page + 1].aggregate(
-            rows=Count("*"), newest=Max("sitemap_lastmod")
-        )
+        with self.site.active():
+            newest = rows[:at_most].aggregate(rows=Count("*"), newest=Max("sitemap_lastmod"))
         return newest["rows"], newest["newest"]
+
+    def fingerprints(self, ranges: Sequence[KeyRange]) -> list[tuple[int, str]]:
+        """Return for each page how many rows it has, and text that changes when one of them does.
+
+        The database makes it of all columns that are read; where ``trust_lastmod`` promises that
+        they suffice, of the number of rows and the newest lastmod. "" where an option is a method:
+        what it returns is known only when it is called.
+        """
+        trusted = [self._trusted(keys) if self.trust_lastmod else None for keys in ranges]
+        others = [keys for keys, found in zip(ranges, trusted, strict=True) if found is None]
+        read = iter(self._digests(others) if others else ())
+        return [next(read) if found is None else found for found in trusted]
+
+    def _trusted(self, keys: KeyRange) -> tuple[int, str] | None:
+        # A limit takes its time; behind an open end any number of rows may have come.
+        newest = self._newest(keys, self.rows_per_page + 1 if keys.upper is None else None)
+        if newest is None or not tells_of_changes(newest[1]):
+            return None
+        # The promise is one for a page: between other bounds, as many rows may be other ones.
+        bounds = self.keyset.encode(keys.lower), self.keyset.encode(keys.upper)
+        return newest[0], f"newest {newest[1]!r} {bounds!r}"
+
+    def _digests(self, ranges: Sequence[KeyRange]) -> list[tuple[int, str]]:
+        if self.reads_objects:
+            return super().fingerprints(ranges)
+        route = self.location_source
+        locations = route.columns if isinstance(route, Route) else (route.expression,)  # type: ignore[union-attr]
+        return digests_of(self.keyset, ranges, (*self.columns.values(), *locations))
 
     def declaration(self) -> str:
         """Return text that changes whenever what is declared here gives other entries."""
         route = self.location_source
         with self.site.active():
             patterns = route.compile().candidates if isinstance(route, Route) else ()
-        templates = [(candidate.template, candidate.pattern.pattern) for candidate in patterns]
-        return repr((super().declaration(), self._statement(), templates))
+        # The statement does not say which of its columns is for which tag or argument.
+        templates = [
+            (way.template, way.pattern.pattern, way.names, sorted(way.required.items()))
+            for way in patterns
+        ]
+        return repr((super().declaration(), self._statement(), list(self.columns), templates))
 
     def _statement(self) -> tuple[str, str]:
-        """Return the statement that reads the rows: an expression's own text has its address."""
+        """Return the statement that reads the rows: an expression's own text has its address.
+
+        Moments are left out: ``filter(published_at__lte=timezone.now())`` is the same each time,
+        and what it finds is told by the rows. A set of texts has another order in each process.
+        """
         reader = ObjectReader(self) if self.reads_objects else ColumnReader(self)
         try:
             statement, parameters = reader.queryset.query.sql_with_params()
         except EmptyResultSet:
             return "", ""
-        return statement, repr(parameters)
+        return statement, repr(sorted(repr(_timeless(value)) for value in parameters))
+
+
+_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]+([+-][0-9:]+|Z)?)?")
+"""A date or moment as databases are given it that know it as text."""
+
+
+def _timeless(value: Any) -> Any:
+    """Return a parameter of a statement, but for all dates and moments the same."""
+    if isinstance(value, dt.date) or (isinstance(value, str) and _MOMENT.fullmatch(value)):
+        return "a moment"
+    return value
 
 
 def get_absolute_url(obj: Any) -> str:

@@ -2,13 +2,14 @@
 
     python -m tests.benchmarks [--rows 1000000] [--big 5000000] [--small 100000] [--runs 3]
                                [--database postgresql|sqlite] [--big-on postgresql|sqlite]
-                               [--only GLOB] [--budget N] [--folder PATH]
+                               [--only GLOB] [--budget N] [--folder PATH] [--resume]
                                [--write [docs/benchmarks.md]]
 
 Makes the rows where they are not there yet, runs contenders by turns, and prints a table of them
 and one of the budgets: each is met or RED. Contenders that no budget needs run on the fewest rows.
 Ends with 1 where one of our own contenders crashes or lists other URLs than the rest; a red
-budget is a result, and ends with 0. Ctrl-C ends it early, with what was measured until then.
+budget is a result, and ends with 0. Ctrl-C ends it early, with what was measured until then;
+``--resume`` goes on behind it.
 """
 
 import argparse
@@ -40,6 +41,9 @@ def parser():
     parser.add_argument("--database", action="append", choices=BOTH, help="default: both")
     parser.add_argument("--only", action="append", metavar="GLOB", help="contenders by name")
     parser.add_argument("--budget", action="append", type=int, choices=[b.number for b in BUDGETS])
+    parser.add_argument(
+        "--resume", action="store_true", help="go on with a run of the same code that was cut short"
+    )
     parser.add_argument("--folder", default=Path(tempfile.gettempdir(), "sitemapkit-bench"))
     parser.add_argument(
         "--write", nargs="?", const=ROOT / "docs" / "benchmarks.md", help="a file for the tables"

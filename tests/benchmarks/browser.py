@@ -5,6 +5,7 @@ import sys
 import time
 
 from tests.benchmarks.checking import Listed
+from tests.benchmarks.measuring import measured, median_of
 
 
 class Browser:
@@ -51,6 +52,12 @@ class Browser:
         if status != ["200 OK"]:
             raise RuntimeError(f"{address} was answered {status}.")
         return {"seconds": seconds, "first byte": first}
+
+    def measure(self, address):
+        """Ask for a page several times, once unmeasured; return the medians and what it lists."""
+        self.get(address)
+        figures, medians = measured(lambda: median_of(lambda: self.get(address)))
+        return figures | medians | self.listed(address)
 
     def listed(self, address):
         """Return what a page lists, by one more request."""

@@ -128,6 +128,22 @@ def _builds():
     )
 
 
+def _rebuilds():
+    for name, title, declared in [
+        ("kit-rebuild", "by a digest of the rows", "columns"),
+        ("kit-rebuild-trusted", "by `trust_lastmod`, with an index on key and date", "trusted"),
+    ]:
+        yield Contender(
+            name=name,
+            title=f"django-sitemapkit: a build after one row has changed, {title}",
+            kind="rebuild",
+            run="ours.rebuild",
+            prepare="ours.clear",
+            apps=OURS,
+            declared=declared,
+        )
+
+
 def _requests():
     live = {"apps": OURS, "prepare": "ours.clear_and_plan", "serve": "live"}
     contrib = {"apps": CONTRIB, "prepare": "peers.prepare_site"}
@@ -187,7 +203,7 @@ def _requests():
     )
 
 
-CONTENDERS = {contender.name: contender for contender in (*_builds(), *_requests())}
+CONTENDERS = {contender.name: contender for contender in (*_builds(), *_rebuilds(), *_requests())}
 
 
 def main(arguments):

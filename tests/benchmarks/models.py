@@ -14,7 +14,10 @@ class Product(models.Model):
     body = models.TextField()
 
     class Meta:
-        indexes = [models.Index(fields=["category", "id"], name="benchmarks_by_category")]
+        indexes = [
+            models.Index(fields=["category", "id"], name="benchmarks_by_category"),
+            models.Index(fields=["id", "updated_at"], name="benchmarks_by_date"),
+        ]
 
     def __str__(self):
         return self.slug

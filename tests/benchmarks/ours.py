@@ -1,5 +1,6 @@
 """What is measured of this package."""
 
+import datetime as dt
 import os
 import resource
 from importlib.util import find_spec
@@ -62,13 +63,33 @@ def build_in_processes():
     return figures
 
 
+def rebuild():
+    """Build all, then after one row has changed, and once more after none has."""
+    from tests.benchmarks.models import Product
+
+    full, result = measured(_build)
+    _require(result, rows())
+    touched = Product.objects.filter(pk=rows() // 3)
+    before = touched.get().updated_at
+    touched.update(updated_at=before + dt.timedelta(days=500))
+    try:
+        figures, result = measured(_build)
+        _require(result, rows(), stored=2)  # The index, if it is not of the same second.
+    finally:
+        touched.update(updated_at=before)
+    _build()
+    untouched, result = measured(_build)
+    _require(result, rows(), status="unchanged", stored=0)
+    return figures | {
+        "urls": rows(),
+        "to full": figures["seconds"] / full["seconds"],
+        "untouched to full": untouched["seconds"] / full["seconds"],
+    }
+
+
 def page():
     """Ask for the tenth live page, or the last of fewer."""
-    browser = Browser()
-    address = f"/sitemap-products-{min(10, -(-rows() // PAGE))}.xml"
-    browser.get(address)
-    figures, medians = measured(lambda: median_of(lambda: browser.get(address)))
-    return figures | medians | browser.listed(address)
+    return Browser().measure(f"/sitemap-products-{min(10, -(-rows() // PAGE))}.xml")
 
 
 def pages():
@@ -109,11 +130,12 @@ def _build(runner=None):
     return builds.build(_site(), runner=runner)
 
 
-def _require(result, urls):
-    """Raise RuntimeError unless a build has published so many URLs."""
-    listed = sum(file.urls for file in result.files if file.section)
-    if result.status != "published" or listed != urls:
-        raise RuntimeError(f"The build is {result.status} with {listed:,} URLs, not {urls:,}.")
+def _require(result, urls, *, status="published", stored=None):
+    """Raise RuntimeError unless a build ended so, with so many URLs, and stored no more files."""
+    if result.status != status or result.urls != urls:
+        raise RuntimeError(f"The build is {result.status} with {result.urls:,} URLs.")
+    if stored is not None and result.stored > stored:
+        raise RuntimeError(f"The build has stored {result.stored} files, not {stored}.")
 
 
 def _require_codec():

@@ -45,11 +45,7 @@ def contrib_build():
 
 def contrib_page():
     """Ask for the tenth page, or the last of fewer."""
-    browser = Browser()
-    address = f"/contrib/sitemap-products.xml?p={min(10, -(-rows() // PAGE))}"
-    browser.get(address)
-    figures, medians = measured(lambda: median_of(lambda: browser.get(address)))
-    return figures | medians | browser.listed(address)
+    return Browser().measure(f"/contrib/sitemap-products.xml?p={min(10, -(-rows() // PAGE))}")
 
 
 def contrib_index():

@@ -1,5 +1,6 @@
 """Runs contenders by turns, each in processes of its own, and keeps what they say."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -7,7 +8,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from pathlib import Path
 
@@ -67,6 +68,9 @@ class Bench:
     def run(self, wanted):
         """Run what is wanted, each a contender's name, a database and a number of rows."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        if self.options.resume:
+            self._load()
+            wanted = {each for each in wanted if not self._is_done(each)}
         if any(name == "npm" for name, _, _ in wanted):
             self.npm = install_npm(self.folder / "npm")
         order = list(CONTENDERS)
@@ -85,6 +89,36 @@ class Bench:
             ]
             self.outcomes |= {(o.contender.name, database, rows): o for o in outcomes}
             self._alternate(outcomes)
+            self._save()
+
+    @property
+    def _record(self):
+        return self.folder / "outcomes.json"
+
+    def _save(self):
+        """Keep what was measured, for a run that goes on behind it."""
+        outcomes = [
+            {**asdict(outcome), "contender": outcome.contender.name}
+            for outcome in self.outcomes.values()
+        ]
+        state = {"code": code(), "servers": self.servers, "npm": self.npm, "outcomes": outcomes}
+        self._record.write_text(json.dumps(state))
+
+    def _load(self):
+        """Take in what an earlier run of the same code has measured."""
+        state = json.loads(self._record.read_text()) if self._record.exists() else {}
+        if state.get("code") != code():
+            self.say("There is no earlier run of this code to go on with.")
+            return
+        self.servers, self.npm = state["servers"], state["npm"]
+        for each in state["outcomes"]:
+            outcome = Outcome(**{**each, "contender": CONTENDERS[each["contender"]]})
+            self.outcomes[outcome.contender.name, outcome.database, outcome.rows] = outcome
+
+    def _is_done(self, each):
+        outcome = self.outcomes.get(each)
+        runs = len(outcome.runs) if outcome else 0
+        return outcome and (runs == self.options.runs or outcome.unavailable or outcome.error)
 
     def _prepare(self, database, rows):
         said = self._process(
@@ -177,6 +211,19 @@ class Bench:
             said = lines[-1] if lines else f"exit code {process.returncode}"
             raise Failed(said.replace(environment["BENCHMARKS_FOLDER"], "…"))
         return json.loads(process.stdout.splitlines()[-1])
+
+
+def code():
+    """Return a digest of what is measured and how: figures of different code are not compared.
+
+    What is made of the figures afterwards does not count.
+    """
+    digest = hashlib.sha256()
+    for folder in ("django_sitemapkit", "tests/benchmarks"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            if path.name not in ("budgets.py", "report.py"):
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def install_npm(folder):

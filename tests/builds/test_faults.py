@@ -27,7 +27,7 @@ from tests.builds import (
 from tests.builds.storages import Killed, failing, renaming, truncating
 from tests.testapp.models import Product, Reading
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 WRITES = ("INSERT", "UPDATE", "DELETE")
 

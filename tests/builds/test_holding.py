@@ -9,6 +9,7 @@ import pytest
 from django.db import OperationalError, ProgrammingError, connection, transaction
 
 from django_sitemapkit.builds import manifests, prune, publish
+from django_sitemapkit.builds.fingerprints import Fingerprints
 from django_sitemapkit.builds.holding import Holding, hold
 from django_sitemapkit.exceptions import BuildRunning, LeaseLost
 from django_sitemapkit.models import Build, Lease
@@ -130,7 +131,9 @@ def test_freezing_gives_a_sign_for_each_section_and_page(storage):
     pages = len(manifest()) - 1
     given = []
     with hold(SITE) as holding:
-        manifests.freeze(SITE, holding.lease, (), "", beat=lambda: given.append(1))
+        manifests.freeze(
+            SITE, holding.lease, (), "", Fingerprints(SITE), beat=lambda: given.append(1)
+        )
     assert len(given) == pages + len(ALL)
 
 
@@ -266,15 +269,6 @@ def test_sigterm_within_a_query_gives_the_lease_back():
 
 
 # --- Transactions of the caller's
-
-
-def test_long_work_within_a_transaction_is_refused():
-    """Others would wait for the lease's row until its end, and see no sign of life."""
-    refused = pytest.raises(RuntimeError, match="durable")
-    with transaction.atomic(), refused, hold(SITE, durable=True):
-        pytest.fail("held")
-    with hold(SITE, durable=True):
-        pass
 
 
 def test_short_work_may_be_part_of_a_transaction(storage):

@@ -5,6 +5,7 @@ from django.db import OperationalError
 
 from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import manifests, status_of
+from django_sitemapkit.builds.fingerprints import Fingerprints
 from django_sitemapkit.builds.holding import hold
 from django_sitemapkit.models import Build, BuildFile, Page
 from django_sitemapkit.planning import all_pages, refresh
@@ -31,7 +32,7 @@ def freeze(sections, chosen=()):
     for section in sections.of(SITE):
         refresh(section)
     with hold(SITE) as holding:
-        return manifests.freeze(SITE, holding.lease, chosen, "declaration")
+        return manifests.freeze(SITE, holding.lease, chosen, "declaration", Fingerprints(SITE))
 
 
 def test_a_manifest_is_the_plan_in_the_order_of_sections_and_keys(sections):

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from django_sitemapkit.builds import build, prune, publication
+from django_sitemapkit.builds import build, prune, pruning
 from django_sitemapkit.builds.holding import hold
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost
 from django_sitemapkit.models import Build, BuildFile, Lease
@@ -326,9 +326,10 @@ def test_without_time_zones_files_are_swept_too(storage, settings):
 def test_names_are_read_some_at_a_time(storage, monkeypatch, django_assert_num_queries):
     """However many builds have the same files, each name is read once."""
     generations(3)
-    monkeypatch.setattr(publication, "NAMES", 4)
+    monkeypatch.setattr(pruning, "NAMES", 4)
     lines = BuildFile.objects.filter(build__site=SITE.key)
     assert lines.count() > 20
     distinct = len({line.name for line in lines if line.name})
     with django_assert_num_queries(-(-distinct // 4) + 1):
-        assert publication._stored(lines) == named(lines)
+        names = pruning._stored(Build.objects.filter(site=SITE.key))
+    assert names == named(lines)

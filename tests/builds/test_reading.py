@@ -36,13 +36,13 @@ def test_it_reads_on_the_callers_connection():
     def reads():
         assert threading.current_thread() is not threading.main_thread()
         yield list(Reading.objects.values_list("level", flat=True))
-        yield connection.settings_dict["NAME"]
+        yield connection.connection
 
     with transaction.atomic():
         Reading.objects.create(level=2)
-        levels, name = ReadAhead()(reads())
+        levels, used = ReadAhead()(reads())
     assert sorted(levels) == [1, 2]
-    assert name == connection.settings_dict["NAME"]
+    assert used is connection.connection
 
 
 def test_it_reads_in_the_callers_context():

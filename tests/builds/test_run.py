@@ -493,7 +493,7 @@ def test_a_builder_whose_lease_was_taken_while_it_planned_begins_no_build(storag
     """Nothing of it is left for anyone to go on with."""
     from django_sitemapkit.builds import run as module
 
-    def slow_refresh(section, beat):
+    def slow_refresh(section, beat, counts):
         if section.get_name() == "articles":
             take_lease()
 

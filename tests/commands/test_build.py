@@ -130,6 +130,31 @@ def test_plan_of_named_sections(products, sections):
     assert [plan.section for plan in Plan.objects.all()] == ["readings"]
 
 
+@pytest.mark.parametrize("mode", ["--plan", "--dry-run"])
+@pytest.mark.parametrize("option", [["--runner", "processes"], ["--workers", "2"]])
+def test_a_runner_without_a_build_is_refused(products, mode, option):
+    """It would do nothing."""
+    code, _, err = run("build_sitemaps", mode, *option)
+    assert code == 2
+    assert "--runner and --workers are for builds" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--runner", "celery"], "celery"),
+        (["--workers", "0"], "not 0"),
+        (["--runner", "inline", "--workers", "2"], "'inline' has one worker"),
+    ],
+)
+def test_a_runner_that_cannot_be_is_wrong_usage(products, options, said):
+    """Exit 2, before anything is built."""
+    code, _, err = run("build_sitemaps", *options)
+    assert code == 2
+    assert said in err
+    assert not Build.objects.exists()
+
+
 def test_dry_run_writes_nothing(products, storage):
     """It says what would be stored: no statement but SELECT runs, no file comes."""
     statements = []
@@ -366,6 +391,7 @@ def project(tmp_path, tmp_path_factory, request):
 READY = pytest.StashKey()
 
 
+@pytest.mark.thorough
 def test_exit_codes_of_processes(project):
     """A shell sees them: 0, 1, 2 and 4, each with a line and no traceback."""
     assert project.run("build_sitemaps")[0] == 0
@@ -383,6 +409,7 @@ def test_exit_codes_of_processes(project):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.thorough
 def test_signal_ends_a_build_cleanly(project, number):
     """The lease is free, what is published stays, nothing half lies about; the next run builds."""
     published = project.ask("SELECT build_id FROM sitemapkit_publication")

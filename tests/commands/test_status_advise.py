@@ -23,7 +23,7 @@ def test_text():
     """The advice follows the site's figures, and only where it was asked for."""
     code, out, err = run("sitemap_status", "--advise")
     assert (code, err) == (0, "")
-    assert "products                   not built: served live\n  Advice for products (" in out
+    assert "  due: products: never built: 1 pages\n  Advice for products (" in out
     assert f"    Declare:\n      class Products(Section):\n          {DECLARED}\n" in out
     assert "Advice" not in run("sitemap_status")[1]
 
@@ -54,3 +54,10 @@ def test_with_the_probe_of_age():
     code, out, _ = run("sitemap_status", "--advise", "--max-age", 1)
     assert code == 1
     assert DECLARED in out
+
+
+def test_it_is_either_advice_or_looking_for_a_url():
+    """One of the two would be left undone, so both are wrong usage."""
+    code, out, err = run("sitemap_status", "--advise", "--find", "/a/")
+    assert (code, out) == (1, "")
+    assert "not allowed with argument" in err

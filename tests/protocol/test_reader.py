@@ -700,6 +700,7 @@ def test_gzip_that_holds_nothing_ends():
     assert [finding.code for finding in report.findings] == ["compression-error"]
 
 
+@pytest.mark.thorough
 def test_memory_does_not_grow_with_the_document():
     """Seven megabytes of entries, sent bit by bit, are read in less than one."""
     start, end = urlset("").split(b"<url></url>")
@@ -719,6 +720,7 @@ def test_memory_does_not_grow_with_the_document():
     [(b"x", 500), (b"<image:x/>", 15), (b"<![CDATA[ ]]>x", 200), (b" ", 500)],
     ids=["text", "tags", "cdata", "space"],
 )
+@pytest.mark.thorough
 def test_memory_does_not_grow_with_a_text(filling, times):
     """A text that goes on for ever is not held, be it a value, an extension's or stray."""
     head = urlset(LOC + "<image:image>", attributes=IMAGE).split(b"</url>")[0]

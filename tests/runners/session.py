@@ -8,18 +8,26 @@ import time
 import django
 
 
+def asleep(pipe, job):
+    """Be a worker that never gets ready."""
+    time.sleep(600)
+
+
 def main(fate):
     """Build the site of the kill loop's settings while ``fate`` befalls the processes."""
     django.setup()
     from django.core.management import call_command
 
     from django_sitemapkit.builds import PageMaker
+    from django_sitemapkit.runners import processes
     from django_sitemapkit.runners.processes import Crew
     from tests.killloop.models import Item
 
     call_command("migrate", run_syncdb=True, verbosity=0)
     Item.objects.bulk_create([Item() for _ in range(400)])
     crews = []
+    if fate == "workers are slow":
+        processes.enter = asleep
     begin, start = PageMaker.begin, Crew.__init__
 
     def slowly(self, line):
@@ -48,9 +56,9 @@ def main(fate):
     from django_sitemapkit.sites import all_sites
 
     (site,) = all_sites()
-    states = {file.state for file in preview(site).files}
-    pages = len(preview(site).files)
-    sys.stdout.write(f"{len(made)} of {pages} here, {states}\n")
+    files = preview(site).files
+    states = {file.state for file in files}
+    sys.stdout.write(f"{len(made)} of {len(files)} here, {states}\n")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,13 @@ from django.core.management.base import CommandError, CommandParser
 from django_sitemapkit.builds import BuildResult, Runner, build, preview
 from django_sitemapkit.builds.run import require_sections
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
-from django_sitemapkit.management.base import Exit, Progress, SiteCommand, ending_cleanly
+from django_sitemapkit.management.base import (
+    Exit,
+    Progress,
+    SiteCommand,
+    ending_cleanly,
+    held_back,
+)
 from django_sitemapkit.planning import refresh
 from django_sitemapkit.registry import registry
 from django_sitemapkit.runners.choosing import get_runner
@@ -36,6 +42,11 @@ class Command(SiteCommand):
             help="Render everything and say what would be stored; write nothing.",
         )
         parser.add_argument(
+            "--full",
+            action="store_true",
+            help="Render all pages, those too whose rows did not change.",
+        )
+        parser.add_argument(
             "--strict", action="store_true", help="Exit with 5 if any row had to be left out."
         )
         parser.add_argument(
@@ -43,7 +54,6 @@ class Command(SiteCommand):
             action="store_true",
             help="Exit with 0 instead of 4 if another process builds the site.",
         )
-
         parser.add_argument(
             "--runner",
             metavar="NAME",
@@ -61,22 +71,29 @@ class Command(SiteCommand):
         self.verbosity = options["verbosity"]
         sites = self.sites(options["site"])
         self._require(sites, options["sections"])
-        self.runner = self._runner(options["runner"], options["workers"])
+        self.runner = self._runner(options)
         left_out = 0
+        self.held: list[str] = []
         with ending_cleanly():
             for site in sites:
                 try:
                     left_out += self._build(site, options)
                 except BuildRunning as error:
                     if not options["skip_if_running"]:
-                        raise CommandError(str(error), returncode=Exit.RUNNING) from error
+                        raise self._ended(error, Exit.RUNNING) from error
                     if self.verbosity:
                         self.stdout.write(f"Skipped: {error}")
                 except SitemapKitError as error:
-                    raise CommandError(str(error), returncode=Exit.FAILED) from error
+                    raise self._ended(error, Exit.FAILED) from error
+        if self.held:
+            raise CommandError("\n".join(self.held), returncode=Exit.HELD)
         if left_out and options["strict"]:
             message = f"{left_out:,} rows had to be left out."
             raise CommandError(message, returncode=Exit.PROBLEMS)
+
+    def _ended(self, error: SitemapKitError, code: Exit) -> CommandError:
+        """Return what ends the command; what was held back before it is told all the same."""
+        return CommandError("\n".join([*self.held, str(error)]), returncode=code)
 
     def _require(self, sites: list[Site], names: list[str]) -> None:
         """Refuse an unknown section before anything is done."""
@@ -86,7 +103,12 @@ class Command(SiteCommand):
             except ValueError as error:
                 raise CommandError(str(error), returncode=Exit.USAGE) from error
 
-    def _runner(self, name: str | None, workers: int | None) -> Runner:
+    def _runner(self, options: dict[str, Any]) -> Runner:
+        name, workers = options["runner"], options["workers"]
+        asked = (name, workers) != (None, None) or options["full"]
+        if (options["plan"] or options["dry_run"]) and asked:
+            message = "--full, --runner and --workers are for builds, not --plan and --dry-run."
+            raise CommandError(message, returncode=Exit.USAGE)
         try:
             return get_runner(name, workers)
         except (ImportError, ImproperlyConfigured, TypeError, ValueError) as error:
@@ -101,7 +123,17 @@ class Command(SiteCommand):
         if options["dry_run"]:
             result = preview(site, sections=options["sections"], on_file=progress)
         else:
-            result = build(site, sections=options["sections"], runner=self.runner, on_file=progress)
+            result = build(
+                site,
+                sections=options["sections"],
+                runner=self.runner,
+                on_file=progress,
+                full=options["full"],
+            )
+        for warning in result.warnings:
+            self.stderr.write(self.style.WARNING(f"Warning: {warning}"))
+        if result.status == "held":
+            self.held.append(held_back(result))
         if self.verbosity:
             self.stdout.write(self._total(result))
         return sum(file.skipped for file in result.files)
@@ -128,5 +160,5 @@ class Command(SiteCommand):
             f" {result.seconds:.2f} s, {rate:,.0f} URLs per second."
         )
         if result.finished:
-            text = f"Build {result.finished}, which a killed process left, was published. {text}"
+            text = f"Build {result.finished}, which a killed process left, was finished. {text}"
         return f"{text} One was abandoned: {result.stopped}." if result.stopped else text

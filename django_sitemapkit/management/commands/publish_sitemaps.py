@@ -1,11 +1,11 @@
-"""Publish a build that is stored, such as the one before."""
+"""Publish a build that is stored: one that was held back, or the one before."""
 
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.db import router
 
 from django_sitemapkit.builds import publish
+from django_sitemapkit.builds.manifests import primary
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.management.base import Exit, SiteCommand
 from django_sitemapkit.models import Build
@@ -22,7 +22,7 @@ class Command(SiteCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Publish the build."""
-        record = Build.objects.using(router.db_for_write(Build)).filter(pk=options["build"]).first()
+        record = primary(Build).filter(pk=options["build"]).first()
         if record is None:
             message = f"There is no build {options['build']}."
             raise CommandError(message, returncode=Exit.USAGE)

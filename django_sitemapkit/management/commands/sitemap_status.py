@@ -6,9 +6,11 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.advice import SectionAdvice, advise
-from django_sitemapkit.builds.status import SiteStatus, find_url, status_of
-from django_sitemapkit.exceptions import RefusedValue, StorageFailure
+from django_sitemapkit.builds import SiteStatus, differences_of, find_url, status_of
+from django_sitemapkit.builds.manifests import primary
+from django_sitemapkit.exceptions import RefusedValue, SitemapKitError, StorageFailure
 from django_sitemapkit.management.base import Exit, SiteCommand
+from django_sitemapkit.models import Build
 
 
 class Command(SiteCommand):
@@ -21,15 +23,30 @@ class Command(SiteCommand):
         super().add_arguments(parser)
         parser.add_argument("--json", action="store_true", help="Print JSON, for programs.")
         parser.add_argument(
+            "--quick",
+            action="store_true",
+            help="Do not look at the rows: what is due because of them is not told.",
+        )
+        parser.add_argument(
             "--max-age",
             type=float,
             metavar="HOURS",
             help="Exit with 1 if a site has nothing published, or the last build is older.",
         )
-        parser.add_argument(
+        either = parser.add_mutually_exclusive_group()
+        either.add_argument(
             "--find", metavar="URL", help="Say which published file lists this URL; exit 1 if none."
         )
-        parser.add_argument(
+        either.add_argument(
+            "--diff",
+            type=int,
+            nargs="?",
+            const=0,
+            metavar="BUILD",
+            help="Print the URLs that a build adds (+), removes (-) and changes (~): the one held"
+            " back, else the published one.",
+        )
+        either.add_argument(
             "--advise",
             action="store_true",
             help="Look at some rows of each section, and say what would make it faster.",
@@ -37,11 +54,18 @@ class Command(SiteCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Show each site."""
+        asked = options["find"] or options["diff"] is not None
+        if asked and (options["json"] or options["quick"] or options["max_age"] is not None):
+            message = "--json, --quick and --max-age do not go with --find and --diff."
+            raise CommandError(message, returncode=Exit.USAGE)
         sites = self.sites(options["site"])
         if options["find"]:
             self._find(sites, options["find"])
             return
-        reports = [status_of(site) for site in sites]
+        if options["diff"] is not None:
+            self._diff(sites, options["diff"] or None)
+            return
+        reports = [status_of(site, rows=not options["quick"]) for site in sites]
         advice = [list(advise(site)) if options["advise"] else None for site in sites]
         if options["json"]:
             told = map(_as_dict, reports, advice)
@@ -79,6 +103,23 @@ class Command(SiteCommand):
         if not found:
             raise CommandError(f"No published file lists {url}.", returncode=Exit.FAILED)
 
+    def _diff(self, sites: list[Any], build: int | None) -> None:
+        if build is not None:
+            keys = primary(Build).filter(pk=build).values_list("site", flat=True)
+            sites = [site for site in sites if site.key in keys]
+            if not sites:
+                message = f"There is no build {build} of the sites asked for."
+                raise CommandError(message, returncode=Exit.USAGE)
+        failed: list[str] = []
+        for site in sites:
+            try:
+                for difference in differences_of(site, build):
+                    self.stdout.write(str(difference))
+            except SitemapKitError as error:
+                failed.append(str(error))
+        if failed:
+            raise CommandError("\n".join(failed), returncode=Exit.FAILED)
+
     def _show(self, report: SiteStatus) -> None:
         write = self.stdout.write
         published = f"build {report.build}, {report.published_at}" if report.build else "nothing"
@@ -93,9 +134,16 @@ class Command(SiteCommand):
             if section.skipped:
                 line += f"  {section.skipped:,} rows left out"
             write(line if section.built else f"  {section.name:<26} not built: served live")
+        for item in report.due:
+            reasons = ", ".join(
+                f"{what}: {count:,} pages" if count else what for what, count in item.pages.items()
+            )
+            write(f"  due: {item.section}: {': '.join(filter(None, (reasons, item.error)))}")
         for kept in report.builds:
             reason = f": {kept.reason}" if kept.reason else ""
             write(f"  build {kept.build}: {kept.status}, {kept.started_at}{reason}")
+            for warning in kept.warnings:
+                write(f"    warning: {warning}")
 
 
 def _as_dict(report: SiteStatus, advice: list[SectionAdvice] | None) -> dict[str, Any]:

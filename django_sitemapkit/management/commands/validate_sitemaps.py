@@ -8,7 +8,13 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import Examined, build, examine, examine_published
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
-from django_sitemapkit.management.base import Exit, Progress, SiteCommand, ending_cleanly
+from django_sitemapkit.management.base import (
+    Exit,
+    Progress,
+    SiteCommand,
+    ending_cleanly,
+    held_back,
+)
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sites import Site
 
@@ -80,7 +86,7 @@ class Command(SiteCommand):
         names = {document.stored for document in damaged}
         try:
             with ending_cleanly():
-                build(
+                result = build(
                     site,
                     sections=sections,
                     distrusted=names,
@@ -90,6 +96,8 @@ class Command(SiteCommand):
             raise CommandError(str(error), returncode=Exit.RUNNING) from error
         except SitemapKitError as error:
             raise CommandError(str(error), returncode=Exit.FAILED) from error
+        if result.status == "held":
+            self.stderr.write(held_back(result))
 
     def _conclude(self, invalid: int) -> None:
         if invalid:

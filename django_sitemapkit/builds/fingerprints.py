@@ -1,0 +1,86 @@
+"""What a page is made of, as text: as long as it stays, the page need not be made again."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+
+from django.conf import settings as django_settings
+
+from django_sitemapkit import __version__
+from django_sitemapkit.conf import settings
+from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.sections.keysets import KeyRange
+from django_sitemapkit.sites import Site
+
+AT_ONCE = 10
+"""Pages whose fingerprints are taken at a time: a sign of life is given in between."""
+
+DIGITS = 16
+"""Hexadecimal digits that stand for code and settings, and for the rows of a page."""
+
+
+class Fingerprints:
+    """Takes the fingerprints of a site's pages: code and settings first, then the rows."""
+
+    def __init__(self, site: Site) -> None:
+        self._address = site.address("index")  # Its folder is what may be listed.
+        self._codes: dict[str, str] = {}
+        self._taken: dict[tuple[str, KeyRange], str] = {}
+
+    def of(self, section: BaseSection, keys: KeyRange) -> tuple[int, str]:
+        """Return how many rows a page has, and its fingerprint.
+
+        The latter is "" where only its rendering tells what it is. It has to be taken before the
+        rows are read: then a row that changes meanwhile gives another one the next time.
+        """
+        return self._of_all(section, [keys])[0]
+
+    def take(
+        self, section: BaseSection, ranges: Sequence[KeyRange], beat: Callable[[], None]
+    ) -> dict[KeyRange, int]:
+        """Return how many rows some pages have, and remember the fingerprints taken with them.
+
+        Left out are an open end, behind which any number of rows may have come, and all where only
+        rendering tells.
+        """
+        closed = [keys for keys in ranges if keys.upper is not None]
+        counts: dict[KeyRange, int] = {}
+        for start in range(0, len(closed), AT_ONCE):
+            some = closed[start : start + AT_ONCE]
+            beat()
+            for keys, (rows, text) in zip(some, self._of_all(section, some), strict=True):
+                if text:
+                    self._taken[section.get_name(), keys] = text
+                    counts[keys] = rows
+        return counts
+
+    def _of_all(
+        self, section: BaseSection, ranges: Sequence[KeyRange]
+    ) -> Sequence[tuple[int, str]]:
+        code = self.code_of(section)
+        return [
+            (rows, text and f"{code} {_digest(f'{rows} {text}')}")
+            for rows, text in section.fingerprints(ranges)
+        ]
+
+    def taken(self, section: BaseSection, keys: KeyRange) -> str:
+        """Return the fingerprint that ``take`` has taken of a page, or ""."""
+        return self._taken.get((section.get_name(), keys), "")
+
+    def code_of(self, section: BaseSection) -> str:
+        """Return the part that stands for everything but the rows."""
+        name = section.get_name()
+        if name not in self._codes:
+            key = section.keyset.identity if section.keyset else ""
+            zone = (django_settings.USE_TZ, django_settings.TIME_ZONE)
+            state = (__version__, self._address, settings.MAX_BYTES, zone, section.max_urls, key)
+            self._codes[name] = _digest(repr((state, section.declaration())))
+        return self._codes[name]
+
+
+def code_in(fingerprint: str) -> str:
+    """Return the part of a fingerprint that stands for everything but the rows."""
+    return fingerprint.partition(" ")[0]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]

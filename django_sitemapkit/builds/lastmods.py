@@ -1,0 +1,104 @@
+"""Can the lastmods be true? What search engines find out is what they stop to believe.
+
+Google uses lastmod only where it is "consistently and verifiably accurate"
+(https://developers.google.com/search/docs/crawling-indexing/sitemaps/build-sitemap).
+"""
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from django.utils import timezone
+
+from django_sitemapkit.builds.manifests import pages
+from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.rendering.columns import moment_of
+
+LEAST_ALIKE = 10
+"""URLs of a section from which on one lastmod is doubted: fewer may have been made together."""
+
+LEAST_OF_NOW = 2
+"""URLs of a page from which on they can hardly all have changed while it was made."""
+
+DAY = len("YYYY-MM-DD")
+"""Characters of a lastmod that is a date, and those of a moment that say its date."""
+
+
+def doubts(record: Build, live: Build | None) -> Iterator[str]:
+    """Yield what a build's lastmods say that can hardly be true: section, what, and keys."""
+    stored = {
+        (line.section, line.number): line for line in (pages(live) if live is not None else ())
+    }
+    sections: defaultdict[str, list[BuildFile]] = defaultdict(list)
+    for line in pages(record):
+        if line.newest_lastmod:
+            sections[line.section].append(line)
+    for lines in sections.values():
+        yield from _alike(lines)
+        made = [line for line in lines if not _reused(line, stored)]
+        yield from _of_now(made, record.started_at)
+        for line in made:
+            if former := stored.get((line.section, line.number)):
+                yield from _backwards(line, former)
+
+
+def _reused(line: BuildFile, stored: dict[tuple[str, int], BuildFile]) -> bool:
+    former = stored.get((line.section, line.number))
+    return former is not None and former.name == line.name
+
+
+def _alike(lines: Sequence[BuildFile]) -> Iterator[str]:
+    urls = sum(line.dated for line in lines)
+    texts = {text for line in lines for text in (line.oldest_lastmod, line.newest_lastmod)}
+    if len(texts) == 1 and urls >= LEAST_ALIKE:
+        yield (
+            f"{lines[0].section}: every lastmod is {texts.pop()}, of {urls:,} URLs from"
+            f" {_shown(lines[0])} on: a lastmod says when the page itself last changed."
+        )
+
+
+def _of_now(lines: Sequence[BuildFile], started_at: dt.datetime) -> Iterator[str]:
+    start = _aware(started_at).replace(microsecond=0)
+    of_now = [
+        line
+        for line in lines
+        if line.dated >= LEAST_OF_NOW
+        and len(line.oldest_lastmod) > DAY
+        and moment_of(line.oldest_lastmod, dt.UTC) >= start
+    ]
+    if of_now:
+        keys = ", ".join(map(_shown, of_now[:3]))
+        yield (
+            f"{of_now[0].section}: on {len(of_now):,} pages no lastmod is older than the build"
+            f" itself, such as those of {keys}: the time of rendering is no lastmod."
+        )
+
+
+def _backwards(line: BuildFile, former: BuildFile) -> Iterator[str]:
+    """Doubt a page that has as much as it had, and whose newest lastmod is older than it was."""
+    if not former.newest_lastmod or line.urls < former.urls:
+        return
+    if _is_before(line.newest_lastmod, former.newest_lastmod):
+        yield (
+            f"{line.section}: page {line.number} ran backwards: its newest lastmod was"
+            f" {former.newest_lastmod}, of {_shown(former)}, and is {line.newest_lastmod}, of"
+            f" {_shown(line)}."
+        )
+
+
+def _is_before(text: str, other: str) -> bool:
+    """Return whether a lastmod is surely older; a date may be any moment of its day."""
+    if DAY in (len(text), len(other)):
+        return text[:DAY] < other[:DAY]
+    return moment_of(text, dt.UTC) < moment_of(other, dt.UTC)
+
+
+def _shown(line: BuildFile) -> str:
+    """Return the key of a page's newest lastmod, on one line."""
+    key = line.newest_key
+    return key if key.isprintable() else repr(key)
+
+
+def _aware(moment: dt.datetime) -> dt.datetime:
+    zone = timezone.get_default_timezone()
+    return moment if timezone.is_aware(moment) else timezone.make_aware(moment, zone)

@@ -1,0 +1,58 @@
+"""System checks: each mistake has its own, with an id, a message and the way out.
+
+docs/checks.md lists them all. Importing this registers them.
+"""
+
+from django_sitemapkit.checks.declarations import (
+    DECLARATION,
+    check_costs,
+    check_declarations,
+    check_mixin_querysets,
+    check_mixins,
+)
+from django_sitemapkit.checks.files import (
+    check_codec,
+    check_export_elsewhere,
+    check_export_encodes,
+    check_export_overwrites,
+    check_sendfile,
+    check_storage,
+    check_storage_reads_as_stored,
+)
+from django_sitemapkit.checks.sites import (
+    check_addresses,
+    check_addresses_differ,
+    check_host,
+    check_runner,
+    check_scope,
+    check_section_sites,
+    check_settings,
+    check_site_sections,
+    check_unknown_settings,
+    check_urlconfs,
+)
+
+__all__ = [
+    "DECLARATION",
+    "check_addresses",
+    "check_addresses_differ",
+    "check_codec",
+    "check_costs",
+    "check_declarations",
+    "check_export_elsewhere",
+    "check_export_encodes",
+    "check_export_overwrites",
+    "check_host",
+    "check_mixin_querysets",
+    "check_mixins",
+    "check_runner",
+    "check_scope",
+    "check_section_sites",
+    "check_sendfile",
+    "check_settings",
+    "check_site_sections",
+    "check_storage",
+    "check_storage_reads_as_stored",
+    "check_unknown_settings",
+    "check_urlconfs",
+]

@@ -1,0 +1,42 @@
+"""What several checks ask, each answered where another check reports what is wrong."""
+
+from importlib import import_module
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.core.exceptions import ImproperlyConfigured
+
+from django_sitemapkit.conf import settings
+from django_sitemapkit.sites import Site, all_sites
+
+PREFIX = "SITEMAPKIT_"
+
+
+def value_of(name: str) -> Any:
+    """Return a setting; None where its value is wrong, which E001 reports."""
+    try:
+        return getattr(settings, name)
+    except ImproperlyConfigured:
+        return None
+
+
+def sites_in_settings() -> list[Site]:
+    """Return the sites of the settings; none where a setting is wrong, which E001 reports."""
+    try:
+        return all_sites() if settings.SITES or settings.BASE_URL else []
+    except ImproperlyConfigured:
+        return []
+
+
+def configured() -> list[Site]:
+    """Return the sites of the settings that have a URLconf; E010 reports the others."""
+    return [site for site in sites_in_settings() if has_urlconf(site)]
+
+
+def has_urlconf(site: Site) -> bool:
+    """Return whether a site's URLconf can be imported."""
+    try:
+        import_module(site.urlconf or django_settings.ROOT_URLCONF)
+    except ImportError:
+        return False
+    return True

@@ -1,0 +1,169 @@
+"""Checks of where files are stored, and how they are made and sent."""
+
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.core import checks
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.exceptions import ImproperlyConfigured
+from django.core.files.storage import FileSystemStorage, InMemoryStorage, Storage, storages
+
+from django_sitemapkit.checks.asking import value_of
+from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.publishing.storage import ALIAS
+from django_sitemapkit.rendering.compression import has_isal
+
+OVERWRITING = ("file_overwrite", "overwrite_files", "allow_overwrite")
+"""What the storages of django-storages call it that they replace a file: S3, Azure, FTP."""
+
+S3 = "storages.backends.s3"
+
+
+@register(Tags.files, deploy=True)
+def check_storage(**options: Any) -> list[CheckMessage]:
+    """W008: the files go to the static files storage, which others clear."""
+    if ALIAS in django_settings.STORAGES or value_of("SERVE") == "live":
+        return []
+    message = (
+        f"STORAGES has no {ALIAS!r}: sitemaps are stored among the static files, where"
+        " `collectstatic --clear` deletes them."
+    )
+    hint = f"Add an entry {ALIAS!r} to STORAGES; docs/hosting.md has examples."
+    return [checks.Warning(message, hint=hint, id="sitemapkit.W008")]
+
+
+@register(Tags.files)
+def check_sendfile(**options: Any) -> list[CheckMessage]:
+    """E009: the web server is to send files that do not lie on its disk."""
+    sendfile = value_of("SENDFILE")
+    if sendfile is None or _has_local_path():
+        return []
+    return [
+        Error(
+            f"SITEMAPKIT_SENDFILE is {sendfile!r}, but the storage has no path on a local disk.",
+            hint=f"Take it out, or let STORAGES[{ALIAS!r}] be a FileSystemStorage.",
+            id="sitemapkit.E009",
+        )
+    ]
+
+
+@register(Tags.files)
+def check_storage_reads_as_stored(**options: Any) -> list[CheckMessage]:
+    """E019: the storage of the files would decompress what it reads."""
+    if not getattr(_source(), "gzip", False) or value_of("SERVE") == "live":
+        return []
+    return [
+        Error(
+            "The storage of the sitemaps has gzip=True: it decompresses what it reads, and gives"
+            " other bytes than it was given.",
+            hint="Take gzip out of its OPTIONS: the files are compressed already.",
+            id="sitemapkit.E019",
+        )
+    ]
+
+
+@register(Tags.files)
+def check_export_elsewhere(**options: Any) -> list[CheckMessage]:
+    """E016: the files are exported to where they are built."""
+    export, source = _export(), _source()
+    same = export is source or (_place(export) is not None and _place(export) == _place(source))
+    if export is None or not same:
+        return []
+    return [
+        Error(
+            f"SITEMAPKIT_EXPORT is {value_of('EXPORT')!r}, where the files are built already.",
+            hint="Export to a storage of its own: another folder, or another bucket.",
+            id="sitemapkit.E016",
+        )
+    ]
+
+
+@register(Tags.files)
+def check_export_overwrites(**options: Any) -> list[CheckMessage]:
+    """E017: the storage of the export gives a file another name where one is there already."""
+    export = _export()
+    forbidden = [name for name in OVERWRITING if getattr(export, name, True) is False]
+    if not forbidden and not isinstance(export, InMemoryStorage):
+        return []
+    hint = f"Set {forbidden[0]} to True in its OPTIONS." if forbidden else "Use another one."
+    return [
+        Error(
+            f"SITEMAPKIT_EXPORT is {value_of('EXPORT')!r}, a storage that does not overwrite: no"
+            " file could be replaced.",
+            hint=hint,
+            id="sitemapkit.E017",
+        )
+    ]
+
+
+@register(Tags.files)
+def check_export_encodes(**options: Any) -> list[CheckMessage]:
+    """W018: the storage of the export says of gzip files that they are encoded."""
+    export = _export()
+    if export is None or not _encodes(export):
+        return []
+    message = (
+        f"SITEMAPKIT_EXPORT is {value_of('EXPORT')!r}, which stores files with Content-Encoding:"
+        " readers would find no gzip file at an address that ends with .gz."
+    )
+    hint = "Use django_sitemapkit.contrib.s3.SitemapS3Storage, and leave its gzip off."
+    return [checks.Warning(message, hint=hint, id="sitemapkit.W018")]
+
+
+@register(Tags.files)
+def check_codec(**options: Any) -> list[CheckMessage]:
+    """E014: the codec asked for is not installed."""
+    if value_of("GZIP") != "isal" or has_isal():
+        return []
+    return [
+        Error(
+            'SITEMAPKIT_GZIP is "isal", which is not installed.',
+            hint='Install django-sitemapkit[fast], or set it to "auto".',
+            id="sitemapkit.E014",
+        )
+    ]
+
+
+def _export() -> Storage | None:
+    alias = value_of("EXPORT")
+    try:
+        return storages[alias] if alias else None
+    except ImproperlyConfigured:
+        return None
+
+
+def _source() -> Storage | None:
+    try:
+        return SitemapStorage().storage
+    except ImproperlyConfigured:
+        return None
+
+
+def _place(storage: Storage | None) -> object:
+    """Return what is the same for two storages in one place, or None where nothing tells it."""
+    if isinstance(storage, FileSystemStorage):
+        try:
+            return Path(storage.path("")).resolve()
+        except ImproperlyConfigured:  # Such as the static files storage without STATIC_ROOT.
+            return None
+    if bucket := getattr(storage, "bucket_name", None) or getattr(storage, "azure_container", None):
+        hosts = (getattr(storage, name, None) for name in ("endpoint_url", "account_name"))
+        return bucket, *hosts, (getattr(storage, "location", "") or "").strip("/")
+    return None
+
+
+def _encodes(storage: Storage) -> bool:
+    """Return whether a storage of django-storages adds Content-Encoding to gzip files."""
+    if getattr(storage, "gzip", False):
+        return True
+    if S3 not in {base.__module__ for base in type(storage).__mro__}:
+        return False
+    parameters = storage.get_object_parameters("sitemap-pages-1.xml.gz")  # type: ignore[attr-defined]
+    # Without a content type, it guesses both from the name.
+    return "ContentType" not in parameters or bool(parameters.get("ContentEncoding"))
+
+
+def _has_local_path() -> bool:
+    source = _source()
+    return isinstance(source, FileSystemStorage) and _place(source) is not None

@@ -1,0 +1,181 @@
+"""Checks of settings, sites and addresses."""
+
+import difflib
+from importlib import import_module
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings as django_settings
+from django.core import checks
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.exceptions import ImproperlyConfigured
+
+from django_sitemapkit.checks.asking import (
+    PREFIX,
+    configured,
+    sites_in_settings,
+    value_of,
+)
+from django_sitemapkit.conf import NAMES, settings
+from django_sitemapkit.registry import registry
+from django_sitemapkit.runners.choosing import get_runner
+
+
+@register(Tags.sites)
+def check_settings(**options: Any) -> list[CheckMessage]:
+    """E001: a setting has a wrong value."""
+    messages: list[CheckMessage] = []
+    for name in NAMES:
+        try:
+            getattr(settings, name)
+        except ImproperlyConfigured as error:
+            hint = f"docs/settings.md says what {PREFIX}{name} may be."
+            messages.append(Error(str(error), hint=hint, id="sitemapkit.E001"))
+    return messages
+
+
+@register(Tags.sites)
+def check_unknown_settings(**options: Any) -> list[CheckMessage]:
+    """W002: a setting does not exist, and so does nothing."""
+    messages: list[CheckMessage] = []
+    for setting in dir(django_settings):
+        name = setting.removeprefix(PREFIX)
+        if setting.startswith(PREFIX) and name not in NAMES:
+            close = difflib.get_close_matches(name, NAMES, n=1)
+            hint = f"Did you mean {PREFIX}{close[0]}?" if close else "Take it out."
+            messages.append(
+                checks.Warning(f"{setting} is no setting.", hint=hint, id="sitemapkit.W002")
+            )
+    return messages
+
+
+@register(Tags.sites)
+def check_urlconfs(**options: Any) -> list[CheckMessage]:
+    """E010: a site's URLconf cannot be imported."""
+    messages: list[CheckMessage] = []
+    for site in sites_in_settings():
+        try:
+            import_module(site.urlconf or django_settings.ROOT_URLCONF)
+        except ImportError as error:
+            message = f'SITEMAPKIT_SITES[{site.key!r}]["URLCONF"]: {error}.'
+            hint = "Give the dotted path of a module that can be imported."
+            messages.append(Error(message, hint=hint, id="sitemapkit.E010"))
+    return messages
+
+
+@register(Tags.sites)
+def check_addresses_differ(**options: Any) -> list[CheckMessage]:
+    """E013: two sites have the same base URL, so that one of them is never found."""
+    taken: dict[str, str] = {}
+    messages: list[CheckMessage] = []
+    for site in sites_in_settings():
+        base = f"{site.origin}{site.path}"
+        if base in taken:
+            message = f"Sites {taken[base]!r} and {site.key!r} of SITEMAPKIT_SITES are both {base}."
+            hint = "Give each a base URL of its own."
+            messages.append(Error(message, hint=hint, id="sitemapkit.E013"))
+        taken.setdefault(base, site.key)
+    return messages
+
+
+@register(Tags.sites)
+def check_site_sections(**options: Any) -> list[CheckMessage]:
+    """E003: SITEMAPKIT_SITES names a section that nobody registered."""
+    known = {section.get_name() for section in registry}
+    return [
+        Error(
+            f"SITEMAPKIT_SITES[{site.key!r}]: there is no section {name!r}.",
+            hint=f"The registered sections are: {', '.join(sorted(known)) or 'none'}.",
+            id="sitemapkit.E003",
+        )
+        for site in configured()
+        for name in site.sections or ()
+        if name not in known
+    ]
+
+
+@register(Tags.sites)
+def check_section_sites(**options: Any) -> list[CheckMessage]:
+    """E004: a section is for a site that SITEMAPKIT_SITES does not have."""
+    known = {site.key for site in configured()} if _sites_are_set() else set()
+    return [
+        Error(
+            f"Section {section.get_name()!r}: SITEMAPKIT_SITES has no {key!r}.",
+            hint=f"The keys are: {', '.join(sorted(known))}.",
+            obj=section,
+            id="sitemapkit.E004",
+        )
+        for section in registry
+        for key in map(str, section.sites or ())
+        if known and key not in known
+    ]
+
+
+@register(Tags.urls)
+def check_addresses(**options: Any) -> list[CheckMessage]:
+    """W005: the package's URLs are not included."""
+    messages: list[CheckMessage] = []
+    for site in configured():
+        try:
+            site.scope()
+        except ImproperlyConfigured as error:
+            hint = "Until then no sitemap is served."
+            messages.append(checks.Warning(str(error), hint=hint, id="sitemapkit.W005"))
+    return messages
+
+
+@register(Tags.urls)
+def check_scope(**options: Any) -> list[CheckMessage]:
+    """W006: the package's URLs are included below the site's root."""
+    messages: list[CheckMessage] = []
+    for site in configured():
+        try:
+            directory = site.scope().directory
+        except ImproperlyConfigured:
+            continue
+        if not site.prefix.startswith(directory):
+            messages.append(
+                checks.Warning(
+                    f"Site {site.key!r}: a sitemap in {directory} may list nothing outside of it.",
+                    hint="Include django_sitemapkit.urls at the root, unless you mean it so.",
+                    id="sitemapkit.W006",
+                )
+            )
+    return messages
+
+
+@register(Tags.security, deploy=True)
+def check_host(**options: Any) -> list[CheckMessage]:
+    """W007: only the Host header says where the site is."""
+    if configured() or apps.is_installed("django.contrib.sites"):
+        return []
+    hint = 'Set SITEMAPKIT_BASE_URL = "https://www.example.com".'
+    message = (
+        "Sitemaps take their host from the request; with wildcards in ALLOWED_HOSTS they fail."
+    )
+    return [checks.Warning(message, hint=hint, id="sitemapkit.W007")]
+
+
+@register()
+def check_runner(**options: Any) -> list[CheckMessage]:
+    """E015: there is no such runner."""
+    name = value_of("RUNNER")
+    try:
+        if name is not None:
+            get_runner(name)
+    except (ImportError, ImproperlyConfigured, TypeError) as error:
+        return [
+            Error(
+                f"SITEMAPKIT_RUNNER is {name!r}: {error}",
+                hint='Set it to "inline", "processes" or the dotted path of a Runner.',
+                id="sitemapkit.E015",
+            )
+        ]
+    return []
+
+
+def _sites_are_set() -> bool:
+    try:
+        return bool(settings.SITES)
+    except ImproperlyConfigured:
+        return False

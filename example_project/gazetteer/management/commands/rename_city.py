@@ -1,0 +1,26 @@
+"""``rename_city``: change one row, build again, and show what that changed."""
+
+from typing import Any
+
+from django.core.management import call_command
+from django.core.management.base import BaseCommand
+
+from ...models import City
+
+ADDED = "-renamed"
+
+
+class Command(BaseCommand):
+    help = "Rename a city, or give it its name back, and build: one page is made anew."
+
+    def handle(self, *args: Any, verbosity: int, **options: Any) -> None:
+        city = City.objects.order_by("pk")[0]
+        slug = city.slug.removesuffix(ADDED) if city.slug.endswith(ADDED) else city.slug + ADDED
+        # update() sends no signal; the build sees it all the same.
+        City.objects.filter(pk=city.pk).update(slug=slug)
+        if verbosity:
+            self.stdout.write(f"  {city}: {city.slug} is now {slug}\n\n")
+        call_command("build_sitemaps", verbosity=verbosity, stdout=self.stdout)
+        if verbosity:
+            self.stdout.write("\n  What that changed, by sitemap_status --diff:\n")
+            call_command("sitemap_status", "--diff", stdout=self.stdout)

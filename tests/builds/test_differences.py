@@ -1,0 +1,314 @@
+"""Differences: what a build adds, removes and changes, told URL by URL from its files."""
+
+import gzip
+import tracemalloc
+
+import pytest
+from django.core.files.storage import FileSystemStorage
+from django.utils import timezone
+
+from django_sitemapkit import StaticSection
+from django_sitemapkit.builds import Difference, differences, differences_of, publish
+from django_sitemapkit.exceptions import BuildFailed, StorageFailure
+from django_sitemapkit.models import Build, BuildFile
+from tests.builds import (
+    BASE,
+    SITE,
+    Articles,
+    Products,
+    Readings,
+    edit_product,
+    fill,
+    in_order,
+    manifest,
+    run,
+    served,
+    use_storage,
+)
+from tests.builds.storages import Killed
+from tests.commands import run as command
+from tests.testapp.models import Product, Reading, Shop
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def storage(settings, sections):
+    """Give the storage of a site with rows in two sections."""
+    sections.add(Products)
+    sections.add(Readings)
+    fill(products=5, readings=3)
+    return use_storage(settings, "Memory")
+
+
+@pytest.fixture
+def edited(storage):
+    """Publish a build, and one after an edit, a new row and one that is gone; give its id."""
+    run()
+    edit_product("p0")
+    Product.objects.create(shop=Shop.objects.get(), slug="new")
+    Reading.objects.get(level=10).delete()
+    return run().build
+
+
+EDITED = {"~ /products/all/p0/", "+ /products/all/new/", "- /readings/10/"}
+
+
+def told(build=None):
+    """Return what differs, each difference once, without the site's address."""
+    lines = [str(difference).replace(BASE, "") for difference in differences_of(SITE, build)]
+    assert len(set(lines)) == len(lines)
+    return set(lines)
+
+
+def add(*slugs):
+    """Make products."""
+    shop = Shop.objects.get()
+    Product.objects.bulk_create(Product(shop=shop, slug=slug) for slug in slugs)
+
+
+# What differs
+
+
+def test_what_is_added_removed_and_changed(edited):
+    """By page edits; a row that stayed as it was is not told, though its page changed."""
+    assert told() == told(edited) == EDITED
+    assert all(isinstance(difference, Difference) for difference in differences_of(SITE))
+
+
+def test_a_url_that_moves_to_another_page_is_no_difference(storage):
+    """Where pages split, nor where they merge."""
+    run()
+    before = {key: line.sha256 for key, line in manifest().items()}
+    Reading.objects.bulk_create(Reading(level=level) for level in (1, 2, 3))
+    run()
+    assert len(manifest()) > len(before)
+    assert told() == {"+ /readings/1/", "+ /readings/2/", "+ /readings/3/"}
+    Reading.objects.filter(level__in=(1, 2, 3, 20)).delete()
+    run()
+    assert len(manifest()) <= len(before)
+    assert told() == {f"- /readings/{level}/" for level in (1, 2, 3, 20)}
+
+
+@pytest.mark.parametrize(("part", "buffered"), [(1, 1), (1, 3), (2, 100)])
+def test_parts_give_the_same_as_the_whole(edited, monkeypatch, part, buffered):
+    """However many there are, and however often they are written."""
+    monkeypatch.setattr(differences, "PART", part)
+    monkeypatch.setattr(differences, "BUFFERED", buffered)
+    dealt = []
+    deal = differences._deal
+    monkeypatch.setattr(
+        differences, "_deal", lambda *arguments: [dealt.append(arguments[1]), deal(*arguments)]
+    )
+    assert told() == EDITED
+    assert min(dealt) > 1
+
+
+def test_urls_come_out_as_they_are(storage, client):
+    """What XML escapes is not escaped here, and what a URL escapes is."""
+    run()
+    before = {location for location, _ in in_order(served(client))}
+    add("ñandú", "a&b", "it's", 'a"b', "<b>", "a b", "&amp;", "日本")
+    run()
+    after = {location for location, _ in in_order(served(client))}
+    assert {difference.location for difference in differences_of(SITE)} == after - before
+    assert f"{BASE}/products/all/a&b/" in after - before
+    assert f"{BASE}/products/all/%C3%B1and%C3%BA/" in after - before
+
+
+def test_a_url_that_two_sections_list_is_no_difference(storage, sections):
+    """Though the files of both have changed."""
+    declared = [
+        type(name, (StaticSection,), {"name": name, "items": ["/a/", "/b/"]})
+        for name in ("some", "more")
+    ]
+    for section in declared:
+        sections.add(section)
+    run()
+    for section in declared:
+        section.items = ["/a/", "/c/"]
+    run()
+    assert told() == {"+ /c/", "- /b/"}
+
+
+def test_a_section_that_comes_or_goes(storage, sections):
+    """All of its URLs do."""
+    run()
+    sections.add(Articles)
+    run()
+    (added,) = told()
+    assert added.startswith("+ /articles/")
+    sections.remove("articles")
+    run()
+    assert told() == {added.replace("+", "-")}
+
+
+def test_only_the_files_that_changed_are_opened(edited, storage):
+    """Those of both builds, each once."""
+    names = [
+        {line.name for key, line in manifest(build).items() if key[0]}
+        for build in (Build.objects.get(pk=edited).previous_id, edited)
+    ]
+    storage.calls.clear()
+    told()
+    opened = [name for method, name in storage.calls if method == "open"]
+    assert sorted(opened) == sorted(names[0] ^ names[1])
+    assert names[0] & names[1]
+
+
+@pytest.mark.thorough
+def test_memory_is_that_of_a_part(tmp_path, monkeypatch):
+    """However many URLs the changed files have."""
+    lines = []
+    for side, first in (("old", 0), ("new", 100)):
+        entries = (f"<url><loc>{BASE}/{n}/</loc></url>\n" for n in range(first, first + 10_000))
+        (tmp_path / side).write_bytes(gzip.compress("".join(entries).encode(), 1))
+        lines.append([BuildFile(name=side, urls=10_000)])
+    storage = FileSystemStorage(tmp_path)
+    monkeypatch.setattr(differences, "BUFFERED", 250)
+    peaks = {}
+    for part in (20_000, 250):
+        monkeypatch.setattr(differences, "PART", part)
+        tracemalloc.start()
+        found = sum(1 for _ in differences.compare(*lines, storage, tmp_path))
+        peaks[part] = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert found == 200
+    assert peaks[250] < peaks[20_000] / 4
+    assert len(list(tmp_path.glob("old-*"))) == 40
+
+
+# Which builds
+
+
+def test_nothing_published_is_an_error(storage):
+    """With the site's name."""
+    with pytest.raises(BuildFailed, match="Nothing of site 'default' is published yet"):
+        told()
+
+
+def test_a_first_build_has_nothing_before_it(storage):
+    """All of its URLs are new."""
+    first = run().build
+    for build in (None, first):
+        with pytest.raises(BuildFailed, match=f"Build {first} has none before it"):
+            told(build)
+
+
+def test_an_earlier_build_is_told_by_its_number(edited):
+    """What it changed, and not what has changed since."""
+    edit_product("p3", day=9)
+    run()
+    assert told() == {"~ /products/all/p3/"}
+    assert told(edited) == EDITED
+
+
+@pytest.mark.parametrize("which", ["itself", "the one before"])
+def test_what_was_pruned_is_an_error(edited, which):
+    """The build whose files are gone is named."""
+    pruned = edited if which == "itself" else Build.objects.get(pk=edited).previous_id
+    Build.objects.filter(pk=pruned).update(pruned_at=timezone.now())
+    with pytest.raises(BuildFailed, match=f"Build {pruned} was pruned"):
+        told()
+
+
+@pytest.mark.parametrize(
+    ("side", "harm"), [("before", "lost"), ("after", "lost"), ("after", "cut"), ("after", "html")]
+)
+def test_a_file_that_cannot_be_read_is_an_error(edited, storage, harm, side):
+    """It is named, and no URL of it is told to be gone."""
+    build = edited if side == "after" else Build.objects.get(pk=edited).previous_id
+    name = manifest(build)["products", 1].name
+    data = storage.contents()[name]
+    storage.delete(name)
+    if harm != "lost":
+        storage.put(name, data[:-9] if harm == "cut" else b"<html>")
+    with pytest.raises(StorageFailure, match=f"{name} cannot be read: "):
+        told()
+
+
+def test_a_build_held_back_is_what_one_wants_to_see(edited, settings):
+    """Before the published one, until it is let go or given up."""
+    settings.SITEMAPKIT_MAX_SHRINK = 0
+    Reading.objects.get(level=20).delete()
+    held = run()
+    assert held.status == "held"
+    assert told() == told(held.build) == {"- /readings/20/"}
+    assert told(edited) == EDITED
+    publish(SITE, held.build)
+    assert told() == {"- /readings/20/"}
+
+
+def test_a_build_that_was_given_up_is_an_error(edited, settings):
+    """With the reason."""
+    settings.SITEMAPKIT_MAX_SHRINK = 0
+    Reading.objects.get(level=20).delete()
+    held = run().build
+    Reading.objects.create(level=20)
+    last = run().build
+    with pytest.raises(BuildFailed, match=f"Build {held} is neither .* held back: build {last} wa"):
+        told(held)
+
+
+def test_what_was_never_published_is_an_error(edited):
+    """Be it without a change, unfinished, or of another site."""
+    unchanged = run().build
+    edit_product("p3", day=9)
+
+    def die(*args):
+        raise Killed
+
+    with pytest.raises(Killed):
+        run(on_file=die)
+    for build in (unchanged, Build.objects.get(status="running").pk):
+        with pytest.raises(BuildFailed, match=f"Build {build} is neither published nor held back"):
+            told(build)
+    Build.objects.filter(pk=edited).update(site="other")
+    for build in (edited, 999_999):
+        with pytest.raises(BuildFailed, match=f"Site 'default' has no build {build}"):
+            told(build)
+
+
+# The command
+
+
+def test_the_command_prints_a_line_for_each(edited):
+    """With the kind before it, of the published build or the one named."""
+    code, out, err = command("sitemap_status", "--diff")
+    assert (code, err) == (0, "")
+    assert {line.replace(BASE, "") for line in out.splitlines()} == EDITED
+    assert command("sitemap_status", "--diff", edited) == (code, out, err)
+
+
+def test_the_command_ends_with_2_for_a_build_there_is_not(edited, settings):
+    """Or that is none of the sites asked for."""
+    settings.SITEMAPKIT_SITES = {
+        "default": {"BASE_URL": BASE},
+        "other": {"BASE_URL": "https://other.example"},
+    }
+    for arguments in (["--diff", 999_999], ["--diff", edited, "--site", "other"]):
+        code, out, err = command("sitemap_status", *arguments)
+        assert (code, out) == (2, "")
+        assert f"There is no build {arguments[1]} of the sites asked for." in err
+    assert command("sitemap_status", "--diff", edited, "--site", "default")[0] == 0
+
+
+def test_the_command_shows_the_sites_that_it_can(edited, settings):
+    """One that has nothing to compare is told at the end, by exit 1."""
+    settings.SITEMAPKIT_SITES = {
+        "never": {"BASE_URL": "https://never.example"},
+        "default": {"BASE_URL": BASE},
+    }
+    code, out, err = command("sitemap_status", "--diff")
+    assert code == 1
+    assert len(out.splitlines()) == len(EDITED)
+    assert err == "Nothing of site 'never' is published yet."
+    assert command("sitemap_status", "--diff", "--site", "default") == (0, out, "")
+
+
+@pytest.mark.parametrize("other", [["--find", "/a/"], ["--advise"]])
+def test_the_command_does_one_thing_at_a_time(edited, other):
+    """What cannot go together is refused before anything is done."""
+    code, out, err = command("sitemap_status", "--diff", *other)
+    assert (code != 0, out) == (True, "")
+    assert "not allowed with" in err

@@ -1,0 +1,60 @@
+"""Pages in the making: what one leaves half done never gets into the way of the next."""
+
+import threading
+import time
+
+import pytest
+
+from django_sitemapkit.builds import files
+from django_sitemapkit.builds import run as module
+from django_sitemapkit.builds.files import Press, make_page
+from django_sitemapkit.builds.reading import ReadAhead
+from django_sitemapkit.exceptions import LeaseLost
+from django_sitemapkit.planning import refresh
+from django_sitemapkit.sections import keysets
+from django_sitemapkit.sections.keysets import EVERYTHING
+from tests.builds import SITE, Readings, fill, manifest, run, use_storage
+from tests.testapp.models import Reading
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_page_that_is_split_waits_for_the_press(sections, settings, monkeypatch):
+    """Its first half is written to the same local file, with which the press may still be busy."""
+    finish = files.PageFile._finish
+
+    def slowly(self, urls):
+        time.sleep(0.1)
+        return finish(self, urls)
+
+    use_storage(settings, "Memory")
+    sections.add(Readings)
+    fill(readings=1)
+    refresh(Readings(SITE))
+    Reading.objects.bulk_create(Reading(level=level) for level in (1, 2))
+    monkeypatch.setattr(module, "refresh", lambda section, beat, counts: None)
+    monkeypatch.setattr(files.PageFile, "_finish", slowly)
+    assert run().urls == 3
+    assert sorted(line.urls for key, line in manifest().items() if key[0]) == [1, 2]
+
+
+def test_a_page_that_fails_reads_no_further(monkeypatch, tmp_path):
+    """Who gives the lease back asks on the connection that the rows were read on."""
+    monkeypatch.setattr(keysets, "FIRST_CHUNK", 2)
+    monkeypatch.setattr(keysets, "CHUNK", 2)
+    monkeypatch.setattr(files, "BATCH", 1)
+    fill(readings=40)
+    kind = type("Many", (Readings,), {"limit": 50})
+
+    def lost():
+        raise LeaseLost("gone")
+
+    with Press() as press:
+        try:
+            section = kind(SITE).reading(ReadAhead())
+            make_page(section, EVERYTHING, SITE.scope(), tmp_path / "page.xml.gz", lost, press)
+        except LeaseLost:
+            names = [thread.name for thread in threading.enumerate()]
+            assert "sitemapkit-reader" not in names
+        else:
+            pytest.fail("made")

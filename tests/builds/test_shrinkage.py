@@ -1,0 +1,412 @@
+"""Holding back: a build that loses too much waits for someone to look at it."""
+
+import datetime as dt
+
+import pytest
+from django.utils import timezone
+
+from django_sitemapkit.builds import prune, publish
+from django_sitemapkit.builds.manifests import held_build
+from django_sitemapkit.builds.shrinkage import shrinkage
+from django_sitemapkit.exceptions import BuildFailed, Unpublishable
+from django_sitemapkit.models import Build, BuildFile, Publication
+from tests.builds import (
+    SITE,
+    Products,
+    edit_product,
+    fill,
+    in_order,
+    live,
+    manifest,
+    named,
+    run,
+    served,
+    states,
+    take_lease,
+    use_storage,
+)
+from tests.builds import Readings as SmallReadings
+from tests.builds.storages import Killed
+from tests.commands import run as command
+from tests.testapp.models import Product, Reading
+
+pytestmark = pytest.mark.django_db
+
+LEVELS = range(0, 100, 10)
+HALF = "section 'readings' would go from 10 URLs to 4, and SITEMAPKIT_MAX_SHRINK allows it to lose"
+
+
+class Readings(SmallReadings):
+    """Ten rows on three pages."""
+
+    limit = 4
+
+
+@pytest.fixture
+def storage(settings, sections):
+    """Give the storage of a site with ten readings and two products."""
+    settings.SITEMAPKIT_MAX_SHRINK = 0.5
+    sections.add(Readings)
+    sections.add(Products)
+    fill(products=2, readings=10)
+    return use_storage(settings, "Memory")
+
+
+@pytest.fixture
+def live_id(storage):
+    """Publish a first build; give its id."""
+    return run().build
+
+
+def lose(count):
+    """Delete so many readings, of all pages."""
+    Reading.objects.filter(level__in=[*LEVELS[::2], *LEVELS[1::2]][:count]).delete()
+
+
+def bring_back():
+    """Make the readings anew that are gone."""
+    levels = set(LEVELS) - set(Reading.objects.values_list("level", flat=True))
+    Reading.objects.bulk_create(Reading(level=level) for level in levels)
+
+
+def status_of(build):
+    """Return what became of a build."""
+    return Build.objects.get(pk=build).status
+
+
+# What is held back
+
+
+@pytest.mark.parametrize(
+    ("allowed", "lost", "status"),
+    [
+        (0.5, 5, "published"),
+        (0.5, 6, "held"),
+        (0.7, 7, "published"),
+        (0.7, 8, "held"),
+        (0, 0, "unchanged"),
+        (0, 1, "held"),
+        (1, 10, "published"),
+    ],
+)
+def test_a_section_may_lose_just_what_the_setting_says(
+    storage, live_id, client, settings, allowed, lost, status
+):
+    """What is held back is not served: all that was published still is."""
+    before = served(client)
+    settings.SITEMAPKIT_MAX_SHRINK = allowed
+    lose(lost)
+    result = run()
+    assert result.status == status_of(result.build) == status
+    assert bool(result.reason) == (status == "held")
+    assert (served(client) == before) == (status != "published")
+    assert (Publication.objects.get().build_id == live_id) == (status != "published")
+
+
+def test_the_limit_is_exact(storage, live_id, settings):
+    """No part of a hundred URLs is one URL more or less for being a binary fraction."""
+    before, after = (Build.objects.create(fence=1, started_at=timezone.now()) for _ in range(2))
+    options = {"section": "readings", "status": "done"}
+    BuildFile.objects.create(build=before, urls=100, **options)
+    line = BuildFile.objects.create(build=after, **options)
+    for percent in (7, 29, 57, 70):
+        settings.SITEMAPKIT_MAX_SHRINK = percent / 100
+        for lost, held in ((percent, False), (percent + 1, True)):
+            BuildFile.objects.filter(pk=line.pk).update(urls=100 - lost)
+            assert bool(shrinkage(before, after)) == held, (percent, lost)
+
+
+@pytest.mark.parametrize(("allowed", "words"), [(0.5, "50%"), (0.125, "12.5%"), (0, "0%")])
+def test_the_reason_names_the_section_and_its_figures(storage, live_id, settings, allowed, words):
+    """In the result, and with the build."""
+    settings.SITEMAPKIT_MAX_SHRINK = allowed
+    lose(6)
+    result = run()
+    assert result.reason == Build.objects.get(pk=result.build).reason == f"{HALF} {words}"
+
+
+def test_what_other_sections_gain_makes_up_for_nothing(storage, live_id):
+    """The site has more URLs than before, and is held back for one section."""
+    lose(6)
+    shop = Product.objects.first().shop
+    Product.objects.bulk_create(Product(shop=shop, slug=f"more{n}") for n in range(20))
+    assert run().reason.startswith(HALF)
+
+
+def test_a_section_that_went_away_is_a_loss(storage, live_id, sections, client, settings):
+    """Of all of its URLs; whoever means it says so by the setting, or by publishing."""
+    before = served(client)
+    sections.remove("readings")
+    result = run()
+    assert result.status == "held"
+    assert "section 'readings' would go from 10 URLs to 0" in result.reason
+    assert served(client) == before
+    settings.SITEMAPKIT_MAX_SHRINK = 1
+    assert run().status == "published"
+    assert len(in_order(served(client))) == 2
+
+
+def test_a_first_build_is_never_held_back(storage, settings):
+    """There is nothing to lose yet."""
+    settings.SITEMAPKIT_MAX_SHRINK = 0
+    assert run().status == "published"
+
+
+@pytest.mark.parametrize("how", ["no section", "no row"])
+def test_nothing_at_all_is_never_published(storage, live_id, sections, client, settings, how):
+    """Whatever the setting allows: such a build fails, and does not wait to be let go."""
+    settings.SITEMAPKIT_MAX_SHRINK = 1
+    before = served(client)
+    if how == "no row":
+        Reading.objects.all().delete()
+        Product.objects.all().delete()
+    else:
+        sections.remove("readings")
+        sections.remove("products")
+    with pytest.raises(Unpublishable, match="no section has a URL"):
+        run()
+    assert status_of(Build.objects.latest("pk").pk) == "failed"
+    assert Publication.objects.get().build_id == live_id
+    if how == "no row":
+        assert served(client) == before
+
+
+# What becomes of it
+
+
+@pytest.fixture
+def held(storage, live_id):
+    """Hold a build back; give its id."""
+    lose(6)
+    result = run()
+    assert result.status == "held"
+    return result.build
+
+
+def test_what_is_let_go_is_the_build_that_was_held_back(storage, live_id, client, settings):
+    """Its files are stored; what the rows are by now is the next build's."""
+    lose(6)
+    expected = live(client, settings)
+    held = run().build
+    assert named(manifest(held).values()) <= storage.names()
+    bring_back()
+    edit_product()
+    publish(SITE, held)
+    assert in_order(served(client)) == in_order(expected)
+    assert Publication.objects.get().build_id == held
+    record = Build.objects.get(pk=held)
+    assert (record.status, record.reason) == ("published", "")
+    assert run().status == "published"
+    assert len(in_order(served(client))) == 12
+
+
+def test_the_same_rows_are_held_back_as_the_same_build(storage, held, monkeypatch):
+    """It renders no page and stores nothing, and who waits to let it go finds it as it was."""
+    before = {key: (line.name, line.fingerprint) for key, line in manifest(held).items()}
+    storage.calls.clear()
+    monkeypatch.setattr("django_sitemapkit.builds.making.make_page", None)
+    result = run()
+    assert (result.status, result.build) == ("held", held)
+    assert result.reason.startswith(HALF)
+    assert set(states(result).values()) == {"same"}
+    assert storage.saved() == []
+    assert {k: (line.name, line.fingerprint) for k, line in manifest(held).items()} == before
+    last = Build.objects.latest("pk")
+    assert last.pk != held
+    assert (last.status, last.files.count()) == ("abandoned", 0)
+    assert f"the same as build {held}" in last.reason
+
+
+def test_a_page_that_did_not_change_since_is_not_made_again(storage, held):
+    """Though it differs from what is published: the files of the build held back are known."""
+    edit_product()
+    storage.calls.clear()
+    result = run()
+    assert result.status == "held"
+    assert result.build != held
+    made = {key for key, state in states(result).items() if state == "stored"}
+    assert made == {("products", 1), ("", 0)}
+    assert len(storage.saved()) == 2
+
+
+@pytest.mark.parametrize("status", ["published", "unchanged"])
+def test_a_build_in_order_again_gives_up_what_was_held_back(
+    storage, live_id, client, settings, status
+):
+    """Nobody can publish it any more, and its own files go."""
+    settings.SITEMAPKIT_MAX_SHRINK = 0
+    lose(1)
+    held = run().build
+    own = named(manifest(held).values()) - named(manifest().values())
+    assert own
+    assert own <= storage.names()
+    bring_back()
+    if status == "published":
+        edit_product()
+    result = run()
+    assert result.status == status
+    record = Build.objects.get(pk=held)
+    assert (record.status, record.reason) == (
+        "abandoned",
+        f"build {Build.objects.latest('pk').pk} was in order again",
+    )
+    with pytest.raises(BuildFailed, match=f"build {held}\\b"):
+        publish(SITE, held)
+    assert not own & storage.names()
+    assert len(in_order(served(client))) == 12
+
+
+def test_pruning_keeps_what_waits(storage, held, settings):
+    """However long, and however few builds are kept."""
+    settings.SITEMAPKIT_KEEP_BUILDS, settings.SITEMAPKIT_GRACE_SECONDS = 1, 0
+    record = Build.objects.get(pk=held)
+    record.ended_at -= dt.timedelta(days=300)
+    record.save()
+    assert prune(SITE).files == ()
+    publish(SITE, held)
+
+
+def test_of_two_that_wait_the_later_one_is_kept(storage, held, settings):
+    """The other one can be let go through the grace period, and is pruned then."""
+    edit_product()
+    later = run().build
+    assert (status_of(held), status_of(later)) == ("held", "held")
+    assert held_build(SITE).pk == later
+    prune(SITE)
+    own = named(manifest(held).values()) - named(manifest(later).values())
+    assert own <= storage.names()
+    record = Build.objects.get(pk=held)
+    record.ended_at -= dt.timedelta(days=2)
+    record.save()
+    assert set(prune(SITE).files) >= own - named(manifest().values())
+    with pytest.raises(BuildFailed, match=f"{held} was pruned"):
+        publish(SITE, held)
+    publish(SITE, later)
+
+
+def test_letting_one_go_gives_up_those_before_it(storage, held):
+    """Nothing waits any more."""
+    edit_product()
+    publish(SITE, run().build)
+    assert status_of(held) == "abandoned"
+    assert held_build(SITE) is None
+
+
+def test_a_build_that_a_killed_process_left_is_held_back_too(storage, live_id, client):
+    """The next run finishes it, and finds that its own is the same."""
+    before = served(client)
+    lose(6)
+
+    def die(*args):
+        raise Killed
+
+    with pytest.raises(Killed):
+        run(on_file=die)
+    left = Build.objects.get(status="running").pk
+    code, out, err = command("build_sitemaps")
+    assert code == 3
+    assert f"Build {left} of site 'default' is held back" in err
+    assert f"Build {left}, which a killed process left, was finished." in out
+    assert status_of(left) == "held"
+    assert list(Build.objects.filter(status="held").values_list("pk", flat=True)) == [left]
+    assert served(client) == before
+
+
+# The commands
+
+
+def test_the_command_ends_with_3_and_says_the_way_out(held, client):
+    """What it names lets the build go."""
+    before = served(client)
+    code, out, err = command("build_sitemaps")
+    assert code == 3
+    assert f"Build {held} of site 'default': held;" in out
+    assert err == (
+        f"Build {held} of site 'default' is held back: {HALF} 50%. What was published stays."
+        f" Look at it with sitemap_status --diff {held}, and let it go with"
+        f" publish_sitemaps {held}."
+    )
+    assert served(client) == before
+    assert command("publish_sitemaps", held) == (
+        0,
+        f"Site 'default' now serves build {held}.\n",
+        "",
+    )
+    assert len(in_order(served(client))) == 6
+    assert command("build_sitemaps")[0] == 0
+
+
+def test_the_status_says_what_is_held_back_and_why(held):
+    """Beside the build."""
+    out = command("sitemap_status", "--quick")[1]
+    assert f"build {held}: held, " in out
+    assert f"{HALF} 50%" in out
+
+
+@pytest.fixture
+def two_sites(storage, settings):
+    """Publish two sites with a section each; then one of them loses too much."""
+    settings.SITEMAPKIT_SITES = {
+        "one": {"BASE_URL": "https://one.example", "SECTIONS": ["readings"]},
+        "two": {"BASE_URL": "https://two.example", "SECTIONS": ["products"]},
+    }
+    assert command("build_sitemaps")[0] == 0
+    lose(6)
+    edit_product()
+
+
+def test_one_site_held_back_does_not_stop_the_others(two_sites):
+    """They are published, and the command ends with 3."""
+    code, out, err = command("build_sitemaps")
+    assert code == 3
+    assert "of site 'one' is held back" in err
+    assert "of site 'two': published;" in out
+
+
+def test_a_site_that_fails_does_not_hide_the_one_held_back(two_sites):
+    """The exit code is that of the failure; both are told."""
+    take_lease("build:two")
+    code, _, err = command("build_sitemaps")
+    assert code == 4
+    assert "of site 'one' is held back" in err
+    assert "elsewhere" in err
+
+
+def test_a_repair_that_is_held_back_says_so(storage, live_id):
+    """The damaged file is still published, so that exit 1 has a reason."""
+    name = manifest()["readings", 1].name
+    storage.put(name, b"short")
+    lose(6)
+    code, _, err = command("validate_sitemaps", "--repair")
+    assert code == 1
+    assert "is held back" in err
+
+
+# What else is built while one waits
+
+
+def test_a_build_of_other_sections_lets_nothing_go(held):
+    """It has not looked at the section that waits."""
+    edit_product()
+    assert run(sections=["products"]).status == "published"
+    assert status_of(held) == "held"
+    assert run(sections=["products"]).status == "unchanged"
+    publish(SITE, held)
+    assert status_of(held) == "published"
+
+
+def test_a_held_build_that_lost_its_index_is_held_anew(held, storage):
+    """Else it would stand in the way of one that can be published."""
+    storage.delete(manifest(held)["", 0].name)
+    result = run()
+    assert (result.status, result.stored) == ("held", 1)
+    assert result.build != held
+    publish(SITE, result.build)
+
+
+def test_a_held_build_of_other_addresses_is_held_anew(held):
+    """Its index would list what answers 404."""
+    BuildFile.objects.filter(build=held, section="").update(sha256="0" * 64)
+    result = run()
+    assert result.status == "held"
+    assert result.build != held
