@@ -1,6 +1,7 @@
 """The sections of a project, by name."""
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar, overload
 
 from django.core.exceptions import ImproperlyConfigured
@@ -11,6 +12,14 @@ from django_sitemapkit.sections.contrib import adapt, is_contrib
 from django_sitemapkit.sites import Site
 
 _Declared = TypeVar("_Declared", bound=type[Any])
+
+Switched = Mapping[str, bool]
+"""Sections by name that are on or off whatever they declare."""
+
+NOT_SWITCHED: Switched = MappingProxyType({})
+
+EXTRA_URLS = "extra-urls"
+"""The name of the section of URLs that editors add; no other may have it."""
 
 MAX_NAME = 80
 """Characters of a section's name; it becomes part of file names and database columns."""
@@ -46,6 +55,10 @@ class Registry:
                 f"{_path(section)}: the name {name!r} cannot be part of an address; set name to"
                 f" at most {MAX_NAME} lower-case letters, digits and single - or _."
             )
+        if name == EXTRA_URLS:
+            raise ImproperlyConfigured(
+                f"{_path(section)}: the name {name!r} is that of the URLs added in the admin."
+            )
         if taken := self._sections.get(name):
             raise ImproperlyConfigured(
                 f"Two sections are named {name!r}: {_path(taken)} and {_path(section)};"
@@ -57,14 +70,17 @@ class Registry:
         """Take a section out; raises KeyError where there is none of that name."""
         del self._sections[name]
 
-    def of(self, site: Site) -> list[BaseSection]:
-        """Return the enabled sections of a site, ready to be asked for their URLs."""
-        return [section(site) for name, section in self._sections.items() if _is_on(section, site)]
+    def of(self, site: Site, switched: Switched = NOT_SWITCHED) -> list[BaseSection]:
+        """Return the enabled sections of a site, ready to be asked for their URLs.
 
-    def get(self, site: Site, name: str) -> BaseSection | None:
+        ``switched`` names those that are on or off whatever they declare.
+        """
+        return [section(site) for section in self if _is_on(section, site, switched)]
+
+    def get(self, site: Site, name: str, switched: Switched = NOT_SWITCHED) -> BaseSection | None:
         """Return one enabled section of a site by name, or None."""
         section = self._sections.get(name)
-        return section(site) if section is not None and _is_on(section, site) else None
+        return section(site) if section is not None and _is_on(section, site, switched) else None
 
 
 registry = Registry()
@@ -91,10 +107,10 @@ def register_all(sections: Mapping[str, Any]) -> None:
         registry.add(section, name)
 
 
-def _is_on(section: type[BaseSection], site: Site) -> bool:
+def _is_on(section: type[BaseSection], site: Site, switched: Switched) -> bool:
     here = section.sites is None or site.key in map(str, section.sites)
     listed = site.sections is None or section.get_name() in site.sections
-    return section.enabled and here and listed
+    return switched.get(section.get_name(), section.enabled) and here and listed
 
 
 def _path(section: type[Any]) -> str:

@@ -12,7 +12,7 @@ from django_sitemapkit.advice.routes import route_finding
 from django_sitemapkit.advice.sampling import Sample, sample
 from django_sitemapkit.advice.tags import tag_finding
 from django_sitemapkit.mixins import SitemapMixin
-from django_sitemapkit.registry import registry
+from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.sections import BaseSection, Section
 from django_sitemapkit.sections.base import name_of
 from django_sitemapkit.sections.contrib import ContribSection
@@ -23,7 +23,7 @@ from django_sitemapkit.sites import Site
 
 def advise(site: Site) -> Iterator[SectionAdvice]:
     """Yield what is advised for each section of a site, in their order."""
-    for section in registry.of(site):
+    for section in sections_of(site):
         yield advise_section(section)
 
 

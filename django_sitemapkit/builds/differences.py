@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
@@ -24,6 +25,9 @@ from django_sitemapkit.sites import Site
 
 PART = 20_000
 """URLs of a part, about: what is in memory at a time."""
+
+AT_ONCE = 2_000
+"""URLs handed on at a time."""
 
 BUFFERED = 20_000
 """Lines dealt out before they are written to the parts' files."""
@@ -102,6 +106,16 @@ def _entries(lines: Iterable[BuildFile], storage: SitemapStorage) -> Iterator[by
             raise StorageFailure(f"{line.name} cannot be read: {error}") from error
 
 
+def locations_of(line: BuildFile, storage: SitemapStorage) -> Iterator[list[str]]:
+    """Yield the URLs of a stored page, some at a time.
+
+    Raises StorageFailure where its file is lost or damaged.
+    """
+    entries = _entries([line], storage)
+    while some := [_plain(_cut(entry)[0]) for entry in islice(entries, AT_ONCE)]:
+        yield some
+
+
 def _cut(line: bytes) -> tuple[bytes, bytes]:
     """Return the location of an entry, and all that follows it."""
     location, _, values = line[len(_BEGIN) :].partition(_END)
@@ -109,7 +123,8 @@ def _cut(line: bytes) -> tuple[bytes, bytes]:
 
 
 def _plain(location: bytes) -> str:
-    return unescape(location.decode(), _ENTITIES)
+    text = location.decode()
+    return unescape(text, _ENTITIES) if "&" in text else text
 
 
 def _deal(lines: Lines, parts: int, folder: Path, side: str) -> None:

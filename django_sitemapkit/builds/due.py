@@ -6,17 +6,19 @@ from dataclasses import dataclass, field
 
 from django.utils import timezone
 
+from django_sitemapkit.builds.changes import OverrideChanges
 from django_sitemapkit.builds.fingerprints import Fingerprints, code_in
 from django_sitemapkit.builds.manifests import lines_of, published_build
 from django_sitemapkit.models import BuildFile
+from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import all_pages
 from django_sitemapkit.planning.store import current_plan
-from django_sitemapkit.registry import registry
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import Site
 
 NEVER, NEW, GONE = "never built", "new pages", "pages gone"
 CODE, ROWS = "code or settings changed", "rows changed"
+OVERRIDES, SOMEWHERE = "overrides changed", "overrides changed, here or elsewhere"
 DATE, METHODS = "a lastmod of the future has come", "known only by rendering"
 BROKEN = "cannot be read"
 
@@ -45,12 +47,12 @@ def due(site: Site, *, rows: bool = True) -> Iterator[SectionDue]:
     known: dict[str, dict[int, BuildFile]] = {}
     for line in published:
         known.setdefault(line.section, {})[line.number] = line
-    fingerprints = Fingerprints(site)
-    for section in registry.of(site):
+    fingerprints, changes = Fingerprints(site), OverrideChanges(site)
+    for section in sections_of(site):
         name = section.get_name()
         lines = known.pop(name, None)
         try:
-            pages = _due(section, lines, fingerprints, rows=rows)
+            pages = _due(section, lines, fingerprints, changes, rows=rows)
         except Exception as error:  # noqa: BLE001  one that fails hides nothing of the others
             reason = f"{type(error).__name__}: {error}"
             yield SectionDue(section=name, pages={BROKEN: 0}, error=reason)
@@ -64,6 +66,7 @@ def _due(
     section: BaseSection,
     known: dict[int, BuildFile] | None,
     fingerprints: Fingerprints,
+    changes: OverrideChanges,
     *,
     rows: bool,
 ) -> Counter[str]:
@@ -88,6 +91,8 @@ def _due(
             reasons[DATE] += 1
         elif rows and fingerprints.of(section, page.keys)[1] != line.fingerprint:
             reasons[ROWS] += 1
+        elif changes.concern(section, line, look=rows):
+            reasons[OVERRIDES if rows else SOMEWHERE] += 1
     return reasons + _gone(known)
 
 

@@ -67,7 +67,8 @@ class Export:
     def withdraw(self) -> bool:
         """Delete the pages that no index of now or of the grace period names.
 
-        Returns whether none is left that is to go: what the manifests say is needed until then.
+        Nor does a page stay of which editors have taken the last URL. Returns whether none is left
+        that is to go: what the manifests say is needed until then.
         """
         publication = primary(Publication).filter(site=self.site.key).first()
         if publication is None or publication.delivered_at is None:
@@ -78,6 +79,9 @@ class Export:
         if publication.delivered_at >= grace:  # As long the index of before was out there.
             served |= Q(build=publication.delivered_id)
         needed = _distinct(lines.filter(served, build__status=Build.Status.PUBLISHED))
+        emptied = primary(BuildFile).filter(build=publication.build_id)
+        emptied = emptied.filter(status=BuildFile.Status.EMPTY).exclude(overridden=b"")
+        needed -= _distinct(emptied)
         known = _distinct(lines.filter(build__published_at__isnull=False))
         gone = True
         if stale := known - needed:

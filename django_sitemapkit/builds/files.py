@@ -64,6 +64,8 @@ class LocalPage:
     """When it changes though no row does; aware."""
     lastmods: Lastmods
     """What its lastmods say, all of them together."""
+    overridden: frozenset[int]
+    """The hashes of all that editors set for any of its rows."""
 
 
 class Press:
@@ -161,6 +163,7 @@ class PageInPress:
             split_at=rendering.split_at,
             changes_at=rendering.changes_at,
             lastmods=rendering.lastmods,
+            overridden=rendering.overridden,
         )
 
 

@@ -6,12 +6,11 @@ Google uses lastmod only where it is "consistently and verifiably accurate"
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from django.utils import timezone
 
-from django_sitemapkit.builds.manifests import pages
-from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.models import BuildFile
 from django_sitemapkit.rendering.columns import moment_of
 
 LEAST_ALIKE = 10
@@ -24,19 +23,22 @@ DAY = len("YYYY-MM-DD")
 """Characters of a lastmod that is a date, and those of a moment that say its date."""
 
 
-def doubts(record: Build, live: Build | None) -> Iterator[str]:
-    """Yield what a build's lastmods say that can hardly be true: section, what, and keys."""
-    stored = {
-        (line.section, line.number): line for line in (pages(live) if live is not None else ())
-    }
+def doubts(
+    pages: Iterable[BuildFile], published: Iterable[BuildFile], started_at: dt.datetime
+) -> Iterator[str]:
+    """Yield what a build's lastmods say that can hardly be true: section, what, and keys.
+
+    ``pages`` are those of the build, in order, and ``published`` those that are served.
+    """
+    stored = {(line.section, line.number): line for line in published}
     sections: defaultdict[str, list[BuildFile]] = defaultdict(list)
-    for line in pages(record):
+    for line in pages:
         if line.newest_lastmod:
             sections[line.section].append(line)
     for lines in sections.values():
         yield from _alike(lines)
         made = [line for line in lines if not _reused(line, stored)]
-        yield from _of_now(made, record.started_at)
+        yield from _of_now(made, started_at)
         for line in made:
             if former := stored.get((line.section, line.number)):
                 yield from _backwards(line, former)

@@ -23,22 +23,27 @@ def published_file(site: Site, section: str, number: int) -> BuildFile | None:
     An address that only an earlier build has answers from there through the grace period, so
     that a reader of the index of then finds all that it lists. It is read where it was written:
     a replica that is behind would have no page of a build that was published just now.
+
+    A page from which editors have taken the last URL is not answered from an earlier build.
     """
     grace = timezone.now() - dt.timedelta(seconds=settings.GRACE_SECONDS)
-    return (
+    emptied = Q(status=BuildFile.Status.EMPTY, build__replaced_at=None) & ~Q(overridden=b"")
+    line = (
         primary(BuildFile)
         .filter(
             Q(build__replaced_at=None) | Q(build__replaced_at__gte=grace),
+            Q(status=BuildFile.Status.DONE) | emptied,
             section=section,
             number=number,
-            status=BuildFile.Status.DONE,
             build__site=site.key,
             build__status=Build.Status.PUBLISHED,
             build__pruned_at=None,
         )
+        .defer("overridden")
         .order_by(F("build__replaced_at").desc(nulls_first=True))
         .first()
     )
+    return line if line is not None and line.status == BuildFile.Status.DONE else None
 
 
 def section_names(build: Build) -> set[str]:

@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
+from django_sitemapkit.builds.changes import OverrideChanges, packed
 from django_sitemapkit.builds.files import LocalPage, PageInPress, Press, make_page
 from django_sitemapkit.builds.fingerprints import Fingerprints
 from django_sitemapkit.builds.holding import Holding
@@ -27,9 +28,9 @@ from django_sitemapkit.builds.reading import ReadAhead
 from django_sitemapkit.builds.results import FileResult
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.overrides import section_of, sections_of
 from django_sitemapkit.planning import PlannedPage, renumber, split
 from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
-from django_sitemapkit.registry import registry
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sections.keysets import Keyset
 from django_sitemapkit.sites import Site
@@ -78,8 +79,9 @@ class PageMaker:
         self.storage = SitemapStorage()
         self._scope = site.scope()
         self._fingerprints = Fingerprints(site)
-        self._live = _lines_by_page(published_build(site))
-        self._held = _lines_by_page(held_build(site))
+        self._changes = OverrideChanges(site)
+        self._live = _lines_by_page(published_build(site), full=full)
+        self._held = _lines_by_page(held_build(site), full=full)
         self._open = ExitStack()
         self._ahead = ReadAhead()
 
@@ -100,9 +102,11 @@ class PageMaker:
     def reuse(self, lines: Sequence[BuildFile]) -> list[FileResult]:
         """Record those pages whose fingerprint was taken already and is what it was."""
         reused: list[BuildFile] = []
+        sections = {section.get_name(): section for section in sections_of(self.site)}
         for line in lines:
             self.holding.beat()
-            if self._still_holds(line):
+            section = sections.get(line.section)
+            if section is not None and self._still_holds(line, section):
                 reused.append(line)
         # A bulk_update() of so many columns takes several times as long.
         for start in range(0, len(reused), 500):
@@ -122,16 +126,17 @@ class PageMaker:
 
         Raises PagesMoved where a view has split it meanwhile.
         """
-        section = registry.get(self.site, line.section)
+        section = section_of(self.site, line.section)
         if section is None:
             raise BuildFailed(f"Section {line.section!r} went away while it was built.")
         keys = keys_of(line, section)
         rows, line.fingerprint = self._fingerprints.of(section, keys)
-        if self._still_holds(line):
+        line.revision = section.overrides.revision
+        if self._still_holds(line, section):
             return PageInMaking(line, section, None, rows)
         try:
             making = make_page(
-                section.reading(self._ahead),
+                section.reading(self._ahead, self._ahead.turn),
                 keys,
                 self._scope,
                 self._folder / f"page-{line.pk}.xml.gz",
@@ -173,6 +178,7 @@ class PageMaker:
         self._note(line, making.section, page)
         with self.holding.guarded():
             line.save()
+        del line.overridden  # The lines of a build stay in memory until its end.
         return result_of(line.section, line.number, state, page)
 
     def _formers(self, line: BuildFile) -> Iterator[BuildFile]:
@@ -181,7 +187,7 @@ class PageMaker:
             if former := known.get((line.section, line.number)):
                 yield former
 
-    def _still_holds(self, line: BuildFile) -> bool:
+    def _still_holds(self, line: BuildFile, section: BaseSection) -> bool:
         """Return whether a page is what it was, by its fingerprint; then the line says so."""
         if self.full or not line.fingerprint:
             return False
@@ -190,8 +196,11 @@ class PageMaker:
             ripe = former.changes_at is not None and former.changes_at <= now
             if former.fingerprint != line.fingerprint or ripe:
                 continue
-            if former.status == Status.EMPTY or self._stands(former):
+            if former.status != Status.EMPTY and not self._stands(former):
+                continue
+            if not self._changes.concern(section, former):
                 take_over(line, former)
+                line.revision = section.overrides.revision
                 return True
         return False
 
@@ -238,6 +247,7 @@ class PageMaker:
         line.oldest_lastmod, line.newest_lastmod = dates.oldest, dates.newest
         line.newest_key = (encode(dates.newest_key) if dates.newest else None) or ""
         line.dated = dates.dated
+        line.overridden = packed(page.overridden)
         line.changes_at = page.changes_at
         if line.changes_at is not None and not settings.USE_TZ:
             zone = timezone.get_default_timezone()
@@ -268,9 +278,13 @@ class PageMaker:
             )
 
 
-def _lines_by_page(build: Build | None) -> dict[tuple[str, int], BuildFile]:
-    """Return the pages of a build, with URLs or without, by section and number."""
+def _lines_by_page(build: Build | None, *, full: bool) -> dict[tuple[str, int], BuildFile]:
+    """Return the pages of a build, with URLs or without, by section and number.
+
+    A full build asks none of them which overrides met it.
+    """
     lines = lines_of(build) if build else BuildFile.objects.none()
+    lines = lines.defer("overridden") if full else lines
     pages = lines.filter(status__in=(Status.DONE, Status.EMPTY)).exclude(section="")
     return {(line.section, line.number): line for line in pages}
 

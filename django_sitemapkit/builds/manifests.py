@@ -12,10 +12,10 @@ from django_sitemapkit import __version__
 from django_sitemapkit.builds.fingerprints import Fingerprints
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import Build, BuildFile, Lease, Publication
+from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, all_pages, renumber
 from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry
-from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import page_addresses
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sections.keysets import KeyRange, Keyset, no_beat
@@ -26,7 +26,8 @@ Row = TypeVar("Row", bound=Model)
 STORED = (
     *("name", "sha256", "urls", "bytes", "size", "lastmod"),
     *("first", "last", "skipped", "problems"),
-    *("fingerprint", "changes_at", "oldest_lastmod", "newest_lastmod", "newest_key", "dated"),
+    *("fingerprint", "overridden", "changes_at"),
+    *("oldest_lastmod", "newest_lastmod", "newest_key", "dated"),
 )
 """What a manifest says of a stored file, and what a line takes over that reuses it."""
 
@@ -59,7 +60,7 @@ def held_build(site: Site) -> Build | None:
 def declaration_of(site: Site, chosen: Collection[str]) -> str:
     """Return a digest of everything but the rows that a build depends on."""
     state = [__version__, repr(site), settings.MAX_BYTES, sorted(chosen)]
-    for section in registry.of(site):
+    for section in sections_of(site):
         keyset = section.keyset
         key = keyset.identity if keyset else None
         state += [section.get_name(), section.declaration(), section.max_urls, key]
@@ -81,14 +82,14 @@ def freeze(
     """
     live = published_build(site)
     lines: list[BuildFile] = []
-    for section in registry.of(site):
+    for section in sections_of(site):
         beat()
         name = section.get_name()
         kept = (
             lines_of(live).filter(section=name) if live and chosen and name not in chosen else None
         )
         if kept is not None and kept.exists():
-            lines += (_copy(line) for line in kept.order_by("position"))
+            lines += (copy_of(line) for line in kept.order_by("position"))
         else:
             lines += _section_lines(section, live, fingerprints, beat)
     with transaction.atomic(using=router.db_for_write(Build)):
@@ -170,7 +171,7 @@ def bounds_of(section: BaseSection, keys: KeyRange) -> dict[str, Any]:
 
 def pages(build: Build) -> QuerySet[BuildFile]:
     """Return the lines of a build that are pages with URLs, in the order of the index."""
-    done = lines_of(build).filter(status=BuildFile.Status.DONE)
+    done = lines_of(build).filter(status=BuildFile.Status.DONE).defer("overridden")
     return done.exclude(section="").order_by("position", "number")
 
 
@@ -201,9 +202,15 @@ def _line(section: BaseSection, page: PlannedPage, fingerprint: str = "") -> Bui
     )
 
 
-def _copy(former: BuildFile) -> BuildFile:
+def copy_of(former: BuildFile) -> BuildFile:
+    """Return a line for another build that says what a stored one says."""
     line = BuildFile(
-        section=former.section, number=former.number, lower=former.lower, upper=former.upper
+        section=former.section,
+        number=former.number,
+        position=former.position,
+        lower=former.lower,
+        upper=former.upper,
     )
     take_over(line, former)
+    line.revision = former.revision
     return line

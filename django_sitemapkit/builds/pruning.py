@@ -53,8 +53,8 @@ def prune(
     storage = storage or SitemapStorage()
     over = _over(site)
     builds = primary(Build).filter(site=site.key)
-    needed = _stored(builds.exclude(pk__in=over))
-    names = sorted(_stored(builds.filter(pk__in=over)) - needed)
+    needed = _stored(builds.exclude(pk__in=over)) if over else set()
+    names = sorted(_stored(builds.filter(pk__in=over)) - needed) if over else []
     withdrawn, exported = True, None
     if (alias := settings.EXPORT) and not dry_run:
         # While the manifests say what it may have, and for as long as an index there may name it.

@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from django_sitemapkit.builds.manifests import (
     take_over,
 )
 from django_sitemapkit.builds.results import FileResult
-from django_sitemapkit.builds.shrinkage import shrinkage
+from django_sitemapkit.builds.shrinkage import NOTHING, shrinkage
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost, Unpublishable
 from django_sitemapkit.models import Build, BuildFile, Publication
 from django_sitemapkit.protocol.limits import MAX_URLS
@@ -30,7 +30,7 @@ from django_sitemapkit.publishing.storage import sync
 from django_sitemapkit.rendering import write_index
 from django_sitemapkit.sites import Site
 
-KNOWN = ("fingerprint", "changes_at", "skipped", "problems")
+KNOWN = ("fingerprint", "revision", "overridden", "changes_at", "skipped", "problems")
 """What is known of a page beside its file."""
 
 
@@ -56,13 +56,15 @@ def publish_finished(
     distrusted: Collection[str] = (),
     *,
     whole: bool = True,
+    leaving: Mapping[str, int] = NOTHING,
 ) -> Outcome:
     """Publish a build of which no page is missing, or hold it back where too much would be gone.
 
     A build that holds just what is published already, under the same addresses, is recorded as
     unchanged. An index that is lost or ``distrusted`` is made anew. ``whole`` says that no section
-    was left as it is published: then what was held back before is given up. Raises Unpublishable
-    where the build has no URL at all, or more files than an index lists.
+    was left as it is published: then what was held back before is given up. ``leaving`` are URLs,
+    by section, that are meant to go. Raises Unpublishable where the build has no URL at all, or
+    more files than an index lists.
     """
     lines = list(pages(record))
     if reason := _why_not(lines):
@@ -76,13 +78,14 @@ def publish_finished(
     data = write_index(list(index_lines(site, lines)))
     if index is not None and index.sha256 != hashlib.sha256(data).hexdigest():
         index = None
-    record.warnings = "\n".join(doubts(record, live))
-    if live and index and _listed(pages(live)) == _listed(lines):
+    published = list(pages(live)) if live else []
+    record.warnings = "\n".join(doubts(lines, published, record.started_at))
+    if live and index and _listed(published) == _listed(lines):
         _end_as(live, record, Build.Status.UNCHANGED, holding)
         if whole:
             _let_go(site, record, holding)
         return Outcome(status=Build.Status.UNCHANGED, build=record.pk)
-    reason = shrinkage(live, record) if live else ""
+    reason = shrinkage(published, lines, leaving)
     held = held_build(site) if reason else None
     if held is not None and not _is_same(held, lines, data, storage):
         held = None

@@ -19,11 +19,34 @@ AHEAD = 1
 """Reads that may lie ready; each is some thousand rows."""
 
 
+class Turn:
+    """Held by who asks the database; whoever renders goes before the next read."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._free = Event()
+        self._free.set()
+
+    def __enter__(self) -> None:
+        self._free.clear()
+        self._lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+        self._free.set()
+
+    def read(self, reads: Iterator[Rows]) -> Rows | None:
+        """Return the next read, when nobody else asks."""
+        self._free.wait()
+        with self._lock:
+            return next(reads, None)
+
+
 class ReadAhead:
     """Reads for one thread that renders; ``turn`` is to be held by it for what it asks itself."""
 
     def __init__(self) -> None:
-        self.turn = RLock()
+        self.turn = Turn()
 
     def __call__(self, reads: Iterator[Rows]) -> Iterator[Rows]:
         """Yield what ``reads`` yields, asked for in another thread, one read ahead.
@@ -63,8 +86,7 @@ class ReadAhead:
             connections[alias] = connection
         try:
             while not enough.is_set():
-                with self.turn:
-                    rows = next(reads, None)
+                rows = self.turn.read(reads)
                 ready.put(rows)
                 if rows is None:
                     return

@@ -4,7 +4,7 @@ import logging
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -33,11 +33,12 @@ from django_sitemapkit.builds.manifests import (
 from django_sitemapkit.builds.pruning import prune
 from django_sitemapkit.builds.publication import publish_finished
 from django_sitemapkit.builds.results import BuildResult, FileResult
+from django_sitemapkit.builds.settling import answered_by_build, settle, told
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure, Unpublishable
 from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import all_pages, refresh
 from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.registry import registry
 from django_sitemapkit.sections.keysets import KeyRange, no_beat
 from django_sitemapkit.sites import Site
 
@@ -46,6 +47,9 @@ logger = logging.getLogger("django_sitemapkit")
 Status = BuildFile.Status
 ATTEMPTS = 4
 """How often a call builds: once for what was left, once anew, and again where pages were split."""
+
+MAX_STARTED_BY = 200
+"""Characters of who asked for a build."""
 
 OnFile = Callable[[FileResult, int, int], None]
 
@@ -58,19 +62,21 @@ def build(
     runner: Runner | None = None,
     on_file: OnFile | None = None,
     full: bool = False,
+    started_by: str = "",
 ) -> BuildResult:
     """Make the files of a site and publish them; what ``build_sitemaps`` does.
 
     ``sections`` names those to make anew; the others keep the files they have. ``distrusted``
     are stored names that are not to be reused. ``runner`` has the pages made; by default this
     process makes them. ``on_file`` is told of each file as it is done, with its place and how
-    many there are.
+    many there are. ``started_by`` says to people who asked for it.
 
     A page is made anew where its fingerprint changed: its rows, its section, the code or the
     settings. With ``full`` all are; those that turn out the same keep their files.
 
     What a killed build left is finished and published first; then the site is built as it is now,
-    so that every change before the call is in what the call publishes.
+    so that every change before the call is in what the call publishes. Open requests for such a
+    build are settled by it.
 
     Raises BuildRunning where someone else builds the site, ValueError for a section the site does
     not have, and BuildFailed, StorageFailure, LeaseLost or a database error where it could not be
@@ -79,11 +85,19 @@ def build(
     require_sections(site, sections)
     runner = runner or InlineRunner()
     with hold(site) as holding:
+        answered = answered_by_build(site, sections, full=full)
         _deliver_what_is_left(site, holding)
         finished, stopped = None, ""
         for _ in range(ATTEMPTS):
             builder = Builder(
-                site, holding, sections, frozenset(distrusted), runner, on_file, full=full
+                site,
+                holding,
+                sections,
+                frozenset(distrusted),
+                runner,
+                on_file,
+                full=full,
+                started_by=started_by,
             )
             try:
                 result = builder.run()
@@ -92,6 +106,7 @@ def build(
                 stopped = str(reason)
                 continue
             if not builder.continued:
+                settle(answered, told(result), build=result.build)
                 return replace(result, finished=finished, stopped=builder.stopped or stopped)
             finished = result.build
     raise BuildFailed(f"Site {site.key!r}: its pages kept changing; build again.")
@@ -107,10 +122,18 @@ def _deliver_what_is_left(site: Site, holding: Holding) -> None:
 
 def require_sections(site: Site, names: Collection[str]) -> None:
     """Raise ValueError where ``names`` has a section that the site has not."""
-    known = [section.get_name() for section in registry.of(site)]
+    known = [section.get_name() for section in sections_of(site)]
     if unknown := sorted(set(names) - set(known)):
         raise ValueError(
             f"Site {site.key!r} has no section {unknown[0]!r}; it has: {', '.join(known)}."
+        )
+
+
+def abandon(record: Build, holding: Holding, reason: str) -> None:
+    """Record that a build is given up."""
+    with holding.guarded():
+        primary(Build).filter(pk=record.pk).update(
+            status=Build.Status.ABANDONED, ended_at=timezone.now(), reason=reason
         )
 
 
@@ -131,6 +154,7 @@ class Builder:
         on_file: OnFile | None,
         *,
         full: bool,
+        started_by: str,
     ) -> None:
         self.site = site
         self.holding = holding
@@ -139,10 +163,13 @@ class Builder:
         self.runner = runner
         self.on_file = on_file
         self.full = full
+        self.started_by = started_by
         self.storage = SitemapStorage()
         self.files: list[FileResult] = []
         self.stopped = ""
         """Why a build before this one was abandoned."""
+        self.leaving: Mapping[str, int] = {}
+        """How many URLs of a section are meant to go, however many that are."""
         self.continued = False
         """Whether it is the build of another process that was killed."""
 
@@ -159,6 +186,7 @@ class Builder:
                 self.storage,
                 self.distrusted,
                 whole=not self.chosen,
+                leaving=self.leaving,
             )
         except Unpublishable as error:
             if self.continued:
@@ -203,7 +231,7 @@ class Builder:
         fingerprints = Fingerprints(self.site)
         counts = fingerprints.take if live is not None and not self.full else None
         kept = section_names(live) - set(self.chosen) if live and self.chosen else set()
-        for section in registry.of(self.site):
+        for section in sections_of(self.site):
             if section.get_name() not in kept:
                 refresh(section, beat=self.holding.beat, counts=counts)
         declaration = declaration_of(self.site, self.chosen)
@@ -216,7 +244,7 @@ class Builder:
                 return left
             self._abandon(left, "the code, the settings or the sections asked for have changed")
         with self.holding.guarded():  # Whoever lost the lease leaves no build for others to finish.
-            return freeze(
+            record = freeze(
                 self.site,
                 self.holding.lease,
                 self.chosen,
@@ -224,13 +252,14 @@ class Builder:
                 fingerprints,
                 self.holding.beat,
             )
+            if self.started_by:
+                record.started_by = self.started_by[:MAX_STARTED_BY]
+                record.save(update_fields=["started_by"])
+            return record
 
     def _abandon(self, record: Build, reason: str) -> None:
         self.stopped = reason
-        with self.holding.guarded():
-            primary(Build).filter(pk=record.pk).update(
-                status=Build.Status.ABANDONED, ended_at=timezone.now(), reason=reason
-            )
+        abandon(record, self.holding, reason)
 
     def _pending(self, record: Build) -> list[BuildFile]:
         return list(lines_of(record).filter(status=Status.PENDING).order_by("position"))
@@ -253,7 +282,7 @@ def preview(
     live = published_build(site)
     known = {(line.section, line.number): line.sha256 for line in lines_of(live)} if live else {}
     scope = site.scope()
-    chosen = [s for s in registry.of(site) if not sections or s.get_name() in sections]
+    chosen = [s for s in sections_of(site) if not sections or s.get_name() in sections]
     files: list[FileResult] = []
     with tempfile.TemporaryDirectory() as folder, Press() as press:
         path = Path(folder) / "page.xml.gz"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Max, Q, Sum
 from django.utils import timezone
 
 from django_sitemapkit.builds.due import SectionDue, due
@@ -14,8 +14,8 @@ from django_sitemapkit.builds.manifests import lines_of, pages, primary, publish
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Build, BuildFile, DatabaseNow, Lease, Publication
+from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import page_address
 from django_sitemapkit.sites import Site
 
@@ -39,6 +39,8 @@ class SectionStatus:
     """Bytes of XML in them."""
     skipped: int = 0
     """Rows that were left out."""
+    changed_at: str | None = None
+    """When the newest of its files became what it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +109,7 @@ def status_of(site: Site, *, rows: bool = True) -> SiteStatus:
         build=publication.build_id if publication else None,
         published_at=publication.published_at.isoformat() if publication else None,
         checked_at=last.ended_at.isoformat() if last and last.ended_at else None,
-        running=_running(site),
+        running=who_builds(site),
         sections=tuple(_sections(site, publication.build if publication else None)),
         due=tuple(item for item in due(site, rows=rows) if item.pages),
         builds=tuple(
@@ -123,7 +125,8 @@ def status_of(site: Site, *, rows: bool = True) -> SiteStatus:
     )
 
 
-def _running(site: Site) -> str:
+def who_builds(site: Site) -> str:
+    """Return who builds a site since when, or ""."""
     held = primary(Lease).filter(name=f"build:{site.key}").exclude(owner="")
     lease = held.first()
     if lease is None:
@@ -142,6 +145,7 @@ def _sections(site: Site, build: Build | None) -> Iterator[SectionStatus]:
         urls=Sum("urls", filter=done, default=0),
         bytes=Sum("bytes", filter=done, default=0),
         skipped=Sum("skipped", default=0),
+        changed_at=Max("lastmod", filter=done),
     )
     known = {
         total["section"]: SectionStatus(
@@ -151,10 +155,11 @@ def _sections(site: Site, build: Build | None) -> Iterator[SectionStatus]:
             urls=total["urls"],
             bytes=total["bytes"],
             skipped=total["skipped"],
+            changed_at=total["changed_at"].isoformat() if total["changed_at"] else None,
         )
         for total in totals
     }
-    for section in registry.of(site):
+    for section in sections_of(site):
         name = section.get_name()
         yield known.get(name, SectionStatus(name=name, built=False))
 

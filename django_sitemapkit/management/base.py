@@ -1,6 +1,7 @@
 """What the commands share: sites by key, exit codes, a clean end on SIGTERM, lines and bars."""
 
 import signal
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -68,6 +69,11 @@ def ending_cleanly() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def caller() -> str:
+    """Return what a build says of who started it."""
+    return f"command on {socket.gethostname()}"
 
 
 class Progress:

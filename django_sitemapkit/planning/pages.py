@@ -134,8 +134,8 @@ def split(section: BaseSection, page: PlannedPage, at: Any) -> int | None:
 def renumber(section: BaseSection, numbers: Collection[int]) -> dict[int, int]:
     """Give pages of a section new numbers, and return these by the former ones."""
     keyset = section.keyset
-    plan = current_plan(section, keyset) if keyset is not None else None
-    if plan is None or not numbers:
+    plan = current_plan(section, keyset) if keyset is not None and numbers else None
+    if plan is None:
         return {}
     database = router.db_for_write(Plan)
     with transaction.atomic(using=database):

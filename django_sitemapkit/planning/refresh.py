@@ -12,7 +12,8 @@ from django_sitemapkit.planning.store import (
     PlannedPage,
     create_plan,
     current_plan,
-    planned_pages,
+    decoded,
+    in_order,
     planned_rows,
     stored_pages,
 )
@@ -74,8 +75,9 @@ def refresh(
         plan = current_plan(section, keyset)
         if plan is None:
             return _plan_anew(section, keyset, _why_unplanned(section, keyset), beat)
-        pages = planned_pages(plan, keyset)
-        if reason := _why_anew(plan, pages, section, keyset):
+        stored = [decoded(page, keyset) for page in stored_pages(plan)]
+        pages = in_order(stored)
+        if reason := _why_anew(plan, pages, len(stored), section, keyset):
             return _plan_anew(section, keyset, reason, beat)
         known = counts(section, [page.keys for page in pages], beat) if counts else {}
         drafts = [
@@ -103,12 +105,12 @@ def _why_unplanned(section: BaseSection, keyset: Keyset) -> str:
 
 
 def _why_anew(
-    plan: Plan, pages: Sequence[PlannedPage], section: BaseSection, keyset: Keyset
+    plan: Plan, pages: Sequence[PlannedPage], stored: int, section: BaseSection, keyset: Keyset
 ) -> str:
     """Return why a stored plan cannot be kept, or "" where it can."""
     if plan.rows_per_page != section.rows_per_page:
         return f"its limit changed from {plan.rows_per_page:,} to {section.rows_per_page:,}"
-    if not pages or len(pages) != stored_pages(plan).count() or pages[-1].keys.upper is not None:
+    if not pages or len(pages) != stored or pages[-1].keys.upper is not None:
         return "its pages do not join"
     if not keyset.increasing([page.keys.lower for page in pages[1:]]):
         return f"the database orders {keyset.name!r} in another way than before"

@@ -60,11 +60,7 @@ class Scope:
         path = url
         if not url.startswith("/"):
             path = self._strip_origin(url)
-        if not _CLEAN_PATH.fullmatch(path):
-            path = _encode(path)
-        if "/." in path or "%2" in path:
-            _refuse_dot_segments(path)
-        return self.enclose(path)
+        return self.enclose(normalise_path(path))
 
     def enclose(self, path: str) -> str:
         """Return the location of ``path``, which is in normal form already.
@@ -122,6 +118,37 @@ class Scope:
                 " must be those of the sitemap.",
             )
         return rest or "/"
+
+
+def normalise_path(path: str) -> str:
+    """Return a rooted path in normal form: percent-encoded, escapes in upper case.
+
+    Raises RefusedValue where it cannot be part of a location.
+    """
+    if not _CLEAN_PATH.fullmatch(path):
+        if not path.startswith("/"):
+            raise _invalid(path, "it does not begin with /")
+        path = _encode(path)
+    if "/." in path or "%2" in path:
+        _refuse_dot_segments(path)
+    return path
+
+
+def normalise_pattern(text: str) -> str:
+    """Return a pattern, as robots.txt has them, in the normal form that paths have.
+
+    Raises RefusedValue where it begins neither with ``/`` nor with ``*``, or would match no
+    location at all.
+    """
+    text = text.strip()
+    if not text.startswith(("/", "*")):
+        raise RefusedValue(
+            "invalid-pattern", f"Invalid pattern: {_shown(text)} begins with neither / nor *."
+        )
+    # Something stands before and behind it: "*/a" is no host, and "/." begins "/.well-known".
+    before = "/x" if text.startswith("*") else ""
+    behind = "" if text.endswith("$") else "x"
+    return normalise_path(f"{before}{text}{behind}")[len(before) :].removesuffix(behind)
 
 
 def _upper_escapes(path: str) -> str:

@@ -4,7 +4,8 @@ Each step first tries the whole column at once, and goes row by row only where t
 """
 
 import datetime as dt
-from collections.abc import Callable, Container, Sequence
+from array import array
+from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import compress
@@ -13,6 +14,7 @@ from typing import Any
 from django.utils import timezone
 
 from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.overrides import Effects, Overrides
 from django_sitemapkit.protocol.dates import format_lastmod, parse_w3c
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
@@ -81,6 +83,11 @@ class Checker:
         self.changes_at: dt.datetime | None = None
         """When the first lastmod comes that was left out because it lies in the future."""
         self.lastmods = Lastmods()
+        self.overridden = array("q")
+        """The hashes of all overrides and rules that met a row, some more than once."""
+        overrides = section.overrides
+        self._overrides = overrides if overrides and overrides.touch(section) else None
+        self._section = section
         self._by_position = section.keyset is None
         self._listed: set[str | None] = set()
         self.plain: dict[str, Column] = {}
@@ -91,8 +98,34 @@ class Checker:
         """Return the rows of a chunk that may be listed."""
         self._look_at_the_clock()  # Rows may have been edited since the page was begun.
         entries = self._entries(chunk)
+        if self._overrides is not None:
+            entries = self._override(self._overrides, entries)
         self.lastmods.note(entries)
         return entries
+
+    def _override(self, overrides: Overrides, entries: Entries) -> Entries:
+        """Return the entries as editors will have them."""
+        with self._section.turn:  # The same connection may be reading the next rows.
+            effects = overrides.effects(self._section, entries.keys, entries.locations)
+        if not effects:
+            return entries
+        self.overridden.extend(effects.hashes)
+        entries = with_texts(entries, self.texts(effects, entries.keys))
+        return _without(entries, effects.excluded) if effects.excluded else entries
+
+    def texts(self, effects: Effects, keys: Sequence[Any]) -> dict[str, dict[int, str]]:
+        """Return the texts of the values that are set, by tag and row; wrong ones are left out."""
+        found: dict[str, dict[int, str]] = {}
+        for tag, values in effects.values.items():
+            named = [keys[row] for row in values]
+            refusals: dict[int, RefusedValue] = {}
+            texts = self._format(tag, list(values.values()), named, refusals)
+            for place, refusal in refusals.items():
+                self.problems.add(named[place], refusal.code, str(refusal), skipped=False)
+            set_here = {row: text for row, text in zip(values, texts, strict=True) if text}
+            if set_here:
+                found[tag] = set_here
+        return found
 
     def _look_at_the_clock(self) -> None:
         self.now = dt.datetime.now(dt.UTC)
@@ -111,21 +144,16 @@ class Checker:
                 if tag in chunk.ready
                 else self._format(tag, values, chunk.keys, refusals)
             )
+        for tag, values in chunk.own.items():
+            blank = [None if value == "" else value for value in values]
+            texts = self._format(tag, blank, chunk.keys, refusals)
+            own = {row: text for row, text in enumerate(texts) if text}
+            tags[tag] = _replaced(tags.get(tag), own, len(blank))
         if not refusals:
             return Entries(chunk.keys, locations, tags)
         for row in sorted(refusals):
             self.problems.add(chunk.keys[row], refusals[row].code, str(refusals[row]))
-        listed = [row not in refusals for row in range(len(locations))]
-        return Entries(
-            keys=list(compress(chunk.keys, listed)),
-            locations=list(compress(locations, listed)),
-            tags={
-                tag: column
-                if column is None or isinstance(column, str)
-                else list(compress(column, listed))
-                for tag, column in tags.items()
-            },
-        )
+        return _without(Entries(chunk.keys, locations, tags), refusals)
 
     def _refuse_repeated(self, chunk: Chunk, locations: Sequence[Any]) -> None:
         """Refuse what was listed on this page already; in a section by key, keys differ anyway."""
@@ -221,6 +249,41 @@ class Checker:
             comes_at = moment_of(text, self.zone).astimezone(dt.UTC) if text else None
         if comes_at is not None and (self.changes_at is None or comes_at < self.changes_at):
             self.changes_at = comes_at
+
+
+def _without(entries: Entries, rows: Iterable[int]) -> Entries:
+    """Return the entries but for some rows."""
+    listed = bytearray(b"\1") * len(entries.locations)
+    for row in rows:
+        listed[row] = 0
+    return Entries(
+        keys=list(compress(entries.keys, listed)),
+        locations=list(compress(entries.locations, listed)),
+        tags={
+            tag: column
+            if column is None or isinstance(column, str)
+            else list(compress(column, listed))
+            for tag, column in entries.tags.items()
+        },
+    )
+
+
+def with_texts(entries: Entries, texts: dict[str, dict[int, str]]) -> Entries:
+    """Return the entries with other texts, by tag and row."""
+    tags = dict(entries.tags)
+    for tag, rows in texts.items():
+        tags[tag] = _replaced(tags.get(tag), rows, len(entries.keys))
+    return Entries(entries.keys, entries.locations, tags)
+
+
+def _replaced(column: Column, texts: dict[int, str], count: int) -> Column:
+    """Return a column of ``count`` rows with those texts in it."""
+    if not texts:
+        return column
+    replaced = [column] * count if column is None or isinstance(column, str) else list(column)
+    for row, text in texts.items():
+        replaced[row] = text
+    return replaced
 
 
 def is_future(value: Any, now: dt.datetime, zone: dt.tzinfo) -> bool:

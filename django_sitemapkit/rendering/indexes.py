@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from django.utils import timezone
 
 from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, pages_of_all
 from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.writers import IndexWriter
-from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering.columns import is_future
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import Site
@@ -39,7 +39,7 @@ def index_entries(site: Site, sections: Iterable[BaseSection] | None = None) -> 
     A page's lastmod is that of its newest entry where the section promises ``trust_lastmod``,
     else there is none. Raises NotPlanned while a large section is being planned.
     """
-    sections = list(registry.of(site) if sections is None else sections)
+    sections = list(sections_of(site) if sections is None else sections)
     for section, pages in zip(sections, pages_of_all(sections), strict=True):
         address = page_addresses(site, section.get_name())
         for page in pages:
@@ -69,9 +69,12 @@ def page_addresses(site: Site, section: str, form: str = "xml.gz") -> Callable[[
 def newest_lastmod(section: BaseSection, page: PlannedPage) -> str | None:
     """Return the newest lastmod of a page, where the section promises that it tells the truth.
 
-    One in the future is left out, as the page leaves it out.
+    One in the future is left out, as the page leaves it out. Where an editor has set any, the
+    column is not the whole truth.
     """
-    newest = section.newest(page.keys) if section.trust_lastmod else None
+    overrides = section.overrides
+    untold = not section.trust_lastmod or (overrides is not None and overrides.sets_lastmod)
+    newest = None if untold else section.newest(page.keys)
     if newest is None:
         return None
     zone = timezone.get_default_timezone()

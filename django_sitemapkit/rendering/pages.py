@@ -77,6 +77,11 @@ class PageRendering:
         return self._checker.changes_at
 
     @property
+    def overridden(self) -> frozenset[int]:
+        """The hashes of all overrides and rules that met a row so far."""
+        return frozenset(self._checker.overridden)
+
+    @property
     def lastmods(self) -> Lastmods:
         """What the lastmods say, all of them together."""
         return self._checker.lastmods

@@ -35,7 +35,12 @@ def validators_of(section: BaseSection, page: PlannedPage, scope: Scope) -> Vali
     rows, lastmod = newest
     if not tells_of_changes(lastmod):
         return None
-    state = (__version__, section.declaration(), scope, section.max_urls, page, rows, lastmod)
+    revision = section.overrides.revision if section.overrides else 0
+    state = (
+        *(__version__, section.declaration(), revision, scope),
+        *(section.max_urls, page, rows, lastmod),
+    )
     digest = hashlib.sha256(repr(state).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    known = lastmod is not None and timezone.is_aware(lastmod)
+    # What editors change moves no date: a reader who asks by date has to get the page.
+    known = lastmod is not None and timezone.is_aware(lastmod) and not revision
     return Validators(digest=digest, last_modified=lastmod if known else None)

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.sections.chunks import Chunk
 from django_sitemapkit.sections.keysets import KeyRange, Keyset
+from django_sitemapkit.sections.objects import label_of
 from django_sitemapkit.sections.options import TAGS, Column, Plain, Source, source_of
 from django_sitemapkit.sites import Site
 
@@ -52,6 +54,12 @@ class BaseSection:
 
     def __init__(self, site: Site) -> None:
         self.site = site
+        self.overrides: Any = None
+        """What editors set for the site; None where a section is made without it."""
+        self.turn: AbstractContextManager[Any] = nullcontext()
+        """To be held by who asks the database for anything else, between the rows of a page."""
+        self.preset: dict[str, Any] = {}
+        """The optional tags that editors set for the section, whatever it declares."""
 
     def __repr__(self) -> str:
         return f"<section {self.get_name()!r} of site {self.site.key!r}>"
@@ -79,12 +87,31 @@ class BaseSection:
     @cached_property
     def sources(self) -> dict[str, Source]:
         """The optional tags that are declared, by name: where each one's values come from."""
-        return {tag: source for tag in TAGS if (source := self._source(tag)) != Plain(None)}
+        sources = {
+            tag: Plain(self.preset[tag]) if tag in self.preset else self._source(tag)
+            for tag in TAGS
+        }
+        return {tag: source for tag, source in sources.items() if source != Plain(None)}
 
     @property
     def plain(self) -> dict[str, Any]:
         """The optional tags that are the same for all entries."""
         return {tag: s.value for tag, s in self.sources.items() if isinstance(s, Plain)}
+
+    @property
+    def label(self) -> str | None:
+        """What names the model of its rows; None where they have none, or page by position."""
+        return None if self.keyset is None else label_of(self.keyset.queryset.model)
+
+    def narrowed(self, pk: Any) -> Self:
+        """Return the section with one row alone; asked where it has a ``label``."""
+        raise NotImplementedError
+
+    def identities(self, keys: Sequence[Any]) -> list[str]:
+        """Return what names the rows' objects, by their keys; asked where it has a ``label``."""
+        assert self.keyset is not None  # noqa: S101  it has a label
+        label = self.label
+        return [f"{label} {key}" for key in self.keyset.primary_keys(keys)]
 
     @property
     def keyset(self) -> Keyset | None:
@@ -98,8 +125,13 @@ class BaseSection:
         """
         raise NotImplementedError
 
-    def reading(self, ahead: Callable[[Iterator[Any]], Iterator[Any]]) -> Self:
-        """Return the section with its reads of the database passed through ``ahead``, if it can."""
+    def reading(
+        self, ahead: Callable[[Iterator[Any]], Iterator[Any]], turn: AbstractContextManager[Any]
+    ) -> Self:
+        """Return the section with its reads of the database passed through ``ahead``, if it can.
+
+        ``turn`` is what it then has as its own.
+        """
         return self
 
     def size(self) -> int:

@@ -24,6 +24,8 @@ class Chunk:
     """Rooted paths or absolute URLs as declared; None where the row is refused."""
     columns: dict[str, Sequence[Any]] = field(default_factory=dict)
     """The values that differ by row, by option: "lastmod", "changefreq", "priority"."""
+    own: dict[str, Sequence[Any]] = field(default_factory=dict)
+    """What each row says itself instead of what holds for its section; None or "" inherits."""
     refusals: dict[int, RefusedValue] = field(default_factory=dict)
     """Why a row is refused already, by its place in the columns."""
     normal: bool = False

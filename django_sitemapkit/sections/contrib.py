@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from django.contrib.sitemaps import Sitemap
 from django.db.models import QuerySet
@@ -58,6 +58,13 @@ class ContribSection(BaseSection):
             return None
         return Keyset(items.distinct() if repeats_rows(items) else items, "pk", self.site.active)
 
+    def narrowed(self, pk: Any) -> Self:
+        """Return the section with one item alone, or none where its queryset has no such item."""
+        section = type(self)(self.site)
+        section.overrides, section.preset = self.overrides, self.preset
+        section.items = self.items.filter(pk=pk)
+        return section
+
     def size(self) -> int:
         """Return how many items there are."""
         return len(self.items)
@@ -82,7 +89,7 @@ class ContribSection(BaseSection):
         rows = [item for item, _ in pairs]
         locations, refusals = each(self._locate, pairs, "location")
         keys = [getattr(item, "pk", item) for item in rows]
-        chunk = Chunk(keys, locations, {}, refusals)
+        chunk = Chunk(keys, locations, refusals=refusals)
         for tag, source in self.sources.items():
             if isinstance(source, Method):
                 chunk.columns[tag], refusals = each(source.function, rows, tag)

@@ -44,7 +44,7 @@ class ItemSection(BaseSection):
 
     def _chunk(self, items: Sequence[Any]) -> Chunk:
         locations, refusals = each(self.location, items, "location")
-        chunk = Chunk(items, locations, {}, refusals)
+        chunk = Chunk(items, locations, refusals=refusals)
         for tag, source in self.sources.items():
             if isinstance(source, Method):
                 chunk.columns[tag], refusals = each(source.function, items, tag)

@@ -106,6 +106,17 @@ class Keyset:
         """Return the rows of a range that come behind the key ``last``."""
         return self.within(KeyRange(None, keys.upper)).filter(**{f"{self.name}__gt": last})
 
+    def primary_keys(self, keys: Sequence[Any]) -> Sequence[Any]:
+        """Return the primary keys of the rows that have these keys; None where one is gone."""
+        if self.field.primary_key:
+            return keys
+        found: dict[Any, Any] = {}
+        rows = self.queryset.model._base_manager.using(self.queryset.db)
+        for start in range(0, len(keys), MAX_PARAMETERS):
+            some = rows.filter(**{f"{self.name}__in": keys[start : start + MAX_PARAMETERS]})
+            found.update(some.values_list(self.name, "pk"))
+        return list(map(found.get, keys))
+
     def chunks(self, keys: KeyRange, key_of: Callable[[Any], Any]) -> Iterator[list[Any]]:
         """Yield the rows of a range in key order, each read a query of its own.
 
@@ -163,6 +174,12 @@ class Keyset:
         with self.active():
             found = rows.aggregate(rows=Count("*"), last=Max("sitemap_key"))
         return self.field.to_python(found["last"]) if found["rows"] > count else None
+
+    def covers(self, keys: KeyRange, key: Any) -> bool:
+        """Return whether a key lies in a range, be there a row that has it or not."""
+        lower, upper = keys.lower, keys.upper
+        from_lower = lower is None or lower == key or self.increasing([lower, key])
+        return from_lower and (upper is None or self.increasing([key, upper]))
 
     def presence(self, keys: KeyRange) -> tuple[str, tuple[Any, ...]]:
         """Return the SQL expression, with its parameters, that is 1 where a range has any row."""

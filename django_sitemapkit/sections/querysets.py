@@ -3,6 +3,7 @@
 import datetime as dt
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from copy import copy
 from functools import cached_property
 from operator import attrgetter, itemgetter
@@ -63,8 +64,14 @@ class Section(BaseSection):
         All of a page is read in one database: of two replicas one may be behind.
         """
         with self.site.active():
-            rows: Any = self.get_queryset()
-            return rows.using(rows.db) if isinstance(rows, QuerySet) else rows  # A check tells.
+            found: Any = self.get_queryset()
+            rows: QuerySet[Any] = found
+            if not isinstance(found, QuerySet):
+                return rows  # A check tells.
+            pages = not (rows.query.is_sliced or rows.query.combinator)  # Else a check tells.
+            if pages and _has_own_fields(rows.model):
+                rows = rows.filter(sitemap_include=True)
+            return rows.using(rows.db)
 
     @cached_property
     def keyset(self) -> Keyset:
@@ -93,8 +100,22 @@ class Section(BaseSection):
             return columns, frozenset()
         return columns | {"lastmod": text}, frozenset({"lastmod"})
 
+    @cached_property
+    def own_columns(self) -> dict[str, str]:
+        """The fields in which the rows set an optional tag themselves (``SitemapFields``)."""
+        if not _has_own_fields(self._rows.model):
+            return {}
+        return {"changefreq": "sitemap_changefreq", "priority": "sitemap_priority"}
+
     def _source(self, option: str) -> Source:
         return source_of(getattr(self, option), text_is_column=option == "lastmod")
+
+    def narrowed(self, pk: Any) -> Self:
+        """Return the section with one row alone, or none where its queryset has no such row."""
+        section = type(self)(self.site)
+        section.overrides, section.preset = self.overrides, self.preset
+        section._rows = self._rows.filter(pk=pk)
+        return section
 
     def chunks(self, keys: KeyRange) -> Iterator[Chunk]:
         """Yield the rows of a key range, some at a time."""
@@ -105,7 +126,7 @@ class Section(BaseSection):
                 chunk = reader.chunk(rows)
             yield chunk
 
-    def reading(self, ahead: Ahead) -> Self:
+    def reading(self, ahead: Ahead, turn: AbstractContextManager[Any]) -> Self:
         """Return the section with its reads passed through ``ahead``, where they are columns.
 
         A method of the project's may ask the database itself, meanwhile and on the same connection.
@@ -113,7 +134,7 @@ class Section(BaseSection):
         if self.reads_objects:
             return self
         section = copy(self)
-        section._ahead = ahead
+        section._ahead, section.turn = ahead, turn
         return section
 
     def newest(self, keys: KeyRange) -> tuple[int, Any] | None:
@@ -158,7 +179,8 @@ class Section(BaseSection):
             return super().fingerprints(ranges)
         route = self.location_source
         locations = route.columns if isinstance(route, Route) else (route.expression,)  # type: ignore[union-attr]
-        return digests_of(self.keyset, ranges, (*self.columns.values(), *locations))
+        columns = (*self.columns.values(), *self.own_columns.values(), *locations)
+        return digests_of(self.keyset, ranges, columns)
 
     def declaration(self) -> str:
         """Return text that changes whenever what is declared here gives other entries."""
@@ -197,6 +219,11 @@ def _timeless(value: Any) -> Any:
     return value
 
 
+def _has_own_fields(model: type[Model]) -> bool:
+    """Return whether a model has the fields of ``SitemapFields``, which stands above this room."""
+    return bool(getattr(model, "has_sitemap_fields", False))
+
+
 def get_absolute_url(obj: Any) -> str:
     """Return the object's own idea of its URL, the default location."""
     return str(obj.get_absolute_url())
@@ -208,7 +235,8 @@ class ColumnReader:
     def __init__(self, section: Section) -> None:
         columns, self.ready = section.read_columns
         self.columns = list(columns)
-        expressions = list(columns.values())
+        self.own = list(section.own_columns)
+        expressions = [*columns.values(), *section.own_columns.values()]
         route = section.location_source
         self.route: CompiledRoute | None = None
         if isinstance(route, Route):
@@ -225,8 +253,12 @@ class ColumnReader:
         """Turn rows into columns."""
         keys, *columns = zip(*rows, strict=True)
         tags: dict[str, Sequence[Any]] = dict(zip(self.columns, columns, strict=False))
-        locations = columns[len(self.columns) :]
-        chunk = Chunk(keys, (), tags, ready=self.ready)
+        named = len(self.columns) + len(self.own)
+        own: dict[str, Sequence[Any]] = dict(
+            zip(self.own, columns[len(self.columns) : named], strict=True)
+        )
+        locations = columns[named:]
+        chunk = Chunk(keys, (), tags, own, ready=self.ready)
         if self.route is None:
             chunk.locations = locations[0]
         else:
@@ -244,7 +276,8 @@ class ObjectReader:
         route = section.location_source
         self.route: CompiledRoute | None = None
         columns, self.ready = section.read_columns
-        expressions: dict[str, Any] = dict(columns)
+        own = {f"own_{tag}": column for tag, column in section.own_columns.items()}
+        expressions: dict[str, Any] = dict(columns) | own
         if isinstance(route, Route):
             with section.site.active():
                 self.route = route.compile()
@@ -272,6 +305,7 @@ class ObjectReader:
             elif isinstance(source, Method):
                 chunk.columns[tag], refusals = each(source.function, rows, tag)
                 chunk.refusals = refusals | chunk.refusals
+        chunk.own = {tag: read(rows, f"own_{tag}") for tag in section.own_columns}
         make_ready(chunk)
         return chunk
 

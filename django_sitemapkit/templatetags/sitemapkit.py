@@ -12,10 +12,10 @@ from django.template.base import FilterExpression, Parser, Token
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import page_of
 from django_sitemapkit.protocol.entries import Entry
 from django_sitemapkit.protocol.writers import url_element
-from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import index_entries, page_entries
 from django_sitemapkit.rendering.templates import StreamingNode
 from django_sitemapkit.sites import Site, all_sites, site_for
@@ -112,7 +112,7 @@ class EntriesNode(StreamingNode):
     def stream(self, context: template.Context) -> Iterator[str]:
         """Yield the block for one entry after the other; nothing where there is no such page."""
         site = _site(context)
-        section = registry.get(site, str(self.section.resolve(context)))
+        section = section_of(site, str(self.section.resolve(context)))
         page = page_of(section, int(self.number.resolve(context))) if section else None
         if section is None or page is None:
             return

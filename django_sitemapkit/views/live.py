@@ -11,8 +11,8 @@ from itertools import islice
 from django.http.response import HttpResponseBase
 from django.utils.http import http_date
 
+from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import PlannedPage, page_of, split
-from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import PageRendering, render_index, validators_of
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import Site
@@ -31,7 +31,7 @@ def live_index(site: Site, document: Document) -> HttpResponseBase | None:
 
 def live_page(site: Site, name: str, number: int, document: Document) -> HttpResponseBase | None:
     """Return a page rendered from the database, or None where there is none or it is empty."""
-    section = registry.get(site, name)
+    section = section_of(site, name)
     planned = page_of(section, number) if section else None
     if section is None or planned is None:
         return None

@@ -23,9 +23,9 @@ from django_sitemapkit.builds.manifests import index_lines, keys_of, lines_of, p
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import NotPlanned, NotPublished
 from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.overrides import section_of, sections_of
 from django_sitemapkit.planning import PlannedPage
 from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import LivePage, index_entries, write_index
 from django_sitemapkit.sites import Site
 from django_sitemapkit.views.documents import Document, asynchronous, digest_of
@@ -69,7 +69,7 @@ def _live_pages(site: Site, build: Build) -> list[LivePage]:
     A section that fails, or is being planned, is left out: what is published does not depend on
     what was declared since.
     """
-    sections = {section.get_name(): section for section in registry.of(site)}
+    sections = {section.get_name(): section for section in sections_of(site)}
     missing = unbuilt(build, list(sections))
     live: list[LivePage] = []
     for name, section in sections.items():
@@ -124,7 +124,7 @@ def _instead(site: Site, line: BuildFile, document: Document) -> HttpResponseBas
     By the range that the manifest has of it, not by the plan: that may have moved on, and the
     index that listed this page counts on those rows.
     """
-    section = registry.get(site, line.section)
+    section = section_of(site, line.section)
     if section is None:
         return None
     try:

@@ -28,8 +28,8 @@ def check(locations=None, refusals=None, normal=False, plain=None, **columns):
         range(rows),
         locations or [f"/{row}" for row in range(rows)],
         columns,
-        dict(refusals or {}),
-        normal,
+        refusals=dict(refusals or {}),
+        normal=normal,
     )
     return checker.entries(chunk), checker.problems
 

@@ -100,6 +100,7 @@ def test_a_refresh_that_changes_nothing_renumbers_nothing():
     assert refresh(section).planned_anew == ""
 
 
+@pytest.mark.thorough
 def test_an_index_of_a_queryset_with_many_parameters_is_asked_in_parts():
     """A hundred pages of a queryset with 400 parameters stay below what a query may have."""
     tokens = TokenFactory.create_batch(400)

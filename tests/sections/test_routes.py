@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from django_sitemapkit import Route
 from django_sitemapkit.sections.routes import CompiledRoute
+from tests.cases import few
 from tests.sections import urlconfs
 
 PREFIXES = ["/", "/app/", "/a b/", "/ü/", "/100%/", "/100%s/", "//twice/", "/a.b/(c)/"]
@@ -128,7 +129,7 @@ POSITIONAL_CASES = [
     ("kind", (SLUGS,), True),
     ("mall:item", (SLUGS, INTS, SLUGS), True),
 ]
-FEW = settings(max_examples=20, deadline=None)
+FEW = settings(max_examples=settings.default.max_examples // 5, deadline=None)
 
 
 @contextmanager
@@ -246,7 +247,9 @@ def test_positional_arguments_are_taken_as_reverse_takes_them(name, fitting, _, 
 ALL_CASES = [*CASES, *LOCAL_CASES, *POSITIONAL_CASES]
 
 
-@pytest.mark.parametrize(("name", "fitting", "_"), ALL_CASES, ids=map(str, range(len(ALL_CASES))))
+@pytest.mark.parametrize(
+    ("name", "fitting", "_"), few(25, ALL_CASES), ids=map(str, range(len(ALL_CASES)))
+)
 def test_no_odd_value_makes_a_difference(name, fitting, _):
     """Every odd value is tried in every argument, with others that fit; alone and in company."""
     usual = ["ab", 12, ID, "x"]

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 
 from django_sitemapkit import Route, SitemapMixin
+from django_sitemapkit.models import SitemapFields
 
 
 class Shop(models.Model):
@@ -147,3 +148,12 @@ class ArticleProxy(Article):
 
     class Sitemap:
         name = "proxies"
+
+
+class Topic(SitemapFields):
+    """Keyed by a text of its own; says of each row whether and how it is listed."""
+
+    code = models.CharField(max_length=100, primary_key=True)
+
+    def __str__(self):
+        return self.code

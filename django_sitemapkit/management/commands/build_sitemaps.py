@@ -6,17 +6,20 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import BuildResult, Runner, build, preview
+from django_sitemapkit.builds.requests import carry_out
 from django_sitemapkit.builds.run import require_sections
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.management.base import (
     Exit,
     Progress,
     SiteCommand,
+    caller,
     ending_cleanly,
     held_back,
 )
+from django_sitemapkit.models import BuildRequest
+from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import refresh
-from django_sitemapkit.registry import registry
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sites import Site
 
@@ -129,6 +132,7 @@ class Command(SiteCommand):
                 runner=self.runner,
                 on_file=progress,
                 full=options["full"],
+                started_by=caller(),
             )
         for warning in result.warnings:
             self.stderr.write(self.style.WARNING(f"Warning: {warning}"))
@@ -136,10 +140,21 @@ class Command(SiteCommand):
             self.held.append(held_back(result))
         if self.verbosity:
             self.stdout.write(self._total(result))
+        if not options["dry_run"]:
+            self._carry_out_what_is_open(site)
         return sum(file.skipped for file in result.files)
 
+    def _carry_out_what_is_open(self, site: Site) -> None:
+        """Build what was asked for in the admin and is still open."""
+        kinds = [BuildRequest.Kind.BUILD]
+        for asked in carry_out(site, lambda: self.runner, kinds=kinds, patience=0):
+            if asked.failed:
+                self.stderr.write(self.style.WARNING(f"Asked for in the admin: {asked.outcome}"))
+            elif self.verbosity:
+                self.stdout.write(f"Asked for in the admin: {asked.outcome}")
+
     def _plan(self, site: Site, names: list[str]) -> None:
-        for section in registry.of(site):
+        for section in sections_of(site):
             if names and section.get_name() not in names:
                 continue
             change = refresh(section)

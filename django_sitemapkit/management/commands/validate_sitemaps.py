@@ -12,10 +12,11 @@ from django_sitemapkit.management.base import (
     Exit,
     Progress,
     SiteCommand,
+    caller,
     ending_cleanly,
     held_back,
 )
-from django_sitemapkit.registry import registry
+from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.sites import Site
 
 
@@ -81,7 +82,7 @@ class Command(SiteCommand):
 
     def _repair(self, site: Site, damaged: list[Examined]) -> None:
         # A damaged page of a section that has gone goes with the build: none names all.
-        known = {section.get_name() for section in registry.of(site)}
+        known = {section.get_name() for section in sections_of(site)}
         sections = {document.section for document in damaged} & known
         names = {document.stored for document in damaged}
         try:
@@ -91,6 +92,7 @@ class Command(SiteCommand):
                     sections=sections,
                     distrusted=names,
                     on_file=Progress(self, self.verbosity),
+                    started_by=caller(),
                 )
         except BuildRunning as error:
             raise CommandError(str(error), returncode=Exit.RUNNING) from error

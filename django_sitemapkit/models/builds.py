@@ -1,149 +1,9 @@
-"""The tables: the stored plan of pages, and the leases that keep work from being done twice."""
+"""Builds with their manifests, what of them is published, and what is asked for."""
 
-import datetime as dt
-import os
-import socket
-import uuid
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from django.db import IntegrityError, models, router, transaction
-from django.db.models.functions import Now
+from django.db import models
 from django.utils.translation import gettext_lazy as _
-
-
-class DatabaseNow(Now):
-    """The database's clock, in UTC: the one clock that all machines of a site share."""
-
-    def as_mysql(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        """Use the time in UTC, as Django stores it, whatever the session's time zone is."""
-        return self.as_sql(compiler, connection, template="UTC_TIMESTAMP(6)", **context)
-
-
-class Plan(models.Model):
-    """How one section of one site is cut into pages."""
-
-    site = models.CharField(_("site"), max_length=100)
-    section = models.CharField(_("section"), max_length=100)
-    key = models.CharField(
-        _("key"), max_length=200, help_text=_("The field whose values bound the pages.")
-    )
-    rows_per_page = models.PositiveIntegerField(
-        _("rows per page"), help_text=_("What a page may hold, as it was when this was planned.")
-    )
-    last_number = models.PositiveIntegerField(
-        _("last number"), default=0, help_text=_("The highest page number given so far.")
-    )
-    revision = models.PositiveIntegerField(
-        _("revision"), default=0, help_text=_("Raised by every change; a change checks it first.")
-    )
-    planned_at = models.DateTimeField(_("planned at"))
-
-    class Meta:
-        verbose_name = _("plan")
-        verbose_name_plural = _("plans")
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["site", "section"], name="sitemapkit_plan_unique"),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.section} ({self.site})"
-
-
-class Page(models.Model):
-    """One page of a plan: the rows whose key is at least ``lower`` and below ``upper``."""
-
-    plan = models.ForeignKey(Plan, models.CASCADE, related_name="pages", verbose_name=_("plan"))
-    number = models.PositiveIntegerField(
-        _("number"), help_text=_("Part of the page's address; a new page always gets a new number.")
-    )
-    lower = models.TextField(_("lower bound"), null=True)  # noqa: DJ001  null is an open end
-    upper = models.TextField(_("upper bound"), null=True)  # noqa: DJ001
-
-    class Meta:
-        verbose_name = _("page")
-        verbose_name_plural = _("pages")
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["plan", "number"], name="sitemapkit_page_unique"),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.plan} {self.number}"
-
-
-class LeaseManager(models.Manager["Lease"]):
-    """Takes and gives back leases by single conditional statements."""
-
-    def acquire(self, name: str, *, seconds: float, owner: str = "") -> "Lease | None":
-        """Return the lease ``name``, or None while someone else holds it.
-
-        A holder that gives no sign for ``seconds`` has lost it. Each holder gets a higher fence
-        than all before it. ``owner`` says to people who holds it.
-        """
-        owner = f"{owner or socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
-        free = models.Q(owner="") | models.Q(
-            heartbeat__lt=DatabaseNow() - dt.timedelta(seconds=seconds)
-        )
-        database = router.db_for_write(self.model)
-        rows = self.using(database)
-        with transaction.atomic(using=database):
-            taken = rows.filter(free, name=name).update(
-                owner=owner,
-                fence=models.F("fence") + 1,
-                since=DatabaseNow(),
-                heartbeat=DatabaseNow(),
-            )
-        if not taken and not self._create(rows, name, owner):
-            return None
-        return rows.filter(name=name, owner=owner).first()
-
-    def _create(self, rows: models.QuerySet["Lease"], name: str, owner: str) -> bool:
-        if rows.filter(name=name).exists():
-            return False
-        now = DatabaseNow()
-        try:
-            with transaction.atomic(using=rows.db):
-                rows.create(name=name, owner=owner, fence=1, since=now, heartbeat=now)
-        except IntegrityError:
-            return False
-        return True
-
-
-class Lease(models.Model):
-    """The right to do a piece of work, held by one process at a time."""
-
-    name = models.CharField(_("name"), max_length=200, unique=True)
-    owner = models.CharField(_("owner"), max_length=200, blank=True)
-    fence = models.PositiveBigIntegerField(_("fence"), default=0)
-    since = models.DateTimeField(_("held since"))
-    heartbeat = models.DateTimeField(_("last sign"))
-
-    objects = LeaseManager()
-
-    class Meta:
-        verbose_name = _("lease")
-        verbose_name_plural = _("leases")
-
-    def __str__(self) -> str:
-        return self.name
-
-    @property
-    def holder(self) -> str:
-        """Who holds it since when, for people."""
-        host, pid, _ = self.owner.rsplit(":", 2) if self.owner else ("nobody", "0", "")
-        return f"process {pid} on {host} since {self.since:%Y-%m-%d %H:%M:%S} UTC"
-
-    def renew(self) -> bool:
-        """Give a sign of life; return whether the lease is still this holder's.
-
-        Within a transaction it locks the lease, so that nobody takes it before the commit.
-        """
-        primary = Lease.objects.using(router.db_for_write(Lease))
-        mine = primary.filter(name=self.name, fence=self.fence, owner=self.owner)
-        return bool(mine.update(heartbeat=DatabaseNow()))
-
-    def release(self) -> None:
-        """Give the lease back, unless someone else has it by now."""
-        Lease.objects.filter(name=self.name, fence=self.fence, owner=self.owner).update(owner="")
 
 
 class Build(models.Model):
@@ -175,6 +35,9 @@ class Build(models.Model):
         _("pruned at"), null=True, help_text=_("When files of its own were deleted.")
     )
     reason = models.TextField(_("reason"), blank=True)
+    started_by = models.CharField(
+        _("started by"), max_length=200, blank=True, help_text=_("Who asked for it.")
+    )
     warnings = models.TextField(
         _("warnings"), blank=True, help_text=_("What its lastmods say that can hardly be true.")
     )
@@ -191,6 +54,10 @@ class Build(models.Model):
         verbose_name = _("build")
         verbose_name_plural = _("builds")
         indexes: ClassVar = [models.Index(fields=["site", "status"])]
+        permissions: ClassVar = [
+            ("build", _("Can have sitemaps built, checked and pruned")),
+            ("publish", _("Can publish held and earlier builds")),
+        ]
 
     def __str__(self) -> str:
         return f"{self.pk} ({self.site})"
@@ -239,6 +106,14 @@ class BuildFile(models.Model):
         _("changes at"),
         null=True,
         help_text=_("When a lastmod comes that was left out because it lay in the future."),
+    )
+    revision = models.PositiveBigIntegerField(
+        _("revision"), default=0, help_text=_("Of the overrides that the file is known to follow.")
+    )
+    overridden = models.BinaryField(
+        _("overridden"),
+        default=b"",
+        help_text=_("The hashes of what editors set for rows of this page, 8 bytes each."),
     )
     oldest_lastmod = models.CharField(_("oldest lastmod"), max_length=40, blank=True)
     newest_lastmod = models.CharField(_("newest lastmod"), max_length=40, blank=True)
@@ -290,3 +165,46 @@ class Publication(models.Model):
 
     def __str__(self) -> str:
         return self.site
+
+
+class BuildRequest(models.Model):
+    """What someone asked for in the admin: begun at once, and finished by whoever comes next."""
+
+    class Kind(models.TextChoices):
+        """What is to be done."""
+
+        BUILD = "build", _("build")
+        CHECK = "check", _("check")
+        PRUNE = "prune", _("prune")
+
+    site = models.CharField(_("site"), max_length=100)
+    kind = models.CharField(_("kind"), max_length=20, choices=Kind, default=Kind.BUILD)
+    section = models.CharField(
+        _("section"), max_length=100, blank=True, help_text=_("Empty for all sections.")
+    )
+    full = models.BooleanField(
+        _("full"), default=False, help_text=_("Make all pages anew, not only what changed.")
+    )
+    requested_by = models.CharField(_("requested by"), max_length=200, blank=True)
+    requested_at = models.DateTimeField(_("requested at"))
+    ended_at = models.DateTimeField(_("ended at"), null=True)
+    open_as = models.CharField(  # noqa: DJ001  null leaves the constraint
+        _("open as"),
+        max_length=250,
+        null=True,
+        unique=True,
+        help_text=_("What it asks for, as long as it is open: the same is asked for but once."),
+    )
+    build = models.ForeignKey(
+        Build, models.SET_NULL, null=True, related_name="requests", verbose_name=_("build")
+    )
+    failed = models.BooleanField(_("failed"), default=False)
+    outcome = models.TextField(_("outcome"), blank=True)
+
+    class Meta:
+        verbose_name = _("request")
+        verbose_name_plural = _("requests")
+        indexes: ClassVar = [models.Index(fields=["site", "ended_at"])]
+
+    def __str__(self) -> str:
+        return f"{self.pk} ({self.site})"

@@ -1,0 +1,147 @@
+"""Taking a URL out of the published files at once, for the case that must not wait.
+
+The next build would do it too, with all else that is due. Here just the pages that list the URL are
+made anew, as their rows are now; all other files stay as they are published.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+
+from django_sitemapkit.builds.files import holds_location
+from django_sitemapkit.builds.holding import Holding, hold
+from django_sitemapkit.builds.making import InlineRunner, PagesMoved
+from django_sitemapkit.builds.manifests import (
+    copy_of,
+    keys_of,
+    lines_of,
+    pages,
+    primary,
+    published_build,
+)
+from django_sitemapkit.builds.results import BuildResult
+from django_sitemapkit.builds.run import MAX_STARTED_BY, Builder, abandon
+from django_sitemapkit.exceptions import BuildFailed, StorageFailure
+from django_sitemapkit.models import Build, BuildFile, UrlOverride
+from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.sites import Site
+
+PageName = tuple[str, int]
+"""A section's name and a page's number."""
+
+
+def exclude_now(site: Site, override: UrlOverride, *, started_by: str = "") -> BuildResult | None:
+    """Make and publish anew the pages that list what an override is about.
+
+    The override is saved already, and excludes its URL. Returns None where no published page can
+    list it: then there is nothing to do. A build that a killed process left is abandoned, since
+    its pages are older. SITEMAPKIT_MAX_SHRINK does not count what is excluded here.
+
+    Raises BuildRunning while the site is being built, Unpublishable where no URL would be left,
+    and what else ``build`` raises; the next build takes the override into account in any case.
+    """
+    with hold(site) as holding:
+        for left in primary(Build).filter(site=site.key, status=Build.Status.RUNNING):
+            abandon(left, holding, "a URL had to be excluded at once")
+        live = published_build(site)
+        concerned = dict(_pages_with(site, live, override)) if live else {}
+        if not concerned:
+            return None
+        try:
+            return _PagesBuilder(site, holding, concerned, started_by).run()
+        except PagesMoved as error:
+            raise BuildFailed(f"Site {site.key!r}: {error}; build it as a whole.") from error
+
+
+class _PagesBuilder(Builder):
+    """Makes some pages of what is published, and nothing else."""
+
+    def __init__(
+        self, site: Site, holding: Holding, concerned: Mapping[PageName, int], started_by: str
+    ) -> None:
+        sections = {section for section, _number in concerned}
+        super().__init__(
+            *(site, holding, sections, (), InlineRunner(), None),
+            full=True,
+            started_by=started_by,
+        )
+        self._concerned = concerned
+        leaving: Counter[str] = Counter()
+        for (section, _number), urls in concerned.items():
+            leaving[section] += urls
+        self.leaving = leaving
+
+    def _begin(self) -> Build:
+        """Record a build with the lines of the published one, some of them to be made."""
+        live = published_build(self.site)
+        if live is None:
+            raise BuildFailed(f"Nothing of site {self.site.key!r} is published any more.")
+        lines = [self._line(line) for line in lines_of(live).exclude(section="")]
+        with self.holding.guarded():
+            record = primary(Build).create(
+                site=self.site.key,
+                declaration=live.declaration,
+                fence=self.holding.lease.fence,
+                started_at=timezone.now(),
+                started_by=self.started_by[:MAX_STARTED_BY],
+            )
+            for line in lines:
+                line.build = record
+            primary(BuildFile).bulk_create(lines, batch_size=500)
+        return record
+
+    def _line(self, former: BuildFile) -> BuildFile:
+        if (former.section, former.number) not in self._concerned:
+            return copy_of(former)
+        return BuildFile(
+            section=former.section,
+            number=former.number,
+            position=former.position,
+            lower=former.lower,
+            upper=former.upper,
+        )
+
+
+def _pages_with(site: Site, live: Build, override: UrlOverride) -> Iterator[tuple[PageName, int]]:
+    """Yield the published pages that may list what an override is about, and how often each may."""
+    if override.path:
+        location, storage = site.origin + override.path, SitemapStorage()
+        for line in pages(live):
+            if _lists(line, location, storage):
+                yield (line.section, line.number), 1
+        return
+    for section in sections_of(site):
+        if section.label != override.model:
+            continue
+        key = _key_of(section, override.object_id)
+        for line in pages(live).filter(section=section.get_name()) if key is not None else ():
+            if section.keyset is not None and section.keyset.covers(keys_of(line, section), key):
+                yield (line.section, line.number), section.urls_per_row
+
+
+def _key_of(section: BaseSection, text: str) -> Any:
+    """Return the paging key of an object, be it one that the section has no more; else None."""
+    keyset = section.keyset
+    assert keyset is not None  # noqa: S101  it has a label
+    model = keyset.queryset.model
+    with suppress(ValidationError, ValueError, OverflowError):
+        pk = model._meta.pk.to_python(text)
+        if keyset.field.primary_key:
+            return pk
+        rows = model._base_manager.using(keyset.queryset.db).filter(pk=pk)
+        return rows.values_list(keyset.name, flat=True).first()
+    return None
+
+
+def _lists(line: BuildFile, location: str, storage: SitemapStorage) -> bool:
+    try:
+        with storage.open(line.name) as file:
+            return holds_location(file, location)
+    except Exception as error:
+        raise StorageFailure(f"{line.name} cannot be read: {error}") from error

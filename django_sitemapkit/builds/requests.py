@@ -1,0 +1,188 @@
+"""What is asked for in the admin: recorded, begun by a thread, finished by whoever comes next.
+
+A thread ends with its process. What it was doing stays recorded as open: the next build, by
+whomever, or the next click takes it.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Collection
+from functools import partial
+from threading import Lock, Thread
+
+from django.db import IntegrityError, connections, router, transaction
+from django.utils import timezone
+
+from django_sitemapkit.builds.examination import examine_published
+from django_sitemapkit.builds.making import InlineRunner, Runner
+from django_sitemapkit.builds.manifests import primary
+from django_sitemapkit.builds.pruning import prune
+from django_sitemapkit.builds.run import build
+from django_sitemapkit.builds.settling import open_requests, settle, told
+from django_sitemapkit.exceptions import BuildRunning, LeaseLost, SitemapKitError
+from django_sitemapkit.models import BuildRequest
+from django_sitemapkit.sites import Site
+
+logger = logging.getLogger("django_sitemapkit")
+
+Kind = BuildRequest.Kind
+ALL_KINDS = tuple(Kind)
+
+PATIENCE = 3600.0
+"""Seconds to wait for others who build the site; a dead one's lease expires long before."""
+
+PAUSE = 2.0
+"""Seconds between two looks at whether the site is still being built."""
+
+SHOWN_FAULTS = 20
+"""Faults that the outcome of a check tells."""
+
+Choose = Callable[[], Runner]
+
+
+def request(
+    site: Site, kind: str, *, section: str = "", full: bool = False, by: str = ""
+) -> BuildRequest:
+    """Record what someone asks for, and return it; what is asked for already is not doubled."""
+    scope = section or "*"
+    open_as = f"{site.key} {kind} {scope} {'full' if full else 'changed'}"
+    values = {
+        "site": site.key,
+        "kind": kind,
+        "section": section,
+        "full": full,
+        "requested_by": by[:200],
+        "requested_at": timezone.now(),
+    }
+    rows = primary(BuildRequest)
+    try:
+        asked, _ = rows.get_or_create(open_as=open_as, defaults=values)
+    except IntegrityError:  # The same was asked for and done in this very moment.
+        asked, _ = rows.get_or_create(open_as=open_as, defaults=values)
+    return asked
+
+
+def begin(site: Site, choose: Choose = InlineRunner) -> None:
+    """Have a thread of this process do what is open of a site, once this transaction is over.
+
+    ``choose`` gives the runner of its builds.
+    """
+    start = partial(_errands.start, site, choose)
+    transaction.on_commit(start, using=router.db_for_write(BuildRequest))
+
+
+class Errands:
+    """The threads of this process, one for a site."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._at_work: dict[str, bool] = {}
+        """The sites with a thread, and whether more was asked for since it last looked."""
+
+    def start(self, site: Site, choose: Choose) -> None:
+        """Start a thread, or let the one that is at work look again before it ends."""
+        with self._lock:
+            started = site.key in self._at_work
+            self._at_work[site.key] = started
+        if started:
+            return
+        name = f"sitemapkit-{site.key}"
+        thread = Thread(target=self._work, args=(site, choose), name=name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # There is no room for another thread: the next run takes it.
+            logger.exception("Site %r: no thread could be started.", site.key)
+            with self._lock:
+                del self._at_work[site.key]
+
+    def _work(self, site: Site, choose: Choose) -> None:
+        try:
+            while True:
+                try:
+                    carry_out(site, choose)
+                except Exception:  # A thread's own error reaches nobody.
+                    logger.exception("Site %r: what was asked for could not be done.", site.key)
+                with self._lock:
+                    if not self._at_work[site.key]:
+                        break
+                    self._at_work[site.key] = False
+        finally:
+            with self._lock:
+                self._at_work.pop(site.key, None)
+            connections.close_all()
+
+
+_errands = Errands()
+
+
+def carry_out(
+    site: Site,
+    choose: Choose = InlineRunner,
+    *,
+    kinds: Collection[str] = ALL_KINDS,
+    patience: float = PATIENCE,
+) -> list[BuildRequest]:
+    """Do what is open of a site, in the order in which it was asked for; return what was done.
+
+    While others build the site it waits for ``patience`` seconds in all; then what is open stays
+    so, and is theirs who come next. What fails is recorded as failed.
+    """
+    done: list[BuildRequest] = []
+    until = time.monotonic() + patience
+    while (asked := open_requests(site).filter(kind__in=kinds).first()) is not None:
+        try:
+            _do(site, asked, choose)
+        except (BuildRunning, LeaseLost) as error:
+            if time.monotonic() >= until:
+                logger.info("Site %r: request %s waits on: %s", site.key, asked.pk, error)
+                break
+            time.sleep(PAUSE)
+            continue
+        except SitemapKitError as error:
+            settle([asked.pk], str(error), failed=True)
+        except Exception as error:
+            logger.exception("Site %r: request %s failed.", site.key, asked.pk)
+            settle([asked.pk], f"{type(error).__name__}: {error}", failed=True)
+        asked.refresh_from_db(using=router.db_for_write(BuildRequest))
+        done.append(asked)
+    return done
+
+
+def _do(site: Site, asked: BuildRequest, choose: Choose) -> None:
+    """Do what was asked for and record its outcome."""
+    if asked.kind == Kind.BUILD:
+        result = build(
+            site,
+            sections=[asked.section] if asked.section else (),
+            runner=choose(),
+            full=asked.full,
+            started_by=f"admin: {asked.requested_by}",
+        )
+        settle([asked.pk], told(result), build=result.build)
+    elif asked.kind == Kind.CHECK:
+        _check(site, asked)
+    else:
+        _prune(site, asked)
+
+
+def _check(site: Site, asked: BuildRequest) -> None:
+    """Read all published files, as ``validate_sitemaps`` does."""
+    count, faults = 0, []
+    for document in examine_published(site):
+        count += 1
+        if document.faults:
+            faults.append(f"{document.source}: {document.faults[0]}")
+    if not faults:
+        text = f"{count:,} files are valid." if count else "Nothing is published."
+        settle([asked.pk], text)
+        return
+    lines = [f"{len(faults):,} of {count:,} files are not valid.", *faults[:SHOWN_FAULTS]]
+    settle([asked.pk], "\n".join(lines), failed=True)
+
+
+def _prune(site: Site, asked: BuildRequest) -> None:
+    pruned = prune(site)
+    text = f"{len(pruned.files):,} files and {len(pruned.orphans):,} orphans were deleted."
+    if not pruned.swept:
+        text += " The storage cannot list its files, so orphans were not looked for."
+    settle([asked.pk], text)

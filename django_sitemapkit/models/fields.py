@@ -1,0 +1,65 @@
+"""What a project's own model may carry for its place in the sitemap."""
+
+from decimal import Decimal
+from typing import ClassVar
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from django_sitemapkit.protocol.limits import CHANGEFREQS
+
+CHANGEFREQ_CHOICES = [
+    ("always", _("always")),
+    ("hourly", _("hourly")),
+    ("daily", _("daily")),
+    ("weekly", _("weekly")),
+    ("monthly", _("monthly")),
+    ("yearly", _("yearly")),
+    ("never", _("never")),
+]
+"""The words of the protocol, for people."""
+
+if {word for word, _text in CHANGEFREQ_CHOICES} != set(CHANGEFREQS):  # pragma: no cover
+    raise AssertionError("The protocol has other words.")
+
+
+def priority_field() -> "models.DecimalField[Decimal | None, Decimal | None]":
+    """Return a field for a priority from 0.00 to 1.00; null inherits."""
+    return models.DecimalField(
+        _("priority"),
+        max_digits=3,
+        decimal_places=2,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(Decimal(0)), MaxValueValidator(Decimal(1))],
+        help_text=_("From 0.0 to 1.0, within this site. Empty inherits."),
+    )
+
+
+def changefreq_field() -> "models.CharField[str, str]":
+    """Return a field for a changefreq; "" inherits."""
+    return models.CharField(
+        _("change frequency"),
+        max_length=10,
+        blank=True,
+        choices=CHANGEFREQ_CHOICES,
+        help_text=_("How often the page changes. Empty inherits."),
+    )
+
+
+class SitemapFields(models.Model):
+    """Lets each row of a project's model say whether and how it is listed.
+
+    Sections over such a model leave out the rows whose ``sitemap_include`` is off. The other two
+    win over the section's settings and its declaration, and give way to a URL override.
+    """
+
+    has_sitemap_fields: ClassVar[bool] = True
+
+    sitemap_include = models.BooleanField(_("list in the sitemap"), default=True)
+    sitemap_priority = priority_field()
+    sitemap_changefreq = changefreq_field()
+
+    class Meta:
+        abstract = True

@@ -1,0 +1,95 @@
+"""Leases, which keep work from being done twice, by the database's clock."""
+
+import datetime as dt
+import os
+import socket
+import uuid
+from typing import Any
+
+from django.db import IntegrityError, models, router, transaction
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+
+class DatabaseNow(Now):
+    """The database's clock, in UTC: the one clock that all machines of a site share."""
+
+    def as_mysql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        """Use the time in UTC, as Django stores it, whatever the session's time zone is."""
+        return self.as_sql(compiler, connection, template="UTC_TIMESTAMP(6)", **context)
+
+
+class LeaseManager(models.Manager["Lease"]):
+    """Takes and gives back leases by single conditional statements."""
+
+    def acquire(self, name: str, *, seconds: float, owner: str = "") -> "Lease | None":
+        """Return the lease ``name``, or None while someone else holds it.
+
+        A holder that gives no sign for ``seconds`` has lost it. Each holder gets a higher fence
+        than all before it. ``owner`` says to people who holds it.
+        """
+        owner = f"{owner or socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
+        free = models.Q(owner="") | models.Q(
+            heartbeat__lt=DatabaseNow() - dt.timedelta(seconds=seconds)
+        )
+        database = router.db_for_write(self.model)
+        rows = self.using(database)
+        with transaction.atomic(using=database):
+            taken = rows.filter(free, name=name).update(
+                owner=owner,
+                fence=models.F("fence") + 1,
+                since=DatabaseNow(),
+                heartbeat=DatabaseNow(),
+            )
+        if not taken and not self._create(rows, name, owner):
+            return None
+        return rows.filter(name=name, owner=owner).first()
+
+    def _create(self, rows: models.QuerySet["Lease"], name: str, owner: str) -> bool:
+        if rows.filter(name=name).exists():
+            return False
+        now = DatabaseNow()
+        try:
+            with transaction.atomic(using=rows.db):
+                rows.create(name=name, owner=owner, fence=1, since=now, heartbeat=now)
+        except IntegrityError:
+            return False
+        return True
+
+
+class Lease(models.Model):
+    """The right to do a piece of work, held by one process at a time."""
+
+    name = models.CharField(_("name"), max_length=200, unique=True)
+    owner = models.CharField(_("owner"), max_length=200, blank=True)
+    fence = models.PositiveBigIntegerField(_("fence"), default=0)
+    since = models.DateTimeField(_("held since"))
+    heartbeat = models.DateTimeField(_("last sign"))
+
+    objects = LeaseManager()
+
+    class Meta:
+        verbose_name = _("lease")
+        verbose_name_plural = _("leases")
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def holder(self) -> str:
+        """Who holds it since when, for people."""
+        host, pid, _ = self.owner.rsplit(":", 2) if self.owner else ("nobody", "0", "")
+        return f"process {pid} on {host} since {self.since:%Y-%m-%d %H:%M:%S} UTC"
+
+    def renew(self) -> bool:
+        """Give a sign of life; return whether the lease is still this holder's.
+
+        Within a transaction it locks the lease, so that nobody takes it before the commit.
+        """
+        primary = Lease.objects.using(router.db_for_write(Lease))
+        mine = primary.filter(name=self.name, fence=self.fence, owner=self.owner)
+        return bool(mine.update(heartbeat=DatabaseNow()))
+
+    def release(self) -> None:
+        """Give the lease back, unless someone else has it by now."""
+        Lease.objects.filter(name=self.name, fence=self.fence, owner=self.owner).update(owner="")

@@ -1,0 +1,84 @@
+"""What people paste where a path is asked for."""
+
+import pytest
+
+from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.overrides.pasting import MAX_PASTED, pasted_path
+from django_sitemapkit.sites import Site
+from tests.factories import SITE
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("/about/", "/about/"),
+        ("  /about/\n", "/about/"),
+        ("https://www.example.com/about/", "/about/"),
+        ("http://www.example.com/about/", "/about/"),
+        ("HTTPS://WWW.Example.COM:443/About/", "/About/"),
+        ("http://www.example.com:80/", "/"),
+        ("https://www.example.com", "/"),
+        ("https://www.example.com?page=2", "/?page=2"),
+        ("//www.example.com/about/", "/about/"),
+        ("www.example.com/about/", "/about/"),
+        ("WWW.EXAMPLE.COM", "/"),
+        ("about/team/", "/about/team/"),
+        ("about", "/about"),
+        ("café/?q=a b", "/caf%C3%A9/?q=a%20b"),
+        ("/caf%c3%a9/", "/caf%C3%A9/"),
+        ("/100%/", "/100%25/"),
+        ("/go/?to=https://other.example/", "/go/?to=https://other.example/"),
+    ],
+)
+def test_takes_what_means_a_path_of_the_site(text, path):
+    """A URL of the site, or a path, encoded or not, becomes the one normal form."""
+    assert pasted_path(SITE, text) == path
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "Write a path"),
+        ("https://other.example/about/", "on another host"),
+        ("//other.example/about/", "on another host"),
+        ("https://www.example.com:8443/", "on another host"),
+        ("https://www.example.com:80/", "on another host"),
+        ("https://www.example.com.other.example/", "on another host"),
+        ("javascript:alert(1)", "no web address"),
+        ("mailto:someone@www.example.com", "no web address"),
+        ("ftp://www.example.com/", "no web address"),
+        ("https://user@www.example.com/", "user name"),
+        ("https://[::1", "IPv6"),
+        ("/about/#team", "leave out what begins with #"),
+        ("/a\nb", "U+000A"),
+        ("/a\x00b", "U+0000"),
+        ("/\ud800", "U+D800"),
+        ("/a/../b/", "segment"),
+        ("/a/%2E%2e/b/", "segment"),
+        ("about.html", "begin a path with a slash"),
+        ("other.example/about/", "begin a path with a slash"),
+        ("?page=2", "begin a path with a slash"),
+        ("/" + "é" * 400, "too long"),
+        ("/" + "a" * MAX_PASTED, "too long"),
+    ],
+)
+def test_refuses_others_and_says_why(text, told):
+    """Whatever may mean something else is refused, by a message that says what is wrong."""
+    with pytest.raises(RefusedValue, match=told.replace("+", r"\+")):
+        pasted_path(SITE, text)
+
+
+@pytest.mark.parametrize("host", ["münchen.example", "MÜNCHEN.example", "xn--mnchen-3ya.example"])
+def test_takes_a_host_in_its_own_script(host):
+    """A browser shows the host in its own script, and the site has it in punycode."""
+    site = Site.at("https://xn--mnchen-3ya.example")
+    assert pasted_path(site, f"https://{host}/straße/") == "/stra%C3%9Fe/"
+
+
+def test_refuses_what_is_outside_of_the_sitemap():
+    """A site below a path lists only what is below it (sitemaps.org, "location")."""
+    site = Site.at("https://www.example.com/shop")
+    assert pasted_path(site, "https://www.example.com/shop/about/") == "/shop/about/"
+    with pytest.raises(RefusedValue, match="not below /shop/") as refused:
+        pasted_path(site, "/about/")
+    assert refused.value.code == "url-not-allowed"
