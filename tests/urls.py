@@ -1,3 +1,4 @@
+from django.contrib import admin
 from django.http import HttpResponse
 from django.urls import include, path, re_path
 
@@ -9,6 +10,7 @@ def view(request, **kwargs):
 
 urlpatterns = [
     path("", include("django_sitemapkit.urls")),
+    path("admin/", admin.site.urls),
     path("", view, name="home"),
     path("about/", view, name="about"),
     path("products/<slug:shop>/<str:slug>/", view, name="product"),

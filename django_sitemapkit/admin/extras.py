@@ -1,0 +1,175 @@
+"""The screen of extra URLs, which no section gives, and the page to paste many of them."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db import IntegrityError
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.formats import number_format
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_sitemapkit.admin.history import log_added
+from django_sitemapkit.admin.steering import (
+    PathForm,
+    SiteFilter,
+    explained,
+    known_sites,
+    site_field,
+    site_of,
+)
+from django_sitemapkit.admin.transfers import TransferAdmin
+from django_sitemapkit.admin.wording import number
+from django_sitemapkit.models import ExtraUrl
+from django_sitemapkit.overrides.cells import EXTRA_URLS
+from django_sitemapkit.overrides.transfer import (
+    Comparison,
+    Outcome,
+    compared_rows,
+)
+from django_sitemapkit.rendering.explanations import explain_path
+from django_sitemapkit.sites import Site
+
+MAX_PASTED_LINES = 5_000
+"""URLs that are pasted at a time."""
+
+SHOWN = 200
+"""Lines that the page tells of."""
+
+
+class ExtraForm(PathForm):
+    """A form for an extra URL, which inherits nothing."""
+
+    no_changefreq = _("None")
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        told = {
+            "changefreq": _("How often the page changes; where none is given, there is no tag."),
+            "priority": _("From 0.0 to 1.0, within this site; empty for no tag."),
+        }
+        for name, text in told.items():
+            if name in self.fields:
+                self.fields[name].help_text = text
+
+
+class PasteForm(forms.Form):
+    """Asks for many URLs."""
+
+    urls = forms.CharField(
+        label=_("URLs"),
+        widget=forms.Textarea(
+            attrs={"rows": 15, "class": "vLargeTextField", "spellcheck": "false"}
+        ),
+        help_text=_("One on each line: a path such as /about/, or a whole URL of the site."),
+    )
+    save_rest = forms.BooleanField(
+        label=_("Add the others, and leave out the lines that are refused"), required=False
+    )
+
+    def __init__(self, *args: Any, sites: list[Site], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.sites = sites
+        self.fields["site"] = site_field(sites)
+        self.order_fields(["site", "urls", "save_rest"])
+
+    def clean_urls(self) -> str:
+        """Refuse more than can be looked at."""
+        text: str = self.cleaned_data["urls"]
+        if text.count("\n") >= MAX_PASTED_LINES:
+            message = gettext("Paste %(count)s lines at most; there is an import for more.")
+            raise forms.ValidationError(message % {"count": number_format(MAX_PASTED_LINES)})
+        return text
+
+    def compared(self) -> Comparison:
+        """Return the lines beside what is stored."""
+        key = self.cleaned_data["site"]
+        lines = enumerate(self.cleaned_data["urls"].split("\n"), start=1)
+        rows = ((number, [key, line]) for number, line in lines if line.strip())
+        site = site_of(self.sites, key)
+        return compared_rows(EXTRA_URLS, ["site", "path"], rows, [site] if site else [])
+
+
+@admin.register(ExtraUrl)
+class ExtraUrlAdmin(TransferAdmin):
+    """Extra URLs: one by one, pasted, or imported."""
+
+    form = ExtraForm
+    transfer = EXTRA_URLS
+    fields = ("site", "path", "lastmod", "changefreq", "priority", "note")
+    preview_template = "admin/sitemapkit/steering/explanations.html"
+    list_display = ("path", "site", "lastmod", "changefreq", "priority", "note", "changed_at")
+    list_filter = (SiteFilter, "changefreq")
+    search_fields = ("path", "note")
+
+    def look(
+        self, request: HttpRequest, site: Site, row: ExtraUrl, *, stored: bool
+    ) -> dict[str, Any]:
+        """Return where the URL stands, with which values, or why it does not."""
+        return explained([explain_path(site, row.path)])
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the page to paste URLs."""
+        view = self.admin_site.admin_view(self.paste_view)
+        return [path("paste/", view, name="sitemapkit_extraurl_paste"), *super().get_urls()]
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Link the page to those who may use it."""
+        may = self.has_add_permission(request)
+        context = {"paste_url": may and reverse(self._url_name("paste"))}
+        return super().changelist_view(request, {**context, **(extra_context or {})})
+
+    def paste_view(self, request: HttpRequest) -> HttpResponse:
+        """Ask for URLs, and add them: all of them or, where that is asked for, the right ones."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        sites = known_sites(request)
+        if request.method != "POST":
+            return self._paste_page(request, PasteForm(sites=sites))
+        form = PasteForm(request.POST, sites=sites)
+        if not form.is_valid():
+            return self._paste_page(request, form)
+        comparison = form.compared()
+        if comparison.count(Outcome.REFUSED) and not form.cleaned_data["save_rest"]:
+            return self._paste_page(request, form, comparison)
+        try:
+            new, _changed = comparison.apply()
+        except IntegrityError:
+            messages.error(
+                request, gettext("Nothing is added: others have just added the same URLs.")
+            )
+            return self._paste_page(request, form, comparison)
+        log_added(request.user.pk, new)
+        self._tell(request, len(new), comparison)
+        return HttpResponseRedirect(reverse(self._url_name("changelist")))
+
+    def _tell(self, request: HttpRequest, new: int, comparison: Comparison) -> None:
+        text = ngettext("%(count)s URL added.", "%(count)s URLs added.", new)
+        messages.success(request, text % {"count": number_format(new)})
+        if known := comparison.count(Outcome.UNCHANGED):
+            text = ngettext("%(count)s was there before.", "%(count)s were there before.", known)
+            messages.info(request, text % {"count": number_format(known)})
+
+    def _paste_page(
+        self, request: HttpRequest, form: PasteForm, comparison: Comparison | None = None
+    ) -> HttpResponse:
+        refused = comparison.of(Outcome.REFUSED) if comparison else []
+        context = {
+            **self.admin_site.each_context(request),
+            "title": gettext("Paste extra URLs"),
+            "opts": self.opts,
+            "form": form,
+            "media": self.media,
+            "refused": refused[:SHOWN],
+            "refused_count": len(refused),
+            "right_count": comparison.count(Outcome.CREATED) if comparison else 0,
+            "max_lines": number(MAX_PASTED_LINES),
+            "changelist_url": reverse(self._url_name("changelist")),
+        }
+        return TemplateResponse(request, "admin/sitemapkit/steering/paste.html", context)

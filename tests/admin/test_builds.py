@@ -1,0 +1,499 @@
+"""The builds in the admin: what each is made of, what it changes, and publishing one."""
+
+import datetime as dt
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from django_sitemapkit.admin import builds, manifests
+from django_sitemapkit.builds.holding import hold
+from django_sitemapkit.builds.requests import carry_out, request
+from django_sitemapkit.models import Build, BuildFile, Publication
+from tests.admin.operating import EVIL, OVERVIEW, PEOPLE, page, person, text_of
+from tests.builds import SITE, edit_product, let_time_pass, manifest, run, served
+from tests.builds.storages import failing
+from tests.testapp.models import Product, Reading
+
+pytestmark = pytest.mark.django_db
+
+OUTSIDERS = {"anonymous": 302, "staff": 403}
+
+
+def make(count, **values):
+    """Record so many builds."""
+    values = {"site": "default", "fence": 1, "started_at": timezone.now(), **values}
+    return Build.objects.bulk_create(Build(**values) for _ in range(count))
+
+
+def lines(build, count, **values):
+    """Record so many files of a build."""
+    first = BuildFile.objects.filter(build=build).count() + 1
+    values = {"section": "products", "status": "done", "urls": 2, "bytes": 9, **values}
+    return BuildFile.objects.bulk_create(
+        BuildFile(build=build, number=first + n, **values) for n in range(count)
+    )
+
+
+@pytest.fixture
+def two(built):
+    """Publish two builds; return their numbers."""
+    first = run(started_by="command on here").build
+    edit_product()
+    return first, run().build
+
+
+@pytest.fixture
+def held(built, settings):
+    """Publish a build, and have another one held back; return their numbers."""
+    first = run().build
+    settings.SITEMAPKIT_MAX_SHRINK = 0.5
+    Product.objects.filter(slug__in=["p0", "p1", "p2"]).delete()
+    result = run()
+    assert result.status == "held"
+    return first, result.build
+
+
+# Who may what
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("view", ["changelist", "change", "history", "differences"])
+def test_who_may_look(two, view):
+    """Who may view builds; nothing is changed by looking, and nothing by writing."""
+    address = page(view) if view == "changelist" else page(view, two[1])
+    before = list(Build.objects.values())
+    for who in PEOPLE:
+        client = person(who)
+        assert client.get(address).status_code == OUTSIDERS.get(who, 200), who
+        strict = person(who, enforce_csrf_checks=True)
+        assert strict.post(address, {"site": "other"}).status_code in {403, 405}, who
+        response = client.post(address, {"site": "other", "action": "delete_selected"})
+        expected = {302} if who == "anonymous" else {200, 302, 403, 405}
+        assert response.status_code in expected, who
+    assert list(Build.objects.values()) == before
+
+
+def test_nobody_makes_changes_or_deletes_a_build(built):
+    """Not even a superuser: the files would not know of it."""
+    (build,) = make(1)
+    for who in (*PEOPLE, "super"):
+        client = person(who)
+        expected = 302 if who == "anonymous" else 403
+        for address in (page("add"), page("delete", build.pk)):
+            assert client.get(address).status_code == expected, who
+            assert client.post(address, {"post": "yes"}).status_code == expected, who
+        response = client.post(page("change", build.pk), {"site": "other"})
+        assert response.status_code == expected, who
+    assert Build.objects.filter(site="default").count() == 1
+
+
+def test_who_may_publish(two):
+    """Who may, by POST and with a token, and nobody else; a GET only asks."""
+    first, second = two
+    outsiders = {**OUTSIDERS, "viewer": 403, "builder": 403}
+    address = page("publish", first)
+    for who in PEOPLE:
+        client = person(who)
+        assert client.get(address).status_code == outsiders.get(who, 200), who
+        assert client.put(address).status_code == outsiders.get(who, 405), who
+        assert person(who, enforce_csrf_checks=True).post(address).status_code == 403, who
+        assert Publication.objects.get().build_id == second
+        response = client.post(address)
+        assert response.status_code == outsiders.get(who, 302), who
+        served_now = first if who == "publisher" else second
+        assert Publication.objects.get().build_id == served_now, who
+    assert response.url == page("change", first)
+
+
+@pytest.mark.thorough
+def test_to_publish_one_must_see_too(two):
+    """The permission to publish alone opens no page."""
+    PEOPLE["half"] = ("publish",)
+    try:
+        client = person("half")
+    finally:
+        del PEOPLE["half"]
+    assert client.post(page("publish", two[0])).status_code == 403
+    assert client.get(page("change", two[0])).status_code == 403
+
+
+@pytest.mark.thorough
+def test_only_who_may_publish_sees_the_button(held):
+    """And only where there is something to publish."""
+    for who in ("viewer", "builder", "publisher"):
+        client = person(who)
+        text = text_of(client.get(page("change", held[1])))
+        assert (page("publish", held[1]) in text) == (who == "publisher")
+        assert page("publish", held[0]) not in text_of(client.get(page("change", held[0])))
+
+
+@pytest.mark.parametrize("view", ["publish", "differences"])
+@pytest.mark.parametrize("number", ["999", "x", "1_2Fchange"])
+def test_there_is_nothing_of_a_build_that_is_not(view, number):
+    """Its address is not found."""
+    assert person("super").get(page(view, number)).status_code == 404
+
+
+# The list
+
+
+@pytest.mark.thorough
+def test_the_list_tells_what_became_of_each_build(two):
+    """How many URLs and files, how long, who started it, and why."""
+    Build.objects.filter(pk=two[0]).update(reason="It was in the way.")
+    text = text_of(person("viewer").get(page("changelist")))
+    for told in ("published", "command on here", "It was in the way.", "field-duration"):
+        assert told in text
+    rows = text.partition("<tbody>")[2].split("<tr>")[1:]
+    assert ">5<" not in rows[0]
+    assert '<td class="field-url_count">9</td>' in rows[0]
+    assert '<td class="field-file_count">7</td>' in rows[1]
+    assert 'name="action"' not in text
+    assert "By status" in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(None, "-"), (3.25, "3.2 s"), (75, "0:01:15"), (90000, "1 day, 1:00:00")]
+)
+def test_a_duration_is_told_in_seconds_or_hours(seconds, told):
+    """A build that is not over has none."""
+    now = timezone.now()
+    ended = None if seconds is None else now + dt.timedelta(seconds=seconds)
+    make(1, started_at=now, ended_at=ended)
+    text = text_of(person("viewer").get(page("changelist")))
+    assert f'<td class="field-duration">{told}</td>' in text
+
+
+@pytest.mark.thorough
+def test_the_list_costs_the_same_for_a_thousand_builds():
+    """A page of them costs one query more than the builds themselves, whatever their files."""
+    client = person("viewer")
+    counts = []
+    for count in (5, 1000):
+        for build in make(count)[-5:]:
+            lines(build, 5 if count == 5 else 300)
+        client.get(page("changelist"))
+        with CaptureQueriesContext(connection) as queries:
+            text_of(client.get(page("changelist")))
+        counts.append(len(queries))
+    assert counts[0] == counts[1] <= 13
+
+
+@pytest.mark.thorough
+def test_the_sites_are_told_apart_where_there_are_several(settings):
+    """With one site, nobody is bothered by it."""
+    make(1)
+    client = person("viewer")
+    text = text_of(client.get(page("changelist")))
+    assert "column-site" not in text
+    assert "By site" not in text
+    settings.SITEMAPKIT_SITES = {
+        "default": {"BASE_URL": "https://one.example"},
+        "two": {"BASE_URL": "https://two.example"},
+    }
+    make(3, site="two")
+    text = text_of(client.get(page("changelist")))
+    assert "column-site" in text
+    assert "By site" in text
+    assert "4 builds" in text
+    assert "3 builds" in text_of(client.get(page("changelist"), {"site": "two"}))
+
+
+@pytest.mark.thorough
+def test_of_many_sites_a_link_chooses_one(settings, monkeypatch):
+    """A list of a thousand is no help."""
+    monkeypatch.setattr(builds, "MANY_SITES", 2)
+    settings.SITEMAPKIT_SITES = {
+        f"site-{n}": {"BASE_URL": f"https://{n}.example"} for n in range(3)
+    }
+    make(1, site="site-1")
+    make(1, site="gone")
+    client = person("viewer")
+    assert "By site" not in text_of(client.get(page("changelist")))
+    for site in ("site-1", "gone"):
+        text = text_of(client.get(page("changelist"), {"site": site}))
+        assert "1 build" in text
+        assert "?site=site-0" not in text
+
+
+# The page of one build
+
+
+def test_the_page_has_the_manifest_and_who_asked(built):
+    """Each file with its address while it is served, and the request that it answered."""
+    request(SITE, "build", by="ann")
+    carry_out(SITE)
+    build = Publication.objects.get().build
+    response = person("viewer").get(page("change", build.pk))
+    text = text_of(response)
+    assert "admin: ann" in text
+    assert "Build all that changed (ann, " in text
+    for line in manifest().values():
+        assert line.name in text
+    assert 'href="https://www.example.com/sitemap.xml"' in text
+    assert text.count('href="https://www.example.com/sitemap-products-') == 3
+    sums = {row["section"]: row for row in response.context["sections"]}
+    assert (sums["products"]["files"], sums["products"]["urls"]) == ("3", "5")
+    assert "Name in storage" in text
+    assert 'name="_save"' not in text
+
+
+@pytest.mark.thorough
+def test_a_build_that_is_not_served_links_no_address(two):
+    """Its files have other names, or none."""
+    text = text_of(person("viewer").get(page("change", two[0])))
+    assert 'href="https://www.example.com/sitemap' not in text
+    text = text_of(person("viewer").get(page("change", two[1])))
+    assert f'<a href="{page("change", two[0])}">Build {two[0]}</a>' in text
+
+
+@pytest.mark.thorough
+def test_a_site_that_is_gone_hides_no_build(two, settings):
+    """Its builds can be looked at; to publish one there is nowhere."""
+    settings.SITEMAPKIT_SITES = {"other": {"BASE_URL": "https://other.example"}}
+    client = person("super")
+    text = text_of(client.get(page("change", two[1])))
+    assert 'href="https://www.example.com/sitemap' not in text
+    assert "There is no site “default” any more." in text_of(
+        client.get(page("differences", two[1]))
+    )
+    text = text_of(client.post(page("publish", two[0]), follow=True))
+    assert "There is no site “default” any more." in text
+    assert Publication.objects.get().build_id == two[1]
+
+
+@pytest.mark.thorough
+def test_problems_are_told_with_their_reasons(two):
+    """The first files of those that have any."""
+    BuildFile.objects.filter(build=two[1], section="products").update(
+        skipped=1, problems=f"first {EVIL}\nsecond"
+    )
+    BuildFile.objects.filter(build=two[1], section="readings").update(skipped=2000)
+    text = text_of(person("viewer").get(page("change", two[1])))
+    assert 'id="problems"' in text
+    assert text.count("1 row left out") == 3
+    assert text.count("2,000 rows left out") == 3
+    assert text.count("<dd>first &lt;script&gt;") == 3
+    assert text.count("<dd>second</dd>") == 3
+    assert "There are more" not in text
+    text = text_of(person("viewer").get(page("change", two[0])))
+    assert 'id="problems"' not in text
+
+
+@pytest.mark.thorough
+def test_of_many_problems_and_files_a_page_is_shown(built, monkeypatch):
+    """With links to the others; a section can be looked at by itself."""
+    monkeypatch.setattr(manifests, "FILES_PER_PAGE", 10)
+    (build,) = make(1)
+    lines(build, 60, problems="It is so.", name="here")
+    lines(build, 5, section="readings", name="there")
+    client = person("viewer")
+    text = text_of(client.get(page("change", build.pk)))
+    assert text.count("It is so.") == 50
+    assert "There are more files with problems" in text
+    assert text.count(">here<") == 10
+    assert '<a href="?p=7#sitemapkit-files">7</a>' in text
+    assert text_of(client.get(page("change", build.pk), {"p": "7"})).count(">there<") == 5
+    text = text_of(client.get(page("change", build.pk), {"section": "products", "p": "2"}))
+    assert text.count(">here<") == 10
+    assert '<a href="?section=products&amp;p=1#sitemapkit-files">1</a>' in text
+    assert "Files of the section “products”" in text
+    text = text_of(client.get(page("change", build.pk), {"section": EVIL, "p": "x"}))
+    assert "Files of the section “&lt;script&gt;" in text
+
+
+@pytest.mark.thorough
+def test_a_page_costs_the_same_for_five_files_and_for_three_hundred(two, monkeypatch):
+    """Served or not, with problems or without."""
+    client = person("publisher")
+    counts = []
+    for count in (5, 300):
+        lines(Build.objects.get(pk=two[1]), count, problems="so", skipped=1)
+        client.get(page("change", two[1]))
+        with CaptureQueriesContext(connection) as queries:
+            text_of(client.get(page("change", two[1])))
+        counts.append(len(queries))
+    assert counts[0] == counts[1] <= 20
+
+
+@pytest.mark.thorough
+def test_a_build_without_files_says_why(built):
+    """One that was the same as another has none of its own."""
+    run()
+    build = run().build
+    text = text_of(person("viewer").get(page("change", build)))
+    assert "Nothing is known of its files any more" in text
+    assert "unchanged" in text
+
+
+@pytest.mark.thorough
+def test_files_to_be_made_are_counted(built):
+    """While a build runs its page tells how far it is."""
+    (build,) = make(1)
+    lines(build, 3)
+    lines(build, 2, status="pending")
+    assert "(2 to be made)" in text_of(person("viewer").get(page("change", build.pk)))
+
+
+# What it changes
+
+
+def test_the_differences_are_told_by_kind(two):
+    """What was added, removed and changed, each with its count."""
+    Reading.objects.create(level=77)
+    Reading.objects.filter(level=0).delete()
+    third = run().build
+    client = person("viewer")
+    text = text_of(client.get(page("differences", two[1])))
+    assert "Changed: 1" in text
+    assert "<li>https://www.example.com/products/all/p0/</li>" in text
+    assert "Added: 0" in text
+    text = text_of(client.get(page("differences", third)))
+    assert "Removed: 1" in text
+    assert "<li>https://www.example.com/readings/77/</li>" in text
+    assert f'href="{page("differences", third)}"' in text_of(client.get(page("change", third)))
+
+
+@pytest.mark.thorough
+def test_of_many_differences_the_first_are_shown(two, monkeypatch):
+    """All are counted."""
+    monkeypatch.setattr(manifests, "SHOWN_DIFFERENCES", 2)
+    Reading.objects.bulk_create(Reading(level=level) for level in range(100, 150))
+    text = text_of(person("viewer").get(page("differences", run().build)))
+    assert "Added: 50" in text
+    assert "These are the first 2." in text
+    assert text.count("<li>https://") == 2
+
+
+@pytest.mark.thorough
+def test_too_many_urls_to_compare_are_left_to_the_command(two, monkeypatch):
+    """A page has to answer in seconds."""
+    monkeypatch.setattr(manifests, "COMPARED", 1)
+    text = text_of(person("viewer").get(page("differences", two[1])))
+    assert f"sitemap_status --diff {two[1]}" in text
+    assert "<li>https://" not in text
+
+
+@pytest.mark.thorough
+def test_what_cannot_be_compared_is_told(two, built):
+    """The first build, a pruned one, and one whose files are lost."""
+    client = person("viewer")
+    assert "has none before it" in text_of(client.get(page("differences", two[0])))
+    built.on_call = lambda number, *call: failing(OSError(EVIL))(*call)
+    assert "cannot be read" in text_of(client.get(page("differences", two[1])))
+    Build.objects.filter(pk=two[0]).update(pruned_at=timezone.now())
+    assert "was pruned" in text_of(client.get(page("differences", two[1])))
+    (running,) = make(1)
+    assert "neither published nor held back" in text_of(client.get(page("differences", running.pk)))
+
+
+# Publishing
+
+
+def test_a_held_build_is_reviewed_and_published(held, client):
+    """The page says what is lost; then the site serves it, and the history tells who did it."""
+    before = served(client)
+    browser = person("publisher")
+    text = text_of(browser.get(page("change", held[1])))
+    assert "would go from 5 URLs to 2" in text
+    assert page("differences", held[1]) in text
+    text = text_of(browser.get(page("publish", held[1])))
+    assert "It is held back: section &#x27;products&#x27; would go from 5" in text
+    assert f"It replaces build {held[0]}, begun " in text
+    assert "with 9 URLs." in text
+    assert "with 6 URLs." in text
+    assert "they are due again" in text
+    text = text_of(browser.post(page("publish", held[1]), follow=True))
+    assert f"Site “default” now serves build {held[1]}." in text
+    after = served(client)
+    gone = {url for urls in before.values() for url, _ in urls} - {
+        url for urls in after.values() for url, _ in urls
+    }
+    assert gone == {f"https://www.example.com/products/all/p{n}/" for n in (0, 1, 2)}
+    assert "Published." in text_of(browser.get(page("history", held[1])))
+    assert LogEntry.objects.get().user.username == "publisher"
+
+
+def test_an_earlier_build_is_gone_back_to(two, client):
+    """What it served then is served again."""
+    browser = person("publisher")
+    assert "Roll back to it" in text_of(browser.get(page("change", two[0])))
+    now = served(client)
+    browser.post(page("publish", two[0]))
+    then = served(client)
+    assert then != now
+    assert Publication.objects.get().build_id == two[0]
+    browser.post(page("publish", two[1]))
+    assert served(client) == now
+
+
+@pytest.mark.thorough
+def test_the_first_build_of_a_site_replaces_nothing(held):
+    """It is said so."""
+    Publication.objects.all().delete()
+    assert "Nothing is published now." in text_of(person("publisher").get(page("publish", held[1])))
+
+
+@pytest.mark.thorough
+def test_what_cannot_be_published_is_told(two, settings):
+    """The one served, a pruned one, and one that was never finished."""
+    browser = person("publisher")
+    assert "The site serves it." in text_of(browser.get(page("publish", two[1])))
+    (running,) = make(1)
+    assert "It has never been published" in text_of(browser.get(page("publish", running.pk)))
+    settings.SITEMAPKIT_KEEP_BUILDS = 1
+    let_time_pass(200_000)
+    request(SITE, "prune")
+    carry_out(SITE)
+    text = text_of(browser.get(page("publish", two[0])))
+    assert "Its files were deleted." in text
+    assert 'class="button default"' not in text
+    assert page("publish", two[0]) not in text_of(browser.get(page("change", two[0])))
+    text = text_of(browser.post(page("publish", two[0]), follow=True))
+    assert "was pruned: its files are gone" in text
+    assert Publication.objects.get().build_id == two[1]
+    assert not LogEntry.objects.exists()
+
+
+@pytest.mark.thorough
+def test_while_the_site_is_built_nothing_is_published(two):
+    """It is told who builds."""
+    with hold(SITE):
+        text = text_of(person("publisher").post(page("publish", two[0]), follow=True))
+    assert "Build:default is held by process" in text
+    assert Publication.objects.get().build_id == two[1]
+
+
+@pytest.mark.thorough
+def test_an_error_of_the_storage_is_told(two, built):
+    """Each storage has errors of its own."""
+    built.on_call = lambda number, *call: failing(RuntimeError(EVIL))(*call)
+    text = text_of(person("publisher").post(page("publish", two[0]), follow=True))
+    assert "&lt;script&gt;" in text
+    assert Publication.objects.get().build_id == two[1]
+
+
+@pytest.mark.thorough
+def test_any_error_is_told(built, monkeypatch, caplog):
+    """And logged: it is nobody's fault who clicks."""
+
+    def fail(*arguments):
+        raise KeyError(EVIL)
+
+    monkeypatch.setattr(builds, "publish", fail)
+    (build,) = make(1, status="held")
+    text = text_of(person("publisher").post(page("publish", build.pk), follow=True))
+    assert "KeyError: " in text
+    assert "could not be published" in caplog.text
+    assert not LogEntry.objects.exists()
+
+
+@pytest.mark.thorough
+def test_the_page_leads_back_to_the_overview(two):
+    """Of its own site."""
+    Build.objects.update(site="two/<b>&")
+    text = text_of(person("viewer").get(page("change", two[0])))
+    assert f'href="{OVERVIEW}?site=two%2F%3Cb%3E%26"' in text

@@ -1,0 +1,118 @@
+"""The screen of extra URLs, and the page to paste many."""
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.db import IntegrityError
+
+from django_sitemapkit.models import ExtraUrl
+from django_sitemapkit.overrides.transfer import Comparison
+from tests.admin import editors
+from tests.admin.editors import add, change, chief, entry, errors_of, live, page, tags, text_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _registered(sections):
+    sections.add(editors.Pages)
+
+
+def paste(text, *, client=None, **values):
+    """Send the page, and return the response."""
+    data = {"site": "default", "urls": text, **values}
+    return (client or chief()).post(page("extraurl", "paste"), data)
+
+
+def test_an_extra_url_is_listed():
+    """It is pasted as it comes, and is in a section of its own, with its values."""
+    response = add("extraurl", path="https://www.example.com/sale/", priority="0.9")
+    assert response.status_code == 302
+    assert tags(live("extra-urls"), "/sale/") == {"priority": "0.9"}
+    row = ExtraUrl.objects.get()
+    text = text_of(chief().get(page("extraurl", "change", row.pk)))
+    assert "Section <b>extra-urls</b>" in text
+    assert change(row, path="sales/").status_code == 302
+    assert entry(live("extra-urls"), "/sales/")
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"path": ""}, "This field is required"),
+        ({"path": "https://other.example/"}, "another host"),
+        ({"path": "/a/#b"}, "fragment"),
+        ({"path": "/a/", "lastmod_0": "2999-01-01", "lastmod_1": "0:00"}, "in the future"),
+    ],
+)
+def test_says_what_is_wrong(values, told):
+    """Nothing is saved, and the page says why."""
+    assert told in errors_of(add("extraurl", **values))
+    assert not ExtraUrl.objects.exists()
+
+
+def test_a_duplicate_is_told_with_a_link():
+    """The one that is there is linked, be it spelt otherwise."""
+    add("extraurl", path="/é/")
+    row = ExtraUrl.objects.get()
+    text = text_of(add("extraurl", path="/%C3%A9/"))
+    assert f'It is there already: <a href="{page("extraurl", "change", row.pk)}">' in text
+
+
+def test_pastes_many():
+    """Paths and URLs, one on each line; what is there already is told, and left as it is."""
+    add("extraurl", path="/known/", note="n")
+    client = chief()
+    response = paste("/a/\r\n\r\nhttps://www.example.com/b/\r\n/known/\r\n", client=client)
+    assert response.status_code == 302
+    text = text_of(client.get(response.url))
+    assert set(ExtraUrl.objects.values_list("path", "note")) == {
+        *(("/a/", ""), ("/b/", ""), ("/known/", "n"))
+    }
+    assert "/b/</loc>" in live("extra-urls")
+    assert LogEntry.objects.filter(action_flag=1).count() == 3
+    assert "2 URLs added." in text
+    assert "1 was there before." in text
+
+
+def test_nothing_is_added_unless_all_lines_are_right():
+    """Wrong lines are told by number; the right ones are added once that is asked for."""
+    text = "/a/\n\nhttps://other.example/\n/b/#c\n/a/\n"
+    answer = text_of(paste(text))
+    assert not ExtraUrl.objects.exists()
+    assert "3 lines are refused" in answer
+    assert "<td>3</td><td>path: It is on another host" in answer
+    assert "<td>4</td><td>path: It has a fragment" in answer
+    assert "<td>5</td><td>It is the same as line 1.</td>" in answer
+    assert "https://other.example/\n/b/#c" in answer  # What was pasted is there to be mended.
+    assert paste(text, save_rest="on").status_code == 302
+    assert ExtraUrl.objects.get().path == "/a/"
+
+
+def test_a_paste_has_its_limit(monkeypatch):
+    """More lines are for the import."""
+    monkeypatch.setattr("django_sitemapkit.admin.extras.MAX_PASTED_LINES", 2)
+    assert "Paste 2 lines at most" in text_of(paste("/a/\n/b/\n/c/"))
+    assert paste("/a/\n/b/").status_code == 302
+
+
+def test_a_paste_that_meets_another_says_so(monkeypatch):
+    """Two editors may paste the same at the same time."""
+
+    def apply(self):
+        raise IntegrityError
+
+    monkeypatch.setattr(Comparison, "apply", apply)
+    assert "others have just added the same URLs" in text_of(paste("/a/"))
+
+
+def test_with_several_sites_a_paste_is_for_one_of_them(settings):
+    """The same path may be added to each."""
+    del settings.SITEMAPKIT_BASE_URL
+    settings.SITEMAPKIT_SITES = {
+        "main": {"BASE_URL": "https://www.example.com"},
+        "other": {"BASE_URL": "https://other.example"},
+    }
+    assert "This field is required" in text_of(paste("/a/", site=""))
+    assert paste("https://other.example/a/", site="other").status_code == 302
+    assert paste("/a/", site="main").status_code == 302
+    assert set(ExtraUrl.objects.values_list("site", "path")) == {("other", "/a/"), ("main", "/a/")}

@@ -1,0 +1,400 @@
+"""The override of an object on the object's own page, be its key what it may."""
+
+import datetime as dt
+import re
+import uuid
+from urllib.parse import quote
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.admin.utils import quote as admin_quote
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.core import checks
+from django.core.exceptions import ImproperlyConfigured
+from django.test import RequestFactory
+from django.urls import reverse
+
+from django_sitemapkit import Section
+from django_sitemapkit.models import UrlOverride
+from django_sitemapkit.sections.objects import identity_of
+from tests.admin.editors import chief, client_of, entry, live, text_of
+from tests.admin.urls import FIELDS, site
+from tests.factories import (
+    EPOCH,
+    ArticleFactory,
+    DayFactory,
+    FeatureFactory,
+    PassFactory,
+    ProductFactory,
+    ReadingFactory,
+    ShopFactory,
+    TokenFactory,
+)
+from tests.testapp.models import Article, ArticleProxy, Day, Product, Reading, Token
+
+pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.admin.urls")]
+
+PREFIX = "sitemapkit-override"
+
+EMPTY = {
+    "site": "default",
+    "include": "unknown",
+    "priority": "",
+    "changefreq": "",
+    "lastmod_0": "",
+    "lastmod_1": "",
+    "note": "",
+}
+
+KEYS = {
+    "automatic integer": ProductFactory,
+    "uuid": TokenFactory,
+    "negative integer": lambda: ReadingFactory(level=-7),
+    "text with slashes": lambda: Session.objects.create(
+        session_key="a/b c_2F?é", session_data="x", expire_date=EPOCH
+    ),
+    "date": DayFactory,
+    "child": FeatureFactory,
+    "child with a uuid": PassFactory,
+    "proxy": lambda: ArticleProxy.objects.get(pk=ArticleFactory().pk),
+}
+"""An object for each kind of key."""
+
+
+def path_of(obj):
+    """Return the path at which an object is listed."""
+    label, key = identity_of(obj)
+    return f"/{label}/{quote(key, safe='')}/"
+
+
+@pytest.fixture(autouse=True)
+def _registered(sections):
+    def section_of(model):
+        class Things(Section):
+            name = f"{model._meta.model_name}s"
+            queryset = model.objects.all()
+            priority = 0.3
+
+            def location(self, obj):
+                return path_of(obj)
+
+        return Things
+
+    for model in FIELDS:
+        if model not in {ArticleProxy, Reading}:
+            sections.add(section_of(model))
+    sections.add(section_of(Reading))
+
+
+def url_of(obj):
+    """Return the address of an object's page."""
+    opts = obj._meta
+    return reverse(f"inlines:{opts.app_label}_{opts.model_name}_change", args=[admin_quote(obj.pk)])
+
+
+def own(obj):
+    """Return what the form sends of the object itself."""
+    data = {}
+    for name in FIELDS[type(obj)]:
+        value = obj._meta.get_field(name).value_from_object(obj)
+        if isinstance(value, dt.datetime):
+            data |= {f"{name}_0": value.date(), f"{name}_1": value.strftime("%H:%M:%S")}
+        else:
+            data[name] = value
+    return data
+
+
+def sent(*rows, initial=0):
+    """Return what the forms of the inline send."""
+    data = {f"{PREFIX}-TOTAL_FORMS": len(rows), f"{PREFIX}-INITIAL_FORMS": initial}
+    for number, row in enumerate(rows):
+        data |= {f"{PREFIX}-{number}-{name}": value for name, value in {**EMPTY, **row}.items()}
+    return data
+
+
+def errors_of(response):
+    """Return the errors of the inline."""
+    (inline,) = response.context["inline_admin_formsets"]
+    return f"{inline.formset.errors} {inline.formset.non_form_errors()}"
+
+
+def listed(obj):
+    """Return the entry of an object, in whatever section has it."""
+    names = [f"{model._meta.model_name}s" for model in FIELDS]
+    return next((found for name in names if (found := entry(live(name), path_of(obj)))), "")
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_an_object_of_any_key_is_steered_from_its_own_page(kind):
+    """It shows what its URL comes to; excluded there, it is gone from the live page."""
+    obj = KEYS[kind]()
+    other = KEYS[kind]() if kind in {"automatic integer", "uuid"} else None
+    assert listed(obj)
+    client = chief()
+    text = text_of(client.get(url_of(obj)))
+    assert "<td>0.3</td><td>declaration of the section</td>" in text
+    assert path_of(obj) in text
+    response = client.post(url_of(obj), own(obj) | sent({"include": "false"}))
+    assert response.status_code == 302, errors_of(response)
+    row = UrlOverride.objects.get()
+    assert (row.model, row.object_id) == identity_of(obj)
+    assert not listed(obj)
+    assert other is None or listed(other)
+    text = text_of(client.get(url_of(obj)))
+    assert "A URL override leaves it out." in text
+    change = {"id": row.pk, "priority": "0.9"}
+    response = client.post(url_of(obj), own(obj) | sent(change, initial=1))
+    assert response.status_code == 302, errors_of(response)
+    assert "<priority>0.9</priority>" in listed(obj)
+    deletion = {"id": row.pk, "DELETE": "on"}
+    response = client.post(url_of(obj), own(obj) | sent(deletion, initial=1))
+    assert response.status_code == 302, errors_of(response)
+    assert not UrlOverride.objects.exists()
+    assert "<priority>0.3</priority>" in listed(obj)
+
+
+@pytest.mark.parametrize(
+    ("model", "values"),
+    [
+        (Token, {"id": str(uuid.UUID(int=7))}),
+        (Reading, {"level": "-3"}),
+        (Day, {"date": "2024-02-29"}),
+        (Article, {"title": "t", "edited_at_0": "2024-02-29", "edited_at_1": "12:00:00"}),
+    ],
+)
+def test_an_object_gets_its_override_as_it_is_added(model, values):
+    """Its key may be known only once it is saved."""
+    add = reverse(f"inlines:testapp_{model._meta.model_name}_add")
+    assert "It is shown once the object is saved." in text_of(chief().get(add))
+    response = chief().post(add, values | sent({"priority": "0.9"}))
+    assert response.status_code == 302, errors_of(response)
+    obj = model.objects.get()
+    row = UrlOverride.objects.get()
+    assert (row.model, row.object_id) == identity_of(obj)
+    assert "<priority>0.9</priority>" in listed(obj)
+
+
+def test_an_object_without_override_gets_none():
+    """Saved as it was, the page makes no empty row, on change pages or add pages."""
+    token = TokenFactory()
+    assert chief().post(url_of(token), own(token) | sent({})).status_code == 302
+    add = reverse("inlines:testapp_token_add")
+    assert chief().post(add, {"id": uuid.uuid4()} | sent({})).status_code == 302
+    assert not UrlOverride.objects.exists()
+
+
+def test_a_copy_gets_an_override_of_its_own():
+    """Saved as new, what is set for the one is set for the other too."""
+    shop = ShopFactory()
+    product = ProductFactory(shop=shop)
+    data = own(product) | {"slug": "copy", "shop": shop.pk, "_saveasnew": "1"}
+    row = UrlOverride(site="default", include=False)
+    row.model, row.object_id = identity_of(product)
+    row.save()
+    sending = sent({"id": row.pk, "include": "false"}, initial=1)
+    response = chief().post(url_of(product), data | sending)
+    assert response.status_code == 302, errors_of(response)
+    assert UrlOverride.objects.filter(include=False).count() == 2
+    assert not listed(Product.objects.get(slug="copy"))
+
+
+def test_both_histories_tell_who_changed_what():
+    """The override's own, and that of the object."""
+    reading = ReadingFactory(level=3)
+    client = client_of(
+        *("change_reading", "add_urloverride", "change_urloverride", "delete_urloverride")
+    )
+    client.post(url_of(reading), own(reading) | sent({"include": "false"}))
+    row = UrlOverride.objects.get()
+    change = {"id": row.pk, "include": "false", "note": "n"}
+    client.post(url_of(reading), own(reading) | sent(change, initial=1))
+    client.post(url_of(reading), own(reading) | sent({"id": row.pk, "DELETE": "on"}, initial=1))
+    entries = LogEntry.objects.order_by("pk")
+    told = [
+        (entry.content_type.model, entry.action_flag, entry.get_change_message())
+        for entry in entries
+    ]
+    assert told == [
+        ("urloverride", 1, "Added."),
+        ("reading", 2, "Added URL override “testapp.reading 3”."),
+        ("urloverride", 2, "Changed note."),
+        ("reading", 2, "Changed Note for URL override “testapp.reading 3”."),
+        ("urloverride", 3, ""),
+        ("reading", 2, "Deleted URL override “testapp.reading 3”."),
+    ]
+    assert {entry.user.username for entry in entries} == {"editor"}
+
+
+def test_an_object_of_no_section_is_told(sections):
+    """An override of it would do nothing; neither would one of a section that is off."""
+    for section in list(sections):
+        sections.remove(section.get_name())
+    token = TokenFactory()
+    text = text_of(chief().get(url_of(token)))
+    assert "No section of the site lists objects of this kind." in text
+
+
+def test_what_is_wrong_is_told_at_its_field():
+    """Nothing is saved, of the object neither."""
+    token = TokenFactory()
+    data = {"lastmod_0": "2999-01-01", "lastmod_1": "0:00", "priority": "7"}
+    response = chief().post(url_of(token), own(token) | sent(data))
+    assert "It lies in the future." in errors_of(response)
+    assert "less than or equal to 1" in errors_of(response)
+    assert not UrlOverride.objects.exists()
+
+
+def test_with_several_sites_there_is_one_row_for_each(settings):
+    """Each row is of one site, and says of which; no other may be made of it."""
+    del settings.SITEMAPKIT_BASE_URL
+    settings.SITEMAPKIT_SITES = {
+        "main": {"BASE_URL": "https://www.example.com"},
+        "other": {"BASE_URL": "https://testserver"},
+    }
+    token = TokenFactory()
+    path = path_of(token)
+    client = chief()
+    text = text_of(client.get(url_of(token)))
+    for name in ("TOTAL", "MIN_NUM", "MAX_NUM"):  # Scripts neither add nor remove any.
+        assert re.search(rf'name="{PREFIX}-{name}_FORMS" value="2"', text)
+    assert "Site: main (https://www.example.com)" in text
+    assert "Site: other (https://testserver)" in text
+    response = client.post(
+        url_of(token), own(token) | sent({"site": "main"}, {"site": "other", "include": "false"})
+    )
+    assert response.status_code == 302, errors_of(response)
+    row = UrlOverride.objects.get()
+    assert row.site == "other"
+    assert entry(live("tokens"), path)
+    assert not entry(live("tokens", host="testserver"), path)
+    rows = ({"id": row.pk, "site": "main", "note": "o"}, {"site": "main", "note": "n"})
+    response = client.post(url_of(token), own(token) | sent(*rows, initial=1))
+    assert response.status_code == 302, errors_of(response)
+    assert set(UrlOverride.objects.values_list("site", "note")) == {("other", "o"), ("main", "n")}
+    rows = ({"site": "main", "note": "1"}, {"site": "main", "note": "2"})
+    UrlOverride.objects.all().delete()
+    response = client.post(url_of(token), own(token) | sent(*rows))
+    assert "one override for each site" in errors_of(response)
+
+
+def test_an_override_that_someone_else_made_meanwhile_is_not_doubled():
+    """A page that was opened before says so; where it sets nothing, it saves."""
+    token = TokenFactory()
+    row = UrlOverride(site="default", include=True)
+    row.model, row.object_id = identity_of(token)
+    row.save()
+    response = chief().post(url_of(token), own(token) | sent({"include": "false"}))
+    assert "It is there already." in errors_of(response)
+    response = chief().post(url_of(token), own(token) | sent({}))
+    assert response.status_code == 302
+    assert UrlOverride.objects.get().include is True
+
+
+def test_no_site_is_told_as_a_message(settings):
+    """The page of the object works without."""
+    del settings.SITEMAPKIT_BASE_URL
+    token = TokenFactory()
+    assert "set SITEMAPKIT_BASE_URL" in text_of(chief().get(url_of(token)))
+    assert chief().post(url_of(token), own(token) | sent()).status_code == 302
+
+
+def test_a_site_that_cannot_be_explained_says_why(monkeypatch):
+    """The page of the object works all the same."""
+
+    def fail(*args):
+        raise ImproperlyConfigured("something is missing")
+
+    monkeypatch.setattr("django_sitemapkit.admin.inlines.explain_object", fail)
+    assert "something is missing" in text_of(chief().get(url_of(TokenFactory())))
+
+
+def test_the_page_of_the_override_links_back_to_the_object():
+    """Where the object has a page in the same admin."""
+    reading = ReadingFactory(level=-3)
+    row = UrlOverride(site="default", model="testapp.reading", object_id="-3")
+    row.save()
+    url = reverse("inlines:sitemapkit_urloverride_change", args=[row.pk])
+    text = text_of(chief().get(url))
+    assert f'<a href="{url_of(reading)}">-3</a>' in text
+    assert f'<a href="{url}' in text_of(chief().get(url_of(reading)))
+
+
+def test_a_project_may_save_the_forms_itself():
+    """What is not written yet is not in the history either."""
+    token, request = TokenFactory(), RequestFactory().get("/")
+    request.user = User.objects.create(username="someone", is_superuser=True)
+    row = UrlOverride(site="default")
+    row.model, row.object_id = identity_of(token)
+    row.save()
+    (inline,) = site._registry[Token].get_inline_instances(request, token)
+    made = inline.get_formset(request, token)
+    formset = made(sent({"id": row.pk, "note": "n"}, initial=1), instance=token)
+    assert formset.is_valid(), formset.errors
+    (changed,) = formset.save(commit=False)
+    assert (changed.note, UrlOverride.objects.get().note) == ("n", "")
+    formset = made(sent({"id": row.pk, "DELETE": "on"}, initial=1), instance=token)
+    assert formset.is_valid()
+    formset.save(commit=False)
+    assert formset.deleted_objects == [row]
+    formset = made(sent({"include": "false"}), instance=TokenFactory())
+    assert formset.is_valid()
+    (new,) = formset.save(commit=False)
+    assert new.model == "testapp.token"
+    assert new.pk is None
+    assert not LogEntry.objects.exists()
+    changed.save()
+    assert UrlOverride.objects.get().note == "n"
+
+
+def test_who_may_only_see_sees_no_fields():
+    """Yet what the URL comes to; and what is sent all the same is not taken."""
+    token = TokenFactory()
+    client = client_of("change_token", "view_urloverride")
+    text = text_of(client.get(url_of(token)))
+    assert "<td>0.3</td><td>declaration of the section</td>" in text
+    assert f"{PREFIX}-0-include" not in text
+    client.post(url_of(token), own(token) | sent({"include": "false"}))
+    assert not UrlOverride.objects.exists()
+    row = UrlOverride(site="default", note="set by others")
+    row.model, row.object_id = identity_of(token)
+    row.save()
+    text = text_of(client.get(url_of(token)))
+    assert "set by others" in text
+    assert f"{PREFIX}-0-include" not in text
+    data = {"id": row.pk, "include": "false", "DELETE": "on"}
+    client.post(url_of(token), own(token) | sent(data, initial=1))
+    assert UrlOverride.objects.get().include is None
+
+
+@pytest.mark.parametrize(
+    ("permissions", "may"),
+    [
+        (("add_urloverride",), {"add"}),
+        (("change_urloverride",), {"change"}),
+        (("view_urloverride", "delete_urloverride"), {"delete"}),
+        ((), set()),
+    ],
+)
+def test_each_permission_lets_do_what_it_says(permissions, may):
+    """To add, change and delete overrides each has its own."""
+    client = client_of("change_token", *permissions)
+    token, added = TokenFactory.create_batch(2)
+    row = UrlOverride(site="default")
+    row.model, row.object_id = identity_of(token)
+    row.save()
+    client.post(url_of(added), own(added) | sent({"include": "false"}))
+    found = UrlOverride.objects.filter(object_id=str(added.pk))
+    assert found.exists() == ("add" in may)
+    client.post(url_of(token), own(token) | sent({"id": row.pk, "note": "n"}, initial=1))
+    row.refresh_from_db()
+    assert row.note == ("n" if "change" in may else "")
+    client.post(url_of(token), own(token) | sent({"id": row.pk, "DELETE": "on"}, initial=1))
+    assert UrlOverride.objects.filter(pk=row.pk).exists() == ("delete" not in may)
+
+
+def test_the_checks_of_the_admin_find_nothing_wrong():
+    """It has no foreign key to the objects, and needs none."""
+    assert [error for error in checks.run_checks() if "sitemapkit" in str(error)] == []
+    for model in FIELDS:
+        assert site._registry[model].check() == []

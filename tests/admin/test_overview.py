@@ -1,0 +1,611 @@
+"""The overview: what is published, what is due, what is asked for, and who may ask."""
+
+import datetime as dt
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from django.db import DatabaseError, connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+import django_sitemapkit
+from django_sitemapkit.admin import overview
+from django_sitemapkit.admin.wording import REASONS
+from django_sitemapkit.builds.requests import carry_out, request
+from django_sitemapkit.models import (
+    Build,
+    BuildFile,
+    BuildRequest,
+    ExclusionRule,
+    Lease,
+    Publication,
+)
+from tests.admin.operating import (
+    ASK,
+    EVIL,
+    OVERVIEW,
+    PEOPLE,
+    PROGRESS,
+    page,
+    person,
+    text_of,
+)
+from tests.builds import LEASE, SITE, Readings, age_lease, edit_product, run
+from tests.builds.storages import Killed
+from tests.testapp.models import Product
+
+pytestmark = pytest.mark.django_db
+
+WHATS = ("changed", "full", "section", "check", "prune")
+
+
+def asked(what="changed", site="default", **values):
+    """Return what a button sends."""
+    return {"site": site, "what": what, "section": "products", **values}
+
+
+@pytest.fixture
+def two_sites(settings):
+    """Configure two sites, one of them with a key of all kinds of signs."""
+    settings.SITEMAPKIT_SITES = {
+        "one": {"BASE_URL": "https://one.example"},
+        "two/<b>&": {"BASE_URL": "https://two.example"},
+    }
+
+
+# Who may what
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("who", PEOPLE)
+@pytest.mark.parametrize("address", [OVERVIEW, PROGRESS])
+def test_who_may_look(built, who, address):
+    """Who may view builds, and nobody else; looking is all there is."""
+    client = person(who)
+    expected = {"anonymous": 302, "staff": 403}.get(who, 200)
+    assert client.get(address, {"site": "default"}).status_code == expected
+    expected = {"anonymous": 302, "staff": 403}.get(who, 405)
+    assert client.post(address, {"site": "default"}).status_code == expected
+    assert not BuildRequest.objects.exists()
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("who", PEOPLE)
+@pytest.mark.parametrize("what", WHATS)
+def test_who_may_ask(built, who, what):
+    """Who may have sitemaps built, by POST and with a token, and nobody else."""
+    client, strict = person(who), person(who, enforce_csrf_checks=True)
+    outsider = {"anonymous": 302, "staff": 403, "viewer": 403, "publisher": 403}
+    assert client.get(ASK, asked(what)).status_code == outsider.get(who, 405)
+    assert strict.post(ASK, asked(what)).status_code == 403
+    assert not BuildRequest.objects.exists()
+    response = client.post(ASK, asked(what))
+    assert response.status_code == outsider.get(who, 302)
+    assert BuildRequest.objects.count() == (who == "builder")
+    if who == "builder":
+        assert response.url == f"{OVERVIEW}?site=default"
+    if who == "anonymous":
+        assert response.url.startswith("/admin/login/")
+
+
+def test_a_token_lets_the_button_work(built):
+    """The page has one in each of its forms."""
+    client = person("builder", enforce_csrf_checks=True)
+    text = text_of(client.get(OVERVIEW))
+    assert text.count("csrfmiddlewaretoken") == text.count('method="post"')
+    token = client.cookies["csrftoken"].value
+    response = client.post(ASK, asked(csrfmiddlewaretoken=token))
+    assert response.status_code == 302
+    assert BuildRequest.objects.count() == 1
+
+
+@pytest.mark.thorough
+def test_to_ask_one_must_see_too(built):
+    """The permission to build alone opens no page."""
+    PEOPLE["half"] = ("build",)
+    try:
+        client = person("half")
+    finally:
+        del PEOPLE["half"]
+    assert client.post(ASK, asked()).status_code == 403
+    assert client.get(OVERVIEW).status_code == 403
+
+
+@pytest.mark.parametrize("who", ["viewer", "publisher", "builder"])
+def test_only_who_may_ask_sees_buttons(built, who):
+    """The others see what there is to see."""
+    run()
+    text = text_of(person(who).get(OVERVIEW))
+    assert ('name="what"' in text) == (who == "builder")
+    assert "products" in text
+
+
+# Asking
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("what", "kind", "section", "full", "said"),
+    [
+        ("changed", "build", "", False, "Build all that changed"),
+        ("full", "build", "", True, "Build all in full"),
+        ("section", "build", "products", False, "Build the section “products”"),
+        ("check", "check", "", False, "Check"),
+        ("prune", "prune", "", False, "Prune"),
+    ],
+)
+def test_a_button_records_what_it_says(built, what, kind, section, full, said):
+    """And the page says what was asked for, by whom."""
+    client = person("builder")
+    text = text_of(client.post(ASK, asked(what), follow=True))
+    recorded = BuildRequest.objects.get()
+    assert (recorded.kind, recorded.section, recorded.full) == (kind, section, full)
+    assert (recorded.site, recorded.requested_by) == ("default", "builder")
+    assert f"Asked for: {said}. It begins at once." in text
+    assert f"<li>{said} (builder, " in text
+
+
+def test_two_clicks_make_one_build(built):
+    """The second one is told so."""
+    client = person("builder")
+    client.post(ASK, asked())
+    text = text_of(client.post(ASK, asked(), follow=True))
+    assert "Asked for already, by builder: Build all that changed. It is done once." in text
+    carry_out(SITE)
+    assert BuildRequest.objects.count() == Build.objects.count() == 1
+
+
+def test_a_click_begins_it_once_it_is_recorded(built, django_capture_on_commit_callbacks):
+    """After the transaction, with the runner of the settings."""
+    began = []
+    client = person("builder")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(overview, "begin", lambda *told: began.append(told))
+        client.post(ASK, asked())
+    assert began == [(SITE, overview.get_runner)]
+    with django_capture_on_commit_callbacks() as callbacks:
+        client.post(ASK, asked())
+    assert len(callbacks) == 1
+
+
+@pytest.mark.thorough
+def test_a_section_that_is_gone_is_told(built):
+    """Someone may have the page open from before."""
+    client = person("builder")
+    response = client.post(ASK, asked("section", section=EVIL), follow=True)
+    assert "There is no section “&lt;script&gt;" in text_of(response)
+    assert not BuildRequest.objects.exists()
+
+
+@pytest.mark.parametrize("values", [{"site": "other"}, {"what": "else"}, {"site": ""}])
+def test_what_no_button_sends_is_not_found(built, values):
+    """Nothing is recorded."""
+    assert person("builder").post(ASK, asked() | values).status_code == 404
+    assert not BuildRequest.objects.exists()
+
+
+@pytest.mark.thorough
+def test_a_site_is_asked_for_by_its_key(built, two_sites):
+    """Whatever signs it has."""
+    client = person("builder")
+    text = text_of(client.get(OVERVIEW, {"site": "two/<b>&"}))
+    assert 'name="site" value="two/&lt;b&gt;&amp;"' in text
+    response = client.post(ASK, asked(site="two/<b>&"))
+    assert BuildRequest.objects.get().site == "two/<b>&"
+    assert client.get(response.url).status_code == 200
+
+
+# What a site's page tells
+
+
+def test_the_page_tells_what_is_published(built):
+    """Pages, URLs, and when that was."""
+    text = text_of(person("viewer").get(OVERVIEW))
+    assert "nothing: all sections are served live" in text
+    assert text.count("Not built: it is served live.") == 3
+    build = run().build
+    response = person("viewer").get(OVERVIEW)
+    assert f'<a href="{page("change", build)}">Build {build}</a>' in text_of(response)
+    rows = {row["name"]: row for row in response.context["sections"]}
+    assert (rows["products"]["pages"], rows["products"]["urls"]) == ("3", "5")
+    assert rows["products"]["bytes"] > 500
+    lines = BuildFile.objects.filter(section="products")
+    assert rows["products"]["changed_at"] == max(line.lastmod for line in lines)
+
+
+@pytest.mark.thorough
+def test_the_page_tells_what_is_due_and_looks_at_rows_when_asked_to(built):
+    """Looking at rows is not for each visit."""
+    run()
+    edit_product()
+    client = person("viewer")
+    text = text_of(client.get(OVERVIEW))
+    assert "rows changed" not in text
+    assert f'href="{OVERVIEW}?site=default&amp;rows=1"' in text
+    text = text_of(client.get(OVERVIEW, {"site": "default", "rows": "1"}))
+    assert "rows changed: 1 page<" in text
+    assert "The rows were looked at, too." in text
+
+
+def test_every_reason_has_words(built):
+    """The programs' words are English; people read their own language."""
+    module = import_module("django_sitemapkit.builds.due")
+    names = {name: value for name, value in vars(module).items() if name.isupper()}
+    assert set(REASONS) == set(names.values())
+    run()
+    ExclusionRule.objects.create(site="default", pattern="/products/")
+    assert "overrides changed" in text_of(person("viewer").get(OVERVIEW))
+
+
+@pytest.mark.thorough
+def test_the_page_tells_of_sections_that_came_and_went(built, sections):
+    """One is never built, one is left out by the next build."""
+    run()
+    sections.remove("articles")
+    new = type("Fresh", (Readings,), {"name": "fresh"})
+    sections.add(new)
+    text = text_of(person("builder").get(OVERVIEW))
+    assert "never built" in text
+    assert "pages gone: 1 page" in text
+    assert "The site has it no more" in text
+    assert 'value="articles"' not in text
+
+
+@pytest.mark.thorough
+def test_a_section_that_cannot_be_read_is_told_with_its_error(built, sections):
+    """The others are shown."""
+
+    class Broken(Readings):
+        name = "broken"
+
+        def get_queryset(self):
+            raise RuntimeError(EVIL)
+
+    sections.add(Broken)
+    text = text_of(person("viewer").get(OVERVIEW))
+    assert "RuntimeError: &lt;script&gt;" in text
+    assert "products" in text
+
+
+@pytest.mark.thorough
+def test_the_page_tells_of_a_held_build_and_links_it(built, settings):
+    """With its reason, to be reviewed."""
+    run()
+    settings.SITEMAPKIT_MAX_SHRINK = 0.5
+    Product.objects.all().delete()
+    held = run().build
+    text = text_of(person("viewer").get(OVERVIEW))
+    assert f"Build {held} is held back: section &#x27;products&#x27; would go from 5" in text
+    assert f'<a href="{page("change", held)}">Review it</a>' in text
+
+
+@pytest.mark.thorough
+def test_rows_that_were_left_out_are_counted_and_linked(built):
+    """To the problems of the published build."""
+    build = run().build
+    BuildFile.objects.filter(section="products", number=1).update(skipped=1234)
+    text = text_of(person("viewer").get(OVERVIEW))
+    assert f'<a href="{page("change", build)}#problems">1,234</a>' in text
+
+
+@pytest.mark.thorough
+def test_outcomes_are_told(built):
+    """The last ones, those that failed marked."""
+    request(SITE, "check", by="ann")
+    request(SITE, "build", section="gone", by=EVIL)
+    carry_out(SITE)
+    text = text_of(person("viewer").get(OVERVIEW))
+    assert "Nothing is published." in text
+    assert "has no section &#x27;gone&#x27;" in text
+    assert text.count(">failed<") == 1
+
+
+@pytest.mark.thorough
+def test_what_people_and_programs_wrote_is_harmless(built):
+    """In names, reasons, warnings, outcomes and sections."""
+    build = Build.objects.get(pk=run().build)
+    values = {"reason": EVIL, "warnings": EVIL, "started_by": EVIL}
+    Build.objects.update(**values)
+    left = Build.objects.create(
+        site="default", fence=1, started_at=timezone.now(), declaration="", status="held", **values
+    )
+    running = Build.objects.create(
+        site="default", fence=1, started_at=timezone.now(), declaration="", **values
+    )
+    Lease.objects.filter(name=LEASE).update(owner=f"{EVIL}:1:x", heartbeat=timezone.now())
+    BuildFile.objects.create(
+        build=build, section=EVIL, number=9, status="done", problems=EVIL, skipped=3, name=EVIL
+    )
+    for ended_at in (None, timezone.now()):
+        BuildRequest.objects.create(
+            site="default",
+            kind="build",
+            section=EVIL,
+            requested_by=EVIL,
+            requested_at=timezone.now(),
+            ended_at=ended_at,
+            outcome=EVIL,
+            failed=True,
+            build=left,
+        )
+    text = text_of(person("builder").get(OVERVIEW))
+    assert text.count("&lt;script&gt;") > 10
+    assert person("viewer").get(PROGRESS, {"site": "default"}).json()["done"] == 0
+    for record in (build, left, running):
+        assert "&lt;script&gt;" in text_of(person("super").get(page("change", record.pk)))
+        text_of(person("super").get(page("publish", record.pk)))
+        text_of(person("super").get(page("differences", record.pk)))
+    assert "&lt;script&gt;" in text_of(person("super").get(page("changelist")))
+
+
+# What goes on
+
+
+def poll(client):
+    """Return what the page asks for again and again."""
+    return client.get(PROGRESS, {"site": "default"}).json()
+
+
+def test_progress_goes_from_asked_for_to_done(built):
+    """The page has its address, and reloads when the state is another one."""
+    client = person("builder")
+    idle = poll(client)
+    assert idle["text"] == "Nothing is going on."
+    assert "data-state" not in text_of(client.get(OVERVIEW))
+    client.post(ASK, asked())
+    waiting = poll(client)
+    assert waiting["state"] != idle["state"]
+    text = text_of(client.get(OVERVIEW))
+    assert f'data-url="{PROGRESS}?site=default" data-state="{waiting["state"]}"' in text
+    assert "sitemapkit/progress.js" in text
+    told = []
+    run(on_file=lambda *_: told.append(poll(client)))
+    assert [(each["done"], each["total"]) for each in told[:-1]] == [(n, 8) for n in range(1, 8)]
+    assert told[2]["text"] == f"Build {Build.objects.get().pk}: 3 of 8 files."
+    assert {each["state"] for each in told} == {waiting["state"]}
+    assert poll(client) == idle
+
+
+@pytest.mark.thorough
+def test_a_build_of_others_is_shown_with_who_started_it(built):
+    """Without a request there is progress all the same."""
+    pages = []
+    client = person("viewer")
+
+    def look(*told):
+        pages.append(text_of(client.get(OVERVIEW)))
+
+    run(on_file=look, started_by="command on <host>")
+    assert "Started by command on &lt;host&gt;." in pages[0]
+    assert 'data-state="running"' in pages[0]
+    assert '<progress aria-label="Progress" value="1" max="8"></progress>' in pages[0]
+
+
+@pytest.mark.thorough
+def test_before_the_pages_are_known_there_is_no_measure(built):
+    """The bar runs without one."""
+    Lease.objects.acquire(LEASE, seconds=60)
+    client = person("viewer")
+    assert poll(client)["total"] == 0
+    assert poll(client)["text"] == "The pages are being planned, or files cleared away."
+    assert '<progress aria-label="Progress"></progress>' in text_of(client.get(OVERVIEW))
+
+
+@pytest.mark.thorough
+def test_a_build_that_died_is_told(built):
+    """Nobody works at it until the next one begins."""
+
+    def die(*told):
+        raise Killed
+
+    with pytest.raises(Killed):
+        run(on_file=die)
+    build = Build.objects.get().pk
+    text = f"Build {build} was left unfinished: the next build goes on with it."
+    assert poll(person("viewer"))["text"] == text
+
+
+@pytest.mark.thorough
+def test_the_progress_of_no_site_is_not_found(built):
+    """And of one that cannot be told, neither."""
+    assert person("viewer").get(PROGRESS).status_code == 404
+
+
+def test_the_script_breaks_no_policy():
+    """It evaluates nothing and writes text alone."""
+    static = Path(django_sitemapkit.__file__).parent / "static" / "sitemapkit"
+    source = (static / "progress.js").read_text()
+    assert "innerHTML" not in source
+    assert "eval(" not in source
+
+
+# Several sites
+
+
+@pytest.mark.thorough
+def test_several_sites_are_listed_with_links(built, two_sites):
+    """Each with what is published, held back and going on."""
+    now = timezone.now()
+    build = Build.objects.create(site="one", fence=1, started_at=now, status="published")
+    Publication.objects.create(site="one", build=build, fence=1, published_at=now)
+    BuildFile.objects.create(build=build, section="a", number=1, status="done", urls=7, skipped=3)
+    BuildFile.objects.create(build=build, section="a", number=2, status="empty")
+    BuildFile.objects.create(build=build, status="done", urls=1)
+    Build.objects.create(site="two/<b>&", fence=1, started_at=now, status="held")
+    request(SITE, "check")
+    BuildRequest.objects.update(site="two/<b>&")
+    assert Lease.objects.acquire("build:one", seconds=60)
+    response = person("viewer").get(OVERVIEW)
+    text = text_of(response)
+    one, two = (row["glance"] for row in response.context["rows"])
+    assert (one.pages, one.urls, one.skipped, one.running, one.held) == (1, 7, 3, True, False)
+    assert (two.build, two.running, two.held, two.requests) == (None, False, True, 1)
+    assert 'href="/admin/sitemapkit/build/overview/?site=two%2F%3Cb%3E%26"' in text
+    assert "being built" in text
+    assert "held back" in text
+    assert "asked for" in text
+    age_lease("build:one")
+    assert not person("viewer").get(OVERVIEW).context["rows"][0]["glance"].running
+
+
+@pytest.mark.thorough
+def test_a_thousand_sites_cost_as_much_as_sixty(settings):
+    """They are listed a page at a time, and one is found by its name."""
+    client = person("viewer")
+
+    def configure(count):
+        settings.SITEMAPKIT_SITES = {
+            f"site-{n}": {"BASE_URL": f"https://site-{n}.example"} for n in range(count)
+        }
+        now = timezone.now()
+        builds = Build.objects.bulk_create(
+            Build(site=f"site-{n}", fence=1, started_at=now, status="published")
+            for n in range(count)
+        )
+        Publication.objects.all().delete()
+        Publication.objects.bulk_create(
+            Publication(site=build.site, build=build, fence=1, published_at=now) for build in builds
+        )
+
+    counts = []
+    for count in (60, 1000):
+        configure(count)
+        client.get(OVERVIEW)
+        with CaptureQueriesContext(connection) as queries:
+            text = text_of(client.get(OVERVIEW))
+        counts.append(len(queries))
+        assert text.count("https://site-") == 50
+    assert counts[0] == counts[1] <= 13
+    text = text_of(client.get(OVERVIEW, {"q": "site-99", "p": "1"}))
+    assert text.count("https://site-99") == 11
+    assert "11 sites" in text
+    text = text_of(client.get(OVERVIEW, {"q": "<none>"}))
+    assert "There is no such site." in text
+    assert 'value="&lt;none&gt;"' in text
+    assert '<a href="?p=20">20</a>' in text_of(client.get(OVERVIEW))
+    assert client.get(OVERVIEW, {"site": "none"}).status_code == 404
+
+
+@pytest.mark.thorough
+def test_a_site_costs_the_same_whatever_it_has(built):
+    """Neither files nor builds nor requests count."""
+    client = person("builder")
+    build = run().build
+    client.get(OVERVIEW)
+    counts = []
+    for count in (5, 300):
+        now = timezone.now()
+        BuildFile.objects.bulk_create(
+            BuildFile(build_id=build, section="products", number=count + n, status="done")
+            for n in range(count)
+        )
+        Build.objects.bulk_create(
+            Build(site="default", fence=1, started_at=now, ended_at=now, status="unchanged")
+            for n in range(4 * count)
+        )
+        BuildRequest.objects.bulk_create(
+            BuildRequest(
+                site="default", requested_at=now, ended_at=now - dt.timedelta(days=n), outcome="-"
+            )
+            for n in range(count)
+        )
+        with CaptureQueriesContext(connection) as queries:
+            text_of(client.get(OVERVIEW))
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+
+
+# What cannot be shown
+
+
+def test_a_site_that_cannot_be_told_is_a_message(settings):
+    """The page says what to set."""
+    settings.SITEMAPKIT_BASE_URL = None
+    client = person("super")
+    assert "set SITEMAPKIT_BASE_URL or SITEMAPKIT_SITES" in text_of(client.get(OVERVIEW))
+    assert client.post(ASK, asked()).status_code == 404
+    assert client.get(PROGRESS, {"site": "default"}).status_code == 404
+    assert "Sitemaps overview" in text_of(client.get(page("changelist")))
+
+
+@pytest.mark.thorough
+def test_a_site_without_addresses_is_a_message(settings, built):
+    """Its URLconf does not include the package's."""
+    run()
+    settings.SITEMAPKIT_SITES = {
+        "default": {"BASE_URL": "https://www.example.com", "URLCONF": "tests.urls_without"}
+    }
+    client = person("viewer")
+    assert client.get(OVERVIEW).status_code == 200
+    assert client.get(page("change", Build.objects.get().pk)).status_code == 200
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("several", [False, True])
+def test_a_missing_table_is_a_message(built, monkeypatch, settings, request, several):
+    """It is told to migrate."""
+    if several:
+        request.getfixturevalue("two_sites")
+
+    def fail(*arguments, **options):
+        raise DatabaseError("no such table: <b>")
+
+    monkeypatch.setattr(overview, "status_of", fail)
+    monkeypatch.setattr(overview, "glances_of", fail)
+    text = text_of(person("viewer").get(OVERVIEW))
+    assert "are all migrations applied? (no such table: &lt;b&gt;)" in text
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif("connection.vendor == 'mysql'", reason="a changed table ends a transaction")
+def test_a_table_that_is_really_missing_is_a_message(built):
+    """Whatever the request has begun goes on."""
+    client = person("viewer")
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE sitemapkit_publication RENAME TO gone")
+    try:
+        assert "are all migrations applied?" in text_of(client.get(OVERVIEW))
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE gone RENAME TO sitemapkit_publication")
+
+
+@pytest.mark.thorough
+def test_any_error_of_the_project_is_a_message(built, monkeypatch):
+    """What sections declare may raise anything."""
+
+    def fail(*arguments, **options):
+        raise KeyError("oops")
+
+    monkeypatch.setattr(overview, "status_of", fail)
+    assert "KeyError: &#x27;oops&#x27;" in text_of(person("viewer").get(OVERVIEW))
+
+
+# Where it is linked
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("who", ["staff", "viewer", "super"])
+def test_the_overview_is_linked_for_those_who_may_see_it(who):
+    """From the app's index and from the list of builds."""
+    client = person(who)
+    index = client.get("/admin/sitemapkit/")
+    if who == "staff":
+        assert index.status_code == 404
+        return
+    assert f'href="{OVERVIEW}"' in text_of(index)
+    assert f'href="{OVERVIEW}"' in text_of(client.get(page("changelist")))
+
+
+@pytest.mark.thorough
+def test_who_may_do_something_else_only_sees_no_link(built):
+    """An editor of overrides has no business there."""
+    PEOPLE["editor"] = ("change_urloverride",)
+    try:
+        client = person("editor")
+    finally:
+        del PEOPLE["editor"]
+    index = client.get("/admin/sitemapkit/")
+    assert index.status_code in {200, 404}  # 404 where no screen of overrides is registered.
+    assert OVERVIEW not in index.content.decode()

@@ -1,0 +1,401 @@
+"""The screen of URL overrides."""
+
+import json
+from decimal import Decimal
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.utils import timezone
+
+from django_sitemapkit import Section
+from django_sitemapkit.builds import BuildResult, build
+from django_sitemapkit.exceptions import BuildFailed, BuildRunning
+from django_sitemapkit.models import ExclusionRule, SectionSettings, UrlOverride
+from tests.admin.editors import (
+    ALL,
+    add,
+    change,
+    chief,
+    client_of,
+    entry,
+    errors_of,
+    live,
+    page,
+    tags,
+    text_of,
+)
+from tests.builds import use_storage
+from tests.factories import SITE, ReadingFactory, products
+from tests.testapp.models import Product, Reading
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _registered(sections):
+    for section in ALL:
+        sections.add(section)
+
+
+def preview(model, row=None, **values):
+    """Press the button, and return the page."""
+    if row is None:
+        return add(model, _preview="1", **values)
+    return change(row, _preview="1", **values)
+
+
+def run_action(client, name, *rows, **query):
+    """Run an action on some rows."""
+    data = {"action": name, "_selected_action": [row.pk for row in rows]}
+    return client.post(page("urloverride", "changelist"), data, query_params=query)
+
+
+def overrides(*paths, **values):
+    """Store overrides of some paths."""
+    for path in paths:
+        UrlOverride(site="default", path=path, **values).save()
+    return list(UrlOverride.objects.filter(path__in=paths).order_by("pk"))
+
+
+def test_a_pasted_url_becomes_its_path():
+    """A whole URL, http and in capitals, becomes the path that the section gives."""
+    response = add("urloverride", path=" http://WWW.example.com:80/about/ ", include="false")
+    assert response.status_code == 302, errors_of(response)
+    assert UrlOverride.objects.get().path == "/about/"
+    assert entry(live("pages"), "/about/") == ""
+    assert entry(live("pages"), "/press/")
+
+
+def test_a_changed_path_is_normalised_too():
+    """The path of an override may be mended, and its hash follows."""
+    (row,) = overrides("/abuot/", include=False)
+    assert change(row, path="https://www.example.com/about/").status_code == 302
+    assert entry(live("pages"), "/about/") == ""
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"path": "https://other.example/"}, "another host"),
+        ({"path": "javascript:alert(1)"}, "no web address"),
+        ({"path": ""}, "Write a path."),
+        ({"path": "/a/", "object_id": "1"}, "not both"),
+        ({"model": "testapp.product", "object_id": "77"}, "no such object"),
+        ({"model": "testapp.product", "object_id": "x"}, "no such object"),
+        ({"model": "testapp.product"}, "no such object"),
+        ({"object_id": "1"}, "no such object"),
+        ({"model": "testapp.shop", "object_id": "1"}, "Select a valid choice"),
+        ({"path": "/a/", "lastmod_0": "2999-01-01", "lastmod_1": "0:00"}, "in the future"),
+        ({"path": "/a/", "priority": "1.1"}, "less than or equal to 1"),
+        ({"path": "/a/", "site": "other"}, "Select a valid choice"),
+    ],
+)
+def test_says_what_is_wrong(values, told):
+    """Nothing is saved, and the page says why."""
+    response = add("urloverride", **values)
+    assert told in errors_of(response)
+    assert not UrlOverride.objects.exists()
+
+
+def test_a_duplicate_is_told_with_a_link():
+    """The one that is there is linked, be it spelt otherwise; itself is no duplicate."""
+    (row,) = overrides("/caf%C3%A9/")
+    text = text_of(add("urloverride", path="https://www.example.com/café/"))
+    assert f'It is there already: <a href="{page("urloverride", "change", row.pk)}">' in text
+    assert change(row, note="why").status_code == 302
+
+
+def test_by_object_it_follows_the_object():
+    """The object is named by its key; where its URL goes, the override goes too."""
+    (product,) = products(1)
+    key = f"0{product.pk}"
+    response = add("urloverride", model="testapp.product", object_id=key, priority="0.9")
+    assert response.status_code == 302, errors_of(response)
+    row = UrlOverride.objects.get()
+    assert (row.model, row.object_id) == ("testapp.product", str(product.pk))
+    Product.objects.update(slug="renamed")
+    assert tags(live("products"), "/renamed/")["priority"] == "0.9"
+    assert "It is there already" in errors_of(
+        add("urloverride", model="testapp.product", object_id=product.pk)
+    )
+
+
+def test_the_object_is_not_changed_once_it_is_chosen():
+    """The page names it, linked if it has a page, and takes no other."""
+    (product,) = products(1)
+    row = UrlOverride(site="default", model="testapp.product", object_id=str(product.pk))
+    row.save()
+    text = text_of(chief().get(page("urloverride", "change", row.pk)))
+    assert f"Product: {product.slug}" in text
+    assert 'name="object_id"' not in text
+    assert change(row, model="testapp.article", object_id="9", note="n").status_code == 302
+    row.refresh_from_db()
+    assert (row.model, row.object_id, row.note) == ("testapp.product", str(product.pk), "n")
+    product.delete()
+    text = text_of(chief().get(page("urloverride", "change", row.pk)))
+    assert "it is gone" in text
+    assert "The object is gone: the override does nothing." in text
+
+
+def test_shows_where_each_value_comes_from():
+    """Of each tag the value in force stands there with its origin, and the whole entry."""
+    products(1)
+    SectionSettings(site="default", section="products", priority=Decimal("0.6")).save()
+    (row,) = overrides("/about/", changefreq="daily")
+    by_object = UrlOverride(
+        site="default", model="testapp.product", object_id=str(Product.objects.get().pk)
+    )
+    by_object.save()
+    text = text_of(chief().get(page("urloverride", "change", row.pk)))
+    assert "<td>daily</td><td>URL override</td>" in text
+    assert "<td>0.3</td><td>declaration of the section</td>" in text
+    assert "<td>–</td><td>not set</td>" in text
+    assert "&lt;changefreq&gt;daily&lt;/changefreq&gt;" in text
+    assert '<a href="https://www.example.com/sitemap-pages-1.xml' in text
+    text = text_of(chief().get(page("urloverride", "change", by_object.pk)))
+    assert "<td>0.6</td><td>section settings</td>" in text
+    assert "<td>weekly</td><td>declaration of the section</td>" in text
+
+
+def test_says_why_a_url_is_not_listed():
+    """It may be left out by a rule, or no section may give it."""
+    ExclusionRule(site="default", pattern="/about").save()
+    about, nowhere = overrides("/about/", "/nowhere/")
+    text = text_of(chief().get(page("urloverride", "change", about.pk)))
+    assert "The exclusion rule /about leaves it out." in text
+    text = text_of(chief().get(page("urloverride", "change", nowhere.pk)))
+    assert "No section is known to give this URL" in text
+
+
+def test_an_object_of_no_section_is_told():
+    """An override of it does nothing, and says so."""
+    ReadingFactory(level=3)
+    row = UrlOverride(site="default", model="testapp.reading", object_id="3")
+    row.save()
+    text = text_of(chief().get(page("urloverride", "change", row.pk)))
+    assert "No section of the site lists its model." in text
+
+
+def test_a_preview_shows_what_is_not_saved():
+    """The button shows the entry as it would be; nothing is stored, not even a revision."""
+    text = text_of(preview("urloverride", path="/about/", priority="0.9"))
+    assert "not saved yet" in text
+    assert "<td>0.9</td><td>URL override</td>" in text
+    assert 'value="0.9"' in text
+    assert not UrlOverride.objects.exists()
+    (row,) = overrides("/about/", priority="0.5")
+    before = live("pages")
+    text = text_of(preview("urloverride", row, include="false"))
+    assert "A URL override leaves it out." in text
+    assert UrlOverride.objects.get().include is None
+    assert live("pages") == before
+    assert not LogEntry.objects.exists()
+
+
+def test_a_preview_of_what_is_wrong_says_what():
+    """There is nothing to show then."""
+    response = preview("urloverride", path="/about/", priority="7")
+    assert "less than or equal to 1" in errors_of(response)
+    assert response.context["preview"] is None
+
+
+def test_a_section_that_fails_does_not_take_the_page_along(sections):
+    """What is wrong with the project's own code is told on the page."""
+
+    class Broken(Section):
+        name = "broken"
+        queryset = Reading.objects.all()
+
+        def location(self, obj):
+            raise KeyError("no such thing")
+
+    sections.add(Broken)
+    ReadingFactory(level=3)
+    row = UrlOverride(site="default", model="testapp.reading", object_id="3")
+    row.save()
+    text = text_of(chief().get(page("urloverride", "change", row.pk)))
+    assert "location raised KeyError" in text
+
+
+def test_a_site_that_is_gone_is_told(settings):
+    """The row stays, and its page says that it does nothing."""
+    row = UrlOverride(site="gone", path="/a/")
+    row.save()
+    text = text_of(chief().get(page("urloverride", "change", row.pk)))
+    assert "There is no site &#x27;gone&#x27;." in text
+    assert "This field is required." in errors_of(change(row, site=""))
+
+
+def test_no_site_is_told_as_a_message(settings):
+    """Where no site is known, each page says what to set, and nothing can be saved."""
+    (row,) = overrides("/a/")
+    del settings.SITEMAPKIT_BASE_URL
+    for url in ("changelist", "add", "import"):
+        text = text_of(chief().get(page("urloverride", url)))
+        assert "set SITEMAPKIT_BASE_URL or SITEMAPKIT_SITES" in text
+    assert chief().get(page("urloverride", "change", row.pk)).status_code == 200
+    assert "Select a valid choice" in errors_of(add("urloverride", path="/b/"))
+
+
+def test_one_site_is_not_asked_for_and_several_are(settings):
+    """With one site nobody is bothered with the choice; with several the list has it too."""
+    overrides("/a/")
+    form = chief().get(page("urloverride", "add")).context["adminform"].form
+    assert form["site"].is_hidden
+    assert "column-site" not in text_of(chief().get(page("urloverride", "changelist")))
+    del settings.SITEMAPKIT_BASE_URL
+    settings.SITEMAPKIT_SITES = {
+        "default": {"BASE_URL": "https://www.example.com"},
+        "other": {"BASE_URL": "https://other.example"},
+    }
+    form = chief().get(page("urloverride", "add")).context["adminform"].form
+    assert not form["site"].is_hidden
+    text = text_of(chief().get(page("urloverride", "changelist"), {"site": "other"}))
+    assert "0 URL overrides" in text
+    text = text_of(chief().get(page("urloverride", "changelist"), {"site": "default"}))
+    assert "column-site" in text
+    assert "1 URL override" in text
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({}, 4),
+        ({"include": "yes"}, 1),
+        ({"include": "no"}, 2),
+        ({"include": "inherit"}, 1),
+        ({"kind": "path"}, 3),
+        ({"kind": "object"}, 1),
+        ({"changefreq__exact": "daily"}, 1),
+        ({"q": "note-of-a"}, 1),
+        ({"q": "https://www.example.com/a/"}, 1),
+        ({"q": "https://other.example/a/"}, 0),
+        ({"q": "77"}, 1),
+    ],
+)
+def test_finds_by_filters_and_words(query, found):
+    """The list is filtered by what is set and for what, and searched, also for a pasted URL."""
+    overrides("/a/", include=True, note="note-of-a")
+    overrides("/b/", include=False, changefreq="daily")
+    overrides("/c/", include=False)
+    UrlOverride(site="default", model="testapp.product", object_id="77").save()
+    response = chief().get(page("urloverride", "changelist"), query)
+    assert response.context["cl"].result_count == found
+
+
+def test_actions_change_many_at_once():
+    """Include, exclude and reset act on the live pages at once, and the history tells of it."""
+    about, press = overrides(
+        *("/about/", "/press/"),
+        priority="0.5",
+        changefreq="daily",
+        lastmod=timezone.now(),
+        note="n",
+    )
+    client = client_of("view_urloverride", "override")
+    response = run_action(client, "exclude_them", about, press)
+    assert response.status_code == 302
+    assert live("pages") == ""
+    run_action(client, "include_them", about)
+    assert entry(live("pages"), "/about/")
+    assert not entry(live("pages"), "/press/")
+    run_action(client, "reset_them", about)
+    about.refresh_from_db()
+    values = (about.include, about.priority, about.changefreq, about.lastmod, about.note)
+    assert values == (None, None, "", None, "n")
+    entries = LogEntry.objects.filter(object_id=str(about.pk)).order_by("pk")
+    assert [entry.user.username for entry in entries] == ["editor"] * 3
+    assert json.loads(entries[2].change_message) == [
+        {"changed": {"fields": ["include", "priority", "change frequency", "last modified"]}}
+    ]
+    history = text_of(chief().get(page("urloverride", "history", about.pk)))
+    assert "Changed include." in history
+
+
+def test_an_action_on_a_filtered_list_changes_what_was_chosen(django_assert_max_num_queries):
+    """What it changes leaves the filter; and many rows are not changed one by one."""
+    overrides(*(f"/{number}/" for number in range(120)), include=True)
+    data = {"action": "exclude_them", "_selected_action": [1], "select_across": "1"}
+    client = chief()
+    url = page("urloverride", "changelist")
+    with django_assert_max_num_queries(40):
+        client.post(url, data, query_params={"include": "yes"})
+    assert UrlOverride.objects.filter(include=False).count() == 120
+    assert LogEntry.objects.count() == 120
+
+
+def test_actions_need_their_own_permission():
+    """Who may change overrides one by one may not change many at once."""
+    (row,) = overrides("/about/")
+    client = client_of("view_urloverride", "change_urloverride")
+    text = text_of(client.get(page("urloverride", "changelist")))
+    assert "exclude_them" not in text
+    run_action(client, "exclude_them", row)
+    row.refresh_from_db()
+    assert row.include is None
+
+
+def test_exclude_now_takes_a_url_out_of_its_file(settings):
+    """The override is set, and the published page is without the URL at once."""
+    use_storage(settings, "Memory")
+    build(SITE)
+    (row,) = overrides("/about/")
+    assert entry(live("pages"), "/about/")  # published
+    client = client_of("view_urloverride", "override")
+    response = client.post(page("urloverride", "exclude", row.pk), follow=True)
+    assert "its page is published without it." in text_of(response)
+    assert not entry(live("pages"), "/about/")
+    assert entry(live("pages"), "/press/")
+    assert LogEntry.objects.get().user.username == "editor"
+    response = client.post(page("urloverride", "exclude", row.pk), follow=True)
+    assert "no published file lists it." in text_of(response)
+    assert LogEntry.objects.count() == 1  # Nothing was set a second time.
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (BuildRunning("someone builds"), "files with the next build: someone builds"),
+        (BuildFailed("the disk is full"), "no file could be made anew: the disk is full"),
+    ],
+)
+def test_exclude_now_says_what_kept_it_from_its_file(error, told, monkeypatch):
+    """The override holds all the same: live pages leave the URL out."""
+
+    def fail(*args, **options):
+        raise error
+
+    monkeypatch.setattr("django_sitemapkit.admin.overrides.exclude_now", fail)
+    (row,) = overrides("/about/")
+    response = chief().post(page("urloverride", "exclude", row.pk), follow=True)
+    assert told in text_of(response)
+    assert not entry(live("pages"), "/about/")
+
+
+def test_exclude_now_says_that_its_build_is_held(monkeypatch):
+    """A build that would lose too much is published by someone who looks at it."""
+    held = BuildResult(site="default", build=1, status="held", reason="too few URLs")
+    monkeypatch.setattr("django_sitemapkit.admin.overrides.exclude_now", lambda *a, **o: held)
+    (row,) = overrides("/about/")
+    response = chief().post(page("urloverride", "exclude", row.pk), follow=True)
+    assert "the build is held back: too few URLs" in text_of(response)
+
+
+def test_exclude_now_of_a_gone_site_and_a_gone_row():
+    """There is nothing to publish then, and nothing to find."""
+    row = UrlOverride(site="gone", path="/a/")
+    row.save()
+    assert chief().post(page("urloverride", "exclude", row.pk)).status_code == 302
+    row.refresh_from_db()
+    assert row.include is False
+    assert chief().post(page("urloverride", "exclude", 9_999)).status_code == 404
+
+
+def test_the_history_of_a_change_tells_the_fields():
+    """Who changed which override, and what of it."""
+    (row,) = overrides("/about/")
+    change(row, include="false", note="n")
+    entry = LogEntry.objects.get()
+    assert (entry.user.username, entry.get_change_message()) == (
+        *("chief", "Changed Include and Note."),
+    )
