@@ -5,6 +5,8 @@ from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils import timezone
 
+from django_sitemapkit.admin import SitemapOverrideInline
+
 from .models import Article, City, Country
 
 
@@ -13,6 +15,7 @@ class CountryAdmin(admin.ModelAdmin):
     list_display = ["name", "iso", "continent", "capital", "population"]
     list_filter = ["continent"]
     search_fields = ["name", "iso", "capital"]
+    inlines = [SitemapOverrideInline]
 
 
 @admin.register(City)
@@ -24,6 +27,7 @@ class CityAdmin(admin.ModelAdmin):
     ordering = ["-population", "geonameid"]
     # Counting every city for "of 234,908" would cost more than the page itself.
     show_full_result_count = False
+    inlines = [SitemapOverrideInline]
 
 
 @admin.register(Article)
@@ -32,6 +36,7 @@ class ArticleAdmin(admin.ModelAdmin):
     search_fields = ["title", "summary"]
     prepopulated_fields = {"slug": ["title"]}
     readonly_fields = ["edited_at"]
+    inlines = [SitemapOverrideInline]
 
     def save_model(self, request: HttpRequest, obj: Article, form: ModelForm, change: bool) -> None:
         """Date the edit where readers would notice it, and only there."""

@@ -14,6 +14,7 @@ from django.urls import Resolver404, resolve, reverse
 from django_sitemapkit.exceptions import InvalidSitemap
 from django_sitemapkit.protocol.reader import SitemapReader
 
+from .editing import Editing
 from .models import Article, City, Country
 from .sitemaps import Pages
 
@@ -63,7 +64,7 @@ class Reading:
     """What was read, by the names of the sections."""
 
     expected: int = 0
-    """URLs that the database calls for."""
+    """URLs that the database and what editors set in it call for."""
 
     problems: list[str] = dataclasses.field(default_factory=list)
     """All that is wrong, a line each, the first of many."""
@@ -189,17 +190,21 @@ def _open(address: str) -> HTTPResponse:
 
 def _compare(base_url: str, reading: Reading, progress: Progress) -> None:
     """Hold what was listed against what the database calls for, section by section."""
-    wanted: dict[str, tuple[int, Iterable[str]]] = {
-        "articles": _addresses(Article.objects.published()),
-        "cities": _addresses(City.objects.select_related("country").defer("other_names")),
-        "countries": _addresses(Country.objects.all()),
-        "pages": (len(Pages.items), map(reverse, Pages.items)),
+    editing = Editing()
+    wanted: dict[str, tuple[str, int, Iterable[tuple[str, str]]]] = {
+        "articles": _rows(Article.objects.published()),
+        "cities": _rows(City.objects.select_related("country").defer("other_names")),
+        "countries": _rows(Country.objects.all()),
+        "pages": ("", len(Pages.items), ((reverse(name), "") for name in Pages.items)),
+        "extra-urls": ("", 0, editing.extra()),
     }
-    total = sum(count for count, _ in wanted.values())
+    total = sum(count for _, count, _ in wanted.values())
     progress("comparing", 0, total)
-    for name, section in reading.sections.items():
+    for name in {**wanted, **reading.sections}:
+        section = reading.sections.get(name, SectionReading(name=name))
         missing, surplus = [], set(section.locations)
-        for path in wanted.get(name, (0, ()))[1]:
+        model, _count, pages = wanted.get(name, ("", 0, ()))
+        for path in editing.listed(name, model, pages):
             reading.expected += 1
             try:
                 surplus.remove(base_url + path)
@@ -222,5 +227,7 @@ def _some(addresses: list[str]) -> str:
     return addresses[0] + (f" and {rest:,} more" if rest else "")
 
 
-def _addresses(rows: QuerySet) -> tuple[int, Iterable[str]]:
-    return rows.count(), (row.get_absolute_url() for row in rows.iterator(chunk_size=2000))
+def _rows(rows: QuerySet) -> tuple[str, int, Iterable[tuple[str, str]]]:
+    """Return a model's label, how many rows there are, and the address and key of each."""
+    pages = ((row.get_absolute_url(), str(row.pk)) for row in rows.iterator(chunk_size=2000))
+    return rows.model._meta.label_lower, rows.count(), pages

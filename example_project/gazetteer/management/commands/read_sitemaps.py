@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 
 from ...progress import ProgressLine
@@ -65,11 +66,18 @@ class Command(BaseCommand):
         python, script = (_shortest(path, here) for path in (Path(sys.executable), manage))
         port = preferred_port()
         base_url = f"http://{HOST}:{port}"
-        command = shlex.join([python, script, "runserver", str(port)])
+        serve = shlex.join([python, script, "runserver", str(port)])
         self.stdout.write("")
         self.stdout.write("To look at it in a browser, run")
-        self.stdout.write(f"  {command}")
+        self.stdout.write(f"  {serve}")
         self.stdout.write(f"and open {base_url}/ or {base_url}/sitemap.xml")
+        if not get_user_model().objects.filter(is_superuser=True, is_active=True).exists():
+            self.stdout.write("")
+            self.stdout.write("To steer it in the admin, choose a name and a password first, by")
+            self.stdout.write(f"  {shlex.join([python, script, 'createsuperuser'])}")
+            self.stdout.write(f"and open {base_url}/admin/sitemapkit/")
+        else:
+            self.stdout.write(f"or, to steer it in the admin, {base_url}/admin/sitemapkit/")
 
 
 def _row(name: str, pages: float, urls: float, size: float, seconds: float) -> str:

@@ -1,0 +1,173 @@
+"""Chromium, the site it visits, and a page that nothing goes wrong on."""
+
+import importlib.util
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.browser.visiting import Site, Visitor
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 60
+"""How long any one step may take before it is taken to hang."""
+
+ARGUMENTS = [
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-sync",
+    "--no-first-run",
+    "--no-sandbox",
+]
+
+# Appended, so that an installed wheel comes before the checkout; python -P keeps the rest away.
+PATH = f"import sys; sys.path.append({str(ROOT)!r})\n"
+SEED = f"{PATH}from tests.browser.seeding import seed; seed()"
+SERVE = f"{PATH}from django.core.management import execute_from_command_line as run; run(sys.argv)"
+
+
+def missing(reason):
+    """End a test that the machine has not got what it takes for: under CI that is a failure."""
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Give the browser."""
+    if importlib.util.find_spec("playwright") is None:
+        missing("playwright is not installed; it is in the dependency group browser")
+    executable = shutil.which("chromium") or shutil.which("chromium-browser")
+    if executable is None:
+        missing("there is no Chromium here; on Debian: apt install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def port():
+    """Return a port that is free; the files that are built name it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def environment(folder, port, settings):
+    """Return the environment of the site's processes; no proxy stands before 127.0.0.1."""
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")
+    }
+    return inherited | {
+        "DATABASE_URL": f"sqlite:///{folder}/site.sqlite3",
+        "DEBUG": "0",
+        "DJANGO_SETTINGS_MODULE": settings,
+        "PYTHONUNBUFFERED": "1",
+        "SITEMAPKIT_BASE_URL": f"http://127.0.0.1:{port}",
+        "SITEMAPS_ROOT": f"{folder}/files",
+    }
+
+
+@pytest.fixture(scope="session")
+def seeded(tmp_path_factory, port):
+    """Return a folder with a filled database, and the sessions of its users."""
+    folder = tmp_path_factory.mktemp("seeded")
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", SEED],
+        cwd=folder,
+        env=environment(folder, port, "tests.browser.settings"),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-5000:]
+    return folder, json.loads(done.stdout)
+
+
+@contextmanager
+def serving(folder, port, settings):
+    """Serve a copy of the site; what the server said is shown where a test fails."""
+    command = ["runserver", f"127.0.0.1:{port}", "--noreload", "--insecure", "--skip-checks"]
+    log = folder / "server.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", SERVE, *command],
+            cwd=folder,
+            env=environment(folder, port, settings),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        wait_for_port(port, process, log)
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        lines = log.read_text(errors="replace").splitlines()
+        said = [line for line in lines if "/static/" not in line and "/favicon" not in line]
+        sys.stdout.write("\n".join(["The server said:", *said[-60:], ""]))
+
+
+def wait_for_port(port, process, log):
+    """Wait until the server answers."""
+    limit = time.monotonic() + SECONDS
+    while True:
+        assert process.poll() is None, log.read_text(errors="replace")[-5000:]
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            assert time.monotonic() < limit, "the server does not answer"
+            time.sleep(0.05)
+        else:
+            return
+
+
+@pytest.fixture
+def settings_of_site():
+    """Return the settings that the site runs with."""
+    return "tests.browser.settings"
+
+
+@pytest.fixture
+def site(chromium, seeded, port, tmp_path, settings_of_site):
+    """Serve a site of one's own, on which nothing is built yet."""
+    folder, sessions = seeded
+    shutil.copy(folder / "site.sqlite3", tmp_path)
+    with serving(tmp_path, port, settings_of_site):
+        yield Site(f"http://127.0.0.1:{port}", sessions)
+
+
+@pytest.fixture
+def visit(chromium, site):
+    """Give a function that opens a window for a user; at the end nothing has gone wrong in any."""
+    visitors, contexts = [], []
+
+    def open_window(user="chief", *, strict=True, **options):
+        context = chromium.new_context(**{"locale": "en-GB", **options})
+        contexts.append(context)
+        visitors.append(Visitor(context, site, user))
+        visitors[-1].strict = strict
+        return visitors[-1]
+
+    yield open_window
+    faults = [fault for visitor in visitors if visitor.strict for fault in visitor.faults()]
+    for context in contexts:
+        context.close()
+    assert not faults

@@ -1,0 +1,73 @@
+"""What is in the database of the browser's site: little data, and users with their sessions."""
+
+import json
+import sys
+
+COUNTRIES = {"CL": "Chile", "FR": "France", "JP": "Japan"}
+CITIES = 12
+"""Cities of each country."""
+
+USERS = {
+    "editor": [
+        *("change_city", "view_city", "view_build", "override"),
+        *("add_urloverride", "change_urloverride", "delete_urloverride", "view_urloverride"),
+        *("add_extraurl", "change_extraurl", "delete_extraurl", "view_extraurl"),
+        *("add_exclusionrule", "change_exclusionrule", "view_exclusionrule"),
+        *("add_sectionsettings", "change_sectionsettings", "view_sectionsettings"),
+    ],
+    "operator": ["view_build", "build", "publish"],
+    "viewer": ["view_build", "view_urloverride", "view_extraurl", "view_city"],
+}
+"""Users and what they may do; "chief" may do everything."""
+
+PASSWORD = "a word that nobody guesses"
+
+
+def seed():
+    """Fill a new database, and print as JSON the session of each user."""
+    import django
+    from django.core.management import call_command
+
+    django.setup()
+    from example_project.gazetteer.models import Article, City, Country
+
+    call_command("migrate", verbosity=0)
+    for place, (iso, name) in enumerate(COUNTRIES.items()):
+        country = Country.objects.create(
+            iso=iso, name=name, slug=name.lower(), continent="EU", population=0, area=1
+        )
+        City.objects.bulk_create(
+            City(
+                geonameid=100 * (place + 1) + number,
+                country=country,
+                name=f"Town {number} in {name}",
+                slug=f"town-{number}",
+                latitude=0,
+                longitude=0,
+                population=number,
+                timezone="UTC",
+            )
+            for number in range(CITIES)
+        )
+    Article.objects.create(title="On maps", slug="on-maps", summary="Maps.", body="Maps.")
+    sys.stdout.write(json.dumps(sessions()))
+
+
+def sessions():
+    """Make the users; return the key of a session for each of them."""
+    from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+    from django.contrib.auth.models import Permission, User
+    from django.contrib.sessions.backends.db import SessionStore
+
+    keys = {}
+    for name in ("chief", *USERS):
+        user = User.objects.create_user(name, is_staff=True, is_superuser=name == "chief")
+        user.user_permissions.set(Permission.objects.filter(codename__in=USERS.get(name, ())))
+        session = SessionStore()
+        session[SESSION_KEY] = str(user.pk)
+        session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
+        session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+        session.save()
+        keys[name] = session.session_key
+    User.objects.create_user("typist", password=PASSWORD, is_staff=True, is_superuser=True)
+    return keys

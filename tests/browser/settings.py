@@ -1,0 +1,13 @@
+"""The example project under a strict Content-Security-Policy, in the visitor's language."""
+
+from example_project.settings import *  # noqa: F403
+from example_project.settings import MIDDLEWARE as EXAMPLES
+
+MIDDLEWARE = [
+    "tests.browser.policy.strict_policy",
+    *EXAMPLES[:2],
+    "django.middleware.locale.LocaleMiddleware",
+    *EXAMPLES[2:],
+]
+ROOT_URLCONF = "tests.browser.urls"
+LANGUAGES = [("en", "English"), ("es", "Spanish"), ("fr", "French")]

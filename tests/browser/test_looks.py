@@ -1,0 +1,200 @@
+"""How the screens look and are used: by keyboard, narrow, by day and by night, in languages."""
+
+import pytest
+
+from tests.test_translations import catalogue, messages_of
+
+pytestmark = pytest.mark.browser
+
+SCREENS = [
+    *("sitemapkit/", "sitemapkit/build/overview/", "sitemapkit/build/"),
+    *("sitemapkit/build/1/change/", "sitemapkit/build/2/change/"),
+    *("sitemapkit/build/2/differences/", "sitemapkit/build/2/publish/"),
+    *("sitemapkit/urloverride/", "sitemapkit/urloverride/add/"),
+    *("sitemapkit/urloverride/1/change/", "sitemapkit/urloverride/2/change/"),
+    *("sitemapkit/urloverride/import/", "sitemapkit/urloverride/1/history/"),
+    *("sitemapkit/extraurl/", "sitemapkit/extraurl/add/", "sitemapkit/extraurl/1/change/"),
+    *("sitemapkit/extraurl/paste/", "sitemapkit/extraurl/import/"),
+    *("sitemapkit/exclusionrule/", "sitemapkit/exclusionrule/1/change/"),
+    *("sitemapkit/sectionsettings/", "sitemapkit/sectionsettings/add/"),
+    *("sitemapkit/sectionsettings/1/change/", "gazetteer/city/203/change/"),
+]
+"""Every screen; the addresses are those that ``fill`` makes."""
+
+LONG = "/press/" + "a-very-long-address-without-any-place-to-break-it" * 3
+
+OUTSIDE = """() => {
+    // What stands out of the window, or is cut off; a box of its own that scrolls may hold it.
+    const page = document.documentElement.scrollWidth;
+    const cut = (element) => {
+        if (element.closest(".visually-hidden")) {
+            return false;
+        }
+        const box = element.getBoundingClientRect();
+        let at = element.parentElement;
+        while (at.id !== "content" && getComputedStyle(at).overflowX === "visible") {
+            at = at.parentElement;
+        }
+        const holds = /auto|scroll/.test(getComputedStyle(at).overflowX) && at.id !== "content";
+        return box.width > 1 && !holds && box.right > at.getBoundingClientRect().right + 1;
+    };
+    const found = [...document.querySelectorAll("#content *")].filter(cut);
+    return [
+        ...(page > innerWidth ? [`the page is ${page} wide`] : []),
+        ...found.map((element) => element.outerHTML.slice(0, 80)),
+    ];
+}"""
+
+FAINT = """() => {
+    // Texts of this package whose contrast with what is behind them is less than 4.5 (WCAG 1.4.3).
+    const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
+    const light = (colour) => {
+        const [r, g, b] = parts(colour).slice(0, 3).map((value) => {
+            value /= 255;
+            return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+        });
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const behind = (element) => {
+        for (let at = element; at; at = at.parentElement) {
+            const colour = getComputedStyle(at).backgroundColor;
+            if ((parts(colour)[3] ?? 1) > 0.5) {
+                return colour;
+            }
+        }
+        return "rgb(255, 255, 255)";
+    };
+    const texts = [...document.querySelectorAll("[class*=sitemapkit], [class*=sitemapkit] *")]
+        .filter((element) => element !== document.body && element.closest("#content")
+            && [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim()));
+    return texts.flatMap((element) => {
+        const pair = [light(getComputedStyle(element).color), light(behind(element))];
+        const contrast = (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
+        return contrast < 4.5 ? [`${contrast.toFixed(1)} ${element.outerHTML.slice(0, 80)}`] : [];
+    });
+}"""
+
+LOOK = """(element) => {
+    const style = getComputedStyle(element);
+    return [style.outlineStyle, style.outlineWidth, style.boxShadow, style.borderColor,
+            style.backgroundColor, style.textDecorationLine].join(";");
+}"""
+
+
+def fill(visitor):
+    """Make something for every screen to show: two builds, and what editors set."""
+    visitor.build()
+    for path, key in (("/about/", ""), ("", "203")):
+        visitor.open("sitemapkit/urloverride/add/")
+        visitor.page.get_by_label("Path").fill(path)
+        if key:
+            visitor.page.get_by_label("or the object: its model").select_option("City")
+            visitor.page.get_by_label("and its key").fill(key)
+        visitor.page.get_by_label("Priority").fill("0.9")
+        visitor.page.get_by_label("Note").fill("W" * 200)
+        visitor.press("Save")
+    visitor.open("sitemapkit/extraurl/add/")
+    visitor.page.get_by_label("Path").fill(LONG)
+    visitor.press("Save")
+    visitor.open("sitemapkit/sectionsettings/add/")
+    visitor.page.get_by_label("Section", exact=False).first.select_option("countries")
+    visitor.page.get_by_label("Priority").fill("0.8")
+    visitor.press("Save")
+    visitor.open("sitemapkit/exclusionrule/add/")
+    visitor.page.get_by_label("Pattern").fill("/countries/*town")
+    visitor.press("Save")
+    visitor.build()
+
+
+def found_by(script, visitor):
+    """Return what a script finds on every screen, a line each."""
+    found = []
+    for screen in SCREENS:
+        visitor.open(screen)
+        found += [f"{screen}: {each}" for each in visitor.page.evaluate(script)]
+    return "\n".join(found)
+
+
+def test_no_screen_is_wider_than_the_window(visit):
+    """At 390 pixels nothing is cut off or stands out but in boxes that scroll by themselves."""
+    fill(visit())
+    assert found_by(OUTSIDE, visit(viewport={"width": 390, "height": 800})) == ""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_can_be_read(visit, scheme):
+    """By day and by night the package's own texts stand out from what is behind them."""
+    fill(visit())
+    assert found_by(FAINT, visit(color_scheme=scheme)) == ""
+
+
+def tab_to(visitor, wanted, presses=80):
+    """Press Tab until something has the focus; that is to be seen."""
+    visitor.page.evaluate("document.activeElement.blur()")
+    before = wanted.evaluate(LOOK)
+    for _ in range(presses):
+        visitor.page.keyboard.press("Tab")
+        if wanted.evaluate("(element) => element === document.activeElement"):
+            assert wanted.evaluate(LOOK) != before, "the focus is not to be seen"
+            return
+    raise AssertionError("it is not reached by Tab")
+
+
+def test_the_keyboard_is_enough(site, visit):
+    """Tab, Space and Enter are all that it takes to set an override and to begin a build."""
+    visitor = visit()
+    page, keyboard = visitor.page, visitor.page.keyboard
+    visitor.open("sitemapkit/urloverride/add/")
+    tab_to(visitor, page.get_by_label("Path"))
+    keyboard.type("/about/")
+    tab_to(visitor, page.get_by_label("Include"))
+    keyboard.type("No")
+    tab_to(visitor, page.get_by_role("button", name="Preview"))
+    with page.expect_navigation():
+        keyboard.press("Space")
+    assert "A URL override leaves it out." in visitor.text()
+    tab_to(visitor, page.get_by_label("Note"))
+    keyboard.type("By hand")
+    with page.expect_navigation():
+        keyboard.press("Enter")
+    assert "/about/" not in site.entries("pages")
+    visitor.open_overview()
+    tab_to(visitor, page.get_by_role("button", name="Build all that changed"))
+    with page.expect_navigation():
+        keyboard.press("Enter")
+    visitor.sees("Nothing is going on.")
+    table = page.locator(".sitemapkit-scroll").first
+    tab_to(visitor, table)
+    assert "/about/" not in site.entries("pages")
+    assert ".xml.gz" in site.get("/sitemap.xml")
+
+
+def test_it_works_without_scripts(site, visit):
+    """Without JavaScript a build is asked for and its end is seen after a reload."""
+    visitor = visit(java_script_enabled=False)
+    visitor.open_overview()
+    visitor.press("Build all that changed")
+    for _ in range(100):
+        if "Nothing is going on." in visitor.text():
+            break
+        visitor.page.wait_for_timeout(100)
+        visitor.page.reload()
+    assert "Build 1" in visitor.text()
+    assert ".xml.gz" in site.get("/sitemap.xml")
+
+
+@pytest.mark.parametrize("locale", ["es-ES", "fr-FR"])
+def test_other_languages(visit, locale):
+    """The screens speak the visitor's language: none shows a text of the package in English."""
+    fill(visit())
+    visitor = visit(locale=locale)
+    messages = messages_of(catalogue(locale[:2], "po"))
+    english = {each["msgid"] for each in messages if each.get("msgstr") != each["msgid"]}
+    english = {text for text in english if len(text) > 10 and "%" not in text}
+    assert len(english) > 150
+    left = []
+    for screen in SCREENS:
+        visitor.open(screen)
+        said = visitor.text()
+        left += [f"{screen}: {text}" for text in english if text in said]
+    assert left == []

@@ -1,0 +1,89 @@
+"""What an operator does: build, review what is held back, publish it, roll back, check, prune."""
+
+import pytest
+
+from tests.browser.seeding import PASSWORD
+from tests.browser.visiting import Visitor
+
+pytestmark = pytest.mark.browser
+
+
+def test_the_way_in(site, chromium):
+    """Who types name and password finds the overview, without an address."""
+    with chromium.new_context(locale="en-GB") as context:
+        visitor = Visitor(context, site)
+        visitor.open("")
+        visitor.page.get_by_label("Username").fill("typist")
+        visitor.page.get_by_label("Password").fill(PASSWORD)
+        visitor.press("Log in")
+        visitor.press("Sitemaps", role="link")
+        visitor.press("Sitemaps overview", role="link")
+        assert "nothing: all sections are served live" in visitor.text()
+        assert visitor.faults() == []
+
+
+def test_a_held_build_is_reviewed_and_published_and_rolled_back(site, visit):
+    """A rule too many holds the build back; who has seen the difference publishes it, or not."""
+    operator, editor = visit("operator"), visit("editor")
+    operator.build()
+    editor.open("sitemapkit/exclusionrule/add/")
+    editor.page.get_by_label("Pattern").fill("/countries/*town")
+    editor.press("Preview")
+    editor.sees("The first that it hits:")
+    editor.press("Save")
+    operator.build()
+    assert len(site.entries("cities")) == 36
+    assert "Build 2 is held back" in operator.messages()
+    operator.follow("Review it")
+    operator.follow("What it changes")
+    assert "Removed: 36" in operator.text()
+    assert f"{site.base}/countries/france/town-3-203/" in operator.text()
+    operator.follow("Back to the build")
+    operator.follow("Publish")
+    operator.sees("Publish build 2?")
+    assert len(site.entries("cities")) == 36
+    operator.press("Yes, publish it")
+    assert "now serves build 2" in operator.messages()
+    assert site.entries("cities") == {}
+    operator.open("sitemapkit/build/")
+    operator.follow("Build 1")
+    operator.follow("Roll back to it")
+    operator.press("Yes, publish it")
+    assert "now serves build 1" in operator.messages()
+    assert len(site.entries("cities")) == 36
+
+
+def test_published_files_are_checked_and_pruned(visit):
+    """The outcome of what was asked for stands on the overview, with who asked."""
+    operator = visit("operator")
+    operator.build()
+    operator.build("Check the published files")
+    operator.sees("files are valid.")
+    operator.build("Prune old files")
+    operator.sees("orphans were deleted.")
+    assert "operator" in operator.text()
+
+
+def test_one_section_is_built(site, visit):
+    """The button beside a section builds that one; the others stay as they are."""
+    operator, editor = visit("operator"), visit("editor")
+    operator.build()
+    for path in ("/about/", "/countries/chile/"):
+        editor.open("sitemapkit/urloverride/add/")
+        editor.page.get_by_label("Path").fill(path)
+        editor.page.get_by_label("Include").select_option("No, leave it out")
+        editor.press("Save")
+    operator.build("Build the section “countries”")
+    assert "/countries/chile/" not in site.entries("countries")
+    assert "/about/" in site.entries("pages")
+
+
+def test_who_only_views_sees_no_button(visit):
+    """The overview and a build can be looked at; nothing on them can be pressed."""
+    visit("operator").build()
+    viewer = visit("viewer")
+    viewer.open_overview()
+    assert viewer.page.locator("#content").get_by_role("button").count() == 0
+    viewer.open("sitemapkit/build/1/change/")
+    assert viewer.page.locator("#content form button, #content [type=submit]").count() == 0
+    assert "Roll back" not in viewer.text()
