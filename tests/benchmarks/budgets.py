@@ -131,6 +131,37 @@ def _over_sizes(name, value, *, label, **options):
     return Bound(label=f"{name}, {label}", needs=needs, value=value, **options)
 
 
+def overridden(*, bytes_each, tolerance):
+    """Bound what each override takes in memory: what is kept of it, and what the process grows."""
+    plain, ours = "kit-traced", "kit-traced-overridden"
+
+    def kept(get):
+        more = get(ours, "rows", "kept") - get(plain, "rows", "kept")
+        return more / get(ours, "rows", "overrides")
+
+    def grown(get):
+        allowed = bytes_each * get("kit-overridden", "rows", "overrides")
+        peaks = (get(name, "rows", "peak") for name in ("kit-overridden", "kit-zlib"))
+        return (next(peaks) - next(peaks) - allowed) / MEGABYTE
+
+    return (
+        Bound(
+            label=f"{ours} above {plain}, kept for each override",
+            needs=((ours, "rows"), (plain, "rows")),
+            value=kept,
+            bound=bytes_each,
+            unit=" bytes",
+        ),
+        Bound(
+            label=f"kit-overridden, peak above that of kit-zlib and {bytes_each} bytes for each",
+            needs=(("kit-overridden", "rows"), ("kit-zlib", "rows")),
+            value=grown,
+            bound=tolerance,
+            unit=" MB",
+        ),
+    )
+
+
 BUDGETS = (
     Budget(
         number=1,
@@ -239,5 +270,18 @@ BUDGETS = (
             "To look at all rows is what takes the time: a table with a kilobyte in each row has to"
             " be gone through page by page, which alone takes more than the bound leaves."
         ),
+    ),
+    Budget(
+        number=12,
+        title="A build of one row in ten overridden, against one of none",
+        bounds=(
+            relative("kit-overridden", "kit-zlib", 1.3),
+            *overridden(bytes_each=8, tolerance=4),
+        ),
+    ),
+    Budget(
+        number=13,
+        title="A build of a site where an override was set once and is gone, against one of none",
+        bounds=(faster("kit-reset", "kit-zlib", 0.97),),
     ),
 )

@@ -20,19 +20,30 @@ class Listed:
 
     def __init__(self):
         self.urls = 0
+        self.hints = 0
+        """Tags of changefreq and priority."""
         self._sum = 0
 
     def add(self, xml):
         """Take in the URLs of some whole lines of XML."""
         for found in LOC.findall(xml):
-            url = quote(unescape(found.decode()), safe=SAFE)
-            hashed = hashlib.blake2b(url.encode(), digest_size=16).digest()
-            self._sum += int.from_bytes(hashed, "big")
-            self.urls += 1
+            self.take(unescape(found.decode()))
+        self.hints += xml.count(b"<changefreq>") + xml.count(b"<priority>")
+
+    def take(self, url):
+        """Take in one URL."""
+        hashed = hashlib.blake2b(quote(url, safe=SAFE).encode(), digest_size=16).digest()
+        self._sum += int.from_bytes(hashed, "big")
+        self.urls += 1
 
     @property
     def digest(self):
         return f"{self._sum % 2**128:032x}"
+
+
+def sum_of(*digests):
+    """Return the digest of what some digests stand for, all of it together."""
+    return f"{sum(int(digest, 16) for digest in digests) % 2**128:032x}"
 
 
 def listed_in(folder):
@@ -50,4 +61,10 @@ def listed_in(folder):
                 listed.add(whole + mark)
                 rest = tail
                 block = file.read(1_048_576)
-    return {"urls": listed.urls, "bytes": size, "digest": listed.digest}
+            listed.add(rest)
+    return {
+        "urls": listed.urls,
+        "bytes": size,
+        "digest": listed.digest,
+        "hints": listed.hints,
+    }

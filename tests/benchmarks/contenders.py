@@ -41,6 +41,8 @@ class Contender:
     """SITEMAPKIT_RUNNER."""
     serve: str = "auto"
     """SITEMAPKIT_SERVE."""
+    site: str = ""
+    """The key of its site, where that is not the default one, for which editors set nothing."""
     databases: tuple[str, ...] = BOTH
     """Where it can run."""
 
@@ -58,6 +60,7 @@ class Contender:
             "BENCHMARKS_CODEC": self.codec,
             "BENCHMARKS_RUNNER": self.runner,
             "BENCHMARKS_SERVE": self.serve,
+            "BENCHMARKS_SITE": self.site,
         }
 
 
@@ -80,6 +83,20 @@ def _builds():
                 codec=codec,
                 runner=runner,
             )
+    for name, title in [
+        ("overridden", "one row in ten overridden"),
+        ("reset", "an override was set once and is gone"),
+    ]:
+        yield Contender(
+            name=f"kit-{name}",
+            title=f"django-sitemapkit: a route and columns, zlib, {title}",
+            kind="build",
+            run=f"ours.build_{name}",
+            prepare=f"ours.clear_for_{name}",
+            apps=OURS,
+            declared="columns",
+            site=name,
+        )
     for name, title, declared in [
         ("contrib", "whole objects", "whole"),
         ("contrib-lean", "with `only()`", "lean"),
@@ -144,6 +161,23 @@ def _rebuilds():
         )
 
 
+def _traced():
+    for name, title, site in [
+        ("kit-traced", "a route and columns", ""),
+        ("kit-traced-overridden", "a route and columns, one row in ten overridden", "overridden"),
+    ]:
+        yield Contender(
+            name=name,
+            title=f"django-sitemapkit: {title}",
+            kind="traced",
+            run="ours.build_traced",
+            prepare="ours.clear_for_overridden" if site else "ours.clear",
+            apps=OURS,
+            declared="columns",
+            site=site,
+        )
+
+
 def _requests():
     live = {"apps": OURS, "prepare": "ours.clear_and_plan", "serve": "live"}
     contrib = {"apps": CONTRIB, "prepare": "peers.prepare_site"}
@@ -203,7 +237,9 @@ def _requests():
     )
 
 
-CONTENDERS = {contender.name: contender for contender in (*_builds(), *_rebuilds(), *_requests())}
+CONTENDERS = {
+    contender.name: contender for contender in (*_builds(), *_rebuilds(), *_traced(), *_requests())
+}
 
 
 def main(arguments):

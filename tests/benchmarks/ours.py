@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from django.conf import settings
 
 from tests.benchmarks.browser import Browser
-from tests.benchmarks.measuring import Unavailable, measured, median_of
+from tests.benchmarks.measuring import Unavailable, measured, median_of, traced
 
 PAGE = 50_000
 """URLs of a full page."""
@@ -26,6 +26,22 @@ def clear():
     _require_codec()
     for model in (Publication, BuildFile, Build, Page, Plan, Lease):
         model.objects.all().delete()
+
+
+def clear_for_overridden():
+    """Have one row in ten overridden."""
+    from tests.benchmarks.steering import set_overrides
+
+    clear()
+    set_overrides(settings.BENCHMARKS_SITE, rows())
+
+
+def clear_for_reset():
+    """Have something set and taken back."""
+    from tests.benchmarks.steering import reset
+
+    clear()
+    reset(settings.BENCHMARKS_SITE)
 
 
 def clear_and_plan():
@@ -49,6 +65,32 @@ def build():
     figures, result = measured(_build)
     _require(result, rows())
     return figures
+
+
+def build_overridden():
+    """Build and publish what the overrides leave of the files."""
+    figures, result = measured(_build)
+    return figures | _require_overridden(result)
+
+
+def build_reset():
+    """Build and publish all files of a site for which something was set once."""
+    from django_sitemapkit.overrides import overrides_of
+
+    overrides = overrides_of(_site())
+    if not overrides.revision or overrides.models:
+        raise RuntimeError(f"It has {overrides} with {overrides.models}.")
+    return build()
+
+
+def build_traced():
+    """Build and publish all files while Python's allocations are counted."""
+    figures, result = traced(_build)
+    if settings.BENCHMARKS_SITE:
+        promised = _require_overridden(result)
+        return figures | {"urls": result.urls, "overrides": promised["overrides"]}
+    _require(result, rows())
+    return figures | {"urls": result.urls}
 
 
 def build_in_processes():
@@ -136,6 +178,15 @@ def _require(result, urls, *, status="published", stored=None):
         raise RuntimeError(f"The build is {result.status} with {result.urls:,} URLs.")
     if stored is not None and result.stored > stored:
         raise RuntimeError(f"The build has stored {result.stored} files, not {stored}.")
+
+
+def _require_overridden(result):
+    """Return what the files of an overridden site have to show, if the build says so too."""
+    from tests.benchmarks.steering import ONE_IN, promised
+
+    promise = promised()
+    _require(result, rows() - promise["left out"])
+    return {"promised": promise, "overrides": rows() // ONE_IN}
 
 
 def _require_codec():

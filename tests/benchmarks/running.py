@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from pathlib import Path
 
-from tests.benchmarks.checking import listed_in
+from tests.benchmarks.checking import listed_in, sum_of
 from tests.benchmarks.contenders import CONTENDERS, OURS, Contender
 from tests.benchmarks.data import name_of, url_of
 
@@ -171,12 +171,20 @@ class Bench:
         outcome.runs.append(said)
 
     def _check(self, outcome, said):
-        """Raise Failed unless a contender has listed what the others have."""
-        if outcome.contender.kind == "build" and said["urls"] != outcome.rows:
-            raise Failed(f"it listed {said['urls']:,} URLs of {outcome.rows:,}")
+        """Raise Failed unless a contender has listed what the others have.
+
+        One that leaves some out on purpose has to have left out those, and set what is to be set.
+        """
+        promised = said.pop("promised", {"left out": 0, "their digest": "0"})
+        urls, hints = outcome.rows - promised["left out"], said.pop("hints", None)
+        if outcome.contender.kind == "build" and said["urls"] != urls:
+            raise Failed(f"it listed {said['urls']:,} URLs of {urls:,}")
+        if promised.get("hints", hints) != hints:
+            raise Failed(f"it set {hints:,} tags of {promised['hints']:,}")
         digest = said.pop("digest", None)
         if digest is None:
             return
+        digest = sum_of(digest, promised["their digest"])
         known = self._digests.setdefault((outcome.contender.kind, outcome.rows), digest)
         if known != digest:
             raise Failed("it listed other URLs than the contenders before it")
