@@ -5,8 +5,14 @@ import socket
 from urllib.parse import urlsplit
 
 import pytest
+from hypothesis import settings
 
 from django_sitemapkit.registry import registry
+
+# Examples of each property; the thorough run has more, by `--hypothesis-profile=thorough`.
+settings.register_profile("thorough", max_examples=100)
+settings.register_profile("few", max_examples=40)
+settings.load_profile("few")
 
 
 def pytest_configure():

@@ -16,6 +16,7 @@ from django_sitemapkit.planning import pages_of
 from django_sitemapkit.rendering import PageRendering, page_entries
 from django_sitemapkit.sections.keysets import EVERYTHING
 from tests.builds import SITE, manifest, use_storage, xml
+from tests.cases import few
 from tests.factories import ShopFactory
 from tests.testapp.models import Product
 
@@ -62,7 +63,11 @@ def rendered(declared):
 
 
 class AnyRows(TestCase):
-    @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=settings.default.max_examples // 4,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(rows=st.lists(st.tuples(SLUG, MOMENT), min_size=1, max_size=12))
     def test_any_rows_give_the_same_however_they_are_read(self, rows):
         """Odd slugs and dates too, and the same rows are refused."""
@@ -93,9 +98,9 @@ class Backwards(InlineRunner):
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("codec", ["zlib", "isal"])
+@pytest.mark.parametrize("codec", few(1, ["isal", "zlib"]))
 @pytest.mark.parametrize("declared", DECLARED)
-@pytest.mark.parametrize("runner", [None, Backwards()])
+@pytest.mark.parametrize("runner", few(1, [None, Backwards()]))
 def test_files_and_live_pages_are_the_same(
     sections, settings, client, products, declared, codec, runner
 ):

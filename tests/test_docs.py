@@ -17,6 +17,7 @@ from types import ModuleType
 
 import pytest
 from django.conf import settings
+from django.contrib import admin
 from django.contrib import sitemaps as contrib
 from django.contrib.sitemaps import views as contrib_views
 from django.core.management import call_command, get_commands, load_command_class
@@ -30,10 +31,13 @@ from django.urls import reverse
 
 import django_sitemapkit
 from django_sitemapkit import Route, Section, StaticSection, checks, conf, planning, views
+from django_sitemapkit.admin import extras, hits, manifests
+from django_sitemapkit.admin.overrides import UrlOverrideAdmin
 from django_sitemapkit.builds import Runner, build, find_url, pruning, status
 from django_sitemapkit.exceptions import InvalidSitemap
 from django_sitemapkit.management.base import Exit
 from django_sitemapkit.mixins import declared_models, own_options, section_for
+from django_sitemapkit.overrides import transfer
 from django_sitemapkit.planning import refresh, store
 from django_sitemapkit.protocol.reader import SitemapReader, validate
 from django_sitemapkit.publishing import storage
@@ -116,6 +120,7 @@ def test_the_python_runs(block, sections):
         "urls.py": run_urls,
         "shop/models.py": run_models,
         "shop/views.py": run_views,
+        "shop/admin.py": run_admin,
     }
     builds_too = "django_sitemapkit.builds" in block.text
     run.get(block.file, run_builds if builds_too else run_sections)(block)
@@ -142,12 +147,32 @@ def run_models(block):
         found = [
             section_for(value, own_options(value))
             for value in executed(block).values()
-            if isinstance(value, type) and issubclass(value, models.Model)
+            if isinstance(value, type) and issubclass(value, models.Model) and own_options(value)
         ]
         for section in found:
             registry.add(section)
         assert_sound(found)
         assert [str(section(SITE).get_queryset().query) for section in found]
+
+
+def run_admin(block):
+    """Register what the admin has no fault to find with, and leave no trace of it."""
+    before = dict(admin.site._registry)
+    try:
+        found = executed(block)
+        sites = [value for value in found.values() if isinstance(value, admin.AdminSite)]
+        registered = [
+            each
+            for site in [admin.site, *sites]
+            for model, each in site._registry.items()
+            if site is not admin.site or model not in before
+        ]
+        assert registered
+        assert [message for each in registered for message in each.check()] == []
+        assert all(model in before for site in sites for model in site._registry)
+    finally:
+        admin.site._registry.clear()
+        admin.site._registry.update(before)
 
 
 def run_sections(block):
@@ -317,6 +342,7 @@ PROJECT = {
 """What a reader has before the first step: an app with two models and two views."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", [README, ROOT / "docs" / "quickstart.md"], ids=lambda p: p.name)
 def test_a_quick_start_works(page, tmp_path):
     """Who follows the steps on a new project gets the documents that the page shows."""
@@ -519,7 +545,8 @@ def problem_codes():
     package = Path(django_sitemapkit.__file__).parent
     files = [path for path in package.rglob("*.py") if "reader" not in path.parts]
     found = r'(?:RefusedValue\(|problems\.add\(\s*[\w.\[\]]+,)\s*"([a-z-]+)"'
-    return {code for path in files for code in re.findall(found, path.read_text("utf-8"))}
+    codes = {code for path in files for code in re.findall(found, path.read_text("utf-8"))}
+    return codes - {"invalid-pattern", "invalid-csv"}  # Of what editors type and upload.
 
 
 def test_every_problem_is_documented():
@@ -538,6 +565,50 @@ def test_every_check_is_documented():
     assert set(found_in_pages(r"sitemapkit\.[EWI]\d+")) == set(known)
 
 
+def admin_of_the_app():
+    """Return the admin's classes for the package's models."""
+    registry = admin.site._registry
+    return [each for model, each in registry.items() if model._meta.app_label == "sitemapkit"]
+
+
+def test_every_screen_is_documented():
+    """Each address that the package adds to the admin stands in admin.md, and no other does."""
+    usual = {"", "add/", "<path:object_id>/", "autocomplete/"}
+    usual |= {f"<path:object_id>/{view}/" for view in ("change", "delete", "history")}
+    added = {
+        f"{each.opts.model_name}/{pattern.pattern}".replace("<path:object_id>", "<id>")
+        for each in admin_of_the_app()
+        for pattern in each.get_urls()
+        if str(pattern.pattern) not in usual
+    }
+    lists = {f"{each.opts.model_name}/" for each in admin_of_the_app()}
+    addresses = set(re.findall(r"`([a-z]+/[a-z<>/]*)`", text_of("admin.md")))
+    assert len(added) > 8
+    assert addresses - {"sitemapkit/", "build/<id>/change/"} == added | lists
+    for each in admin_of_the_app():
+        assert str(each.opts.verbose_name_plural).lower() in text_of("admin.md").lower()
+
+
+def test_every_permission_is_documented():
+    """The table of admin.md has each permission that the admin asks for, and no other."""
+    opts = [each.opts for each in admin_of_the_app()]
+    usual = {f"{action}_{each.model_name}" for each in opts for action in each.default_permissions}
+    own = {name for each in opts for name, _label in each.permissions}
+    idle = {f"{action}_build" for action in ("add", "change", "delete")}
+    shown = {row.removeprefix("sitemapkit.") for row in rows_of("admin.md") if "." in row}
+    assert own == {"build", "publish", "override"}
+    assert shown == (usual | own) - idle
+
+
+def test_every_column_of_the_csv_is_documented():
+    """The columns in admin.md are those that the files have."""
+    tables = (UrlOverrideAdmin.transfer, extras.ExtraUrlAdmin.transfer)
+    shown = re.findall(r"^\| `(\w+)` \| (both|URL overrides) \|", text_of("admin.md"), re.MULTILINE)
+    both = [name for name, where in shown if where == "both"]
+    assert [name for name, _where in shown] == list(tables[0].columns)
+    assert sorted(both) == sorted(tables[1].columns)
+
+
 def test_the_numbers_of_the_pages_are_those_of_the_code():
     """A limit or a size in the text is the constant that it speaks of."""
     assert (keysets.CHUNK, keysets.FIRST_CHUNK, pages.BLOCK) == (2000, 250, 64 * 1024)
@@ -550,6 +621,9 @@ def test_the_numbers_of_the_pages_are_those_of_the_code():
         import_module("django_sitemapkit.planning.pages").PLANNING_SECONDS,
     ) == (30, 300)
     assert MAX_NAME == 80
+    assert (transfer.MAX_LINES, transfer.MAX_BYTES) == (50_000, 5_000_000)
+    assert (extras.MAX_PASTED_LINES, hits.SHOWN, hits.SECONDS) == (5_000, 20, 1.0)
+    assert (manifests.SHOWN_DIFFERENCES, manifests.COMPARED) == (200, 2_000_000)
     assert (pruning.ORPHAN_AGE.days, storage.ATTEMPTS, status.SHOWN_BUILDS) == (1, 3, 5)
 
 

@@ -7,6 +7,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import translation
 
+from tests.cases import few
 from tests.testapp.models import Product
 from tests.testapp.serving import BASE, Products, Readings, declare, locations, make_products
 from tests.testapp.serving import make_readings as readings
@@ -31,7 +32,7 @@ def both(sections):
     readings(range(600))
 
 
-@pytest.mark.parametrize("accepted", ["gzip", "x-gzip", "gzip, br", "*", "identity"])
+@pytest.mark.parametrize("accepted", few(2, ["gzip", "identity", "x-gzip", "gzip, br", "*"]))
 @pytest.mark.parametrize("address", [INDEX, SMALL, LARGE])
 def test_gzip_middleware_leaves_what_is_encoded(client, settings, both, address, accepted):
     """One layer of gzip at the most, whoever has put it on, and the document below it."""
@@ -64,7 +65,9 @@ def test_gzip_middleware_is_at_work(rf):
     assert middleware(rf.get("/", headers={"accept-encoding": "gzip"}))["Content-Encoding"]
 
 
-@pytest.mark.parametrize("middleware", [[CONDITIONAL], [GZIP, CONDITIONAL], [CONDITIONAL, GZIP]])
+@pytest.mark.parametrize(
+    "middleware", few(2, [[GZIP, CONDITIONAL], [CONDITIONAL, GZIP], [CONDITIONAL]])
+)
 @pytest.mark.parametrize("encoding", ["gzip", "identity"])
 @pytest.mark.parametrize("address", [INDEX, SMALL, f"{SMALL}.gz"])
 def test_conditional_get_middleware_agrees(client, settings, both, address, encoding, middleware):

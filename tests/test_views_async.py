@@ -14,7 +14,7 @@ from django_sitemapkit import Section
 from tests.testapp.models import Reading
 from tests.testapp.serving import BASE, Readings, declare, locations, make_readings
 
-ROWS = 6000
+ROWS = 3000
 LARGE = "/sitemap-readings-1.xml"
 
 

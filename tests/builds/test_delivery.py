@@ -87,6 +87,7 @@ def test_what_changed_is_told_and_nothing_else(listener):
     assert listener.addresses() == of("articles-1")
 
 
+@pytest.mark.thorough
 def test_going_back_tells_what_that_changes(listener):
     """Whoever asked between may have either."""
     first = run().build
@@ -158,6 +159,7 @@ def test_the_next_run_tells_what_a_killed_one_did_not(listener):
     assert listener.told == []
 
 
+@pytest.mark.thorough
 def test_what_two_publications_changed_is_told_where_the_first_was_killed(listener):
     """First what nobody was told of, then what has changed since."""
     run()
@@ -178,6 +180,7 @@ def test_what_two_publications_changed_is_told_where_the_first_was_killed(listen
     assert listener.addresses() == of("products-2")
 
 
+@pytest.mark.thorough
 def test_going_back_after_a_killed_one_tells_of_its_pages(listener):
     """They may be out there already."""
     first = run().build
@@ -191,6 +194,7 @@ def test_going_back_after_a_killed_one_tells_of_its_pages(listener):
     assert listener.addresses() == of("products-1")
 
 
+@pytest.mark.thorough
 def test_the_pages_of_a_first_build_that_was_killed_are_told_when_they_are_gone(listener):
     """Of a build that nobody was told of, some page may have been asked for even so."""
     listener.on_signal = killed

@@ -26,6 +26,7 @@ from tests.builds import (
     use_storage,
 )
 from tests.builds.storages import Killed
+from tests.cases import few
 from tests.commands import run as command
 from tests.testapp.models import Product, Reading, Shop
 
@@ -76,6 +77,7 @@ def test_what_is_added_removed_and_changed(edited):
     assert all(isinstance(difference, Difference) for difference in differences_of(SITE))
 
 
+@pytest.mark.thorough
 def test_a_url_that_moves_to_another_page_is_no_difference(storage):
     """Where pages split, nor where they merge."""
     run()
@@ -90,7 +92,7 @@ def test_a_url_that_moves_to_another_page_is_no_difference(storage):
     assert told() == {f"- /readings/{level}/" for level in (1, 2, 3, 20)}
 
 
-@pytest.mark.parametrize(("part", "buffered"), [(1, 1), (1, 3), (2, 100)])
+@pytest.mark.parametrize(("part", "buffered"), few(1, [(1, 3), (1, 1), (2, 100)]))
 def test_parts_give_the_same_as_the_whole(edited, monkeypatch, part, buffered):
     """However many there are, and however often they are written."""
     monkeypatch.setattr(differences, "PART", part)
@@ -104,6 +106,7 @@ def test_parts_give_the_same_as_the_whole(edited, monkeypatch, part, buffered):
     assert min(dealt) > 1
 
 
+@pytest.mark.thorough
 def test_urls_come_out_as_they_are(storage, client):
     """What XML escapes is not escaped here, and what a URL escapes is."""
     run()
@@ -131,6 +134,7 @@ def test_a_url_that_two_sections_list_is_no_difference(storage, sections):
     assert told() == {"+ /c/", "- /b/"}
 
 
+@pytest.mark.thorough
 def test_a_section_that_comes_or_goes(storage, sections):
     """All of its URLs do."""
     run()
@@ -195,6 +199,7 @@ def test_a_first_build_has_nothing_before_it(storage):
             told(build)
 
 
+@pytest.mark.thorough
 def test_an_earlier_build_is_told_by_its_number(edited):
     """What it changed, and not what has changed since."""
     edit_product("p3", day=9)
@@ -203,6 +208,7 @@ def test_an_earlier_build_is_told_by_its_number(edited):
     assert told(edited) == EDITED
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("which", ["itself", "the one before"])
 def test_what_was_pruned_is_an_error(edited, which):
     """The build whose files are gone is named."""
@@ -213,7 +219,8 @@ def test_what_was_pruned_is_an_error(edited, which):
 
 
 @pytest.mark.parametrize(
-    ("side", "harm"), [("before", "lost"), ("after", "lost"), ("after", "cut"), ("after", "html")]
+    ("side", "harm"),
+    few(2, [("before", "lost"), ("after", "cut"), ("after", "lost"), ("after", "html")]),
 )
 def test_a_file_that_cannot_be_read_is_an_error(edited, storage, harm, side):
     """It is named, and no URL of it is told to be gone."""
@@ -227,6 +234,7 @@ def test_a_file_that_cannot_be_read_is_an_error(edited, storage, harm, side):
         told()
 
 
+@pytest.mark.thorough
 def test_a_build_held_back_is_what_one_wants_to_see(edited, settings):
     """Before the published one, until it is let go or given up."""
     settings.SITEMAPKIT_MAX_SHRINK = 0
@@ -239,6 +247,7 @@ def test_a_build_held_back_is_what_one_wants_to_see(edited, settings):
     assert told() == {"- /readings/20/"}
 
 
+@pytest.mark.thorough
 def test_a_build_that_was_given_up_is_an_error(edited, settings):
     """With the reason."""
     settings.SITEMAPKIT_MAX_SHRINK = 0
@@ -293,6 +302,7 @@ def test_the_command_ends_with_2_for_a_build_there_is_not(edited, settings):
     assert command("sitemap_status", "--diff", edited, "--site", "default")[0] == 0
 
 
+@pytest.mark.thorough
 def test_the_command_shows_the_sites_that_it_can(edited, settings):
     """One that has nothing to compare is told at the end, by exit 1."""
     settings.SITEMAPKIT_SITES = {
@@ -306,6 +316,7 @@ def test_the_command_shows_the_sites_that_it_can(edited, settings):
     assert command("sitemap_status", "--diff", "--site", "default") == (0, out, "")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("other", [["--find", "/a/"], ["--advise"]])
 def test_the_command_does_one_thing_at_a_time(edited, other):
     """What cannot go together is refused before anything is done."""

@@ -81,6 +81,7 @@ def test_pages_whose_rows_changed_are_due(built):
     assert told() == {}
 
 
+@pytest.mark.thorough
 def test_rows_that_change_nothing_visible_are_due_once(built):
     """The page is made, is the same, and its new fingerprint is known from then on."""
     Product.objects.filter(slug="p0").update(note="x")
@@ -236,6 +237,7 @@ def test_the_quick_status_has_what_is_due_without_rows(built, sections):
     assert site["due"] == [{"section": "articles", "pages": {"never built": 0}, "error": ""}]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("quick", [[], ["--quick"]])
 def test_a_section_that_cannot_be_read_hides_nothing(built, sections, quick):
     """The status says so beside it, and tells all about the others."""

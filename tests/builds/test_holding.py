@@ -137,6 +137,7 @@ def test_freezing_gives_a_sign_for_each_section_and_page(storage):
     assert len(given) == pages + len(ALL)
 
 
+@pytest.mark.thorough
 def test_pruning_gives_a_sign_for_each_file(storage, settings, beats):
     """For each that it deletes, and each orphan that it asks the age of."""
     settings.SITEMAPKIT_KEEP_BUILDS = 1
@@ -150,6 +151,7 @@ def test_pruning_gives_a_sign_for_each_file(storage, settings, beats):
     assert len(beats) >= len(gone)
 
 
+@pytest.mark.thorough
 def test_publishing_gives_a_sign_for_each_file(storage, beats):
     """Each is looked for in the storage."""
     first = run().build

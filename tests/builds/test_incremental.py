@@ -8,7 +8,8 @@ import pytest
 from django.conf import settings as django_settings
 from django.core.files.storage import storages
 from django.core.management import call_command
-from django.db.models import F, Max
+from django.db.models import F, Max, Value
+from django.db.models.functions import Concat
 from django.test import override_settings
 from django.urls import path
 from django.utils import timezone
@@ -18,16 +19,25 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from django_sitemapkit import Route, Section, StaticSection
-from django_sitemapkit.builds import PageMaker, preview
+from django_sitemapkit.builds import PageMaker, preview, publish
 from django_sitemapkit.builds import build as build_site
 from django_sitemapkit.builds import making as module
 from django_sitemapkit.builds.holding import hold
 from django_sitemapkit.builds.manifests import keys_of
-from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.models import (
+    Build,
+    BuildFile,
+    ExclusionRule,
+    ExtraUrl,
+    SectionSettings,
+    UrlOverride,
+)
+from django_sitemapkit.overrides import section_of, sections_of
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import PageRendering, columns
 from django_sitemapkit.runners import processes
 from django_sitemapkit.sections import querysets
+from django_sitemapkit.sections.objects import identity_of
 from django_sitemapkit.sites import all_sites
 from tests import urls
 from tests.builds import (
@@ -45,6 +55,7 @@ from tests.builds import (
     use_storage,
     xml,
 )
+from tests.cases import few
 from tests.factories import EPOCH
 from tests.testapp.models import Article, Product, Reading, Shop
 
@@ -173,7 +184,7 @@ TOUCHES = {
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("touch", TOUCHES)
+@pytest.mark.parametrize("touch", few(4, TOUCHES))
 def test_a_touched_row_has_its_page_made_and_no_other(site, touch):
     """However it is touched."""
     change, pages = TOUCHES[touch]
@@ -206,6 +217,7 @@ def test_rows_may_change_and_their_entries_not(site):
     assert {key for key in after if after[key].name != before[key].name} == set()
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db
 def test_what_is_left_out_may_change(site):
     """A row that is refused counts, and what is told of it is what is so now."""
@@ -229,6 +241,7 @@ def test_a_page_without_a_url_is_made_once(site):
     site.require({SECOND}, {SECOND})
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db
 def test_a_new_section_without_a_url_is_made_once(site, sections):
     """Also where nothing else has changed, and so nothing is published."""
@@ -250,6 +263,7 @@ def test_another_declaration_makes_its_section_anew(site):
     site.require()
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db
 def test_another_version_renders_its_section(site):
     """Where the entries are the same, their files stay."""
@@ -258,6 +272,7 @@ def test_another_version_renders_its_section(site):
     site.require()
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db
 def test_another_limit_plans_its_section_anew(site):
     """The other sections are not rendered."""
@@ -267,6 +282,7 @@ def test_another_limit_plans_its_section_anew(site):
     site.require()
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db
 def test_the_same_column_for_another_tag_is_another_declaration(site):
     """The statement that reads it is the same."""
@@ -277,6 +293,7 @@ def test_the_same_column_for_another_tag_is_another_declaration(site):
     site.require(PRODUCTS, PRODUCTS)
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db
 def test_the_same_columns_for_other_arguments_are_another_declaration(site):
     """The statement that reads them is the same."""
@@ -284,6 +301,7 @@ def test_the_same_columns_for_other_arguments_are_another_declaration(site):
     site.require(PRODUCTS, PRODUCTS)
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db
 def test_another_address_of_the_site_makes_all_anew(site, settings):
     """Each URL is another one."""
@@ -294,6 +312,7 @@ def test_another_address_of_the_site_makes_all_anew(site, settings):
     site.require(site=other)
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db
 def test_another_limit_of_bytes_renders_all(site, settings):
     """Any page may have to be split by it."""
@@ -302,6 +321,7 @@ def test_another_limit_of_bytes_renders_all(site, settings):
     site.require()
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db
 def test_another_url_pattern_makes_the_sections_anew_that_use_it(site, settings):
     """The others are not rendered."""
@@ -310,6 +330,7 @@ def test_another_url_pattern_makes_the_sections_anew_that_use_it(site, settings)
     site.require()
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db
 def test_another_release_of_the_package_renders_all(site, monkeypatch):
     """It may write an entry in another way."""
@@ -318,6 +339,7 @@ def test_another_release_of_the_package_renders_all(site, monkeypatch):
     site.require()
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db
 def test_another_time_zone_renders_all(site, settings):
     """A date begins at another moment, and a naive moment is another one."""
@@ -336,6 +358,7 @@ def test_a_section_more_is_all_that_is_made(site, sections):
     site.require(status="published")
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db
 def test_a_section_by_name_is_made_where_it_changed(site):
     """The others wait, and are made when it is their turn."""
@@ -379,6 +402,7 @@ def test_a_trusted_lastmod_tells_all(trusted):
     trusted.require()
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db
 def test_a_trusted_page_that_was_joined_with_another_is_another_page(trusted):
     """It may have as many rows as before, and as new ones, but not the same."""
@@ -410,6 +434,7 @@ def test_what_methods_return_is_known_by_rendering(site):
     site.require(PRODUCTS, {FIRST})
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db
 def test_lists_are_known_by_rendering(site, sections):
     """As methods are."""
@@ -530,6 +555,7 @@ def test_a_lastmod_of_the_future_makes_its_page_due_when_it_comes(
     site.require()
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db
 def test_the_first_of_several_lastmods_of_the_future_counts(site, let_it_be):
     """Each makes its page anew when it comes; one that moves is known by where it is now."""
@@ -547,6 +573,7 @@ def test_the_first_of_several_lastmods_of_the_future_counts(site, let_it_be):
     assert manifest()[FIRST].changes_at is None
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db
 def test_a_lastmod_for_all_may_lie_in_the_future(site, let_it_be):
     """Then all pages of its section are due."""
@@ -715,6 +742,92 @@ def version(number):
     redeclare(Anything, version=number)
 
 
+class News(Section):
+    """Rows whose lastmod is trusted, as whoever changes them moves it."""
+
+    queryset = Article.objects.all()
+    location = Concat(Value("/news/"), F("title"))
+    lastmod = "edited_at"
+    trust_lastmod = True
+
+
+def write(title, other):
+    """Add a row, or put one in the place of another; it is the newest then."""
+    if not Article.objects.filter(title=other).exists():
+        newest = Article.objects.aggregate(at=Max("edited_at"))["at"]
+        Article.objects.filter(title=title).delete()
+        Article.objects.create(title=other, edited_at=newest + HOUR)
+
+
+def unwrite(title):
+    """Take away a row that is not the newest, and not the last one; the newest moves on."""
+    newest = Article.objects.order_by("-edited_at").first()
+    if newest.title != title:
+        Article.objects.filter(title=title).delete()
+        Article.objects.filter(pk=newest.pk).update(edited_at=newest.edited_at + HOUR)
+
+
+def by_path(slug, include, values):
+    """Override the URL that a row has now, or may have once."""
+    shop = Shop.objects.order_by("pk")[ord(slug) % 2]
+    place = f"/products/{shop.slug}/{slug}/" if slug in "abcdef" else f"/news/{slug}"
+    override(path=place, include=include, values=values)
+
+
+def by_object(slug, include, values):
+    """Override a row, if it is there."""
+    model = Product if slug in "abcdef" else Article
+    for obj in model.objects.filter(**{"slug" if model is Product else "title": slug}):
+        label, object_id = identity_of(obj)
+        override(model=label, object_id=object_id, include=include, values=values)
+
+
+def override(values, include, **found_by):
+    """Set an override, whatever was set before."""
+    rows = UrlOverride.objects.filter(site=SITE.key, **found_by)
+    row = rows.first() or UrlOverride(site=SITE.key, **found_by)
+    row.priority, row.changefreq, row.include = values.get("rank"), "", include
+    row.save()
+
+
+def take_back(place):
+    """Delete an override or a rule."""
+    rows = [*UrlOverride.objects.order_by("pk"), *ExclusionRule.objects.order_by("pk")]
+    if rows:
+        rows[place % len(rows)].delete()
+
+
+def exclude(pattern, other):
+    """Set a rule, or let one have another pattern."""
+    if not ExclusionRule.objects.filter(pattern=other).exists():
+        rule = ExclusionRule.objects.filter(pattern=pattern).first()
+        rule = rule or ExclusionRule(site=SITE.key)
+        rule.pattern = other
+        rule.save()
+
+
+def steer(section, values):
+    """Set something for a section, or nothing any more."""
+    SectionSettings.objects.update_or_create(site=SITE.key, section=section, defaults=values)
+
+
+def add(slug, values):
+    """Add a URL, or change it, or take it away."""
+    place = f"/extra/{slug}"
+    if not values:
+        ExtraUrl.objects.filter(path=place).delete()
+    else:
+        row = ExtraUrl.objects.filter(path=place).first() or ExtraUrl(site=SITE.key, path=place)
+        row.priority = values.get("priority")
+        row.save()
+
+
+def go_back(place):
+    """Publish an earlier build."""
+    builds = Build.objects.exclude(published_at=None).filter(pruned_at=None)
+    publish(SITE, builds.order_by("pk")[place % builds.count()].pk)
+
+
 SLUG = st.sampled_from("abcdefgh")
 VALUES = st.fixed_dictionaries(
     {},
@@ -725,6 +838,27 @@ VALUES = st.fixed_dictionaries(
         "public": st.booleans(),
     },
 ).filter(bool)
+PATTERN = st.sampled_from(["/products/", "/products/*/a", "*/c/$", "/news/", "/news/g$", "/extra/"])
+SETTING = st.fixed_dictionaries(
+    {
+        "enabled": st.sampled_from([None, None, True, False]),
+        "priority": st.sampled_from([None, "0.7"]),
+        "changefreq": st.sampled_from(["", "daily"]),
+    }
+)
+INCLUDE = st.sampled_from([None, True, False, False])
+RANK = st.fixed_dictionaries({"rank": st.sampled_from([None, "0.10", "0.90"])})
+STEERING = st.one_of(
+    st.tuples(st.sampled_from([by_path, by_object]), SLUG, INCLUDE, RANK),
+    st.tuples(st.sampled_from([by_path, by_object]), SLUG, INCLUDE, RANK),
+    st.tuples(st.just(take_back), st.integers(0, 9)),
+    st.tuples(st.just(exclude), PATTERN, PATTERN),
+    st.tuples(st.just(steer), st.sampled_from(["anything", "news", "extra-urls"]), SETTING),
+    st.tuples(st.just(add), SLUG, st.sampled_from([{}, {"priority": "0.1"}, {"priority": None}])),
+    st.tuples(st.just(write), SLUG, SLUG),
+    st.tuples(st.just(unwrite), SLUG),
+    st.tuples(st.just(go_back), st.integers(0, 9)),
+)
 CHANGE = st.one_of(
     st.tuples(st.sampled_from([insert, delete, move]), SLUG),
     st.tuples(st.just(update), SLUG, VALUES),
@@ -732,6 +866,9 @@ CHANGE = st.one_of(
     st.tuples(st.just(limit), st.integers(2, 3)),
     st.tuples(st.just(version), st.integers(0, 2)),
 )
+
+
+BUILDS = st.sampled_from([None, "", "", "news", "anything"])
 
 
 @pytest.mark.thorough
@@ -756,12 +893,36 @@ class AnySequence(TestCase):
             assert build_site(SITE, full=True).status == "unchanged"
             assert storage.saved() == []
 
+    @effort(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(steps=st.lists(st.tuples(st.one_of(STEERING, CHANGE), BUILDS), max_size=10))
+    def test_any_sequence_of_steering_ends_in_what_is_there(self, steps):
+        """Whoever changes what, whichever sections are built in between, and gone back to."""
+        with (
+            override_settings(SITEMAPKIT_MAX_URLS=3),
+            site_of(Anything, News, Articles) as storage,
+        ):
+            Shop.objects.bulk_create([Shop(slug="attic"), Shop(slug="cellar")])
+            for place, slug in enumerate("aceg"):
+                insert(slug)
+                Article.objects.create(title="abgh"[place], edited_at=EPOCH + place * HOUR)
+            build_site(SITE)
+            for (change, *arguments), builds in steps:
+                change(*arguments)
+                names = [section.get_name() for section in sections_of(SITE)]
+                if builds is not None:
+                    build_site(SITE, sections=[name for name in names if name == builds])
+            build_site(SITE)
+            self.require_all(storage)
+            storage.calls.clear()
+            assert build_site(SITE, full=True).status == "unchanged"
+            assert storage.saved() == []
+
     def require_all(self, storage):
         """Each page's file is what the page is rendered to now."""
         assert {page.state for page in preview(SITE).files} <= {"same", "empty"}
         for (name, _), line in manifest().items():
             if line.status == "done" and name:
-                section = registry.get(SITE, name)
+                section = section_of(SITE, name)
                 rendering = PageRendering(section, keys_of(line, section), SITE.scope())
                 assert xml(storage, line) == b"".join(rendering)
 
@@ -785,6 +946,7 @@ def site_of(*declared):
 # Promises that cannot be kept
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db
 def test_a_date_is_not_trusted(site):
     """Two changes of one day have the same."""
@@ -795,6 +957,7 @@ def test_a_date_is_not_trusted(site):
     site.require({FIRST}, {FIRST})
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db
 def test_a_lastmod_of_the_future_is_not_trusted(site):
     """It stays the newest, whatever else changes."""
@@ -805,6 +968,7 @@ def test_a_lastmod_of_the_future_is_not_trusted(site):
     site.require({FIRST}, {FIRST})
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db
 @pytest.mark.parametrize("use_tz", [True, False])
 def test_a_lastmod_that_never_comes_is_left_out(site, settings, use_tz):

@@ -51,7 +51,7 @@ def test_a_page_that_fails_reads_no_further(monkeypatch, tmp_path):
 
     with Press() as press:
         try:
-            section = kind(SITE).reading(ReadAhead())
+            section = kind(SITE).reading(ahead := ReadAhead(), ahead.turn)
             make_page(section, EVERYTHING, SITE.scope(), tmp_path / "page.xml.gz", lost, press)
         except LeaseLost:
             names = [thread.name for thread in threading.enumerate()]

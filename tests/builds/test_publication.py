@@ -58,6 +58,7 @@ def test_an_earlier_build_is_served_again(two, client):
     assert served(client) == after
 
 
+@pytest.mark.thorough
 def test_publishing_what_is_published_changes_nothing_served(two, client):
     """Nothing is replaced by itself."""
     *_, second, after = two
@@ -80,6 +81,7 @@ def test_a_build_that_there_is_not_is_refused(two):
         publish(SITE, 999_999)
 
 
+@pytest.mark.thorough
 def test_a_build_of_another_site_is_refused(two):
     """A build is published where it is of."""
     Build.objects.filter(pk=two[0]).update(site="other")
@@ -87,6 +89,7 @@ def test_a_build_of_another_site_is_refused(two):
         publish(SITE, two[0])
 
 
+@pytest.mark.thorough
 def test_a_build_that_was_never_published_is_refused(storage, client):
     """Be it unfinished or unchanged."""
     run()

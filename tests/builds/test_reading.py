@@ -2,12 +2,13 @@
 
 import contextvars
 import threading
+from contextlib import nullcontext
 
 import pytest
 from django.db import OperationalError, connection, transaction
 
 from django_sitemapkit.builds import making
-from django_sitemapkit.builds.reading import ReadAhead
+from django_sitemapkit.builds.reading import ReadAhead, Turn
 from django_sitemapkit.models import Lease
 from django_sitemapkit.sections.keysets import EVERYTHING
 from tests.builds import SITE, Products, Readings, fill
@@ -116,6 +117,29 @@ def test_no_read_begins_while_the_other_has_its_turn():
     assert not any(during)
 
 
+def test_who_renders_goes_before_the_next_read():
+    """It waits for the read that is under way, however soon the reader asks again."""
+    turn, done, enough = Turn(), [], threading.Event()
+
+    def reads():
+        while not enough.is_set():
+            threading.Event().wait(0.002)
+            done.append(None)
+            yield 1
+
+    rows = reads()
+    reader = threading.Thread(target=lambda: [None for _ in iter(lambda: turn.read(rows), None)])
+    reader.start()
+    waited = []
+    for _ in range(10):
+        before = len(done)
+        with turn:
+            waited.append(len(done) - before)
+    enough.set()
+    reader.join()
+    assert max(waited) <= 3  # One, but for who is kept from asking meanwhile.
+
+
 @pytest.mark.django_db
 def test_a_sign_of_life_waits_for_its_turn(sections, settings, monkeypatch, tmp_path):
     """The lease is renewed between two reads, and the page is what it would have been."""
@@ -130,16 +154,14 @@ def test_a_sign_of_life_waits_for_its_turn(sections, settings, monkeypatch, tmp_
             super().__init__()
             self.turn = Noted()
 
-    class Noted:
-        def __init__(self):
-            self.lock = threading.RLock()
-
+    class Noted(Turn):
         def __enter__(self):
-            self.lock.acquire()
+            super().__enter__()
             held.append(threading.current_thread() is threading.main_thread())
 
-        def __exit__(self, *error):
-            self.lock.release()
+        def read(self, reads):
+            held.append(threading.current_thread() is threading.main_thread())
+            return super().read(reads)
 
     monkeypatch.setattr(making, "ReadAhead", Turns)
     from django_sitemapkit.builds import build
@@ -168,12 +190,12 @@ def test_only_columns_are_read_ahead():
 
     columns, objects = Products(SITE), by_method(SITE)
     expected = [list(chunk.locations) for chunk in columns.chunks(EVERYTHING)]
-    through = columns.reading(ahead)
+    through = columns.reading(ahead, nullcontext())
     assert [list(chunk.locations) for chunk in through.chunks(EVERYTHING)] == expected
     assert len(passed) == len(expected)
-    assert columns.reading(ahead) is not columns
-    assert objects.reading(ahead) is objects
-    assert Readings(SITE).reading(ahead).get_name() == "readings"
+    assert columns.reading(ahead, nullcontext()) is not columns
+    assert objects.reading(ahead, nullcontext()) is objects
+    assert Readings(SITE).reading(ahead, nullcontext()).get_name() == "readings"
     assert Product.objects.count() == 5
 
 

@@ -3,7 +3,6 @@
 import datetime as dt
 
 import pytest
-from django.utils import timezone
 
 from django_sitemapkit.builds import prune, publish
 from django_sitemapkit.builds.manifests import held_build
@@ -27,6 +26,7 @@ from tests.builds import (
 )
 from tests.builds import Readings as SmallReadings
 from tests.builds.storages import Killed
+from tests.cases import few
 from tests.commands import run as command
 from tests.testapp.models import Product, Reading
 
@@ -79,15 +79,18 @@ def status_of(build):
 
 @pytest.mark.parametrize(
     ("allowed", "lost", "status"),
-    [
-        (0.5, 5, "published"),
-        (0.5, 6, "held"),
-        (0.7, 7, "published"),
-        (0.7, 8, "held"),
-        (0, 0, "unchanged"),
-        (0, 1, "held"),
-        (1, 10, "published"),
-    ],
+    few(
+        2,
+        [
+            (0.5, 5, "published"),
+            (0.5, 6, "held"),
+            (0.7, 7, "published"),
+            (0.7, 8, "held"),
+            (0, 0, "unchanged"),
+            (0, 1, "held"),
+            (1, 10, "published"),
+        ],
+    ),
 )
 def test_a_section_may_lose_just_what_the_setting_says(
     storage, live_id, client, settings, allowed, lost, status
@@ -105,18 +108,15 @@ def test_a_section_may_lose_just_what_the_setting_says(
 
 def test_the_limit_is_exact(storage, live_id, settings):
     """No part of a hundred URLs is one URL more or less for being a binary fraction."""
-    before, after = (Build.objects.create(fence=1, started_at=timezone.now()) for _ in range(2))
-    options = {"section": "readings", "status": "done"}
-    BuildFile.objects.create(build=before, urls=100, **options)
-    line = BuildFile.objects.create(build=after, **options)
+    before = BuildFile(section="readings", urls=100)
     for percent in (7, 29, 57, 70):
         settings.SITEMAPKIT_MAX_SHRINK = percent / 100
         for lost, held in ((percent, False), (percent + 1, True)):
-            BuildFile.objects.filter(pk=line.pk).update(urls=100 - lost)
-            assert bool(shrinkage(before, after)) == held, (percent, lost)
+            after = BuildFile(section="readings", urls=100 - lost)
+            assert bool(shrinkage([before], [after])) == held, (percent, lost)
 
 
-@pytest.mark.parametrize(("allowed", "words"), [(0.5, "50%"), (0.125, "12.5%"), (0, "0%")])
+@pytest.mark.parametrize(("allowed", "words"), few(1, [(0.125, "12.5%"), (0.5, "50%"), (0, "0%")]))
 def test_the_reason_names_the_section_and_its_figures(storage, live_id, settings, allowed, words):
     """In the result, and with the build."""
     settings.SITEMAPKIT_MAX_SHRINK = allowed
@@ -133,6 +133,7 @@ def test_what_other_sections_gain_makes_up_for_nothing(storage, live_id):
     assert run().reason.startswith(HALF)
 
 
+@pytest.mark.thorough
 def test_a_section_that_went_away_is_a_loss(storage, live_id, sections, client, settings):
     """Of all of its URLs; whoever means it says so by the setting, or by publishing."""
     before = served(client)
@@ -217,6 +218,7 @@ def test_the_same_rows_are_held_back_as_the_same_build(storage, held, monkeypatc
     assert f"the same as build {held}" in last.reason
 
 
+@pytest.mark.thorough
 def test_a_page_that_did_not_change_since_is_not_made_again(storage, held):
     """Though it differs from what is published: the files of the build held back are known."""
     edit_product()
@@ -266,6 +268,7 @@ def test_pruning_keeps_what_waits(storage, held, settings):
     publish(SITE, held)
 
 
+@pytest.mark.thorough
 def test_of_two_that_wait_the_later_one_is_kept(storage, held, settings):
     """The other one can be let go through the grace period, and is pruned then."""
     edit_product()
@@ -284,6 +287,7 @@ def test_of_two_that_wait_the_later_one_is_kept(storage, held, settings):
     publish(SITE, later)
 
 
+@pytest.mark.thorough
 def test_letting_one_go_gives_up_those_before_it(storage, held):
     """Nothing waits any more."""
     edit_product()
@@ -292,6 +296,7 @@ def test_letting_one_go_gives_up_those_before_it(storage, held):
     assert held_build(SITE) is None
 
 
+@pytest.mark.thorough
 def test_a_build_that_a_killed_process_left_is_held_back_too(storage, live_id, client):
     """The next run finishes it, and finds that its own is the same."""
     before = served(client)
@@ -355,6 +360,7 @@ def two_sites(storage, settings):
     edit_product()
 
 
+@pytest.mark.thorough
 def test_one_site_held_back_does_not_stop_the_others(two_sites):
     """They are published, and the command ends with 3."""
     code, out, err = command("build_sitemaps")
@@ -363,6 +369,7 @@ def test_one_site_held_back_does_not_stop_the_others(two_sites):
     assert "of site 'two': published;" in out
 
 
+@pytest.mark.thorough
 def test_a_site_that_fails_does_not_hide_the_one_held_back(two_sites):
     """The exit code is that of the failure; both are told."""
     take_lease("build:two")
@@ -372,6 +379,7 @@ def test_a_site_that_fails_does_not_hide_the_one_held_back(two_sites):
     assert "elsewhere" in err
 
 
+@pytest.mark.thorough
 def test_a_repair_that_is_held_back_says_so(storage, live_id):
     """The damaged file is still published, so that exit 1 has a reason."""
     name = manifest()["readings", 1].name
@@ -385,6 +393,7 @@ def test_a_repair_that_is_held_back_says_so(storage, live_id):
 # What else is built while one waits
 
 
+@pytest.mark.thorough
 def test_a_build_of_other_sections_lets_nothing_go(held):
     """It has not looked at the section that waits."""
     edit_product()
@@ -395,6 +404,7 @@ def test_a_build_of_other_sections_lets_nothing_go(held):
     assert status_of(held) == "published"
 
 
+@pytest.mark.thorough
 def test_a_held_build_that_lost_its_index_is_held_anew(held, storage):
     """Else it would stand in the way of one that can be published."""
     storage.delete(manifest(held)["", 0].name)
@@ -404,6 +414,7 @@ def test_a_held_build_that_lost_its_index_is_held_anew(held, storage):
     publish(SITE, result.build)
 
 
+@pytest.mark.thorough
 def test_a_held_build_of_other_addresses_is_held_anew(held):
     """Its index would list what answers 404."""
     BuildFile.objects.filter(build=held, section="").update(sha256="0" * 64)

@@ -93,6 +93,7 @@ def test_json_has_the_figures(built):
             "urls": 3,
             "bytes": sum(page.bytes for page in pages),
             "skipped": 0,
+            "changed_at": max(page.lastmod for page in pages).isoformat(),
         }
     ]
     (listed,) = site["builds"]

@@ -13,6 +13,20 @@ def asleep(pipe, job):
     time.sleep(600)
 
 
+def steer(model):
+    """Leave out a fifth of all URLs, by object, and change what is told of others."""
+    from django_sitemapkit.models import UrlOverride
+    from django_sitemapkit.sections.objects import identity_of
+    from django_sitemapkit.sites import all_sites
+
+    (site,) = all_sites()
+    for place, item in enumerate(model.objects.order_by("pk")):
+        label, object_id = identity_of(item)
+        include = False if place % 5 == 0 else None
+        values = {"include": include, "priority": "0.9" if place % 3 == 0 else None}
+        UrlOverride.objects.create(site=site.key, model=label, object_id=object_id, **values)
+
+
 def main(fate):
     """Build the site of the kill loop's settings while ``fate`` befalls the processes."""
     django.setup()
@@ -25,6 +39,8 @@ def main(fate):
 
     call_command("migrate", run_syncdb=True, verbosity=0)
     Item.objects.bulk_create([Item() for _ in range(400)])
+    if fate == "overrides":
+        steer(Item)
     crews = []
     if fate == "workers are slow":
         processes.enter = asleep
@@ -59,6 +75,7 @@ def main(fate):
     files = preview(site).files
     states = {file.state for file in files}
     sys.stdout.write(f"{len(made)} of {len(files)} here, {states}\n")
+    sys.stdout.write(f"{sum(file.urls for file in files)} URLs\n")
 
 
 if __name__ == "__main__":

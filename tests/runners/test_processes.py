@@ -63,6 +63,16 @@ def test_all_share_the_pages(tmp_path):
     assert "stored" not in states
 
 
+def test_all_follow_what_editors_have_set(tmp_path):
+    """Each looks it up by itself, and the pages are what one process renders."""
+    done = session(tmp_path, "overrides")
+    assert done.returncode == 0, done.stderr
+    here, pages, states = re.search(r"(\d+) of (\d+) here, (.*)", done.stdout).groups()
+    assert 0 < int(here) < int(pages)
+    assert "stored" not in states
+    assert "322 URLs" in done.stdout
+
+
 def test_nobody_waits_for_those_who_are_still_starting(tmp_path):
     """What is done before they are ready is done without them, and they go with the build."""
     done = session(tmp_path, "workers are slow")

@@ -1,0 +1,342 @@
+"""Taking a URL out of the published files at once, and nothing else."""
+
+import pytest
+
+from django_sitemapkit import StaticSection
+from django_sitemapkit.builds import build, publish
+from django_sitemapkit.builds.exclusion import exclude_now
+from django_sitemapkit.builds.holding import hold
+from django_sitemapkit.exceptions import BuildFailed, BuildRunning, StorageFailure, Unpublishable
+from django_sitemapkit.models import Build, Publication
+from django_sitemapkit.overrides import section_of
+from django_sitemapkit.planning import refresh
+from tests.builds import (
+    ALL,
+    SITE,
+    Articles,
+    Products,
+    edit_product,
+    fill,
+    in_order,
+    manifest,
+    served,
+    use_storage,
+)
+from tests.builds.exports import export_to, exported
+from tests.builds.storages import Killed
+from tests.builds.test_incremental import FIRST, SECOND, observed, redeclare, site
+from tests.cases import few
+from tests.overrides.setting import by_object, by_path
+from tests.testapp.models import Article, Product, Reading, Shop
+
+__all__ = ["observed", "site"]
+
+pytestmark = pytest.mark.django_db
+
+
+def product(number):
+    """Return a product."""
+    return Product.objects.get(slug=f"p{number}")
+
+
+def now(override, **options):
+    """Exclude at once, and return what came of it."""
+    return exclude_now(SITE, override, **options)
+
+
+def locations(client):
+    """Return the paths that a reader of the index gets."""
+    return [url.removeprefix(SITE.origin) for url, _ in in_order(served(client))]
+
+
+def changed(before):
+    """Return the pages whose files are others than before."""
+    after = manifest()
+    names = {key: line.name for key, line in after.items() if key[0]}
+    return {key for key in {*before, *names} if before.get(key, "") != names.get(key, "")}
+
+
+def names():
+    """Return the files of all published pages."""
+    return {key: line.name for key, line in manifest().items() if key[0]}
+
+
+BY = {
+    "path": lambda: by_path("/products/all/p2/", include=False),
+    "object": lambda: by_object(product(2), include=False),
+}
+
+
+@pytest.mark.parametrize("way", BY)
+def test_the_url_is_gone_at_once_and_all_else_stays(site, client, way):
+    """What is due beside it waits for the next build."""
+    before, urls = names(), locations(client)
+    edit_product("p0")
+    result = now(BY[way](), started_by="x" * 300)
+    assert (result.status, result.urls) == ("published", 1)
+    assert sorted(set(urls) - set(locations(client))) == ["/products/all/p2/"]
+    assert changed(before) == {SECOND}
+    assert site.rendered[-1] == SECOND
+    record = Build.objects.get(pk=result.build)
+    assert record.started_by == "x" * 200
+    assert record.previous_id != result.build
+    site.require({FIRST}, {FIRST})
+    site.require()
+    assert "/products/all/p2/" not in locations(client)
+
+
+@pytest.mark.thorough
+def test_a_url_of_several_pages_leaves_all_of_them(site, client, sections):
+    """Also those of other sections."""
+    sections.add(type("Copies", (Products,), {"limit": 5}))
+    site.build()
+    before = names()
+    now(by_path("/products/all/p2/", include=False))
+    assert changed(before) == {SECOND, ("copies", 1)}
+    assert "/products/all/p2/" not in locations(client)
+
+
+def test_what_no_published_page_lists_is_none(site, client):
+    """Nothing is made, and nothing published."""
+    published = Publication.objects.get()
+    assert now(by_path("/nowhere/", include=False)) is None
+    assert now(by_object(Product(pk=10**6), include=False)) is not None
+    assert now(by_object(Shop.objects.first(), include=False)) is None
+    assert now(by_object(Reading(level="x"), include=False)) is None
+    assert Publication.objects.get().build_id == published.build_id
+
+
+def test_where_nothing_is_published_nothing_is_done(sections, settings):
+    """Live pages leave it out already."""
+    use_storage(settings, "Memory")
+    sections.add(Articles)
+    assert now(by_path("/articles/1/", include=False)) is None
+    assert Build.objects.count() == 0
+
+
+@pytest.mark.parametrize("options", [{}, {"key": "slug"}])
+@pytest.mark.thorough
+def test_an_object_that_the_section_has_no_more_leaves_its_file(site, client, options):
+    """Someone has taken it out of the section before."""
+    redeclare(Products, queryset=Product.objects.filter(public=True), **options)
+    site.build()
+    found = product(2)
+    Product.objects.filter(pk=found.pk).update(public=False)
+    assert now(by_object(found, include=False)).status == "published"
+    assert "/products/all/p2/" not in locations(client)
+
+
+@pytest.mark.thorough
+def test_an_object_that_is_gone_leaves_its_file(site, client):
+    """It is known by its key alone."""
+    found = product(2)
+    override = by_object(found, include=False)
+    found.delete()
+    assert now(override).status == "published"
+    assert "/products/all/p2/" not in locations(client)
+
+
+def test_an_empty_page_leaves_the_index(site, client):
+    """Its address is not answered from the build before either."""
+    page = "/sitemap-readings-2.xml"
+    assert client.get(page).status_code == 200
+    result = now(by_path("/readings/10/", include=False))
+    assert result.status == "published"
+    assert manifest()["readings", 2].status == "empty"
+    assert not [address for address in served(client) if "readings-2" in address]
+    assert client.get(page).status_code == 404
+    site.require()
+
+
+@pytest.mark.thorough
+def test_a_page_that_rows_have_left_is_answered_from_the_build_before(site, client):
+    """That is no one's wish to have it gone: readers of the index before find it."""
+    for place, slug in enumerate(["p2", "p3"]):
+        Product.objects.filter(slug=slug).update(slug=f"\x0b{place}")
+    site.build()
+    assert manifest()[SECOND].status == "empty"
+    assert client.get("/sitemap-products-2.xml").status_code == 200
+
+
+def test_the_last_url_of_a_site_stays(client, sections, settings):
+    """An index lists one sitemap at least: what is published stays, and the caller is told."""
+    use_storage(settings, "Memory")
+    sections.add(type("Pages", (StaticSection,), {"items": ["home"]}))
+    build(SITE)
+    override = by_path("/", include=False)
+    for _ in range(2):
+        with pytest.raises(Unpublishable):
+            now(override)
+        assert locations(client) == ["/"]
+    assert not Build.objects.filter(status="running").exists()
+
+
+@pytest.mark.thorough
+def test_the_first_url_of_a_small_section_is_no_loss(site, client, settings):
+    """It was asked for; other rows that are gone hold the build back as ever."""
+    settings.SITEMAPKIT_MAX_SHRINK = 0.3
+    assert now(by_object(Article.objects.get(), include=False)).status == "published"
+    assert now(by_path("/readings/10/", include=False)).status == "published"
+    Product.objects.filter(slug__in=["p0", "p2", "p3"]).delete()
+    result = now(by_path("/products/all/p2/", include=False))
+    assert (result.status, result.reason) == ("published", "")
+    result = now(by_path("/products/all/p1/", include=False))
+    assert result.status == "held"
+    assert "products" in result.reason
+    assert "/products/all/p1/" in locations(client)
+
+
+def test_who_builds_is_not_disturbed(site, client):
+    """The caller is told to wait."""
+    override = by_path("/products/all/p2/", include=False)
+    with hold(SITE), pytest.raises(BuildRunning):
+        now(override)
+    assert "/products/all/p2/" in locations(client)
+    assert now(override).status == "published"
+
+
+# Builds that are older
+
+
+def kill(storage, at=""):
+    """Let whoever stores a file of such a name be killed."""
+
+    def on_call(number, method, name, args, proceed):
+        if method == "save" and at in name:
+            raise Killed
+        return proceed()
+
+    storage.on_call = on_call
+
+
+@pytest.fixture
+def left(site):
+    """Let a killed build have left pages with all URLs."""
+    Product.objects.update(updated_at=None)
+    kill(site.storage, "products-3-")
+    with pytest.raises(Killed):
+        site.build()
+    site.storage.on_call = None
+    (record,) = Build.objects.filter(status="running")
+    assert record.files.filter(section="products", number=2, status="done").exists()
+    return record
+
+
+@pytest.mark.parametrize("way", few(1, [*BY, "nowhere"]))
+def test_what_a_killed_build_left_is_given_up(site, client, left, way):
+    """Else the next build would publish it first, with the URL."""
+    override = BY[way]() if way in BY else by_path("/nowhere/", include=False)
+    now(override)
+    left.refresh_from_db()
+    assert left.status == "abandoned"
+    result = site.build()
+    assert result.finished is None
+    assert ("/products/all/p2/" in locations(client)) == (way not in BY)
+
+
+@pytest.mark.thorough
+def test_an_exclusion_that_was_killed_is_finished_by_the_next_build(site, client):
+    """Though only the page concerned was to be made; then the site is built as it is."""
+    override = by_path("/products/all/p2/", include=False)
+    edit_product("p0")
+    kill(site.storage)
+    with pytest.raises(Killed):
+        now(override)
+    site.storage.on_call = None
+    assert "/products/all/p2/" in locations(client)
+    result = site.build()
+    assert result.finished is not None
+    assert "/products/all/p2/" not in locations(client)
+    site.require()
+
+
+@pytest.mark.thorough
+def test_what_is_held_back_brings_nothing_back(site, client, settings):
+    """The builds after do not take its pages for what is now."""
+    settings.SITEMAPKIT_MAX_SHRINK = 0.1
+    Article.objects.all().delete()
+    edit_product("p3", day=2)
+    held = site.build()
+    assert held.status == "held"
+    now(by_path("/products/all/p2/", include=False))
+    now(by_object(product(1), include=False))
+    again = site.build()
+    assert again.status == "held"
+    publish(SITE, again.build)
+    assert not {"/products/all/p2/", "/products/all/p1/"} & set(locations(client))
+
+
+@pytest.mark.thorough
+def test_a_build_that_is_gone_back_to_has_it_until_the_next(site, client):
+    """Someone has asked for that build."""
+    first = Publication.objects.get().build_id
+    now(by_path("/products/all/p2/", include=False))
+    publish(SITE, first)
+    assert "/products/all/p2/" in locations(client)
+    site.build()
+    assert "/products/all/p2/" not in locations(client)
+
+
+# What may go wrong
+
+
+@pytest.mark.thorough
+def test_a_page_that_grew_is_split_where_it_can_be(site, client):
+    """Rows have come since; all of them are listed."""
+    shop = Shop.objects.get(slug="all")
+    (last,) = [
+        key for key, line in manifest().items() if key[0] == "products" and line.upper is None
+    ]
+    Product.objects.bulk_create(Product(shop=shop, slug=f"new{n}") for n in range(3))
+    override = by_path("/products/other/p4/", include=False)
+    assert now(override).status == "published"
+    found = locations(client)
+    assert "/products/other/p4/" not in found
+    assert {f"/products/all/new{n}/" for n in range(3)} <= set(found)
+    assert last in manifest()
+    site.build()
+    assert sorted(locations(client)) == sorted(found)
+
+
+@pytest.mark.thorough
+def test_a_page_that_the_plan_has_no_more_is_left_to_a_build(site, client):
+    """The caller is told to have one made."""
+    shop = Shop.objects.get(slug="all")
+    Product.objects.bulk_create(Product(shop=shop, slug=f"new{n}") for n in range(3))
+    refresh(section_of(SITE, "products"))
+    with pytest.raises(BuildFailed, match="build it as a whole"):
+        now(by_path("/products/other/p4/", include=False))
+    assert not Build.objects.filter(status="running").exists()
+    site.build()
+    assert "/products/other/p4/" not in locations(client)
+
+
+@pytest.mark.thorough
+def test_a_file_that_is_lost_is_told(site):
+    """Nobody knows what it listed."""
+    site.storage.delete(manifest()[SECOND].name)
+    with pytest.raises(StorageFailure):
+        now(by_path("/products/all/p2/", include=False))
+    assert now(by_object(product(2), include=False)).status == "published"
+
+
+def test_what_was_exported_is_brought_up_to_date(sections, settings, client, monkeypatch):
+    """Without the URL, and without the page that had it alone."""
+    monkeypatch.setattr("django_sitemapkit.publishing.storage.time.sleep", lambda seconds: None)
+    for section in ALL:
+        sections.add(section)
+    fill()
+    _source, shown = export_to(settings, "tests.builds.exports.Overwriting")
+    build(SITE)
+    assert f"{SITE.origin}/products/all/p2/" in urls_in(exported(shown))
+    now(by_path("/products/all/p2/", include=False))
+    now(by_path("/readings/10/", include=False))
+    after = exported(shown)
+    assert f"{SITE.origin}/products/all/p2/" not in urls_in(after)
+    assert not [address for address in after if "readings-2" in address]
+    assert "sitemap-readings-2.xml.gz" not in shown.contents()
+
+
+def urls_in(documents):
+    """Return all URLs that are exported."""
+    return {url for entries in documents.values() for url, _ in entries}

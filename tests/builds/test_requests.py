@@ -1,0 +1,537 @@
+"""Recorded requests: asked for once, done in order, finished by whoever comes next."""
+
+import threading
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from django_sitemapkit.builds import InlineRunner, requests
+from django_sitemapkit.builds.requests import Errands, begin, carry_out, request
+from django_sitemapkit.exceptions import BuildFailed, StorageFailure
+from django_sitemapkit.models import Build, BuildRequest, Lease, Publication
+from tests.builds import (
+    ALL,
+    LEASE,
+    SITE,
+    age_lease,
+    edit_product,
+    fill,
+    let_time_pass,
+    manifest,
+    run,
+    take_lease,
+    use_storage,
+)
+from tests.builds.storages import Killed, failing
+from tests.testapp.models import Product, Reading
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def storage(settings, sections, monkeypatch):
+    """Give the storage of a site with rows in three sections; nobody waits for long."""
+    monkeypatch.setattr("django_sitemapkit.publishing.storage.time.sleep", lambda seconds: None)
+    monkeypatch.setattr(requests, "PAUSE", 0)
+    for section in ALL:
+        sections.add(section)
+    fill()
+    return use_storage(settings, "Memory")
+
+
+def ask(kind="build", **options):
+    """Record a request of a user."""
+    return request(SITE, kind, by="ann", **options)
+
+
+def killed(*arguments, **options):
+    """End the process, in the place of a call."""
+    raise Killed
+
+
+# Asking
+
+
+def test_what_is_asked_for_twice_is_recorded_once():
+    """Two clicks make one; what differs in anything is another request."""
+    first = ask()
+    assert ask() == first
+    others = {ask(full=True), ask(section="products"), ask("check"), ask("prune")}
+    assert len(others) == 4
+    assert first not in others
+    assert BuildRequest.objects.count() == 5
+
+
+@pytest.mark.thorough
+def test_what_was_done_can_be_asked_for_again(storage):
+    """The row that is over does not stand in the way."""
+    first = ask("prune")
+    carry_out(SITE)
+    assert ask("prune") != first
+
+
+@pytest.mark.thorough
+def test_a_request_that_is_over_in_the_moment_of_a_click_is_recorded_anew(monkeypatch):
+    """The database refuses the second row, and the first one is not open any more."""
+    before = ask()
+    rows = type(BuildRequest.objects.all())
+    look, looks = rows.get, []
+
+    def get(self, *arguments, **options):
+        looks.append(options)
+        if len(looks) == 2:
+            BuildRequest.objects.filter(pk=before.pk).update(open_as=None, ended_at=timezone.now())
+            monkeypatch.setattr(rows, "get", look)
+        raise BuildRequest.DoesNotExist
+
+    monkeypatch.setattr(rows, "get", get)
+    assert ask() != before
+    assert len(looks) == 2
+
+
+# Doing
+
+
+def test_a_build_that_was_asked_for_is_made_and_says_who_asked(storage):
+    """The request knows its build and what came of it."""
+    asked = ask()
+    (done,) = carry_out(SITE)
+    assert done == asked
+    build = Publication.objects.get().build
+    assert (done.build, done.failed, done.open_as) == (build, False, None)
+    assert done.ended_at is not None
+    assert done.outcome == f"Build {build.pk}: published; 9 URLs in 8 files, 8 stored."
+    assert build.started_by == "admin: ann"
+
+
+@pytest.mark.thorough
+def test_a_section_that_was_asked_for_is_the_only_one_made(storage):
+    """Another one that changed as well waits for its turn."""
+    run()
+    before = manifest()
+    edit_product()
+    Reading.objects.filter(level=0).delete()
+    ask(section="products")
+    carry_out(SITE)
+    after = manifest()
+    assert after["products", 1].name != before["products", 1].name
+    assert after["readings", 1].name == before["readings", 1].name
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("full", [False, True])
+def test_a_full_build_renders_what_did_not_change(storage, full):
+    """The runner gets every page, or those alone whose end is open."""
+    run()
+    pages = []
+
+    class Runner(InlineRunner):
+        def run(self, maker, lines):
+            pages.extend(lines)
+            return super().run(maker, lines)
+
+    ask(full=full)
+    carry_out(SITE, Runner)
+    assert (len(pages) == 7) == full
+
+
+@pytest.mark.thorough
+def test_a_build_that_is_held_back_is_told_so(storage, settings):
+    """It did not fail, and says why nothing changed."""
+    run()
+    settings.SITEMAPKIT_MAX_SHRINK = 0.5
+    Product.objects.all().delete()
+    ask()
+    (done,) = carry_out(SITE)
+    assert done.build.status == Build.Status.HELD
+    assert not done.failed
+    assert done.outcome.startswith(f"Build {done.build.pk} is held back: section 'products'")
+
+
+def test_a_check_tells_what_is_wrong(storage):
+    """All published files are read."""
+    ask("check")
+    assert carry_out(SITE)[0].outcome == "Nothing is published."
+    run()
+    ask("check")
+    (done,) = carry_out(SITE)
+    assert (done.outcome, done.failed) == ("8 files are valid.", False)
+    storage.put(manifest()["products", 2].name, b"no gzip")
+    ask("check")
+    (done,) = carry_out(SITE)
+    assert done.failed
+    first, fault = done.outcome.splitlines()
+    assert first == "1 of 8 files are not valid."
+    assert fault.startswith("https://www.example.com/sitemap-products-2.xml")
+
+
+@pytest.mark.thorough
+def test_a_check_of_many_bad_files_tells_of_some(storage, monkeypatch):
+    """A page has to show it."""
+    run()
+    storage.on_call = lambda number, *call: failing()(*call)
+    monkeypatch.setattr(requests, "SHOWN_FAULTS", 2)
+    ask("check")
+    (done,) = carry_out(SITE)
+    assert len(done.outcome.splitlines()) == 3
+
+
+def test_old_files_are_pruned(storage, settings):
+    """Those of builds that were replaced longer ago than the grace period."""
+    settings.SITEMAPKIT_KEEP_BUILDS = 1
+    run()
+    edit_product()
+    run()
+    let_time_pass(200_000)
+    before = storage.names()
+    ask("prune")
+    (done,) = carry_out(SITE)
+    gone = before - storage.names()
+    assert gone  # The index is another one too, where the second has passed.
+    assert done.outcome == f"{len(gone)} files and 0 orphans were deleted."
+
+
+@pytest.mark.thorough
+def test_a_storage_that_lists_nothing_is_told(settings, sections):
+    """Orphans were not looked for."""
+    use_storage(settings, "Wordless")
+    ask("prune")
+    assert carry_out(SITE)[0].outcome.endswith("so orphans were not looked for.")
+
+
+@pytest.mark.thorough
+def test_requests_are_done_in_the_order_they_were_made(storage):
+    """The check reads what the build before it published."""
+    asked = [ask(), ask("check"), ask("prune")]
+    done = carry_out(SITE)
+    assert done == asked
+    assert done[1].outcome == "8 files are valid."
+
+
+@pytest.mark.thorough
+def test_other_sites_and_kinds_stay_open(storage):
+    """Each site has its own, and a command takes builds alone."""
+    other = BuildRequest.objects.create(
+        site="other", kind="build", requested_at=timezone.now(), open_as="x"
+    )
+    check = ask("check")
+    assert carry_out(SITE, kinds=["build"]) == []
+    assert carry_out(SITE) == [check]
+    other.refresh_from_db()
+    assert other.ended_at is None
+
+
+# Failing
+
+
+@pytest.mark.thorough
+def test_what_fails_is_told_and_the_next_goes_on(storage):
+    """A section may be gone by now; the storage may be full; no runner may be found."""
+    gone = ask(section="gone")
+    check = ask("check")
+    assert carry_out(SITE) == [gone, check]
+    gone.refresh_from_db()
+    assert gone.failed
+    assert "has no section 'gone'" in gone.outcome
+    assert not BuildRequest.objects.filter(ended_at=None).exists()
+
+
+@pytest.mark.thorough
+def test_an_error_of_ours_is_told_in_its_words(storage):
+    """The storage takes nothing."""
+    storage.on_call = lambda number, *call: failing()(*call)
+    ask()
+    (done,) = carry_out(SITE)
+    assert done.failed
+    assert "Input/output error" in done.outcome
+    assert not Publication.objects.exists()
+
+
+@pytest.mark.thorough
+def test_a_runner_that_cannot_be_had_is_told():
+    """The settings are wrong."""
+
+    def choose():
+        raise ImportError("no runner <b>there</b>")
+
+    ask()
+    (done,) = carry_out(SITE, choose)
+    assert (done.failed, done.outcome) == (True, "ImportError: no runner <b>there</b>")
+
+
+def test_while_others_build_it_waits(storage, monkeypatch):
+    """As soon as they are done, it goes on."""
+    lease = Lease.objects.acquire(LEASE, seconds=60)
+    waited = []
+
+    def sleep(seconds):
+        waited.append(seconds)
+        if len(waited) == 3:
+            lease.release()
+
+    monkeypatch.setattr(requests.time, "sleep", sleep)
+    ask()
+    (done,) = carry_out(SITE)
+    assert done.build.status == Build.Status.PUBLISHED
+    assert len(waited) == 3
+
+
+@pytest.mark.thorough
+def test_a_build_of_others_that_takes_too_long_is_left_to_them(storage):
+    """The request stays open, for whoever comes next."""
+    Lease.objects.acquire(LEASE, seconds=60)
+    asked = ask()
+    assert carry_out(SITE, patience=0) == []
+    asked.refresh_from_db()
+    assert asked.ended_at is None
+
+
+@pytest.mark.thorough
+def test_who_loses_the_lease_tries_again(storage, monkeypatch):
+    """Another process took over, and has the request as open too."""
+    calls = []
+
+    def choose():
+        return InlineRunner() if calls else Losing()
+
+    class Losing(InlineRunner):
+        def run(self, maker, lines):
+            calls.append(take_lease())
+            return super().run(maker, lines)
+
+    monkeypatch.setattr(requests.time, "sleep", lambda seconds: age_lease())
+    ask()
+    (done,) = carry_out(SITE, choose)
+    assert not done.failed
+    assert Publication.objects.get().build.started_by == "admin: ann"
+    assert done.build.status == Build.Status.UNCHANGED  # After what it had begun was published.
+
+
+# Whoever comes next
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("next_one", ["a build", "the command", "another click"])
+def test_what_a_dead_process_left_is_finished_by_whoever_comes_next(storage, monkeypatch, next_one):
+    """The request stayed open; its build is finished, and the site is built as it is now."""
+    asked = ask()
+    with monkeypatch.context() as patch:
+        patch.setattr("django_sitemapkit.builds.run.publish_finished", killed)
+        with pytest.raises(Killed):
+            carry_out(SITE)
+    asked.refresh_from_db()
+    assert asked.ended_at is None
+    if next_one == "a build":
+        run()
+    elif next_one == "the command":
+        call_command("build_sitemaps", verbosity=0)
+    else:
+        assert ask() == asked
+        carry_out(SITE)
+    asked.refresh_from_db()
+    assert asked.ended_at is not None
+    assert not asked.failed
+    assert asked.build is not None
+    assert Publication.objects.get().build.started_by == "admin: ann"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("asked", "build", "is_answered"),
+    [
+        ({}, {}, True),
+        ({}, {"full": True}, True),
+        ({}, {"sections": ["products"]}, False),
+        ({"full": True}, {}, False),
+        ({"full": True}, {"full": True}, True),
+        ({"full": True}, {"full": True, "sections": ["products"]}, False),
+        ({"section": "products"}, {}, True),
+        ({"section": "products"}, {"sections": ["products", "readings"]}, True),
+        ({"section": "products"}, {"sections": ["readings"]}, False),
+        ({"section": "products", "full": True}, {"sections": ["products"]}, False),
+        ({"section": "products", "full": True}, {"full": True}, True),
+    ],
+)
+def test_a_build_settles_what_it_covers(storage, asked, build, is_answered):
+    """A full request takes a full build, a section's one that made that section."""
+    asked = ask(**asked)
+    result = run(**build)
+    asked.refresh_from_db()
+    assert (asked.ended_at is not None) == is_answered
+    assert asked.build_id == (result.build if is_answered else None)
+
+
+@pytest.mark.thorough
+def test_a_build_settles_nothing_of_other_kinds(storage):
+    """A check is a check."""
+    check = ask("check")
+    run()
+    check.refresh_from_db()
+    assert check.ended_at is None
+
+
+def test_what_is_asked_for_while_it_is_built_stays_open(storage):
+    """The rows that changed may have been passed already."""
+    asked = []
+    run(on_file=lambda *told: asked.append(ask()))
+    asked[0].refresh_from_db()
+    assert asked[0].ended_at is None
+
+
+@pytest.mark.thorough
+def test_a_build_that_fails_settles_nothing(storage):
+    """The next one may do it."""
+    asked = ask()
+    storage.on_call = lambda number, *call: failing()(*call)
+    with pytest.raises((BuildFailed, StorageFailure)):
+        run()
+    asked.refresh_from_db()
+    assert asked.ended_at is None
+
+
+@pytest.mark.thorough
+def test_open_requests_cost_a_build_one_query(storage):
+    """And one more where there is any."""
+    run()
+    with CaptureQueriesContext(connection) as none:
+        run()
+    ask()
+    with CaptureQueriesContext(connection) as one:
+        run()
+    of_requests = [q for q in none.captured_queries if "buildrequest" in q["sql"]]
+    assert len(of_requests) == 1
+    assert len(one.captured_queries) == len(none.captured_queries) + 1
+
+
+@pytest.mark.thorough
+def test_the_command_builds_what_is_still_open(storage, capsys):
+    """What another run asked in full is done in full, and what fails is told."""
+    gone, full = ask(section="gone"), ask(full=True)
+    check = ask("check")
+    call_command("build_sitemaps", "products")
+    out, err = capsys.readouterr()
+    full.refresh_from_db()
+    assert full.build is not None
+    assert f"Asked for in the admin: {full.outcome}" in out
+    gone.refresh_from_db()
+    assert gone.outcome in err
+    check.refresh_from_db()
+    assert check.ended_at is None
+    assert Build.objects.first().started_by.startswith("command on ")
+
+
+@pytest.mark.thorough
+def test_the_command_is_quiet_where_it_is_asked_to(storage, capsys):
+    """And a dry run does nothing."""
+    asked = ask(full=True)
+    call_command("build_sitemaps", dry_run=True, verbosity=0)
+    asked.refresh_from_db()
+    assert asked.ended_at is None
+    call_command("build_sitemaps", verbosity=0)
+    asked.refresh_from_db()
+    assert asked.ended_at is not None
+    assert capsys.readouterr().out == ""
+
+
+# The thread
+
+
+@pytest.fixture
+def work(monkeypatch):
+    """Let threads do nothing but tell what they would do; wait for them in the end."""
+    told = {"done": [], "closed": 0, "go": threading.Semaphore(0), "began": threading.Semaphore(0)}
+
+    class Connections:
+        def close_all(self):
+            told["closed"] += 1
+
+    def instead(site, choose):
+        told["began"].release()
+        assert told["go"].acquire(timeout=10)
+        told["done"].append((site, choose, threading.current_thread()))
+        if choose == "failing":
+            raise RuntimeError("what nobody hears")
+
+    monkeypatch.setattr(requests, "connections", Connections())
+    monkeypatch.setattr(requests, "carry_out", instead)
+    yield told
+    for thread in threading.enumerate():
+        if thread.name.startswith("sitemapkit-default"):
+            thread.join(10)
+
+
+def ended(work):
+    """Wait for the threads."""
+    for thread in {thread for _, _, thread in work["done"]} | set(threading.enumerate()):
+        if thread.name == "sitemapkit-default":
+            thread.join(10)
+            assert not thread.is_alive()
+
+
+def test_a_thread_begins_when_the_transaction_is_over(work, django_capture_on_commit_callbacks):
+    """Else it would not see the request; and it ends with its connections closed."""
+    with django_capture_on_commit_callbacks() as callbacks:
+        begin(SITE, InlineRunner)
+    assert len(callbacks) == 1
+    work["go"].release()
+    callbacks[0]()
+    ended(work)
+    ((site, choose, thread),) = work["done"]
+    assert (site, choose) == (SITE, InlineRunner)
+    assert thread.daemon
+    assert thread is not threading.current_thread()
+    assert work["closed"] == 1
+
+
+def test_a_second_click_makes_no_second_thread(work):
+    """The one at work looks again before it ends, so that nothing is overlooked."""
+    errands = Errands()
+    errands.start(SITE, "first")
+    assert work["began"].acquire(timeout=10)
+    for _ in range(3):
+        errands.start(SITE, "later")
+    work["go"].release(2)
+    ended(work)
+    assert [choose for _, choose, _ in work["done"]] == ["first", "first"]
+    assert len({thread for _, _, thread in work["done"]}) == 1
+    work["go"].release()
+    errands.start(SITE, "new")
+    ended(work)
+    assert len(work["done"]) == 3
+
+
+def test_an_error_of_a_thread_is_logged(work, caplog):
+    """It reaches nobody else, and the next click starts anew."""
+    errands = Errands()
+    work["go"].release(2)
+    for _ in range(2):
+        errands.start(SITE, "failing")
+        ended(work)
+    assert len(work["done"]) == 2
+    assert len(caplog.records) == 2
+    assert "what nobody hears" in caplog.text
+
+
+@pytest.mark.thorough
+def test_where_no_thread_can_be_had_the_request_waits(work, monkeypatch, caplog):
+    """The click is answered all the same, and the next one tries again."""
+
+    class NoThread:
+        def __init__(self, **options):
+            pass
+
+        def start(self):
+            raise RuntimeError("can't start new thread")
+
+    errands = Errands()
+    with monkeypatch.context() as patch:
+        patch.setattr(requests, "Thread", NoThread)
+        errands.start(SITE, "first")
+    assert "no thread could be started" in caplog.text
+    work["go"].release()
+    errands.start(SITE, "second")
+    ended(work)
+    assert [choose for _, choose, _ in work["done"]] == ["second"]
