@@ -15,7 +15,7 @@ from tests.cases import few
 from tests.factories import SITE, TagFactory, words
 from tests.testapp.models import Tag, Word
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 
 @pytest.fixture

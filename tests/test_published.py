@@ -749,6 +749,7 @@ def test_server_may_send_the_file_its_own_way(published, one_connection):
     assert len(given) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("address", [PAGE, FILE])
 def test_page_costs_two_queries(client, sections, django_assert_num_queries, address):
     """Whatever the number of pages, sections and builds: what is published, and its line."""

@@ -112,6 +112,7 @@ def tag(body, name="sitemap_entries", arguments='"products" 1 as entry'):
 # Streaming --------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_first_bytes_leave_before_the_last_row_is_read(ask, recording):
     """Each block is made of what was read for it; who stops asking stops the reading."""
     make_readings(range(ROWS))

@@ -10,7 +10,7 @@ from tests.cases import few
 from tests.factories import EPOCH, ReadingFactory, ShopFactory, declare, products
 from tests.testapp.models import Product, Reading
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 # MariaDB ends a transaction at each CREATE INDEX, so the rows have to be deleted by hand.
 ddl = pytest.mark.django_db(transaction=True)

@@ -21,7 +21,7 @@ from tests.factories import (
 )
 from tests.testapp.models import Article, Pass, Product, Reading, Shop, Token, Word
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from tests.builds.exports import export_to, exported
 from tests.builds.storages import Killed, failing
 from tests.testapp.models import Article, Product
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from tests.cases import few
 from tests.commands import run as command
 from tests.testapp.models import Product, Reading, Shop
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 
 @pytest.fixture

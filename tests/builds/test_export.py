@@ -30,7 +30,7 @@ from tests.builds.storages import Killed, failing
 from tests.cases import few
 from tests.testapp.models import Article, Product
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 INDEX = "sitemap.xml"
 PAGES = {

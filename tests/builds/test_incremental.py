@@ -529,6 +529,7 @@ COMING = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.django_db
 @pytest.mark.parametrize("coming", COMING)
 def test_a_lastmod_of_the_future_makes_its_page_due_when_it_comes(

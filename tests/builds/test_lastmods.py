@@ -14,7 +14,7 @@ from tests.commands import run as command
 from tests.factories import EPOCH
 from tests.testapp.models import Product, Shop
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 ALIKE = (
     "products: every lastmod is 2024-02-29T12:30:15+00:00, of 10 URLs from p10 on: a lastmod says"

@@ -296,6 +296,7 @@ def test_a_lost_file_is_no_reason_to_fail(site):
     assert counted() == {"products": 1}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("key", ["pk", "slug"])
 def test_who_looks_something_up_waits_for_the_reads(site, monkeypatch, key):
     """A connection serves one at a time, and the next rows may be on their way."""
@@ -339,6 +340,7 @@ def test_without_a_look_any_change_may_concern_a_page(site):
 # What was built at other times
 
 
+@pytest.mark.thorough
 def test_one_url_in_two_sections_is_followed_in_both(site, sections):
     """Also where one of them was built before the other."""
     sections.add(type("Copies", (Products,), {"limit": 5}))

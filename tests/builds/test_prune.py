@@ -27,7 +27,7 @@ from tests.builds import (
 from tests.builds.storages import failing
 from tests.cases import few
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 DAY = 86_400
 

@@ -12,7 +12,7 @@ from tests.builds import ALL, SITE, edit_product, fill, live, run, served, use_s
 from tests.commands import run as command
 from tests.testapp.models import Article, Shop
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 
 class ToReplica:

@@ -468,6 +468,7 @@ def test_the_lease_is_given_back_whatever_the_end(storage):
     assert Lease.objects.get(name=LEASE).owner == ""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("place", few(3, [1, 4, 7, 2, 3, 5, 6]))
 def test_a_builder_whose_lease_was_taken_stops(storage, client, place):
     """It publishes nothing, records nothing and prunes nothing; who took the lease goes on."""

@@ -103,6 +103,7 @@ def test_damaged_file_is_named(built, section, change):
     assert len(out.splitlines()) >= 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("change", few(2, DAMAGES))
 @pytest.mark.parametrize("section", ["products", ""])
 def test_repair_heals(client, settings, built, section, change):

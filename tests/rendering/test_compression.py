@@ -46,6 +46,7 @@ def test_auto_takes_isal_where_it_is(settings, monkeypatch):
     assert b"".join(gzipped(BLOCKS)) == made["zlib"]
 
 
+@pytest.mark.thorough
 def test_it_does_without_isal():
     """Where the extra is not installed, nothing asks for it."""
     code = (
