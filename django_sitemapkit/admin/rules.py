@@ -5,6 +5,7 @@ from typing import Any
 from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
 from django_sitemapkit.admin.hits import SECONDS, SHOWN, hits_of
 from django_sitemapkit.admin.steering import SiteFilter, SteeringAdmin, SteeringForm
@@ -24,7 +25,7 @@ class RuleForm(SteeringForm):
         if self.site is None or not cleaned.get("pattern"):
             return cleaned
         try:
-            pattern = normalise_pattern(_rooted(self.site, cleaned["pattern"]))
+            pattern = _normalised(self.site, cleaned["pattern"])
         except RefusedValue as refusal:
             self.add_error("pattern", ValidationError(str(refusal), code=refusal.code))
             return cleaned
@@ -33,10 +34,20 @@ class RuleForm(SteeringForm):
         return cleaned
 
 
-def _rooted(site: Site, text: str) -> str:
-    """Return a pattern without the scheme and host that were pasted with it."""
-    pasted = "://" in text and not text.startswith(("/", "*"))
-    return pasted_path(site, text) if pasted else text
+def _normalised(site: Site, text: str) -> str:
+    """Return a pattern in its normal form, without scheme and host if these were pasted too.
+
+    Raises RefusedValue in the user's language.
+    """
+    if "://" in text and not text.startswith(("/", "*")):
+        text = pasted_path(site, text)
+    try:
+        return normalise_pattern(text)
+    except RefusedValue as refusal:
+        message = _(
+            "Begin it with / or *. It has no #, no control characters, and no . or .. segment."
+        )
+        raise RefusedValue(refusal.code, message) from refusal
 
 
 @admin.register(ExclusionRule)

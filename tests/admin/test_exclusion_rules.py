@@ -45,8 +45,8 @@ def test_a_rule_leaves_out_what_it_matches():
     ("pattern", "told"),
     [
         ("", "This field is required"),
-        ("about", "begins with neither / nor *"),
-        ("/a#b", "fragment"),
+        ("about", "Begin it with / or *."),
+        ("/a#b", "It has no #"),
         ("https://other.example/*", "another host"),
     ],
 )
