@@ -36,7 +36,10 @@ nitpick_ignore_regex = [
     # The package's inner types stand in signatures, and have no page of their own.
     (r"py:class", r"django_sitemapkit\.(builds\.making|planning|registry|rendering|sections)\..*"),
     (r"py:.*", r"(django|lxml|idna)\..*"),
-    (r"py:.*", r"(collections|contextlib|typing|types|datetime|decimal|uuid|pathlib|enum|re|io|os)(\..*)?"),
+    (
+        r"py:.*",
+        r"(collections|contextlib|typing|types|datetime|decimal|uuid|pathlib|enum|re|io|os)(\..*)?",
+    ),
 ]
 nitpick_ignore = [
     (f"py:{role}", name) for name in dir(builtins) for role in ("class", "exc", "obj", "func")
