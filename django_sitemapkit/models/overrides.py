@@ -243,16 +243,6 @@ class UrlOverride(HashedSteering):
             self.path = normalise_path(self.path)
         super().prepare()
 
-    @property
-    def values(self) -> dict[str, Any]:
-        """The tags it sets."""
-        tags = (
-            ("lastmod", self.lastmod),
-            ("changefreq", self.changefreq),
-            ("priority", self.priority),
-        )
-        return {tag: value for tag, value in tags if value not in (None, "")}
-
 
 class ExtraUrl(HashedSteering):
     """A URL that no section gives."""
