@@ -38,6 +38,8 @@ class OverrideChanges:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._since: dict[tuple[int, int], Since] = {}
+        self._concerned: set[tuple[int, int]] = set()
+        """Lines and revisions of which it is known: a build asks twice of a page that it makes."""
 
     def concern(self, section: BaseSection, line: BuildFile, *, look: bool = True) -> bool:
         """Return whether a stored page has to be made anew because of an override or a rule.
@@ -47,10 +49,15 @@ class OverrideChanges:
         now = section.overrides.revision
         if line.revision == now:
             return False
+        if (line.pk, now) in self._concerned:
+            return True
         since = self._since.get((line.revision, now))
         if since is None:
             since = self._since[line.revision, now] = Since(self._site, line.revision)
-        return since.concerns(section, line, look=look)
+        if since.concerns(section, line, look=look):
+            self._concerned.add((line.pk, now))
+            return True
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from django_sitemapkit.builds.manifests import (
     published_build,
 )
 from django_sitemapkit.builds.results import BuildResult
-from django_sitemapkit.builds.run import MAX_STARTED_BY, Builder, abandon
+from django_sitemapkit.builds.run import Builder, abandon
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.models import Build, BuildFile, UrlOverride
 from django_sitemapkit.overrides import sections_of
@@ -89,7 +89,7 @@ class _PagesBuilder(Builder):
                 declaration=live.declaration,
                 fence=self.holding.lease.fence,
                 started_at=timezone.now(),
-                started_by=self.started_by[:MAX_STARTED_BY],
+                started_by=self.started_by,
             )
             for line in lines:
                 line.build = record

@@ -74,6 +74,8 @@ def freeze(
     declaration: str,
     fingerprints: Fingerprints,
     beat: Callable[[], None] = no_beat,
+    *,
+    started_by: str = "",
 ) -> Build:
     """Record a new build with all its lines, in one transaction.
 
@@ -98,6 +100,7 @@ def freeze(
             declaration=declaration,
             fence=lease.fence,
             started_at=timezone.now(),
+            started_by=started_by,
         )
         for position, line in enumerate(lines):
             line.build = build

@@ -163,7 +163,7 @@ class Builder:
         self.runner = runner
         self.on_file = on_file
         self.full = full
-        self.started_by = started_by
+        self.started_by = started_by[:MAX_STARTED_BY]
         self.storage = SitemapStorage()
         self.files: list[FileResult] = []
         self.stopped = ""
@@ -244,18 +244,15 @@ class Builder:
                 return left
             self._abandon(left, "the code, the settings or the sections asked for have changed")
         with self.holding.guarded():  # Whoever lost the lease leaves no build for others to finish.
-            record = freeze(
+            return freeze(
                 self.site,
                 self.holding.lease,
                 self.chosen,
                 declaration,
                 fingerprints,
                 self.holding.beat,
+                started_by=self.started_by,
             )
-            if self.started_by:
-                record.started_by = self.started_by[:MAX_STARTED_BY]
-                record.save(update_fields=["started_by"])
-            return record
 
     def _abandon(self, record: Build, reason: str) -> None:
         self.stopped = reason

@@ -228,7 +228,7 @@ class UrlOverride(HashedSteering):
         permissions: ClassVar = [("override", _("Can include, exclude and reset URLs by action"))]
 
     def __str__(self) -> str:
-        return self.path or f"{self.model} {self.object_id}"
+        return self.identity
 
     always: ClassVar[Sequence[str]] = (*HashedSteering.always, "path")
 

@@ -151,6 +151,21 @@ def test_what_is_set_makes_the_pages_that_it_concerns(site, change):
     require_full(site)
 
 
+def test_a_file_is_looked_through_once(site, monkeypatch):
+    """Though its page is asked about before it is made, and again as it is."""
+    looked_through = []
+    look = changes.locations_of
+
+    def looking(line, storage):
+        looked_through.append((line.section, line.number))
+        return look(line, storage)
+
+    monkeypatch.setattr(changes, "locations_of", looking)
+    rule("/products/all/p1")
+    site.build()
+    assert looked_through.count(FIRST) == 1
+
+
 def test_what_is_changed_or_taken_back_makes_its_pages(site):
     """Known by what met their rows: no file is read for it."""
     row = by_path(path_of(2), include=False)
