@@ -49,7 +49,7 @@ class BuildFailed(SitemapKitError):
 
 
 class Unpublishable(BuildFailed):
-    """A build is finished, and not to be published: no URL in it, or more files than an index has.
+    """A build is finished, and not to be published: there is nothing in it.
 
     The next run begins a new one.
     """

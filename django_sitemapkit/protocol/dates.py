@@ -72,6 +72,14 @@ def parse_w3c(text: str) -> dt.date | dt.datetime:
         raise RefusedValue("invalid-date", f"Invalid date: {text!r}: {error}.") from error
 
 
+def moment_of(text: str, zone: dt.tzinfo) -> dt.datetime:
+    """Return the moment of a W3C text; a date begins at midnight in ``zone``."""
+    value = parse_w3c(text)
+    if isinstance(value, dt.datetime):
+        return value
+    return dt.datetime.combine(value, dt.time.min, zone)
+
+
 def _in_utc(value: dt.datetime) -> str:
     """Write a moment whose offset sitemap.xsd refuses, as local mean time often has.
 

@@ -15,6 +15,8 @@ class Entry:
     """How often the page changes: one of the seven words of the protocol."""
     priority: str | None = None
     """The page's weight within its site, a decimal number from 0.0 to 1.0."""
+    extensions: str | None = None
+    """Elements of other namespaces as XML, whose prefixes are declared around it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

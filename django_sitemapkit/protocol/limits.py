@@ -1,5 +1,6 @@
-"""The numbers of the sitemap protocol 0.9, each with its source."""
+"""The numbers of the sitemap protocol 0.9 and of its extensions, each with its source."""
 
+import datetime as dt
 import re
 
 NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
@@ -22,3 +23,27 @@ CHANGEFREQS = frozenset({"always", "hourly", "daily", "weekly", "monthly", "year
 
 ILLEGAL_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """A character XML 1.0 forbids, even written as ``&#N;`` (production 2, ``Char``)."""
+
+MAX_IMAGES = 1_000
+"""Images of one ``url`` (Google, "Image sitemaps")."""
+
+MAX_NEWS = 1_000
+"""Articles in one file (Google, "News sitemaps")."""
+
+NEWS_WINDOW = dt.timedelta(days=2)
+"""How old an article in a news sitemap may be (Google, "News sitemaps")."""
+
+MAX_TAGS = 32
+"""Tags of one video (Google, "Video sitemaps", as those below)."""
+
+MAX_DESCRIPTION = 2_048
+"""Characters of a video's description, before entity escaping."""
+
+MAX_UPLOADER = 255
+"""Characters of the name of a video's uploader, before entity escaping."""
+
+MAX_DURATION = 28_800
+"""Seconds of a video, eight hours; one is the least."""
+
+MAX_RATING = 5
+"""The best rating of a video; 0 is the worst."""

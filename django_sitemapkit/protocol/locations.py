@@ -70,15 +70,10 @@ class Scope:
         if not path.startswith(self.directory):
             raise RefusedValue(
                 "url-not-allowed",
-                f"URL not allowed: {_shown(path)} is not below {self.directory}, where the sitemap"
+                f"URL not allowed: {shown(path)} is not below {self.directory}, where the sitemap"
                 " stands; include the sitemap's URLs in a higher directory.",
             )
-        location = self.origin + path
-        if len(location) > MAX_LOCATION:
-            raise _invalid(
-                location, f"it has {len(location):,} characters, {MAX_LOCATION:,} at most"
-            )
-        return location
+        return _bounded(self.origin + path)
 
     def enclose_all(
         self, paths: Sequence[str | None]
@@ -114,10 +109,24 @@ class Scope:
         if origin != self.origin:
             raise RefusedValue(
                 "url-not-allowed",
-                f"URL not allowed: {_shown(url)} is not on {self.origin}; scheme, host and port"
+                f"URL not allowed: {shown(url)} is not on {self.origin}; scheme, host and port"
                 " must be those of the sitemap.",
             )
         return rest or "/"
+
+
+def normalise_url(url: object, origin: str) -> str:
+    """Return ``url`` as an absolute URL of any host: what a page shows may be stored elsewhere.
+
+    ``url`` is an absolute http or https URL, or a rooted path on ``origin``. Raises RefusedValue
+    where it is neither, or is 2,048 characters long or longer.
+    """
+    if not isinstance(url, str):
+        raise _invalid(url, "it is not text; give a path or an absolute URL")
+    path: str = url
+    if not path.startswith("/"):
+        origin, path = _split_origin(url)
+    return _bounded(origin + normalise_path(path or "/"))
 
 
 def normalise_path(path: str) -> str:
@@ -143,7 +152,7 @@ def normalise_pattern(text: str) -> str:
     text = text.strip()
     if not text.startswith(("/", "*")):
         raise RefusedValue(
-            "invalid-pattern", f"Invalid pattern: {_shown(text)} begins with neither / nor *."
+            "invalid-pattern", f"Invalid pattern: {shown(text)} begins with neither / nor *."
         )
     # Something stands before and behind it: "*/a" is no host, and "/." begins "/.well-known".
     before = "/x" if text.startswith("*") else ""
@@ -232,11 +241,17 @@ def _refuse_dot_segments(path: str) -> None:
         raise _invalid(path, "it has a . or .. segment, which readers resolve")
 
 
+def _bounded(location: str) -> str:
+    if len(location) > MAX_LOCATION:
+        raise _invalid(location, f"it has {len(location):,} characters, {MAX_LOCATION:,} at most")
+    return location
+
+
 def _invalid(url: object, why: str) -> RefusedValue:
-    return RefusedValue("invalid-url", f"Invalid URL: {_shown(url)}: {why}.")
+    return RefusedValue("invalid-url", f"Invalid URL: {shown(url)}: {why}.")
 
 
-def _shown(url: object) -> str:
-    """Return ``url`` fit for a log line: escaped, and cut where it is long."""
-    text = ascii(url)
+def shown(value: object) -> str:
+    """Return ``value`` fit for a log line: escaped, and cut where it is long."""
+    text = ascii(value)
     return text if len(text) <= 120 else f"{text[:100]}...{text[-16:]}"

@@ -4,8 +4,9 @@ A writer takes its entries by column, many at a time: one ``join`` and one ``enc
 cost about a tenth of a microsecond a row, an object a row costs more than all the rest.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
+from types import MappingProxyType
 from xml.sax.saxutils import escape
 
 from django_sitemapkit.protocol.entries import Entry
@@ -17,20 +18,40 @@ Column = Sequence[str | None] | str | None
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _QUOTES = {"'": "&apos;", '"': "&quot;"}
 
+SCHEMA_INSTANCE = "http://www.w3.org/2001/XMLSchema-instance"
+NO_NAMESPACES: Mapping[str, str] = MappingProxyType({})
+
 
 class Writer:
     """Writes one document: ``begin()``, any number of ``add()``, ``end()``.
 
     Use its children ``UrlsetWriter`` and ``IndexWriter``. ``max_urls`` and ``max_bytes`` can
-    lower the protocol's limits and never raise them.
+    lower the protocol's limits and never raise them. ``namespaces`` are those of the extensions in
+    it, by prefix; ``schema_location`` names the schema to check it by.
     """
 
     root: str
     item: str
+    schema: str
 
-    def __init__(self, *, max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(
+        self,
+        *,
+        max_urls: int = MAX_URLS,
+        max_bytes: int = MAX_BYTES,
+        namespaces: Mapping[str, str] = NO_NAMESPACES,
+        schema_location: bool = False,
+    ) -> None:
         self.max_urls = min(max_urls, MAX_URLS)
         self.max_bytes = min(max_bytes, MAX_BYTES)
+        attributes = [f'xmlns="{NAMESPACE}"']
+        attributes += [
+            f'xmlns:{prefix}="{escape(name, _QUOTES)}"' for prefix, name in namespaces.items()
+        ]
+        if schema_location:
+            attributes.append(f'xmlns:xsi="{SCHEMA_INSTANCE}"')
+            attributes.append(f'xsi:schemaLocation="{NAMESPACE} {NAMESPACE}/{self.schema}"')
+        self._head = f"{_DECLARATION}<{self.root} {' '.join(attributes)}>\n".encode()
         self.urls = 0
         """Entries written so far."""
         self._tail = f"</{self.root}>\n".encode()
@@ -39,15 +60,21 @@ class Writer:
 
     def begin(self) -> bytes:
         """Return the declaration and the opening tag."""
-        return self._counted(f'{_DECLARATION}<{self.root} xmlns="{NAMESPACE}">\n'.encode())
+        return self._counted(self._head)
 
     def end(self) -> bytes:
         """Return the closing tag; its bytes are counted from the start."""
         return self._tail
 
-    def _add(self, locations: Sequence[str], *tags: tuple[str, Column]) -> tuple[bytes, int]:
+    def _add(
+        self,
+        locations: Sequence[str],
+        *tags: tuple[str, Column],
+        extensions: Column = None,
+        together: Sequence[int] | None = None,
+    ) -> tuple[bytes, int]:
         """Write what fits of the entries; return the bytes, and how many entries they hold."""
-        count = min(len(locations), self.max_urls - self.urls)
+        count = _uncut(min(len(locations), self.max_urls - self.urls), together)
         parts: list[Iterable[str]] = [repeat(f"<{self.item}><loc>"), escaped(locations[:count])]
         text = "</loc>"
         for tag, column in tags:
@@ -62,15 +89,23 @@ class Writer:
             else:
                 parts += [repeat(f"{text}<{tag}>"), column]  # type: ignore[list-item]
                 text = f"</{tag}>"
+        if extensions is not None:
+            if isinstance(extensions, str):
+                text += extensions
+            else:
+                parts += [repeat(text), [xml or "" for xml in extensions]]
+                text = ""
         parts.append(repeat(f"{text}</{self.item}>\n"))
         rows = zip(*parts, strict=False)
         data = "".join(chain.from_iterable(rows)).encode()
         if self.bytes + len(data) > self.max_bytes:
-            data, count = self._fitting(zip(*parts, strict=False))
+            data, count = self._fitting(zip(*parts, strict=False), together)
         self.urls += count
         return self._counted(data), count
 
-    def _fitting(self, rows: Iterable[tuple[str, ...]]) -> tuple[bytes, int]:
+    def _fitting(
+        self, rows: Iterable[tuple[str, ...]], together: Sequence[int] | None
+    ) -> tuple[bytes, int]:
         """Return the bytes of as many rows as the byte limit leaves room for."""
         room = self.max_bytes - self.bytes
         fitting: list[bytes] = []
@@ -80,7 +115,8 @@ class Writer:
                 break
             room -= len(data)
             fitting.append(data)
-        return b"".join(fitting), len(fitting)
+        count = _uncut(len(fitting), together)
+        return b"".join(fitting[:count]), count
 
     def _counted(self, data: bytes) -> bytes:
         self.bytes += len(data)
@@ -92,6 +128,7 @@ class UrlsetWriter(Writer):
 
     root = "urlset"
     item = "url"
+    schema = "sitemap.xsd"
 
     def add(
         self,
@@ -99,16 +136,19 @@ class UrlsetWriter(Writer):
         lastmod: Column = None,
         changefreq: Column = None,
         priority: Column = None,
+        extensions: Column = None,
+        together: Sequence[int] | None = None,
     ) -> tuple[bytes, int]:
         """Write as many of the entries as fit; return their bytes and their number.
 
-        ``locations`` come from ``Scope.normalise``, the other columns from ``format_lastmod``,
-        ``format_changefreq`` and ``format_priority``. A number smaller than ``len(locations)``
+        ``locations`` come from ``Scope.normalise``, the tags from ``format_lastmod``,
+        ``format_changefreq`` and ``format_priority``. ``extensions`` are elements of the other
+        ``namespaces``, as XML that stands behind the tags. Neighbours with the same number in
+        ``together`` are written together or not at all. A result smaller than ``len(locations)``
         means that the document is full: the first entry that did not fit belongs to the next one.
         """
-        return self._add(
-            locations, ("lastmod", lastmod), ("changefreq", changefreq), ("priority", priority)
-        )
+        tags = (("lastmod", lastmod), ("changefreq", changefreq), ("priority", priority))
+        return self._add(locations, *tags, extensions=extensions, together=together)
 
 
 class IndexWriter(Writer):
@@ -116,10 +156,19 @@ class IndexWriter(Writer):
 
     root = "sitemapindex"
     item = "sitemap"
+    schema = "siteindex.xsd"
 
     def add(self, locations: Sequence[str], lastmod: Column = None) -> tuple[bytes, int]:
         """Write as many of the sitemaps as fit; return their bytes and their number."""
         return self._add(locations, ("lastmod", lastmod))
+
+
+def _uncut(count: int, together: Sequence[int] | None) -> int:
+    """Return how many of ``count`` entries may be written for none to be cut from its like."""
+    if together is not None:
+        while 0 < count < len(together) and together[count - 1] == together[count]:
+            count -= 1
+    return count
 
 
 def escaped(locations: Sequence[str]) -> Sequence[str]:
@@ -141,4 +190,5 @@ def url_element(entry: Entry) -> str:
         ("priority", entry.priority),
     )
     values = "".join(f"<{tag}>{text}</{tag}>" for tag, text in tags if text is not None)
-    return f"<url><loc>{escaped([entry.location])[0]}</loc>{values}</url>"
+    location = escaped([entry.location])[0]
+    return f"<url><loc>{location}</loc>{values}{entry.extensions or ''}</url>"

@@ -19,7 +19,8 @@ NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
 ADDRESS = "https://www.example.com/sitemap.xml"
 LOCATION = "https://www.example.com/page"
 LOC = f"<loc>{LOCATION}</loc>"
-IMAGE = 'xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'
+# An extension that the reader knows nothing about; test_reader_extensions.py has those it knows.
+IMAGE = 'xmlns:image="https://example.com/schemas/image"'
 NEWS = 'xmlns:news="http://www.google.com/schemas/sitemap-news/0.9"'
 
 
@@ -208,7 +209,6 @@ def test_an_abandoned_reading_is_not_valid():
     [
         (b"", "empty-sitemap"),
         (b" \r\n\t" * 40_000, "empty-sitemap"),
-        (b"https://www.example.com/\n", "parsing-error"),
         (urlset(LOC)[:-1], "parsing-error"),
         (urlset(LOC) + b"x", "parsing-error"),
         (b"\xef\xbb\xbf\xef\xbb\xbf" + urlset(LOC), "parsing-error"),
@@ -226,7 +226,9 @@ def test_an_abandoned_reading_is_not_valid():
         (b"<!-- x --><html/>", "html"),
         (b'<?xml version="1.0"?><!DOCTYPE html PUBLIC "a" "b"><html/>', "html"),
         (b'<html xmlns="http://www.w3.org/1999/xhtml"/>', "html"),
-        (b"<rss/>", "unknown-root"),
+        (b"<RDF/>", "unknown-root"),
+        (b'<rss xmlns="http://example.com/"/>', "unknown-root"),
+        (b"<feed/>", "unknown-root"),
         (b"<URLSET/>", "unknown-root"),
         (urlset(LOC).decode().encode("utf-16"), "wrong-encoding"),
         (urlset(LOC).decode().encode("utf-16-le"), "wrong-encoding"),
@@ -515,6 +517,23 @@ def test_locations_out_of_scope_are_named(address, location):
     assert found_at(location, address) == errors("url-not-allowed")
     assert found(index(f"<loc>{location}</loc>"), address) == errors("url-not-allowed")
     assert found_at(location) == []
+
+
+def test_an_index_lists_what_is_on_declared_hosts():
+    """Whatever the directory there; pages of such hosts are no more allowed than before."""
+    there = "https://cdn.example.com"
+    for location in (f"{there}/a/b.xml", "HTTPS://CDN.example.com:443/b.xml"):
+        document = index(f"<loc>{location}</loc>")
+        assert found(document, ADDRESS, hosts=[there]) == []
+        assert found(document, ADDRESS, hosts=[f"{there}.evil"]) == errors("url-not-allowed")
+    higher = index("<loc>https://www.example.com/b.xml</loc>")
+    address = "https://www.example.com/a/sitemap.xml"
+    own = ["https://www.example.com"]
+    assert found(higher, address, hosts=own) == errors("url-not-allowed")
+    pages = urlset(f"<loc>{there}/a</loc>")
+    assert found(pages, ADDRESS, hosts=[there]) == errors("url-not-allowed")
+    # The index that led here may stand on the host of the pages.
+    assert found(pages, ADDRESS, hosts=[there], nested=True) == []
 
 
 @pytest.mark.parametrize(

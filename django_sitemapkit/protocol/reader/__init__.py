@@ -1,13 +1,14 @@
 """A safe streaming reader and validator of sitemaps and sitemap indexes, plain or gzip.
 
+Text sitemaps, which begin with no tag, and RSS 2.0 and Atom feeds are read too.
 ``SitemapReader`` gives the entries one by one in constant memory, ``validate`` a report. What
 can be read past is a finding (a broken date); what cannot (a DOCTYPE, damaged gzip, malformed
-XML) ends the reading. The rules are those of sitemaps.org/protocol.html, its two schemas, and
-the errors that Search Console reports.
+XML) ends the reading. The rules are those of sitemaps.org/protocol.html, its two schemas, what
+Google asks of its extensions, and the errors that Search Console reports.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from xml.parsers import expat
@@ -18,6 +19,8 @@ from django_sitemapkit.protocol.limits import MAX_BYTES, MAX_URLS
 from django_sitemapkit.protocol.reader.document import Document, Kind
 from django_sitemapkit.protocol.reader.findings import MAX_FINDINGS, Fault, Finding, FindingLog
 from django_sitemapkit.protocol.reader.inspection import Inspection
+from django_sitemapkit.protocol.reader.lines import Lines
+from django_sitemapkit.protocol.reader.opening import Opening
 from django_sitemapkit.protocol.reader.rules import Scope
 from django_sitemapkit.protocol.reader.streams import xml_blocks
 
@@ -33,11 +36,11 @@ class Report:
     """What a document is, and all that is wrong with it."""
 
     kind: Kind | None
-    """The root element; None where reading ended before it."""
+    """The root element, or "text"; None where reading ended before it."""
     urls: int
-    """Entries, be they ``<url>`` or ``<sitemap>``, valid or not."""
+    """Entries, be they ``<url>``, ``<sitemap>``, links of a feed or lines, valid or not."""
     bytes: int
-    """Bytes of XML, uncompressed; where reading ended early, those taken in until then."""
+    """Bytes, uncompressed; where reading ended early, those taken in until then."""
     valid: bool
     """Whether it was read to its end without an error; warnings do not count."""
     findings: tuple[Finding, ...]
@@ -56,7 +59,9 @@ class SitemapReader:
     behalf of another site, give the address of the robots.txt that names it. ``max_urls`` and
     ``max_bytes`` (uncompressed) are the protocol's limits, or lower. ``nested`` says that an index
     led here, so that another index is an error. ``now`` (aware, default the present) is the
-    moment from which on a lastmod lies in the future. Raises RefusedValue where ``address`` is
+    moment from which on a lastmod lies in the future. ``hosts`` are further origins, as
+    ``https://cdn.example.com``, where an index may list sitemaps and a nested sitemap pages, since
+    the one is submitted on behalf of the other. Raises RefusedValue where ``address`` is
     no absolute http or https URL.
     """
 
@@ -68,18 +73,26 @@ class SitemapReader:
         max_bytes: int = MAX_BYTES,
         nested: bool = False,
         now: dt.datetime | None = None,
+        hosts: Collection[str] = (),
     ) -> None:
         self._log = FindingLog()
-        scope = None if address is None else Scope(address)
-        inspection = Inspection(self._log, scope, now or dt.datetime.now(dt.UTC))
-        self._document = Document(self._log, inspection, max_urls=max_urls, nested=nested)
-        self._max_bytes = max_bytes
+        scope = of_sitemaps = None
+        if address is not None:
+            of_sitemaps = Scope(address, hosts)
+            scope = of_sitemaps if nested else Scope(address)
+        now = now or dt.datetime.now(dt.UTC)
+        self._inspection = Inspection(self._log, now, scope, of_sitemaps)
+        self._opening = Opening(self._log)
+        self._document: Document | Lines = Document(
+            self._log, self._inspection, max_urls=max_urls, nested=nested
+        )
+        self._max_urls, self._max_bytes = max_urls, max_bytes
         self._bytes = 0
         self._begun = self._ended = False
 
     @property
     def kind(self) -> Kind | None:
-        """The root element: ``"urlset"``, ``"sitemapindex"``, or None before it was read."""
+        """The root element, as ``"urlset"``, or ``"text"``; None before it was read."""
         return self._document.kind
 
     @property
@@ -89,7 +102,7 @@ class SitemapReader:
 
     @property
     def bytes(self) -> int:
-        """Bytes of uncompressed XML taken in so far."""
+        """Bytes taken in so far, uncompressed."""
         return self._bytes
 
     @property
@@ -144,36 +157,54 @@ class SitemapReader:
         return self._entries(xml_blocks(chunks, self._max_bytes), keep)
 
     def _entries(self, blocks: Chunks, keep: bool) -> Iterator[Entry | IndexEntry]:
-        document = self._document
-        document.keep = keep
+        self._document.keep = keep
         try:
             for block in blocks:
                 self._take(block)
-                yield from document.entries
-                document.entries.clear()
-            document.finish()
+                yield from self._document.entries
+                self._document.entries.clear()
+            self._finish()
         except (InvalidSitemap, expat.ExpatError) as error:
-            yield from document.entries
-            document.entries.clear()
+            yield from self._document.entries
+            self._document.entries.clear()
             raise self._fault(error) from error
+        yield from self._document.entries
         self._ended = True
 
     def _take(self, block: Block) -> None:
         room = self._max_bytes - self._bytes
         self._bytes += len(block)
-        self._document.feed(block[:room])
+        content = block[:room]
+        if not self._opening.over:
+            content = self._open(content)
+        self._document.feed(content)
         if len(block) > room:
             raise InvalidSitemap(
                 "file-too-large",
                 f"File too large: more than {self._max_bytes:,} bytes uncompressed; write several.",
             )
 
+    def _open(self, block: Block) -> Block:
+        """Cut what stands before the first tag, or the first line of a text."""
+        content = self._opening.cut(block)
+        self._document.before = self._opening.lines
+        if self._opening.is_text:
+            keep = self._document.keep
+            self._document = Lines(self._log, self._inspection, max_urls=self._max_urls)
+            self._document.keep, self._document.before = keep, self._opening.lines
+        return content
+
+    def _finish(self) -> None:
+        if not self._opening.over:
+            raise InvalidSitemap("empty-sitemap", "Empty sitemap: the file has no content.")
+        self._document.finish()
+
     def _fault(self, error: InvalidSitemap | expat.ExpatError) -> InvalidSitemap:
         """Put the end of the reading on record."""
         if isinstance(error, InvalidSitemap):
             fault, line = error, self._document.line()
         else:
-            line = self._document.line(error.lineno)
+            line = self._opening.lines + error.lineno
             fault = InvalidSitemap(
                 "parsing-error",
                 f"Parsing error: {expat.ErrorString(error.code)}, line {line},"
@@ -191,11 +222,14 @@ def validate(
     max_bytes: int = MAX_BYTES,
     nested: bool = False,
     now: dt.datetime | None = None,
+    hosts: Collection[str] = (),
 ) -> Report:
     """Read the document in ``chunks`` to its end, and report; no content makes it raise.
 
     The arguments are those of SitemapReader. Raises RefusedValue for an ``address`` that is none,
     and whatever ``chunks`` raises.
     """
-    reader = SitemapReader(address, max_urls=max_urls, max_bytes=max_bytes, nested=nested, now=now)
+    reader = SitemapReader(
+        address, max_urls=max_urls, max_bytes=max_bytes, nested=nested, now=now, hosts=hosts
+    )
     return reader.validate(chunks)

@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Literal
 from xml.parsers import expat
 
 from django_sitemapkit.exceptions import InvalidSitemap
+from django_sitemapkit.protocol.extensions import NEWS
 from django_sitemapkit.protocol.limits import NAMESPACE
+from django_sitemapkit.protocol.reader import feeds
+from django_sitemapkit.protocol.reader.extensions import Extensions
 from django_sitemapkit.protocol.reader.findings import Fault, FindingLog, Level, shown
 from django_sitemapkit.protocol.reader.inspection import MAX_TEXT, Inspection
-from django_sitemapkit.protocol.reader.opening import Opening, served_html
-from django_sitemapkit.protocol.reader.rules import WHITE_SPACE
+from django_sitemapkit.protocol.reader.opening import served_html
+from django_sitemapkit.protocol.reader.rules import WHITE_SPACE, too_many
 
 if TYPE_CHECKING:
     from django_sitemapkit.protocol.entries import Entry, IndexEntry
 
-Kind = Literal["urlset", "sitemapindex"]
+Kind = Literal["urlset", "sitemapindex", "rss", "feed", "text"]
 
 MAX_DEPTH = 32
 """Elements within elements; the deepest extension in use needs six."""
@@ -28,7 +31,6 @@ MAX_TOKEN = 1_048_576
 MAX_NAMES = 10_000
 """Different names of tags, attributes and namespaces, which expat holds to the last."""
 
-NEWS_NAMESPACE = "http://www.google.com/schemas/sitemap-news/0.9"
 _SCHEMA_INSTANCE = "http://www.w3.org/2001/XMLSchema-instance "
 
 _ENTRY_TAGS: dict[str, str] = {"urlset": "url", "sitemapindex": "sitemap"}
@@ -45,9 +47,12 @@ class Document:
 
     # A slot is read faster than a dict, and each tag reads a handful of these.
     __slots__ = (
+        "_captures",
         "_depth",
         "_entry_line",
         "_entry_name",
+        "_extended",
+        "_extensions",
         "_fed",
         "_inspect",
         "_log",
@@ -56,7 +61,6 @@ class Document:
         "_namespace",
         "_nested",
         "_news",
-        "_opening",
         "_parser",
         "_parts",
         "_rank",
@@ -64,6 +68,7 @@ class Document:
         "_skipped",
         "_value",
         "_values",
+        "before",
         "entries",
         "keep",
         "kind",
@@ -75,11 +80,14 @@ class Document:
     ) -> None:
         self.kind: Kind | None = None
         self.urls = 0
+        self.before = 0
+        """Lines that were cut off before the first block."""
         self.entries: list[Entry | IndexEntry] = []
         self.keep = True
         self._log, self._max_urls, self._nested = log, max_urls, nested
         self._inspect: Inspection = inspection
-        self._opening = Opening(log)
+        self._extensions = Extensions(log)
+        self._extended = self._captures = False
         self._fed = self._depth = self._skipped = self._mark = self._entry_line = 0
         self._namespace, self._entry_name, self._news = "", "", False
         self._ranks: dict[str, int] = {}
@@ -104,8 +112,6 @@ class Document:
 
     def feed(self, block: bytes) -> None:
         """Parse one more block. Raises InvalidSitemap or ExpatError where reading must end."""
-        if not self._opening.over:
-            block = self._opening.cut(block)
         self._fed += len(block)
         self._parser.Parse(block)
         if self._fed - self._parser.CurrentByteIndex > MAX_TOKEN:
@@ -117,22 +123,22 @@ class Document:
 
     def finish(self) -> None:
         """End the document. Raises InvalidSitemap or ExpatError where it is not whole."""
-        if not self._opening.over:
-            raise InvalidSitemap("empty-sitemap", "Empty sitemap: the file has no content.")
         self._parser.Parse(b"", True)
         if not self.urls:
-            news = self._news and self.kind == "urlset"
+            may_be_empty = self.kind in feeds.ROOTS.values() or (
+                self._news and self.kind == "urlset"
+            )
             self._note(
                 "empty-sitemap",
                 f"Empty sitemap: <{self.kind}> lists nothing; answer 404 and leave it out of the"
                 " index.",
                 # Google takes a news sitemap without news; sitemap.xsd does not.
-                level="warning" if news else "error",
+                level="warning" if may_be_empty else "error",
             )
 
-    def line(self, parsed: int | None = None) -> int:
-        """Return the line of the document, from 1, for one of the parser or where it stands."""
-        return self._opening.lines + (parsed or self._parser.CurrentLineNumber)
+    def line(self) -> int:
+        """Return the line of the document where the parser stands, from 1."""
+        return self.before + self._parser.CurrentLineNumber
 
     def _fold(self) -> None:
         """Cut texts that go on and on; what is left is invalid as the whole would be."""
@@ -155,7 +161,7 @@ class Document:
         )
 
     def _on_namespace(self, _prefix: str | None, namespace: str | None) -> None:
-        if namespace == NEWS_NAMESPACE:
+        if namespace == NEWS:
             self._news = True
 
     def _on_start(self, name: str, attributes: list[str]) -> None:
@@ -165,6 +171,9 @@ class Document:
                 raise InvalidSitemap(
                     "too-deep", f"Parsing error: elements stand more than {MAX_DEPTH} deep."
                 )
+            if self._captures:
+                del self._parts[self._mark :]
+                self._extensions.start_tag(depth - 4, name, attributes)
             return
         if depth == 3:
             self._mark = len(self._parts)
@@ -172,7 +181,7 @@ class Document:
             if rank > self._rank:
                 self._rank = self._value = rank
             else:
-                self._on_misplaced(name, rank)
+                self._on_misplaced(name, rank, attributes)
         elif depth == 2 and name == self._entry_name:
             self._entry_line = self.line()
             self._values = [None, None, None, None]
@@ -188,6 +197,8 @@ class Document:
         if self._skipped:
             if depth == self._skipped:
                 self._end_skipped()
+            elif self._captures:
+                self._extensions.end_tag(depth - 4, self._cut_text())
         elif depth == 3:
             # What stays in parts is the text between the tags; it is looked at once an entry.
             parts = self._parts
@@ -208,6 +219,9 @@ class Document:
         if self._skipped < 4:
             del self._parts[self._mark :]
         self._skipped = 0
+        if self._captures:
+            self._captures = False
+            self._extensions.end()
 
     def _end_gaps(self, line: int) -> None:
         """Leave an entry, or all of them; only white space may have stood between the tags."""
@@ -222,10 +236,14 @@ class Document:
         namespace, _, tag = name.rpartition(" ")
         if tag.lower() == "html":
             raise served_html()
+        if name in feeds.ROOTS:
+            self._begin_feed(name)
+            return
         if tag not in _ENTRY_TAGS:
             raise InvalidSitemap(
                 "unknown-root",
-                f"Parsing error: <{tag[:80]}> is neither <urlset> nor <sitemapindex>.",
+                f"Parsing error: <{tag[:80]}> is neither <urlset> nor <sitemapindex>, nor does an"
+                " RSS 2.0 or Atom feed begin so.",
             )
         self.kind = "urlset" if tag == "urlset" else "sitemapindex"
         if self._nested and tag == "sitemapindex":
@@ -243,6 +261,23 @@ class Document:
         self._entry_name = prefix + _ENTRY_TAGS[tag]
         self._ranks = {prefix + value: rank for rank, value in enumerate(_VALUE_TAGS[tag])}
 
+    def _begin_feed(self, root: str) -> None:
+        """Leave the rest of the document to other handlers."""
+        self.kind = "rss" if root == "rss" else "feed"
+        feed = feeds.Feed(root, self._on_link)
+        self._parser.StartElementHandler = feed.on_start
+        self._parser.EndElementHandler = feed.on_end
+        self._parser.CharacterDataHandler = feed.on_text
+        self._skip()
+
+    def _on_link(self, url: str) -> None:
+        self.urls += 1
+        if self.urls == self._max_urls + 1:
+            self._note_too_many()
+        entry = self._inspect.url([url, None, None, None], self.line(), self.keep)
+        if entry is not None:
+            self.entries.append(entry)
+
     def _end_entry(self) -> None:
         self.urls += 1
         if self.urls == self._max_urls + 1:
@@ -251,15 +286,15 @@ class Document:
             self._end_gaps(self._entry_line)
         check = self._inspect.url if self.kind == "urlset" else self._inspect.sitemap
         entry = check(self._values, self._entry_line, self.keep)
+        if self._extended:
+            self._extended = False
+            self._extensions.end_url(self._location())
         if entry is not None:
             self.entries.append(entry)
 
     def _note_too_many(self) -> None:
-        many, what = ("urls", "URLs") if self.kind == "urlset" else ("sitemaps", "sitemaps")
-        self._note(
-            f"too-many-{many}",
-            f"Too many {what}: a file lists at most {self._max_urls:,}; write several.",
-        )
+        what = "sitemaps" if self.kind == "sitemapindex" else "URLs"
+        self._log.add(too_many(what, self._max_urls), self.line())
 
     def _on_other(self, name: str) -> None:
         """Meet a tag that is neither an entry nor one of its values."""
@@ -283,13 +318,22 @@ class Document:
                     f" <{self.kind}> come first.",
                 )
 
-    def _on_misplaced(self, name: str, rank: int) -> None:
+    def _location(self) -> str | None:
+        text = self._values[0]
+        return text and text.strip(WHITE_SPACE)
+
+    def _on_misplaced(self, name: str, rank: int, attributes: list[str]) -> None:
         """Meet a tag within an entry that is no value, or stands too late."""
         tag = name.rpartition(" ")[2]
         if rank == _UNKNOWN:
             if self._is_foreign(name):
                 self._rank = _AFTER_ALL
                 self._skip()
+                if self.kind == "urlset":
+                    self._extended = True
+                    self._captures = self._extensions.start(
+                        name, attributes, self._entry_line, self._location()
+                    )
             else:
                 self._on_unknown(name)
         elif self._values[rank] is not None:

@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from django_sitemapkit.protocol.entries import Entry, IndexEntry
 from django_sitemapkit.protocol.limits import CHANGEFREQS, MAX_LOCATION, MIN_LOCATION
@@ -17,12 +18,20 @@ _CODES = {"loc": "invalid-url", "lastmod": "invalid-date"}
 
 
 class Inspection:
-    """The checks of all entries of one document, which share a scope and a present moment."""
+    """The checks of all entries of one document, which share their scopes and a present moment."""
 
-    __slots__ = ("_in_quick_form", "_log", "_now", "_past", "_scope")
+    __slots__ = ("_in_quick_form", "_log", "_now", "_of_pages", "_of_sitemaps", "_past")
 
-    def __init__(self, log: FindingLog, scope: rules.Scope | None, now: dt.datetime) -> None:
-        self._log, self._scope, self._now = log, scope, now
+    def __init__(
+        self,
+        log: FindingLog,
+        now: dt.datetime,
+        scope: rules.Scope | None,
+        of_sitemaps: rules.Scope | None,
+    ) -> None:
+        self._log, self._now = log, now
+        self._of_pages = partial(rules.location_faults, scope=scope)
+        self._of_sitemaps = partial(rules.location_faults, scope=of_sitemaps)
         self._in_quick_form = (scope.quick if scope else rules.QUICK_LOCATION).fullmatch
         # What is two days old in UTC is past in every zone, whatever zone the text names.
         self._past = (now - dt.timedelta(days=2)).date().isoformat()
@@ -46,7 +55,7 @@ class Inspection:
 
     def sitemap(self, values: list[str | None], line: int, keep: bool) -> IndexEntry | None:
         """Check the two values of a ``<sitemap>`` that begins in ``line``; as ``url()``."""
-        location = self._location(values[0], line)
+        location = self._location(values[0], line, self._of_sitemaps)
         lastmod = values[1]
         if lastmod is not None:
             lastmod = self._lastmod(lastmod, line, location)
@@ -54,7 +63,7 @@ class Inspection:
             return None
         return IndexEntry(location=location, lastmod=lastmod)
 
-    def _location(self, text: str | None, line: int) -> str | None:
+    def _location(self, text: str | None, line: int, rule: Rule | None = None) -> str | None:
         if text is None:
             fault = Fault("missing-xml-tag", "Missing XML tag: an entry has no <loc>.")
             self._log.add(fault, line)
@@ -68,10 +77,7 @@ class Inspection:
         ):
             return text
         location = text.strip(rules.WHITE_SPACE)[:MAX_TEXT]
-        return self._check("loc", text, self._location_faults, line, location)
-
-    def _location_faults(self, location: str) -> Iterable[Fault]:
-        return rules.location_faults(location, self._scope)
+        return self._check("loc", text, rule or self._of_pages, line, location)
 
     def _lastmod(self, text: str, line: int, location: str | None) -> str:
         if rules.QUICK_LASTMOD.fullmatch(text) and text < self._past:

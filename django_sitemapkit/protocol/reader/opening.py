@@ -16,19 +16,20 @@ _LINE_END = re.compile(rb"\r\n?|\n")
 class Opening:
     """What stands before the first tag: a byte order mark, white space, or no XML at all."""
 
-    __slots__ = ("_log", "_seen", "lines", "over")
+    __slots__ = ("_log", "_seen", "is_text", "lines", "over")
 
     def __init__(self, log: FindingLog) -> None:
         self._log = log
         self._seen = False
         self.lines = 0
-        self.over = False
+        self.over = self.is_text = False
 
     def cut(self, block: bytes) -> bytes:
         """Return ``block`` from the first byte for the parser on; ``over`` says it has come.
 
-        A UTF-8 byte order mark is allowed; white space is a finding, and ``lines`` counts what
-        of it the parser will not see. Raises InvalidSitemap where no UTF-8 XML can follow.
+        ``is_text`` says that no tag begins there. A UTF-8 byte order mark is allowed; white space
+        is a finding, and ``lines`` counts what of it the parser will not see. Raises
+        InvalidSitemap where no UTF-8 can follow.
         """
         text = block
         if not self._seen:
@@ -42,6 +43,8 @@ class Opening:
         if len(xml) < len(text):
             self._note_white_space(text[: len(text) - len(xml)])
         self.over = bool(xml)
+        # A second byte order mark is for the parser to refuse.
+        self.is_text = self.over and not xml.startswith((b"<", _BOM))
         if xml[:16].lower().startswith(_HTML):
             raise served_html()
         if xml.startswith(_GZIP):
@@ -56,7 +59,8 @@ class Opening:
             self._log.add(
                 Fault(
                     "leading-whitespace",
-                    "Leading white space: the file begins with white space; begin it with <?xml.",
+                    "Leading white space: the file begins with white space; begin it with <?xml,"
+                    " or a text with a URL.",
                 ),
                 1,
             )

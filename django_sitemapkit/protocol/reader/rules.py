@@ -6,7 +6,7 @@ a slow one that decides the others and says what is wrong. Only the slow ones ar
 
 import datetime as dt
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from decimal import Decimal
 from urllib.parse import quote
 
@@ -31,7 +31,14 @@ _PATH_BEGINS = re.compile(r"(?=[/?])")
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
-QUICK_LOCATION = re.compile(rf"https?://(?:[a-z0-9-]{{1,63}}\.)+[a-z0-9-]{{1,63}}/{_REST}")
+_QUICK_HOST = r"https?://(?:[a-z0-9-]{1,63}\.)+[a-z0-9-]{1,63}"
+
+QUICK_LOCATION = re.compile(rf"{_QUICK_HOST}/{_REST}")
+
+# With a port, but neither too long nor with a dot segment, which may be encoded.
+QUICK_URL = re.compile(
+    rf"(?!.*/(?:\.|%2)|.{{{MAX_LOCATION + 1}}}){_QUICK_HOST}(?::[1-9][0-9]{{1,3}})?/{_REST}"
+)
 
 QUICK_LASTMOD = re.compile(
     r"[12][0-9]{3}-"
@@ -45,15 +52,19 @@ _EVERYWHERE = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
     r"(?:T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:Z|[+-](?:0[0-9]|1[0-3]):[0-5][0-9]|[+-]14:00))?"
 )
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
+DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 
 
 class Scope:
-    """Where a sitemap stands, and so what it may list (sitemaps.org/protocol.html#location)."""
+    """Where a sitemap stands, and so what it may list (sitemaps.org/protocol.html#location).
 
-    __slots__ = ("directory", "origin", "quick")
+    ``hosts`` are further origins, in normal form, of which it may list everything.
+    """
 
-    def __init__(self, address: str) -> None:
+    __slots__ = ("directory", "hosts", "origin", "quick")
+
+    def __init__(self, address: str, hosts: Collection[str] = ()) -> None:
+        self.hosts = frozenset(hosts)
         address = quote(address.partition("#")[0], safe=_SAFE + "%[]", errors="replace")
         if why := _why_broken(address):
             raise RefusedValue(
@@ -69,10 +80,11 @@ class Scope:
         """Yield what keeps a valid ``location`` out of this scope."""
         origin, path = _split(location)
         if origin != self.origin:
-            yield _not_allowed(
-                location,
-                f"it is not on {self.origin}; scheme, host and port must be the sitemap's",
-            )
+            if origin not in self.hosts:
+                yield _not_allowed(
+                    location,
+                    f"it is not on {self.origin}; scheme, host and port must be the sitemap's",
+                )
         elif not path.startswith(self.directory):
             yield _not_allowed(
                 location,
@@ -95,6 +107,17 @@ def location_faults(location: str, scope: Scope | None) -> Iterator[Fault]:
             f" {MIN_LOCATION}, readers do not.",
             "warning",
         )
+
+
+def url_faults(what: str, url: str) -> Iterator[Fault]:
+    """Yield what is wrong with a URL that need not be within a scope, such as an image's."""
+    if not QUICK_URL.fullmatch(url) and (why := _why_broken(url)):
+        yield Fault("invalid-url", f"Invalid URL: {what} {shown(url)}: {why}.")
+
+
+def normal_location(location: str) -> str:
+    """Return a URL in normal form, in which two spellings of one are equal; or, broken, itself."""
+    return location if _why_broken(location) else "".join(_split(location))
 
 
 def lastmod_faults(lastmod: str, now: dt.datetime) -> Iterator[Fault]:
@@ -134,7 +157,7 @@ def changefreq_faults(changefreq: str) -> Iterator[Fault]:
 
 def priority_faults(priority: str) -> Iterator[Fault]:
     """Yield what is wrong with the text of a ``priority``, white space around it gone."""
-    if not _DECIMAL.fullmatch(priority) or not 0 <= Decimal(priority) <= 1:
+    if not DECIMAL.fullmatch(priority) or not 0 <= Decimal(priority) <= 1:
         yield Fault(
             "invalid-tag-value",
             f"Invalid tag value: priority {shown(priority)} is not a decimal number from 0.0 to"
@@ -152,6 +175,14 @@ def spaced_changefreq(changefreq: str) -> Fault:
         "invalid-tag-value",
         f"Invalid tag value: white space around changefreq {shown(changefreq)} is part of it;"
         " leave it out.",
+    )
+
+
+def too_many(what: str, limit: int) -> Fault:
+    """Return the fault of a file that lists more "URLs" or "sitemaps" than it may."""
+    return Fault(
+        f"too-many-{what.lower()}",
+        f"Too many {what}: a file lists at most {limit:,}; write several.",
     )
 
 
