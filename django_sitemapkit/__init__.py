@@ -4,9 +4,33 @@ What stands here may be imported before the app registry is ready: in models and
 """
 
 from django_sitemapkit.mixins import SitemapMixin
+from django_sitemapkit.protocol.extensions import Allow, Deny, Element, Image, News, Video
 from django_sitemapkit.registry import register, register_all
-from django_sitemapkit.sections import Route, Section, StaticSection
+from django_sitemapkit.sections import (
+    External,
+    ExternalSection,
+    Route,
+    Section,
+    StaticSection,
+    Translated,
+)
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["Route", "Section", "SitemapMixin", "StaticSection", "register", "register_all"]
+__all__ = [
+    "Allow",
+    "Deny",
+    "Element",
+    "External",
+    "ExternalSection",
+    "Image",
+    "News",
+    "Route",
+    "Section",
+    "SitemapMixin",
+    "StaticSection",
+    "Translated",
+    "Video",
+    "register",
+    "register_all",
+]

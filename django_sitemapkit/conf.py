@@ -61,11 +61,35 @@ class Settings:
 
     @property
     def MAX_BYTES(self) -> int:  # noqa: N802
-        """Uncompressed bytes of one file: up to 52,428,800, the protocol's limit and the default.
+        """Uncompressed bytes of a page or an index: up to 52,428,800, the protocol's limit.
 
         Baidu asks for 10,485,760.
         """
         return _bounded("MAX_BYTES", MAX_BYTES, minimum=4096)
+
+    @property
+    def MAX_SITEMAPS(self) -> int:  # noqa: N802
+        """Sitemaps in one index: 1 to 50,000, the protocol's limit and the default.
+
+        In 2006 the limit was 1,000. What does not fit stands in further indexes.
+        """
+        return _bounded("MAX_SITEMAPS", MAX_URLS)
+
+    @property
+    def SCHEMA_LOCATION(self) -> bool:  # noqa: N802
+        """Whether files name the schema to check them by, in ``xsi:schemaLocation``.
+
+        Default False: validators know where it is, and search engines do not look.
+        """
+        return _switch("SCHEMA_LOCATION")
+
+    @property
+    def DEDUPLICATE(self) -> bool:  # noqa: N802
+        """Whether a build lists each URL once, on the first page that has it: default False.
+
+        One process makes the pages then, whatever RUNNER is. Live pages do not look at each other.
+        """
+        return _switch("DEDUPLICATE")
 
     @property
     def CACHE_CONTROL(self) -> str:  # noqa: N802
@@ -163,6 +187,11 @@ class Settings:
         return value  # type: ignore[no-any-return]
 
     @property
+    def EXPORT_TEXT(self) -> bool:  # noqa: N802
+        """Whether the export has each page as a text sitemap too, a gzip file; default False."""
+        return _switch("EXPORT_TEXT")
+
+    @property
     def SENDFILE(self) -> str | None:  # noqa: N802
         """Let the web server send files: "x-accel-redirect" or "x-sendfile"; default None."""
         value: str | None = _one_of("SENDFILE", None, (None, "x-accel-redirect", "x-sendfile"))
@@ -195,6 +224,10 @@ def _one_of(name: str, default: Any, choices: tuple[Any, ...]) -> Any:
         known = ", ".join(map(repr, choices))
         raise ImproperlyConfigured(f"SITEMAPKIT_{name} must be one of {known}; it is {value!r}.")
     return value
+
+
+def _switch(name: str) -> bool:
+    return bool(_one_of(name, False, (False, True)))
 
 
 def _bounded(

@@ -6,7 +6,7 @@ from typing import Any, TypeVar, overload
 
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.sections import BaseSection, ExternalSection
 from django_sitemapkit.sections.base import NAME
 from django_sitemapkit.sections.contrib import adapt, is_contrib
 from django_sitemapkit.sites import Site
@@ -17,6 +17,9 @@ Switched = Mapping[str, bool]
 """Sections by name that are on or off whatever they declare."""
 
 NOT_SWITCHED: Switched = MappingProxyType({})
+
+Declared = type[BaseSection] | type[ExternalSection]
+"""What can be registered under a name."""
 
 EXTRA_URLS = "extra-urls"
 """The name of the section of URLs that editors add; no other may have it."""
@@ -29,19 +32,25 @@ class Registry:
     """Section classes by name, in the order they were registered."""
 
     def __init__(self) -> None:
-        self._sections: dict[str, type[BaseSection]] = {}
+        self._sections: dict[str, Declared] = {}
 
     def __iter__(self) -> Iterator[type[BaseSection]]:
-        return iter(self._sections.values())
+        return (s for s in self._sections.values() if issubclass(s, BaseSection))
+
+    def declared(self) -> list[Declared]:
+        """Return the sections, and what is external too."""
+        return list(self._sections.values())
 
     def add(self, section: Any, name: str | None = None) -> None:
-        """Add a section class, or a contrib sitemap as a class or an instance.
+        """Add a class of sections, external ones too, or a contrib sitemap, be it an instance.
 
         Raises ImproperlyConfigured for anything else, and for a name that is wrong or taken.
         """
         if is_contrib(section):
             section = adapt(section, name)
-        elif not (isinstance(section, type) and issubclass(section, BaseSection)):
+        elif not (
+            isinstance(section, type) and issubclass(section, (BaseSection, ExternalSection))
+        ):
             raise ImproperlyConfigured(
                 f"{section!r} cannot be registered: it is neither a Section nor a"
                 " django.contrib.sitemaps.Sitemap."
@@ -80,7 +89,14 @@ class Registry:
     def get(self, site: Site, name: str, switched: Switched = NOT_SWITCHED) -> BaseSection | None:
         """Return one enabled section of a site by name, or None."""
         section = self._sections.get(name)
-        return section(site) if section is not None and _is_on(section, site, switched) else None
+        if section is None or not issubclass(section, BaseSection):
+            return None
+        return section(site) if _is_on(section, site, switched) else None
+
+    def externals(self, site: Site) -> list[ExternalSection]:
+        """Return the enabled external sections of a site, which have no pages of their own."""
+        found = [s for s in self._sections.values() if issubclass(s, ExternalSection)]
+        return [section(site) for section in found if _is_on(section, site, NOT_SWITCHED)]
 
 
 registry = Registry()
@@ -107,7 +123,7 @@ def register_all(sections: Mapping[str, Any]) -> None:
         registry.add(section, name)
 
 
-def _is_on(section: type[BaseSection], site: Site, switched: Switched) -> bool:
+def _is_on(section: Declared, site: Site, switched: Switched) -> bool:
     here = section.sites is None or site.key in map(str, section.sites)
     listed = site.sections is None or section.get_name() in site.sections
     return switched.get(section.get_name(), section.enabled) and here and listed

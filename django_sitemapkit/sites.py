@@ -63,6 +63,11 @@ class Site:
         return cls(key=key, origin=origin, path=path, sections=sections, urlconf=urlconf)
 
     @property
+    def base(self) -> str:
+        """The absolute URL that its paths begin with, without a slash at its end."""
+        return self.origin + self.path
+
+    @property
     def prefix(self) -> str:
         """The decoded path with a slash at its end, as ``reverse()`` puts it before every URL."""
         return f"{unquote(self.path)}/"
@@ -120,6 +125,15 @@ def all_sites() -> list[Site]:
         "No site is known without a request: set SITEMAPKIT_BASE_URL or SITEMAPKIT_SITES, or"
         ' install "django.contrib.sites".'
     )
+
+
+def site_at(base_url: str) -> Site:
+    """Return the site of the settings that has a base URL, else one that is nothing but it.
+
+    Raises ImproperlyConfigured where it is no URL.
+    """
+    wanted = Site.at(base_url, key=base_url)
+    return next((site for site in _from_settings() if site.base == wanted.base), wanted)
 
 
 def site_for(request: HttpRequest) -> Site:

@@ -1,6 +1,7 @@
 """What is looked at, in which order, and what is passed over."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -50,7 +51,9 @@ def _advise(section: Section, advice: SectionAdvice, declared: BaseSection) -> S
         message = "no row was found in the places looked at."
         return replace(advice, findings=(Finding(about="rows", message=message),))
     findings, options = _columns(section, found)
-    methods = {name: source.function for name, source in _methods(section).items()}
+    methods = {
+        name: _called(section, source.function) for name, source in _methods(section).items()
+    }
     left = {name: method for name, method in methods.items() if name not in options}
     if left and (only := only_finding(section, left, found.first)):
         findings.append(only)
@@ -65,15 +68,38 @@ def _advise(section: Section, advice: SectionAdvice, declared: BaseSection) -> S
 
 def _methods(section: Section) -> dict[str, Method]:
     """Return the options that are methods, by name."""
-    sources = {"location": section.location_source, **section.sources}
+    sources = {
+        "location": section.location_source,
+        **section.sources,
+        **section.extension_sources,
+    }
+    if section.spoken is not None and section.get_languages is not None:
+        sources["get_languages"] = Method(section.get_languages)
     return {name: source for name, source in sources.items() if isinstance(source, Method)}
+
+
+def _called(section: Section, function: Callable[[Any], Any]) -> Callable[[Any], None]:
+    """Return a method as a page calls it: in each language, and to the end of what it yields."""
+
+    def call(obj: Any) -> None:
+        spoken = section.spoken
+        for code in spoken.asked if spoken else [""]:
+            with spoken.active(code, [obj]) if spoken else nullcontext():
+                value = function(obj)
+                if isinstance(value, Iterator):
+                    list(value)
+
+    return call
 
 
 def _columns(section: Section, found: Sample) -> tuple[list[Finding], dict[str, Any]]:
     """Return what was found about the methods, and what may stand in their place."""
     findings, options = [], {}
     methods = _methods(section)
-    if "location" in methods:
+    if "location" in methods and section.spoken is not None:
+        message = "no Route is advised: it is asked for in each language."
+        findings.append(Finding(about="location", message=message))
+    elif "location" in methods:
         finding, route = route_finding(section, found)
         findings.append(finding)
         if route is not None:

@@ -11,7 +11,7 @@ from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
 from django_sitemapkit.sections import Section
 from django_sitemapkit.sections.keysets import EVERYTHING
-from django_sitemapkit.sections.options import TAGS
+from django_sitemapkit.sections.options import EXTENSIONS, TAGS
 
 BATCH = 100
 """Rows that are held at a time."""
@@ -19,7 +19,11 @@ BATCH = 100
 Answer = str | None | RefusedValue
 """A row's text, None for no tag, or why the row is refused."""
 
-_ALONE: dict[str, Any] = {"location": Value("/"), **dict.fromkeys(TAGS)}
+_ALONE: dict[str, Any] = {
+    "location": Value("/"),
+    "i18n": False,
+    **dict.fromkeys((*TAGS, *EXTENSIONS)),
+}
 """Options that make nothing of a row."""
 
 

@@ -10,6 +10,13 @@ from django_sitemapkit.checks.declarations import (
     check_mixin_querysets,
     check_mixins,
 )
+from django_sitemapkit.checks.externals import (
+    check_external_hosts,
+    check_external_items,
+    check_external_lastmods,
+    check_external_options,
+    check_external_sitemaps,
+)
 from django_sitemapkit.checks.files import (
     check_codec,
     check_export_elsewhere,
@@ -23,6 +30,7 @@ from django_sitemapkit.checks.sites import (
     check_addresses,
     check_addresses_differ,
     check_host,
+    check_robots,
     check_runner,
     check_scope,
     check_section_sites,
@@ -42,9 +50,15 @@ __all__ = [
     "check_export_elsewhere",
     "check_export_encodes",
     "check_export_overwrites",
+    "check_external_hosts",
+    "check_external_items",
+    "check_external_lastmods",
+    "check_external_options",
+    "check_external_sitemaps",
     "check_host",
     "check_mixin_querysets",
     "check_mixins",
+    "check_robots",
     "check_runner",
     "check_scope",
     "check_section_sites",

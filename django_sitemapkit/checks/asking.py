@@ -7,6 +7,7 @@ from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemapkit.conf import settings
+from django_sitemapkit.registry import Declared
 from django_sitemapkit.sites import Site, all_sites
 
 PREFIX = "SITEMAPKIT_"
@@ -40,3 +41,10 @@ def has_urlconf(site: Site) -> bool:
     except ImportError:
         return False
     return True
+
+
+def site_of(section: Declared) -> Site:
+    """Return a site that has the section, for a look at its declaration."""
+    sites = configured() or [Site.at("https://www.example.com")]
+    keys = None if section.sites is None else set(map(str, section.sites))
+    return next((site for site in sites if keys is None or site.key in keys), sites[0])

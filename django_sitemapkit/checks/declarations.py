@@ -7,13 +7,12 @@ from django.core import checks
 from django.core.checks import CheckMessage, Error, Info, Tags, register
 from django.db import DatabaseError
 
-from django_sitemapkit.checks.asking import configured
+from django_sitemapkit.checks.asking import site_of
 from django_sitemapkit.mixins import SitemapMixin, declared_models, own_options
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sections.validation import PAGEABLE, locations, options, rows
+from django_sitemapkit.sections.validation import PAGEABLE, languages, locations, options, rows
 from django_sitemapkit.sections.validation.faults import Fault, Finder
-from django_sitemapkit.sites import Site
 
 Kind = type[Error] | type[checks.Warning] | type[Info]
 
@@ -45,11 +44,18 @@ DECLARATION: dict[str, tuple[Kind, Finder]] = {
     "sitemapkit.E133": (Error, locations.no_location),
     "sitemapkit.E134": (Error, locations.unknown_item),
     "sitemapkit.E135": (Error, options.objectless_method),
+    "sitemapkit.E136": (Error, languages.wrong_languages),
+    "sitemapkit.E137": (Error, languages.unknown_translation),
+    "sitemapkit.E138": (Error, languages.one_location),
+    "sitemapkit.E139": (Error, languages.wrong_extension),
+    "sitemapkit.E144": (Error, languages.wrong_namespace),
+    "sitemapkit.E145": (Error, languages.unknown_images),
     "sitemapkit.W140": (checks.Warning, options.misspelt_option),
     "sitemapkit.W141": (checks.Warning, options.blind_trust),
     "sitemapkit.W143": (checks.Warning, locations.idle_only),
     "sitemapkit.W151": (checks.Warning, locations.overridden_urls),
-    "sitemapkit.W152": (checks.Warning, locations.unwritten_alternates),
+    "sitemapkit.W152": (checks.Warning, languages.idle_languages),
+    "sitemapkit.W153": (checks.Warning, languages.doubtful_language),
 }
 """Each mistake in a declaration: its id, how grave it is, and what finds it."""
 
@@ -90,10 +96,10 @@ def check_mixin_querysets(**options: Any) -> list[CheckMessage]:
 
 @register(Tags.models)
 def check_declarations(**options: Any) -> list[CheckMessage]:
-    """E100, W100: a section cannot be asked; E101 to W152: what is wrong with its declaration."""
+    """E100, W100: a section cannot be asked; E101 to W153: what is wrong with its declaration."""
     messages: list[CheckMessage] = []
     for section_class in registry:
-        section = section_class(_site_of(section_class))
+        section = section_class(site_of(section_class))
         for identifier, (kind, find) in DECLARATION.items():
             try:
                 fault = find(section)
@@ -111,7 +117,7 @@ def check_declarations(**options: Any) -> list[CheckMessage]:
 @register(Tags.models, deploy=True)
 def check_costs(**options: Any) -> list[CheckMessage]:
     """I142: a section reads objects where columns would do; said only of a deployment."""
-    sections = [section(_site_of(section)) for section in registry]
+    sections = [section(site_of(section)) for section in registry]
     return [
         _message(Info, "sitemapkit.I142", section, fault)
         for section in sections
@@ -148,10 +154,3 @@ def _unread(section: BaseSection, error: Exception) -> CheckMessage:
         obj=type(section),
         id="sitemapkit.W100",
     )
-
-
-def _site_of(section: type[BaseSection]) -> Site:
-    """Return a site that has the section, for a look at its declaration."""
-    sites = configured() or [Site.at("https://www.example.com")]
-    keys = None if section.sites is None else set(map(str, section.sites))
-    return next((site for site in sites if keys is None or site.key in keys), sites[0])

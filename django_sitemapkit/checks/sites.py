@@ -1,6 +1,7 @@
 """Checks of settings, sites and addresses."""
 
 import difflib
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
@@ -9,6 +10,7 @@ from django.conf import settings as django_settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
+from django.urls import URLResolver, get_resolver
 
 from django_sitemapkit.checks.asking import (
     PREFIX,
@@ -81,7 +83,7 @@ def check_addresses_differ(**options: Any) -> list[CheckMessage]:
 @register(Tags.sites)
 def check_site_sections(**options: Any) -> list[CheckMessage]:
     """E003: SITEMAPKIT_SITES names a section that nobody registered."""
-    known = {section.get_name() for section in registry}
+    known = {section.get_name() for section in registry.declared()}
     return [
         Error(
             f"SITEMAPKIT_SITES[{site.key!r}]: there is no section {name!r}.",
@@ -105,7 +107,7 @@ def check_section_sites(**options: Any) -> list[CheckMessage]:
             obj=section,
             id="sitemapkit.E004",
         )
-        for section in registry
+        for section in registry.declared()
         for key in map(str, section.sites or ())
         if known and key not in known
     ]
@@ -142,6 +144,34 @@ def check_scope(**options: Any) -> list[CheckMessage]:
                 )
             )
     return messages
+
+
+@register(Tags.urls)
+def check_robots(**options: Any) -> list[CheckMessage]:
+    """W025: two views answer for robots.txt, one of them the package's."""
+    from django_sitemapkit.views import robots  # noqa: PLC0415  not while apps are set up
+
+    messages: list[CheckMessage] = []
+    for site in configured():
+        found = list(_answering(get_resolver(site.urlconf), "/robots.txt"))
+        if len(found) > 1 and robots in found:
+            first = "the package's" if found[0] is robots else "another one"
+            message = f"Site {site.key!r}: two views answer for robots.txt; {first} is asked."
+            hint = "Take one of the two out of the URLconf."
+            messages.append(checks.Warning(message, hint=hint, id="sitemapkit.W025"))
+    return messages
+
+
+def _answering(resolver: URLResolver, path: str) -> Iterator[Any]:
+    """Yield the views whose patterns match a path and nothing else, in the order of the URLconf."""
+    match = resolver.pattern.match(path)
+    if not match:
+        return
+    for pattern in resolver.url_patterns:
+        if isinstance(pattern, URLResolver):
+            yield from _answering(pattern, match[0])
+        elif (found := pattern.pattern.match(match[0])) and not any(found[1:]):
+            yield pattern.callback
 
 
 @register(Tags.security, deploy=True)

@@ -1,6 +1,6 @@
 """A set of texts in eight bytes each, which may take another text for one of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import compress, repeat
 from operator import and_, itemgetter
 
@@ -27,6 +27,12 @@ class TextFilter:
         """Take in a text."""
         place = hash(text)
         self._bytes[place & self._mask] |= _BITS[place >> 48 & 255]
+
+    def update(self, texts: Iterable[str]) -> None:
+        """Take in many texts."""
+        content, mask = self._bytes, self._mask
+        for place in map(hash, texts):
+            content[place & mask] |= _BITS[place >> 48 & 255]
 
     def find(self, texts: Sequence[str]) -> list[int]:
         """Return the places of those texts that may be in the set."""

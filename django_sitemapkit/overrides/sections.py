@@ -7,6 +7,7 @@ from threading import Lock
 
 from django.db import router
 from django.db.models import F, QuerySet
+from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.models import ExtraUrl, Revision, SectionSettings
 from django_sitemapkit.overrides.effects import Overrides
@@ -22,6 +23,7 @@ class ExtraUrls(Section):
     """The URLs that an editor added; a section like any other, where there are any."""
 
     name = EXTRA_URLS
+    heading = _("More pages")
     location = F("path")
     lastmod = "lastmod"
 

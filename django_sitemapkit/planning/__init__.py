@@ -2,6 +2,9 @@
 
 from django_sitemapkit.planning.pages import (
     all_pages,
+    count_at_most,
+    has_rows,
+    neighbours_of,
     page_of,
     pages_of,
     pages_of_all,
@@ -15,6 +18,9 @@ __all__ = [
     "PlanChange",
     "PlannedPage",
     "all_pages",
+    "count_at_most",
+    "has_rows",
+    "neighbours_of",
     "page_of",
     "pages_of",
     "pages_of_all",

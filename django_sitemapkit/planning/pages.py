@@ -12,6 +12,8 @@ from django_sitemapkit.models import Lease, Plan
 from django_sitemapkit.planning.leases import give_back
 from django_sitemapkit.planning.store import (
     PlannedPage,
+    adjoining_page,
+    counted_plans,
     create_plan,
     current_plan,
     current_plans,
@@ -29,6 +31,9 @@ logger = logging.getLogger("django_sitemapkit")
 
 PLANNING_SECONDS = 300
 """After so long without a sign, whoever was planning is taken to be dead."""
+
+LOOKED_AT = 5
+"""Pages on each side of one that are looked at for any row, before its neighbour is given up."""
 
 
 def pages_of(section: BaseSection) -> list[PlannedPage]:
@@ -67,6 +72,20 @@ def pages_of_all(sections: Sequence[BaseSection]) -> list[list[PlannedPage]]:
     ]
 
 
+def count_at_most(sections: Sequence[BaseSection]) -> int:
+    """Return how many pages a site's sections have, the empty ones too, by one COUNT.
+
+    One that was never planned counts as a page, and is not planned now.
+    """
+    counts = counted_plans(sections)
+    return sum(
+        len(_by_position(section))
+        if section.keyset is None
+        else counts.get((section.get_name(), section.keyset.identity), 1)
+        for section in sections
+    )
+
+
 def all_pages(section: BaseSection) -> list[PlannedPage]:
     """Return all of a section's pages as the plan has them, with and without rows.
 
@@ -97,6 +116,26 @@ def page_of(section: BaseSection, number: int) -> PlannedPage | None:
         return next((page for page in pages if page.number == number), None)
     page = stored_pages(plan).filter(number=number).first()
     return decoded(page, section.keyset) if page else None
+
+
+def has_rows(section: BaseSection, page: PlannedPage) -> bool:
+    """Return whether a page of a section holds any row, by one query."""
+    return section.keyset is None or filled([(section.keyset, page.keys)])[0]
+
+
+def neighbours_of(
+    section: BaseSection, page: PlannedPage
+) -> tuple[PlannedPage | None, PlannedPage | None]:
+    """Return the pages before and behind one, in the order of their keys; None where none is.
+
+    Pages without a row are skipped, at most a few; beyond them there is no neighbour. It takes two
+    queries for each page looked at.
+    """
+    if section.keyset is None:
+        pages = {found.number: found for found in _by_position(section)}
+        return pages.get(page.number - 1), pages.get(page.number + 1)
+    before, behind = (_neighbour(section, section.keyset, page, side) for side in (False, True))
+    return before, behind
 
 
 def split(section: BaseSection, page: PlannedPage, at: Any) -> int | None:
@@ -148,6 +187,17 @@ def renumber(section: BaseSection, numbers: Collection[int]) -> dict[int, int]:
         for old, new in renumbered.items():
             stored_pages(plan).filter(number=old).update(number=new)
     return renumbered
+
+
+def _neighbour(
+    section: BaseSection, keyset: Keyset, page: PlannedPage, behind: bool
+) -> PlannedPage | None:
+    for _ in range(LOOKED_AT):
+        near = adjoining_page(section, keyset, page, behind=behind)
+        if near is None or has_rows(section, near):
+            return near
+        page = near
+    return None
 
 
 def _by_position(section: BaseSection) -> list[PlannedPage]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from django.db import router, transaction
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 from django.utils import timezone
 
 from django_sitemapkit.models import Page, Plan
@@ -47,6 +47,27 @@ def planned_pages(plan: Plan, keyset: Keyset) -> list[PlannedPage]:
     return in_order([decoded(page, keyset) for page in stored_pages(plan)])
 
 
+def adjoining_page(
+    section: BaseSection, keyset: Keyset, page: PlannedPage, *, behind: bool
+) -> PlannedPage | None:
+    """Return the page that begins where ``page`` ends, else the one that ends where it begins.
+
+    None at the end of the plan. Takes one query, however many pages there are.
+    """
+    side = "lower" if behind else "upper"
+    bound = keyset.encode(page.keys.upper if behind else page.keys.lower)
+    if bound is None:
+        return None
+    pages = Page.objects.using(router.db_for_write(Page)).filter(
+        plan__site=section.site.key,
+        plan__section=section.get_name(),
+        plan__key=keyset.identity,
+        **{side: bound},
+    )
+    # A collation may hold the texts of two keys to be the same.
+    return next((decoded(found, keyset) for found in pages if getattr(found, side) == bound), None)
+
+
 def current_plans(sections: Sequence[BaseSection]) -> dict[tuple[str, str], list[Page]]:
     """Return the stored pages of some sections of one site, by section and key, by one query."""
     pages = Page.objects.using(router.db_for_write(Page)).select_related("plan")
@@ -57,6 +78,14 @@ def current_plans(sections: Sequence[BaseSection]) -> dict[tuple[str, str], list
     for page in pages:
         plans.setdefault((page.plan.section, page.plan.key), []).append(page)
     return plans
+
+
+def counted_plans(sections: Sequence[BaseSection]) -> dict[tuple[str, str], int]:
+    """Return how many stored pages some sections of one site have, by section and key."""
+    pages = Page.objects.using(router.db_for_write(Page))
+    pages = pages.filter(plan__site__in={section.site.key for section in sections})
+    counts = pages.values_list("plan__section", "plan__key").annotate(Count("pk")).order_by()
+    return {(section, key): count for section, key, count in counts}
 
 
 def planned_rows(section: BaseSection, keyset: Keyset) -> int:

@@ -1,31 +1,43 @@
 """Rendering: from a page of the plan to its bytes, the same for a view and for a file."""
 
 from django_sitemapkit.rendering.compression import compressor, gzipped
+from django_sitemapkit.rendering.externals import external_entries
 from django_sitemapkit.rendering.indexes import (
+    FIRST,
+    Index,
     LivePage,
+    count_indexes,
+    index_address,
+    index_addresses,
     index_entries,
     page_address,
     page_addresses,
-    render_index,
-    write_index,
+    render_indexes,
+    write_indexes,
 )
 from django_sitemapkit.rendering.pages import PageRendering, page_entries
 from django_sitemapkit.rendering.problems import Problem, ProblemLog
 from django_sitemapkit.rendering.validators import Validators, validators_of
 
 __all__ = [
+    "FIRST",
+    "Index",
     "LivePage",
     "PageRendering",
     "Problem",
     "ProblemLog",
     "Validators",
     "compressor",
+    "count_indexes",
+    "external_entries",
     "gzipped",
+    "index_address",
+    "index_addresses",
     "index_entries",
     "page_address",
     "page_addresses",
     "page_entries",
-    "render_index",
+    "render_indexes",
     "validators_of",
-    "write_index",
+    "write_indexes",
 ]

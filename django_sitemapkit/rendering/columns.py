@@ -5,37 +5,31 @@ Each step first tries the whole column at once, and goes row by row only where t
 
 import datetime as dt
 from array import array
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from itertools import compress
+from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 from django.utils import timezone
 
 from django_sitemapkit.exceptions import RefusedValue
 from django_sitemapkit.overrides import Effects, Overrides
-from django_sitemapkit.protocol.dates import format_lastmod, parse_w3c
+from django_sitemapkit.protocol.dates import format_lastmod, moment_of, parse_w3c
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
 from django_sitemapkit.protocol.writers import Column
+from django_sitemapkit.rendering.entries import Entries, replaced, with_texts, without
+from django_sitemapkit.rendering.extensions import Extensions
+from django_sitemapkit.rendering.links import Links, Version
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sections.chunks import Chunk
 
 Formatter = Callable[[Any], str | None]
 
-
-@dataclass(slots=True)
-class Entries:
-    """Rows that passed all checks, by column, as a writer takes them."""
-
-    keys: Sequence[Any]
-    """What names each row, and orders it."""
-    locations: Sequence[str]
-    """Absolute, normalised, in scope."""
-    tags: dict[str, Column] = field(default_factory=dict)
-    """The texts of the optional tags that the section declares."""
+Seen = Callable[[Sequence[str]], Mapping[int, str]]
+"""Is told the locations of a chunk; returns the places of those listed already, and by what."""
 
 
 @dataclass(slots=True)
@@ -70,9 +64,12 @@ class Lastmods:
 class Checker:
     """Turns chunks of one section into entries, and names every row it has to leave out."""
 
-    def __init__(self, section: BaseSection, scope: Scope, problems: ProblemLog) -> None:
+    def __init__(
+        self, section: BaseSection, scope: Scope, problems: ProblemLog, *, seen: Seen | None = None
+    ) -> None:
         self.scope = scope
         self.problems = problems
+        self._seen = seen
         self.zone = timezone.get_default_timezone()
         self._look_at_the_clock()
         self.formatters: dict[str, Formatter] = {
@@ -80,8 +77,7 @@ class Checker:
             "changefreq": format_changefreq,
             "priority": format_priority,
         }
-        self.changes_at: dt.datetime | None = None
-        """When the first lastmod comes that was left out because it lies in the future."""
+        self._comes_at: dt.datetime | None = None
         self.lastmods = Lastmods()
         self.overridden = array("q")
         """The hashes of all overrides and rules that met a row, some more than once."""
@@ -89,19 +85,61 @@ class Checker:
         self._overrides = overrides if overrides and overrides.touch(section) else None
         self._section = section
         self._by_position = section.keyset is None
-        self._listed: set[str | None] = set()
+        self._listed: set[tuple[Any, str | None]] = set()
+        self._links = None
+        if section.alternates and section.spoken:
+            self._links = Links(section, section.spoken, problems)
+        self._extensions = None
+        if section.extension_sources:
+            self._extensions = Extensions(section, scope, problems)
         self.plain: dict[str, Column] = {}
         for tag, value in section.plain.items():
             self._format_plain(tag, value)
 
+    @property
+    def changes_at(self) -> dt.datetime | None:
+        """When entries change though no row does.
+
+        A lastmod comes that was left out because it lies in the future, or news gets too old.
+        """
+        ages_at = self._extensions.changes_at if self._extensions else None
+        return min(filter(None, (self._comes_at, ages_at)), default=None)
+
     def entries(self, chunk: Chunk) -> Entries:
         """Return the rows of a chunk that may be listed."""
-        self._look_at_the_clock()  # Rows may have been edited since the page was begun.
-        entries = self._entries(chunk)
-        if self._overrides is not None:
-            entries = self._override(self._overrides, entries)
+        entries, away = self._listed_and_away(chunk)
+        if self._links is not None:
+            entries = self._links.linked(entries, away)
         self.lastmods.note(entries)
         return entries
+
+    def links(self, chunk: Chunk) -> list[list[tuple[str, str]]]:
+        """Return the links of each object of a chunk, as codes and locations."""
+        assert self._links is not None  # noqa: S101  asked of sections with alternates
+        return self._links.of_each(*self._listed_and_away(chunk))
+
+    def _listed_and_away(self, chunk: Chunk) -> tuple[Entries, list[Version]]:
+        """Return the rows that may be listed, and versions that other sites list."""
+        self._look_at_the_clock()  # Rows may have been edited since the page was begun.
+        entries = self._entries(chunk)
+        away: list[Version] = []
+        if self._links is not None and self._links.elsewhere:
+            entries, away = self._links.parted(entries)
+        if self._overrides is not None:
+            entries = self._override(self._overrides, entries)
+        if self._seen is not None:
+            entries = self._without_seen(self._seen, entries)
+        return entries, away
+
+    def _without_seen(self, seen: Seen, entries: Entries) -> Entries:
+        """Return the entries but for those that are listed elsewhere already."""
+        listed = seen(entries.locations)
+        for row, where in listed.items():
+            message = (
+                f"Duplicate URL: {entries.locations[row]} is listed by {where}; the first counts."
+            )
+            self.problems.add(entries.keys[row], "duplicate-url", message)
+        return without(entries, listed) if listed else entries
 
     def _override(self, overrides: Overrides, entries: Entries) -> Entries:
         """Return the entries as editors will have them."""
@@ -111,7 +149,7 @@ class Checker:
             return entries
         self.overridden.extend(effects.hashes)
         entries = with_texts(entries, self.texts(effects, entries.keys))
-        return _without(entries, effects.excluded) if effects.excluded else entries
+        return without(entries, effects.excluded) if effects.excluded else entries
 
     def texts(self, effects: Effects, keys: Sequence[Any]) -> dict[str, dict[int, str]]:
         """Return the texts of the values that are set, by tag and row; wrong ones are left out."""
@@ -135,7 +173,7 @@ class Checker:
     def _entries(self, chunk: Chunk) -> Entries:
         refusals = chunk.refusals
         locations = self._locations(chunk, refusals)
-        if self._by_position:
+        if self._by_position or chunk.versions is not None:
             self._refuse_repeated(chunk, locations)
         tags = dict(self.plain)
         for tag, values in chunk.columns.items():
@@ -148,24 +186,41 @@ class Checker:
             blank = [None if value == "" else value for value in values]
             texts = self._format(tag, blank, chunk.keys, refusals)
             own = {row: text for row, text in enumerate(texts) if text}
-            tags[tag] = _replaced(tags.get(tag), own, len(blank))
+            tags[tag] = replaced(tags.get(tag), own, len(blank))
+        entries = Entries(chunk.keys, locations, tags, versions=chunk.versions)
+        if self._extensions is not None:
+            listed = [None if row in refusals else url for row, url in enumerate(locations)]
+            entries.extensions = self._extensions.texts(chunk.extensions, chunk.keys, listed)
         if not refusals:
-            return Entries(chunk.keys, locations, tags)
+            return entries
         for row in sorted(refusals):
             self.problems.add(chunk.keys[row], refusals[row].code, str(refusals[row]))
-        return _without(Entries(chunk.keys, locations, tags), refusals)
+        return without(entries, refusals)
 
     def _refuse_repeated(self, chunk: Chunk, locations: Sequence[Any]) -> None:
-        """Refuse what was listed on this page already; in a section by key, keys differ anyway."""
-        for row, location in enumerate(locations):
-            if location in self._listed and row not in chunk.refusals:
+        """Refuse what was listed on this page already; in a section by key, by the same object."""
+        owners: Iterable[Any] = repeat(None)
+        listed = self._listed
+        if not self._by_position and chunk.versions is not None:
+            owners, listed = chunk.versions.objects, set()
+        for row, (owner, location) in enumerate(zip(owners, locations, strict=False)):
+            if (owner, location) in listed and row not in chunk.refusals:
                 chunk.refusals[row] = RefusedValue(
                     "duplicate-url",
                     f"Duplicate URL: {location} is listed already; the first counts.",
                 )
-            self._listed.add(location)
+            listed.add((owner, location))
 
     def _locations(self, chunk: Chunk, refusals: dict[int, RefusedValue]) -> list[Any]:
+        if self._links is not None and self._links.elsewhere and chunk.versions is not None:
+            scopes = self._links.elsewhere
+            languages = dict(enumerate(chunk.versions.languages))
+            rows = enumerate(chunk.locations)
+            return _one_by_one(
+                lambda row: scopes.get(languages[row[0]], self.scope).normalise(row[1]),
+                list(rows),
+                refusals,
+            )
         if chunk.normal:
             locations, refused = self.scope.enclose_all(chunk.locations)
             refusals.update(refused)
@@ -247,43 +302,8 @@ class Checker:
         comes_at = None
         with suppress(OverflowError):  # A "never", such as 9999-12-31: it does not come.
             comes_at = moment_of(text, self.zone).astimezone(dt.UTC) if text else None
-        if comes_at is not None and (self.changes_at is None or comes_at < self.changes_at):
-            self.changes_at = comes_at
-
-
-def _without(entries: Entries, rows: Iterable[int]) -> Entries:
-    """Return the entries but for some rows."""
-    listed = bytearray(b"\1") * len(entries.locations)
-    for row in rows:
-        listed[row] = 0
-    return Entries(
-        keys=list(compress(entries.keys, listed)),
-        locations=list(compress(entries.locations, listed)),
-        tags={
-            tag: column
-            if column is None or isinstance(column, str)
-            else list(compress(column, listed))
-            for tag, column in entries.tags.items()
-        },
-    )
-
-
-def with_texts(entries: Entries, texts: dict[str, dict[int, str]]) -> Entries:
-    """Return the entries with other texts, by tag and row."""
-    tags = dict(entries.tags)
-    for tag, rows in texts.items():
-        tags[tag] = _replaced(tags.get(tag), rows, len(entries.keys))
-    return Entries(entries.keys, entries.locations, tags)
-
-
-def _replaced(column: Column, texts: dict[int, str], count: int) -> Column:
-    """Return a column of ``count`` rows with those texts in it."""
-    if not texts:
-        return column
-    replaced = [column] * count if column is None or isinstance(column, str) else list(column)
-    for row, text in texts.items():
-        replaced[row] = text
-    return replaced
+        if comes_at is not None and (self._comes_at is None or comes_at < self._comes_at):
+            self._comes_at = comes_at
 
 
 def is_future(value: Any, now: dt.datetime, zone: dt.tzinfo) -> bool:
@@ -293,14 +313,6 @@ def is_future(value: Any, now: dt.datetime, zone: dt.tzinfo) -> bool:
     if isinstance(value, dt.datetime):
         return (value if value.tzinfo else value.replace(tzinfo=zone)) > now
     return isinstance(value, dt.date) and value > now.astimezone(zone).date()
-
-
-def moment_of(text: str, zone: dt.tzinfo) -> dt.datetime:
-    """Return the moment of a W3C text; a date begins at midnight in ``zone``."""
-    value = parse_w3c(text)
-    if isinstance(value, dt.datetime):
-        return value
-    return dt.datetime.combine(value, dt.time.min, zone)
 
 
 def _one_by_one(

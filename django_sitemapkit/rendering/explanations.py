@@ -1,17 +1,16 @@
 """Why a URL is listed as it is, or not at all: for the people who steer it."""
 
 import logging
-from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any
 from urllib.parse import unquote
 
 from django.core.exceptions import FieldError, ValidationError
 from django.db.models import Model
 from django.urls import Resolver404, ResolverMatch, resolve
+from django.utils.translation import get_language_from_path
 from django.utils.translation import gettext as _
 
 from django_sitemapkit.exceptions import NotPlanned, RefusedValue
@@ -21,14 +20,17 @@ from django_sitemapkit.planning import all_pages
 from django_sitemapkit.protocol.entries import Entry
 from django_sitemapkit.protocol.writers import url_element
 from django_sitemapkit.registry import registry
-from django_sitemapkit.rendering.columns import Checker, Entries, with_texts
+from django_sitemapkit.rendering.columns import Checker
+from django_sitemapkit.rendering.entries import Entries, with_texts
 from django_sitemapkit.rendering.indexes import page_address
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.sections import BaseSection, Route, Section
-from django_sitemapkit.sections.chunks import Chunk
+from django_sitemapkit.sections.chunks import Chunk, Versions
 from django_sitemapkit.sections.keysets import EVERYTHING, KeyRange
+from django_sitemapkit.sections.languages import default_language
 from django_sitemapkit.sections.objects import label_of
 from django_sitemapkit.sections.options import TAGS
+from django_sitemapkit.sections.translations import Related, Translated
 from django_sitemapkit.sites import Site
 
 logger = logging.getLogger("django_sitemapkit")
@@ -97,10 +99,10 @@ def explain_path(site: Site, path: str) -> Explanation:
             return explained
     for section in sections_of(site):
         if _label(section) is None and (found := _item_at(section, location)):
-            position, row = found
+            position, place, chunk = found
             number = position // section.rows_per_page + 1
             page = page_address(site, section.get_name(), number)
-            return _explained(section, row, page=page)
+            return _explained(section, _row(chunk, place), page=page, versions=chunk)
     return _unknown(site, path)
 
 
@@ -129,12 +131,18 @@ def _explain(section: BaseSection, pk: Any, location: str = "") -> Explanation:
     name = section.get_name()
     try:
         chunk = next(iter(section.narrowed(pk).chunks(EVERYTHING)), None)
-        page = _page_of(section, chunk.keys[0]) if chunk is not None else ""
+        page = _page_of(section, chunk.keys[0]) if chunk is not None and chunk.keys else ""
     except Exception as error:  # noqa: BLE001  a project's section may raise anything
         return Explanation(section=name, why=f"{type(error).__name__}: {error}")
     if chunk is None:
         return Explanation(section=name, why=_left_out(section, pk))
-    return _explained(section, _row(chunk, _place_of(section, chunk, location) or 0), page=page)
+    place = _place_of(section, chunk, location)
+    if place is None:
+        place = next(iter(_places_here(section, chunk)), None)
+    if place is None:
+        why = _("It has no version in a language that section %(section)s lists here.")
+        return Explanation(section=name, why=why % {"section": name})
+    return _explained(section, _row(chunk, place), page=page, versions=chunk)
 
 
 def _left_out(section: BaseSection, pk: Any) -> str:
@@ -147,8 +155,10 @@ def _left_out(section: BaseSection, pk: Any) -> str:
     return text % {"section": section.get_name()}
 
 
-def _explained(section: BaseSection, chunk: Chunk, *, page: str) -> Explanation:
-    """Return what becomes of a row, which is a chunk of its own."""
+def _explained(
+    section: BaseSection, chunk: Chunk, *, page: str, versions: Chunk | None = None
+) -> Explanation:
+    """Return what becomes of a row, which is a chunk of its own; ``versions`` has all languages."""
     name = section.get_name()
     problems = ProblemLog(name)
     checker = Checker(section, section.site.scope(), problems)
@@ -169,14 +179,25 @@ def _explained(section: BaseSection, chunk: Chunk, *, page: str) -> Explanation:
     if 0 in effects.excluded:
         why = _excluded(effects.excluded[0])
         return Explanation(section=name, location=location, why=why, values=values)
+    beyond = {}
+    if section.extension_sources or section.spoken:
+        beyond = _extensions_of(section, chunk if versions is None else versions)
+    entry = Entry(location=location, **final, extensions=beyond.get(location))
     return Explanation(
         section=name,
         location=location,
         listed=True,
         values=values,
-        xml=url_element(Entry(location=location, **final)),
+        xml=url_element(entry),
         page=page,
     )
+
+
+def _extensions_of(section: BaseSection, chunk: Chunk) -> dict[str, str | None]:
+    """Return the elements of other namespaces of each listed row, by location."""
+    entries = Checker(section, section.site.scope(), ProblemLog("")).entries(chunk)
+    texts = entries.extensions
+    return dict(zip(entries.locations, texts, strict=True)) if texts is not None else {}
 
 
 def _text(entries: Entries, tag: str) -> str | None:
@@ -210,11 +231,12 @@ def _rows_at(site: Site, path: str) -> Iterator[tuple[BaseSection, Any]]:
         if _label(section) is None:
             continue
         if section.get_name() == EXTRA_URLS:
-            filters: dict[str, Any] = {"hash": hash_of(path)}
+            some: Iterable[dict[str, Any]] = [{"hash": hash_of(path)}]
         else:
-            filters = _filters(section, match) if match else {}
-        for pk in _keys(section, filters) if filters else ():
-            yield section, pk
+            some = _filters(section, match) if match else ()
+        for filters in some:
+            for pk in _keys(section, filters) if filters else ():
+                yield section, pk
 
 
 def _keys(section: BaseSection, filters: dict[str, Any]) -> list[Any]:
@@ -233,62 +255,81 @@ def _match(site: Site, path: str) -> ResolverMatch | None:
     if not plain.startswith(site.prefix):
         return None
     try:
-        with site.active():
-            return resolve("/" + plain.removeprefix(site.prefix), site.urlconf)
+        rooted = "/" + plain.removeprefix(site.prefix)
+        with site.active(get_language_from_path(rooted)):
+            return resolve(rooted, site.urlconf)
     except Resolver404:
         return None
 
 
-def _filters(section: BaseSection, match: ResolverMatch) -> dict[str, Any]:
-    """Return what a row has to have for its path to be that of the match; {} where none can."""
+def _filters(section: BaseSection, match: ResolverMatch) -> Iterator[dict[str, Any]]:
+    """Yield what a row has to have for its path to be that of the match, in any language."""
+    # The arguments of a get_absolute_url() are most often fields of the same names.
+    assert section.keyset is not None  # noqa: S101  it has a label
+    model = section.keyset.queryset.model
     route = section.location if isinstance(section, Section) else None
     if isinstance(route, Route):
         if route.viewname != match.view_name:
-            return {}
+            return
         pairs = (  # reverse() takes what has no name for arguments that have one, in their order.
             zip(route.args, match.args or match.kwargs.values(), strict=False)
             if route.args
             else ((column, match.kwargs.get(name)) for name, column in route.kwargs.items())
         )
-        return {column: value for column, value in pairs if isinstance(column, str)}
-    # The arguments of a get_absolute_url() are most often fields of the same names.
-    assert section.keyset is not None  # noqa: S101  it has a label
-    meta = section.keyset.queryset.model._meta
-    fields = {field.name for field in meta.concrete_fields} | {"pk"}
-    return {name: value for name, value in match.kwargs.items() if name in fields}
+        said = list(pairs)
+        is_translated = any(isinstance(column, Translated) for column, _value in said)
+        for code in _codes(section) if is_translated else [""]:
+            columns = [(_path_of(column, model, code), value) for column, value in said]
+            yield {column: value for column, value in columns if isinstance(column, str)}
+        return
+    fields = {field.name for field in model._meta.concrete_fields} | {"pk"}
+    yield {name: value for name, value in match.kwargs.items() if name in fields}
 
 
-def _item_at(section: BaseSection, location: str) -> tuple[int, Chunk] | None:
-    """Return the position of the item of a list that has a location, and its row."""
+def _codes(section: BaseSection) -> list[str]:
+    return section.spoken.here if section.spoken else [default_language()]
+
+
+def _path_of(column: Any, model: type[Model], code: str) -> Any:
+    """Return a Route's column, or the path to what it is in one language."""
+    if not isinstance(column, Translated):
+        return column
+    found = column.column(model, code)
+    return found.value if isinstance(found, Related) else found
+
+
+def _item_at(section: BaseSection, location: str) -> tuple[int, int, Chunk] | None:
+    """Return the position of the item of a list that has a location, and its row in a chunk."""
+    begin = 0
     try:
-        most = min(section.size(), ITEMS)
-        for chunk in islice(section.chunks(KeyRange(0, most)), 1):
+        for chunk in section.chunks(KeyRange(0, min(section.size(), ITEMS))):
             place = _place_of(section, chunk, location)
             if place is not None:
-                position = place if section.urls_per_row == 1 else _position(section, most, place)
-                return position, _row(chunk, place)
+                item = place if chunk.versions is None else chunk.versions.objects[place]
+                return begin + item, place, chunk
+            begin += len(chunk.keys) if chunk.read is None else chunk.read
     except Exception:
         logger.exception("%r could not be asked for its URLs.", section)
     return None
 
 
-def _position(section: BaseSection, most: int, place: int) -> int:
-    """Return the position of the item that gives a row, where each gives one or more."""
-
-    def rows_of(items: int) -> int:
-        return sum(len(chunk.keys) for chunk in section.chunks(KeyRange(0, items)))
-
-    return bisect_right(range(1, most), place, key=rows_of)
-
-
 def _place_of(section: BaseSection, chunk: Chunk, location: str) -> int | None:
     """Return the place of a row that has a location, or None."""
     scope = section.site.scope()
-    for place, url in enumerate(chunk.locations):
+    for place in _places_here(section, chunk):
         with suppress(RefusedValue):
+            url = chunk.locations[place]
             if place not in chunk.refusals and scope.normalise(url) == location:
                 return place
     return None
+
+
+def _places_here(section: BaseSection, chunk: Chunk) -> list[int]:
+    """Return the places of the rows that the section's own site lists."""
+    if section.spoken is None or chunk.versions is None:
+        return list(range(len(chunk.keys)))
+    here = section.spoken.here
+    return [place for place, code in enumerate(chunk.versions.languages) if code in here]
 
 
 def _row(chunk: Chunk, place: int) -> Chunk:
@@ -300,6 +341,9 @@ def _row(chunk: Chunk, place: int) -> Chunk:
         locations=chunk.locations[here],
         columns={tag: column[here] for tag, column in chunk.columns.items()},
         own={tag: column[here] for tag, column in chunk.own.items()},
+        extensions={option: column[here] for option, column in chunk.extensions.items()},
+        versions=chunk.versions
+        and Versions(chunk.versions.objects[here], chunk.versions.languages[here]),
         refusals={0: chunk.refusals[place]} if place in chunk.refusals else {},
     )
 

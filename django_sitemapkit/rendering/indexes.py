@@ -1,23 +1,37 @@
-"""The index of a site: every page of every section that has a URL."""
+"""The indexes of a site: every page of every section that has a URL, and what is external."""
 
 import datetime as dt
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from django.utils import timezone
 
+from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import RefusedValue
 from django_sitemapkit.overrides import sections_of
-from django_sitemapkit.planning import PlannedPage, pages_of_all
+from django_sitemapkit.planning import PlannedPage, count_at_most, pages_of_all
 from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry
-from django_sitemapkit.protocol.writers import IndexWriter
+from django_sitemapkit.protocol.writers import IndexWriter, escaped
 from django_sitemapkit.rendering.columns import is_future
+from django_sitemapkit.rendering.externals import external_entries
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import Site
 
 logger = logging.getLogger("django_sitemapkit")
+
+FIRST = 0
+"""The number of the index at ``sitemap.xml``; further ones have 2, 3 and so on."""
+
+AROUND = 100
+"""Bytes that a sitemap takes in an index beside its address, at most: its tags and its lastmod."""
+
+HEAD = 600
+"""Bytes that the tags around all sitemaps of an index take, at most."""
+
+LAST_NUMBER = 10**9
+"""A number of a page, as long as the database's column takes."""
 
 ANY_NUMBER = 987_654_321
 """Stands for all numbers of pages, for as long as an address is being made."""
@@ -31,6 +45,16 @@ class LivePage(IndexEntry):
     """The section's name."""
     number: int
     """The page's number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """One index, whole."""
+
+    data: bytes
+    """The XML."""
+    sitemaps: int
+    """How many it lists."""
 
 
 def index_entries(site: Site, sections: Iterable[BaseSection] | None = None) -> Iterator[LivePage]:
@@ -85,19 +109,55 @@ def newest_lastmod(section: BaseSection, page: PlannedPage) -> str | None:
         return None
 
 
-def render_index(site: Site) -> bytes | None:
-    """Return the index of the live pages as XML, or None where it would be empty, and invalid."""
-    entries = list(index_entries(site))
-    return write_index(entries) if entries else None
+def index_address(site: Site, number: int) -> str:
+    """Return the address of an index by its number."""
+    return site.address("further", number=number) if number else site.address("index")
 
 
-def write_index(entries: Sequence[IndexEntry]) -> bytes:
-    """Return an index as XML; what does not fit into one is left out and logged."""
-    writer = IndexWriter()
-    head = writer.begin()
-    data, count = writer.add(
-        [entry.location for entry in entries], [entry.lastmod for entry in entries]
-    )
-    if count < len(entries):
-        logger.error("An index has room for %s of %s sitemaps.", count, len(entries))
-    return head + data + writer.end()
+def index_addresses(site: Site, count: int) -> list[str]:
+    """Return the addresses of so many indexes; of the first one at the least."""
+    return [index_address(site, number) for number in (FIRST, *range(2, count + 1))]
+
+
+def render_indexes(site: Site) -> dict[int, Index]:
+    """Return the indexes of the live pages and of what is external, by number."""
+    return write_indexes([*index_entries(site), *external_entries(site)])
+
+
+def count_indexes(site: Site) -> int:
+    """Return how many indexes ``render_indexes`` gives, mostly by one look at the plan."""
+    sections = sections_of(site)
+    external = list(external_entries(site))
+    at_most = count_at_most(sections) + len(external)
+    if at_most <= settings.MAX_SITEMAPS:
+        addresses = [page_addresses(site, each.get_name())(LAST_NUMBER) for each in sections]
+        addresses += [entry.location for entry in external]
+        largest = max(map(len, escaped(addresses)), default=0) + AROUND
+        if HEAD + at_most * largest <= settings.MAX_BYTES:
+            return 1
+    return len(write_indexes([*index_entries(site, sections), *external]))
+
+
+def write_indexes(entries: Iterable[IndexEntry]) -> dict[int, Index]:
+    """Return as many indexes as the entries need, by number: 0, then 2, 3 and so on.
+
+    None without an entry. No index lists another. An entry that no index has room for is left
+    out and logged.
+    """
+    entries = list(entries)
+    locations = [entry.location for entry in entries]
+    lastmods = [entry.lastmod for entry in entries]
+    indexes: dict[int, Index] = {}
+    start, limit = 0, settings.MAX_SITEMAPS
+    while start < len(entries):
+        writer = IndexWriter(max_bytes=settings.MAX_BYTES, schema_location=settings.SCHEMA_LOCATION)
+        head = writer.begin()
+        stop = start + limit
+        data, count = writer.add(locations[start:stop], lastmods[start:stop])
+        if count:
+            number = len(indexes) + 1 if indexes else FIRST
+            indexes[number] = Index(head + data + writer.end(), count)
+        else:
+            logger.error("%s is larger than SITEMAPKIT_MAX_BYTES allows.", locations[start])
+        start += count or 1
+    return indexes

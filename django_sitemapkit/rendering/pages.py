@@ -11,7 +11,8 @@ from django_sitemapkit.planning import PlannedPage, split
 from django_sitemapkit.protocol.entries import Entry
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import Column, UrlsetWriter
-from django_sitemapkit.rendering.columns import Checker, Entries, Lastmods
+from django_sitemapkit.rendering.columns import Checker, Lastmods, Seen
+from django_sitemapkit.rendering.entries import Entries
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sections.keysets import KeyRange
@@ -28,7 +29,8 @@ class PageRendering:
 
     A page without a single URL yields nothing: an empty ``urlset`` is invalid. Errors of the
     database and the like pass through; the bytes until then are no valid file. ``on_locations``
-    is told the URLs as they are written, some at a time.
+    is told the URLs as they are written, some at a time; ``seen`` tells which of them are listed
+    elsewhere already, and left out here.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class PageRendering:
         scope: Scope,
         *,
         on_locations: Callable[[Sequence[str]], None] | None = None,
+        seen: Seen | None = None,
     ) -> None:
         self.section = section
         self.keys = keys
@@ -57,8 +60,13 @@ class PageRendering:
         """Rows read so far, listed or not."""
         self._marks: list[tuple[int, Any]] = []
         self._on_locations = on_locations
-        self._checker = Checker(section, scope, self.problems)
-        self._writer = UrlsetWriter(max_urls=section.max_urls, max_bytes=settings.MAX_BYTES)
+        self._checker = Checker(section, scope, self.problems, seen=seen)
+        self._writer = UrlsetWriter(
+            max_urls=section.max_urls,
+            max_bytes=settings.MAX_BYTES,
+            namespaces=section.used_namespaces,
+            schema_location=settings.SCHEMA_LOCATION,
+        )
 
     @property
     def split_at(self) -> Any:
@@ -99,7 +107,7 @@ class PageRendering:
     def __iter__(self) -> Iterator[bytes]:
         head = self._writer.begin()
         for chunk in self.section.chunks(self.keys):
-            self.rows += len(chunk.keys)
+            self.rows += len(chunk.keys) if chunk.read is None else chunk.read
             for data in self._write(self._checker.entries(chunk)):
                 for start in range(0, len(data), BLOCK):
                     yield head + data[start : start + BLOCK]
@@ -113,12 +121,15 @@ class PageRendering:
     def _write(self, entries: Entries) -> Iterator[bytes]:
         """Write entries until all are, or the page is full."""
         before, begin = self.urls, 0
+        objects = self._linked_objects(entries)
         if before and entries.keys:
             self._marks.append((before, entries.keys[0]))
         while begin < len(entries.keys):
             data, count = self._writer.add(
                 entries.locations[begin:],
                 **{tag: _from(column, begin) for tag, column in entries.tags.items()},
+                extensions=_from(entries.extensions, begin),
+                together=_from(objects, begin),
             )
             if data:
                 self.first = entries.keys[begin] if self.first is None else self.first
@@ -135,8 +146,7 @@ class PageRendering:
                 if self.section.keyset is None:
                     self._report_unsplittable()
                 return
-            self._refuse(entries, begin)
-            begin += 1
+            begin = self._refuse(entries, begin, objects)
 
     def _middle(self, keys: Sequence[Any], before: int) -> Any:
         """Return a key near the middle of the URLs written; ``keys`` come behind ``before``.
@@ -158,18 +168,33 @@ class PageRendering:
         )
         self.problems.add(self.overflow, "file-too-large", message)
 
-    def _refuse(self, entries: Entries, row: int) -> None:
-        """Leave out an entry that no page has room for, wherever the pages are cut."""
-        if self.urls:
+    def _linked_objects(self, entries: Entries) -> Sequence[int] | None:
+        """Return what tells which entries link to each other; None where they do not.
+
+        A link to a version that another file lists, or none, might have no link back.
+        """
+        versions = entries.versions if self.section.alternates else None
+        return versions.objects if versions is not None else None
+
+    def _refuse(self, entries: Entries, row: int, objects: Sequence[int] | None) -> int:
+        """Leave out what no page has room for, wherever the pages are cut: an entry, or an object.
+
+        Returns the place of the row behind it.
+        """
+        behind = row + (objects.count(objects[row]) if objects is not None else 1)
+        if self.urls or behind - row > self._writer.max_urls:
             code = "too-many-urls"
-            message = f"Too many URLs: one row gives more than fit on a page; {self.urls:,} do."
+            most = self.urls or self._writer.max_urls
+            message = f"Too many URLs: one row gives more than fit on a page; {most:,} do."
         else:
             code = "file-too-large"
             message = (
                 f"File too large: this entry alone passes {self._writer.max_bytes:,} bytes,"
                 " the limit of a file."
             )
-        self.problems.add(entries.keys[row], code, message)
+        for place in range(row, behind):
+            self.problems.add(entries.keys[place], code, message)
+        return behind
 
 
 def _from(column: Any, begin: int) -> Any:
@@ -187,13 +212,14 @@ def page_entries(section: BaseSection, page: PlannedPage, scope: Scope) -> Itera
     rendering = PageRendering(section, page.keys, scope, on_locations=listed.extend)
     for chunk in section.chunks(page.keys):
         entries = rendering._checker.entries(chunk)
-        columns = (_texts(entries.tags.get(tag), len(entries.keys)) for tag in TAGS)
+        named = {tag: entries.tags.get(tag) for tag in TAGS} | {"extensions": entries.extensions}
+        columns = (_texts(column, len(entries.keys)) for column in named.values())
         rows = zip(entries.locations, *columns, strict=False)
         for _ in rendering._write(entries):
             for written in listed:
                 # Between two that are written there may be one that no page has room for.
-                tags = next(tags for location, *tags in rows if location is written)
-                yield Entry(location=written, **dict(zip(TAGS, tags, strict=True)))
+                values = next(values for location, *values in rows if location is written)
+                yield Entry(location=written, **dict(zip(named, values, strict=True)))
             listed.clear()
         if rendering.overflow is not None:
             break

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.utils import timezone
 
 from django_sitemapkit import __version__
+from django_sitemapkit.conf import settings
 from django_sitemapkit.planning import PlannedPage
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.sections import BaseSection
@@ -29,7 +30,9 @@ def validators_of(section: BaseSection, page: PlannedPage, scope: Scope) -> Vali
     They come from the number of rows and the newest lastmod, which say enough only where the
     section promises so with ``trust_lastmod``.
     """
-    newest = section.newest(page.keys) if section.trust_lastmod else None
+    # News gets too old without any row that changes.
+    trusted = section.trust_lastmod and not section.has_news
+    newest = section.newest(page.keys) if trusted else None
     if newest is None:
         return None
     rows, lastmod = newest
@@ -38,7 +41,7 @@ def validators_of(section: BaseSection, page: PlannedPage, scope: Scope) -> Vali
     revision = section.overrides.revision if section.overrides else 0
     state = (
         *(__version__, section.declaration(), revision, scope),
-        *(section.max_urls, page, rows, lastmod),
+        *(section.max_urls, settings.SCHEMA_LOCATION, page, rows, lastmod),
     )
     digest = hashlib.sha256(repr(state).encode("utf-8", "surrogatepass")).hexdigest()[:32]
     # What editors change moves no date: a reader who asks by date has to get the page.

@@ -1,16 +1,29 @@
 """What every section is, wherever its URLs come from."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
+from django.conf import settings as settings_of_django
+
 from django_sitemapkit.conf import settings
+from django_sitemapkit.protocol.extensions import NAMESPACES
+from django_sitemapkit.protocol.limits import MAX_NEWS
 from django_sitemapkit.sections.chunks import Chunk
 from django_sitemapkit.sections.keysets import KeyRange, Keyset
+from django_sitemapkit.sections.languages import Languages
 from django_sitemapkit.sections.objects import label_of
-from django_sitemapkit.sections.options import TAGS, Column, Plain, Source, source_of
+from django_sitemapkit.sections.options import (
+    EXTENSIONS,
+    PREFIXES,
+    TAGS,
+    Column,
+    Plain,
+    Source,
+    source_of,
+)
 from django_sitemapkit.sites import Site
 
 NAME = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
@@ -47,10 +60,50 @@ class BaseSection:
     # shows, so that caches let go of what they have.
     version: str | int = ""
 
+    # List each object once in every language: locations are asked for in each, so that
+    # i18n_patterns() and get_absolute_url() give that of the language.
+    i18n: bool = False
+
+    # The languages: codes of settings.LANGUAGES, None for all of them.
+    languages: Sequence[str] | None = None
+
+    # A method that gets the object and returns the codes of its own languages.
+    get_languages: Callable[[Any], Iterable[str]] | None = None
+
+    # With i18n: link each version of an object to all of them, by hreflang.
+    alternates: bool = False
+
+    # With alternates, what is right for all other languages: the code of a language, the URL of a
+    # page that lets people choose, or True for the address without the prefix of LANGUAGE_CODE.
+    x_default: bool | str = False
+
+    # The base URLs of languages that have a host of their own: {"fr": "https://www.example.fr"}.
+    # Each site then lists its own languages and links to the others. Name all languages here.
+    language_hosts: Mapping[str, str] = {}
+
+    # What else is said of an entry: methods that get the object and return values of
+    # django_sitemapkit, one or several; None for nothing. An image may be a URL or a file, too.
+    images: Any = None
+    videos: Any = None
+    news: Any = None
+    elements: Any = None
+
+    # The namespaces of ``elements`` by prefix: {"shop": "https://www.example.com/ns/shop"}.
+    namespaces: Mapping[str, str] = {}
+
+    # For people, on the page /sitemap/: the section's name; default: "City guides" for
+    # "city-guides". And what an entry is called: a field path, an expression, or a method that
+    # gets the object; default: its path. Neither is read for machines.
+    heading: Any = None
+    title: Any = None
+
     # Promise that the number of a page's rows, or their newest lastmod, moves whenever any of its
     # entries comes, goes or changes. Live pages then carry ETag, Last-Modified and a lastmod in
     # the index, at the price of one look at the column.
     trust_lastmod: bool = False
+
+    # As get_languages, where what kind of section it is tells them.
+    _languages_of: Callable[[Any], Iterable[str]] | None = None
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -71,8 +124,17 @@ class BaseSection:
 
     @property
     def max_urls(self) -> int:
-        """URLs in one of its files: ``limit``, but never above SITEMAPKIT_MAX_URLS."""
-        return min(self.limit or settings.MAX_URLS, settings.MAX_URLS)
+        """URLs in one of its files: ``limit``, but never above SITEMAPKIT_MAX_URLS.
+
+        Nor above 1,000 where it has news.
+        """
+        most = min(settings.MAX_URLS, MAX_NEWS) if self.has_news else settings.MAX_URLS
+        return min(self.limit or most, most)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether its entries may be news."""
+        return "news" in self.extension_sources
 
     @property
     def rows_per_page(self) -> int:
@@ -82,7 +144,26 @@ class BaseSection:
     @property
     def urls_per_row(self) -> int:
         """URLs each row gives at the most; more than one for rows in several languages."""
-        return 1
+        return max(1, len(self.spoken.here)) if self.spoken else 1
+
+    @cached_property
+    def spoken(self) -> Languages | None:
+        """Its languages; None where it lists each object once."""
+        return Languages(self) if self.i18n else None
+
+    @cached_property
+    def extension_sources(self) -> dict[str, Source]:
+        """The extensions that are declared, by option: where each one's values come from."""
+        sources = {option: self._source(option) for option in EXTENSIONS}
+        return {option: source for option, source in sources.items() if source != Plain(None)}
+
+    @cached_property
+    def used_namespaces(self) -> dict[str, str]:
+        """The namespaces that its documents declare, by prefix: those it may use, and no other."""
+        used = ["xhtml"] if self.spoken and self.alternates else []
+        used += [PREFIXES[option] for option in self.extension_sources if option in PREFIXES]
+        found = {prefix: NAMESPACES[prefix] for prefix in used}
+        return found | dict(self.namespaces) if "elements" in self.extension_sources else found
 
     @cached_property
     def sources(self) -> dict[str, Source]:
@@ -154,7 +235,12 @@ class BaseSection:
 
     def declaration(self) -> str:
         """Return text that changes whenever what is declared here gives other entries."""
-        return repr((type(self).__qualname__, self.version, self.plain))
+        state = (type(self).__qualname__, self.version, self.plain, self.used_namespaces)
+        if self.spoken is None:
+            return repr(state)
+        hosts = {code: site.base for code, site in self.spoken.sites.items()}
+        default = self.x_default, settings_of_django.LANGUAGE_CODE
+        return repr((state, hosts, self.alternates, default))
 
     def _source(self, option: str) -> Source:
         return source_of(getattr(self, option))

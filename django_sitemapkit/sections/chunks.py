@@ -32,6 +32,22 @@ class Chunk:
     """Whether the locations are paths in normal form, as compiled routes make them."""
     ready: frozenset[str] = frozenset()
     """The columns that hold final texts already: a "lastmod" of moments in UTC, or of dates."""
+    extensions: dict[str, Sequence[Any]] = field(default_factory=dict)
+    """Images, videos, news and elements of the project's own, by option."""
+    versions: "Versions | None" = None
+    """Which rows are one object in several languages; None where each is one by itself."""
+    read: int | None = None
+    """The rows that were read for it, where they are not its own."""
+
+
+@dataclass(slots=True)
+class Versions:
+    """Which rows are one object in several languages, by row."""
+
+    objects: Sequence[int]
+    """What tells one object from the next; all rows of an object follow each other."""
+    languages: Sequence[str]
+    """The language of each row, as settings.LANGUAGES has it."""
 
 
 def each(

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 from django.contrib.sitemaps import Sitemap
 from django.db.models import QuerySet
 from django.db.models.query import ModelIterable
-from django.utils import translation
 
 from django_sitemapkit.sections.base import BaseSection, name_of
 from django_sitemapkit.sections.chunks import Chunk, each
@@ -19,7 +18,7 @@ from django_sitemapkit.sections.keysets import (
     filters_windows,
     repeats_rows,
 )
-from django_sitemapkit.sections.options import Method, Plain, Source
+from django_sitemapkit.sections.options import TAGS, Method, Plain, Source
 
 
 class ContribSection(BaseSection):
@@ -37,9 +36,29 @@ class ContribSection(BaseSection):
         return int(self.sitemap.limit)
 
     @property
-    def urls_per_row(self) -> int:
-        """The number of languages of an ``i18n`` sitemap, else one."""
-        return max(1, len(self.sitemap._languages())) if self.sitemap.i18n else 1
+    def i18n(self) -> bool:  # type: ignore[override]
+        """Whether the old class lists each item in every language."""
+        return bool(self.sitemap.i18n)
+
+    @property
+    def languages(self) -> Sequence[str]:  # type: ignore[override]
+        """The old class's languages."""
+        return list(self.sitemap._languages())
+
+    @property
+    def alternates(self) -> bool:  # type: ignore[override]
+        """Whether the old class links the versions of an item."""
+        return bool(self.sitemap.alternates)
+
+    @property
+    def x_default(self) -> bool:  # type: ignore[override]
+        """Whether the old class names the address without a language, too."""
+        return bool(self.sitemap.x_default)
+
+    def get_languages(self, item: Any) -> Sequence[str]:
+        """Return what the old class says of an item's languages."""
+        languages: Sequence[str] = self.sitemap.get_languages_for_item(item)
+        return languages
 
     @cached_property
     def items(self) -> Any:
@@ -72,9 +91,11 @@ class ContribSection(BaseSection):
     def chunks(self, keys: KeyRange) -> Iterator[Chunk]:
         """Yield the items of a page, some at a time, once for each of their languages."""
         for items in self._items(keys):
-            with self.site.active():
-                chunk = self._chunk(items)
-            yield chunk
+            step = self.spoken.at_once if self.spoken else CHUNK
+            for begin in range(0, len(items), step):
+                with self.site.active():
+                    chunk = self._chunk(items[begin : begin + step])
+                yield chunk
 
     def _items(self, keys: KeyRange) -> Iterator[Sequence[Any]]:
         if self.keyset is not None:
@@ -85,29 +106,23 @@ class ContribSection(BaseSection):
             yield self.items[position : min(position + CHUNK, stop)]
 
     def _chunk(self, items: Sequence[Any]) -> Chunk:
-        pairs = [(item, language) for item in items for language in self._languages_of(item)]
-        rows = [item for item, _ in pairs]
-        locations, refusals = each(self._locate, pairs, "location")
-        keys = [getattr(item, "pk", item) for item in rows]
-        chunk = Chunk(keys, locations, refusals=refusals)
+        chunk = Chunk([getattr(item, "pk", item) for item in items], ())
         for tag, source in self.sources.items():
             if isinstance(source, Method):
-                chunk.columns[tag], refusals = each(source.function, rows, tag)
+                chunk.columns[tag], refusals = each(source.function, items, tag)
                 chunk.refusals = refusals | chunk.refusals
+        if self.spoken is not None:
+            spoken = self.spoken.spoken_by(items, chunk.refusals)
+            return self.spoken.chunk(chunk, items, self._locate, spoken)
+        chunk.locations, refusals = each(self._locate, items, "location")
+        chunk.refusals = chunk.refusals | refusals
         return chunk
 
-    def _languages_of(self, item: Any) -> Sequence[str | None]:
-        return self.sitemap.get_languages_for_item(item) if self.sitemap.i18n else (None,)
-
-    def _locate(self, pair: tuple[Any, str | None]) -> str:
-        item, language = pair
-        if language is None:
-            return str(self.sitemap.location(item))
-        with translation.override(language):
-            return str(self.sitemap.location(item))
+    def _locate(self, item: Any) -> str:
+        return str(self.sitemap.location(item))
 
     def _source(self, option: str) -> Source:
-        value = getattr(self.sitemap, option, None)
+        value = getattr(self.sitemap, option, None) if option in TAGS else None
         return Method(value) if callable(value) else Plain(value)
 
 

@@ -9,6 +9,7 @@ from django.urls import reverse
 from django_sitemapkit.sections.base import BaseSection
 from django_sitemapkit.sections.chunks import Chunk, each
 from django_sitemapkit.sections.keysets import CHUNK, KeyRange
+from django_sitemapkit.sections.languages import extensions_of
 from django_sitemapkit.sections.options import Method
 
 
@@ -38,17 +39,27 @@ class ItemSection(BaseSection):
         start, stop = keys.lower or 0, self.size() if keys.upper is None else keys.upper
         for position in range(start, min(stop, self.size()), CHUNK):
             items = self.all_items[position : min(position + CHUNK, stop)]
-            with self.site.active():
-                chunk = self._chunk(items)
-            yield chunk
+            step = self.spoken.at_once if self.spoken else CHUNK
+            for begin in range(0, len(items), step):
+                yield self.chunk_of(items[begin : begin + step])
+
+    def chunk_of(self, items: Sequence[Any]) -> Chunk:
+        """Return what the section says of some items."""
+        with self.site.active():
+            return self._chunk(items)
 
     def _chunk(self, items: Sequence[Any]) -> Chunk:
-        locations, refusals = each(self.location, items, "location")
-        chunk = Chunk(items, locations, refusals=refusals)
+        chunk = Chunk(items, ())
         for tag, source in self.sources.items():
             if isinstance(source, Method):
                 chunk.columns[tag], refusals = each(source.function, items, tag)
                 chunk.refusals = refusals | chunk.refusals
+        if self.spoken is not None:
+            spoken = self.spoken.spoken_by(items, chunk.refusals)
+            return self.spoken.chunk(chunk, items, self.location, spoken)
+        chunk.locations, refusals = each(self.location, items, "location")
+        chunk.refusals = chunk.refusals | refusals
+        chunk.extensions = extensions_of(self, items)
         return chunk
 
 
@@ -58,6 +69,12 @@ class StaticSection(ItemSection):
     An item is a URL name without arguments, a path from the root of the host, or an absolute URL
     of the site.
     """
+
+    def _languages_of(self, item: Any) -> Sequence[str]:
+        """Return all languages of a URL name; a path is the same in all, and one page."""
+        codes = self.spoken.codes if self.spoken else []
+        is_path = type(self).location is StaticSection.location and "/" in str(item)
+        return codes[:1] if is_path else codes
 
     def location(self, item: Any) -> str:
         """Return the address of an item."""

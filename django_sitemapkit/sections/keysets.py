@@ -117,6 +117,21 @@ class Keyset:
             found.update(some.values_list(self.name, "pk"))
         return list(map(found.get, keys))
 
+    def related(
+        self, keys: Sequence[Any], paths: Sequence[str], order: Sequence[str] = ()
+    ) -> list[tuple[Any, ...]]:
+        """Return these keys with values behind relations, once for each related row.
+
+        A row that has none may be among them, with None for each value.
+        """
+        found: list[tuple[Any, ...]] = []
+        rows = self.queryset.model._base_manager.using(self.queryset.db).order_by(*order)
+        with self.active():
+            for start in range(0, len(keys), MAX_PARAMETERS):
+                some = keys[start : start + MAX_PARAMETERS]
+                found += rows.filter(**{f"{self.name}__in": some}).values_list(self.name, *paths)
+        return found
+
     def chunks(self, keys: KeyRange, key_of: Callable[[Any], Any]) -> Iterator[list[Any]]:
         """Yield the rows of a range in key order, each read a query of its own.
 

@@ -10,6 +10,12 @@ from django.db.models.expressions import Combinable
 TAGS = ("lastmod", "changefreq", "priority")
 """The optional tags of an entry, in the order the protocol asks for."""
 
+PREFIXES = {"images": "image", "videos": "video", "news": "news"}
+"""The options for Google's extensions, with the prefix of each one's namespace."""
+
+EXTENSIONS = (*PREFIXES, "elements")
+"""The options that say more of an entry than its tags, in the order they are written."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plain:

@@ -15,10 +15,13 @@ from django.db.models import Count, F, Max, Model, QuerySet
 from django_sitemapkit.sections.base import BaseSection
 from django_sitemapkit.sections.chunks import Chunk, each
 from django_sitemapkit.sections.digests import digests_of
+from django_sitemapkit.sections.images import ImagePath
 from django_sitemapkit.sections.keysets import KeyRange, Keyset
+from django_sitemapkit.sections.languages import Spoken, extensions_of, in_languages
+from django_sitemapkit.sections.locating import RouteLocator
 from django_sitemapkit.sections.moments import as_text, tells_of_changes, w3c_texts
 from django_sitemapkit.sections.options import TAGS, Column, Method, Source, source_of
-from django_sitemapkit.sections.routes import CompiledRoute, Route
+from django_sitemapkit.sections.routes import Route
 
 Ahead = Callable[[Iterator[list[Any]]], Iterator[list[Any]]]
 """What reads pass through on their way to be rendered."""
@@ -88,8 +91,36 @@ class Section(BaseSection):
     @property
     def reads_objects(self) -> bool:
         """Whether an option needs the object, so that columns alone will not do."""
-        sources = [self.location_source, *self.sources.values()]
-        return any(isinstance(source, Method) for source in sources)
+        sources = [self.location_source, *self.sources.values(), *self.extension_sources.values()]
+        asked = self.spoken is not None and self.get_languages is not None
+        return asked or any(isinstance(source, Method) for source in sources)
+
+    @cached_property
+    def locator(self) -> RouteLocator | None:
+        """What makes the locations, where they are a Route."""
+        route = self.location_source
+        return RouteLocator(self, route) if isinstance(route, Route) else None
+
+    @cached_property
+    def images_path(self) -> ImagePath | None:
+        """The column that holds images, of a row or of rows beside it."""
+        source = self.extension_sources.get("images")
+        return ImagePath(self, source.expression) if isinstance(source, Column) else None
+
+    def related(
+        self, keys: Sequence[Any], paths: Sequence[str], order: Sequence[str] = ()
+    ) -> list[tuple[Any, ...]]:
+        """Return keys of rows with values behind relations, once for each related row."""
+        with self.turn:  # The same connection may be reading the next rows.
+            return self.keyset.related(keys, paths, order)
+
+    def spoken_by(self, chunk: Chunk, objects: Sequence[Any] = ()) -> Spoken | None:
+        """Return the languages that a chunk's rows have; None where all have all."""
+        if self.spoken is None or not isinstance(self.languages, str):
+            return self.spoken.spoken_by(objects, chunk.refusals) if self.spoken else None
+        keys = chunk.keys
+        places = {key: place for place, key in enumerate(keys)}
+        return {(places[key], code) for key, code in self.related(keys, (self.languages,))}
 
     @cached_property
     def read_columns(self) -> tuple[dict[str, Any], frozenset[str]]:
@@ -108,7 +139,8 @@ class Section(BaseSection):
         return {"changefreq": "sitemap_changefreq", "priority": "sitemap_priority"}
 
     def _source(self, option: str) -> Source:
-        return source_of(getattr(self, option), text_is_column=option == "lastmod")
+        text_is_column = option in ("lastmod", "images")
+        return source_of(getattr(self, option), text_is_column=text_is_column)
 
     def narrowed(self, pk: Any) -> Self:
         """Return the section with one row alone, or none where its queryset has no such row."""
@@ -122,9 +154,11 @@ class Section(BaseSection):
         reader = ObjectReader(self) if self.reads_objects else ColumnReader(self)
         keyset = Keyset(reader.queryset, self.key, self.site.active)
         for rows in self._ahead(keyset.chunks(keys, reader.key_of)):
-            with self.site.active():
-                chunk = reader.chunk(rows)
-            yield chunk
+            step = self.spoken.at_once if self.spoken else len(rows)
+            for begin in range(0, len(rows), step):
+                with self.site.active():
+                    chunk = reader.chunk(rows[begin : begin + step])
+                yield chunk
 
     def reading(self, ahead: Ahead, turn: AbstractContextManager[Any]) -> Self:
         """Return the section with its reads passed through ``ahead``, where they are columns.
@@ -135,6 +169,9 @@ class Section(BaseSection):
             return self
         section = copy(self)
         section._ahead, section.turn = ahead, turn
+        if self.reads_related:  # What was made for the former asks the database in no turn.
+            for made in ("locator", "images_path"):
+                vars(section).pop(made, None)
         return section
 
     def newest(self, keys: KeyRange) -> tuple[int, Any] | None:
@@ -175,24 +212,35 @@ class Section(BaseSection):
         return newest[0], f"newest {newest[1]!r} {bounds!r}"
 
     def _digests(self, ranges: Sequence[KeyRange]) -> list[tuple[int, str]]:
-        if self.reads_objects:
+        if self.reads_objects or self.reads_related:
             return super().fingerprints(ranges)
-        route = self.location_source
-        locations = route.columns if isinstance(route, Route) else (route.expression,)  # type: ignore[union-attr]
-        columns = (*self.columns.values(), *self.own_columns.values(), *locations)
+        source = self.location_source
+        locations = self.locator.columns if self.locator else (source.expression,)  # type: ignore[union-attr]
+        images = (self.images_path.path,) if self.images_path else ()
+        columns = (*self.columns.values(), *self.own_columns.values(), *locations, *images)
         return digests_of(self.keyset, ranges, columns)
+
+    @property
+    def reads_related(self) -> bool:
+        """Whether rows of other tables say something, some for each row or none."""
+        return bool(
+            (self.locator and self.locator.related)
+            or (self.spoken and isinstance(self.languages, str))
+            or (self.images_path and self.images_path.is_of_many)
+        )
 
     def declaration(self) -> str:
         """Return text that changes whenever what is declared here gives other entries."""
-        route = self.location_source
-        with self.site.active():
-            patterns = route.compile().candidates if isinstance(route, Route) else ()
+        ways = self.locator.ways if self.locator else ()
+        patterns = [candidate for way in ways for candidate in way.route.candidates]
         # The statement does not say which of its columns is for which tag or argument.
         templates = [
             (way.template, way.pattern.pattern, way.names, sorted(way.required.items()))
             for way in patterns
         ]
-        return repr((super().declaration(), self._statement(), list(self.columns), templates))
+        images = self.images_path.base() if self.images_path else ""
+        told = super().declaration(), self._statement(), list(self.columns), templates, images
+        return repr(told)
 
     def _statement(self) -> tuple[str, str]:
         """Return the statement that reads the rows: an expression's own text has its address.
@@ -233,39 +281,40 @@ class ColumnReader:
     """Reads only columns: one tuple a row, no object of the model."""
 
     def __init__(self, section: Section) -> None:
+        self.section = section
         columns, self.ready = section.read_columns
         self.columns = list(columns)
         self.own = list(section.own_columns)
+        images = section.images_path
+        self.images = ["images"] if images is not None and not images.is_of_many else []
         expressions = [*columns.values(), *section.own_columns.values()]
-        route = section.location_source
-        self.route: CompiledRoute | None = None
-        if isinstance(route, Route):
-            with section.site.active():
-                self.route = route.compile()
-            locations: tuple[Any, ...] = route.columns
+        expressions += [images.path for _ in self.images if images]
+        source = section.location_source
+        locations: Sequence[Any]
+        if section.locator is not None:
+            locations = section.locator.columns
         else:
-            assert isinstance(route, Column)  # noqa: S101  a method makes it an ObjectReader
-            locations = (route.expression,)
+            assert isinstance(source, Column)  # noqa: S101  a method makes it an ObjectReader
+            locations = (source.expression,)
         self.queryset = section.keyset.queryset.values_list(section.key, *expressions, *locations)
         self.key_of = itemgetter(0)
 
     def chunk(self, rows: Sequence[Sequence[Any]]) -> Chunk:
         """Turn rows into columns."""
         keys, *columns = zip(*rows, strict=True)
-        tags: dict[str, Sequence[Any]] = dict(zip(self.columns, columns, strict=False))
-        named = len(self.columns) + len(self.own)
-        own: dict[str, Sequence[Any]] = dict(
-            zip(self.own, columns[len(self.columns) : named], strict=True)
-        )
-        locations = columns[named:]
+        read = iter(columns)
+        tags: dict[str, Sequence[Any]] = {tag: next(read) for tag in self.columns}
+        own: dict[str, Sequence[Any]] = {tag: next(read) for tag in self.own}
         chunk = Chunk(keys, (), tags, own, ready=self.ready)
-        if self.route is None:
-            chunk.locations = locations[0]
-        else:
-            chunk.locations, chunk.refusals = self.route.paths(locations, len(rows))
-            chunk.normal = True
+        if self.section.images_path is not None:
+            texts = next(read) if self.images else None
+            chunk.extensions["images"] = self.section.images_path.images(keys, texts)
         make_ready(chunk)
-        return chunk
+        locator, locations = self.section.locator, list(read)
+        if locator is None:
+            chunk.locations = locations[0]
+            return chunk
+        return located(chunk, locator, locations, self.section.spoken_by(chunk))
 
 
 class ObjectReader:
@@ -273,17 +322,17 @@ class ObjectReader:
 
     def __init__(self, section: Section) -> None:
         self.section = section
-        route = section.location_source
-        self.route: CompiledRoute | None = None
+        source, images = section.location_source, section.images_path
         columns, self.ready = section.read_columns
         own = {f"own_{tag}": column for tag, column in section.own_columns.items()}
         expressions: dict[str, Any] = dict(columns) | own
-        if isinstance(route, Route):
-            with section.site.active():
-                self.route = route.compile()
-            expressions |= {f"location_{n}": column for n, column in enumerate(route.columns)}
-        elif isinstance(route, Column):
-            expressions["location"] = route.expression
+        if images is not None and not images.is_of_many:
+            expressions["images"] = images.path
+        if section.locator is not None:
+            locations = enumerate(section.locator.columns)
+            expressions |= {f"location_{n}": column for n, column in locations}
+        elif isinstance(source, Column):
+            expressions["location"] = source.expression
         queryset = section.keyset.queryset
         if section.only is not None:
             queryset = queryset.only(section.key, *section.only)
@@ -296,8 +345,8 @@ class ObjectReader:
     def chunk(self, rows: Sequence[Model]) -> Chunk:
         """Ask each object for what the options need."""
         section = self.section
-        chunk = Chunk(list(map(self.key_of, rows)), (), ready=self.ready)
-        self._locate(chunk, rows)
+        keys = list(map(self.key_of, rows))
+        chunk = Chunk(keys, (), ready=self.ready)
         for tag in TAGS:
             source = section.sources.get(tag)
             if isinstance(source, Column):
@@ -306,19 +355,48 @@ class ObjectReader:
                 chunk.columns[tag], refusals = each(source.function, rows, tag)
                 chunk.refusals = refusals | chunk.refusals
         chunk.own = {tag: read(rows, f"own_{tag}") for tag in section.own_columns}
+        if (images := section.images_path) is not None:
+            texts = None if images.is_of_many else read(rows, "images")
+            chunk.extensions["images"] = images.images(keys, texts)
         make_ready(chunk)
+        return self._located(chunk, rows)
+
+    def _located(self, chunk: Chunk, rows: Sequence[Model]) -> Chunk:
+        section, source = self.section, self.section.location_source
+        spoken = section.spoken_by(chunk, rows)
+        if section.spoken is None:
+            chunk.extensions |= extensions_of(section, rows)
+        if section.locator is not None:
+            columns = [read(rows, f"location_{n}") for n in range(len(section.locator.columns))]
+            return located(chunk, section.locator, columns, spoken, rows)
+        if isinstance(source, Column):
+            chunk.locations = read(rows, "location")
+            return chunk
+        assert isinstance(source, Method)  # noqa: S101  what else there is
+        if section.spoken is not None:
+            return section.spoken.chunk(chunk, rows, source.function, spoken)
+        chunk.locations, refusals = each(source.function, rows, "location")
+        chunk.refusals = chunk.refusals | refusals
         return chunk
 
-    def _locate(self, chunk: Chunk, rows: Sequence[Model]) -> None:
-        source = self.section.location_source
-        if self.route is not None:
-            columns = [read(rows, f"location_{n}") for n in range(len(source.columns))]  # type: ignore[union-attr]
-            chunk.locations, chunk.refusals = self.route.paths(columns, len(rows))
-            chunk.normal = True
-        elif isinstance(source, Method):
-            chunk.locations, chunk.refusals = each(source.function, rows, "location")
-        else:
-            chunk.locations = read(rows, "location")
+
+def located(
+    chunk: Chunk,
+    locator: RouteLocator,
+    columns: Sequence[Sequence[Any]],
+    spoken: Spoken | None,
+    objects: Sequence[Any] = (),
+) -> Chunk:
+    """Return a chunk with the locations that a Route makes of its columns, in each language."""
+    chunk.normal = True
+    if (paths := locator.paths(columns, len(chunk.keys))) is not None:
+        chunk.locations, refusals = paths
+        chunk.refusals = chunk.refusals | refusals
+        return chunk
+    versions = locator.versions(columns, chunk.keys, spoken)
+    if objects and locator.section.spoken is not None:
+        locator.section.spoken.extend(versions, objects)
+    return in_languages(chunk, versions)
 
 
 def make_ready(chunk: Chunk) -> None:

@@ -16,6 +16,7 @@ from django_sitemapkit.sections.base import BaseSection
 from django_sitemapkit.sections.options import Column
 from django_sitemapkit.sections.querysets import Section
 from django_sitemapkit.sections.routes import Route
+from django_sitemapkit.sections.translations import Translated
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,8 @@ def columns_of(section: Section) -> list[tuple[str, Any]]:
     columns = list(section.columns.items())
     source = section.location_source
     if isinstance(source, Route):
-        columns += [("location", column) for column in source.columns]
+        plain = [column for column in source.columns if not isinstance(column, Translated)]
+        columns += [("location", column) for column in plain]
     elif isinstance(source, Column):
         columns.append(("location", source.expression))
     return columns

@@ -103,15 +103,3 @@ def overridden_urls(section: BaseSection) -> Fault | None:
                 "Declare it as a Section: items, location and the tags are all that counts.",
             )
     return None
-
-
-def unwritten_alternates(section: BaseSection) -> Fault | None:
-    """Find a contrib sitemap with hreflang links, which are not written yet."""
-    if not isinstance(section, ContribSection):
-        return None
-    if not section.sitemap.i18n or not section.sitemap.alternates:
-        return None
-    return Fault(
-        "it sets alternates: each language is listed, but without hreflang links",
-        "Keep contrib's view for this sitemap if you need them.",
-    )

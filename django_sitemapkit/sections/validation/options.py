@@ -22,7 +22,14 @@ from django_sitemapkit.protocol.limits import MAX_URLS
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
 from django_sitemapkit.sections.base import BaseSection
 from django_sitemapkit.sections.contrib import ContribSection
-from django_sitemapkit.sections.options import TAGS, Column, Plain, is_expression
+from django_sitemapkit.sections.options import (
+    EXTENSIONS,
+    TAGS,
+    Column,
+    Plain,
+    is_expression,
+    source_of,
+)
 from django_sitemapkit.sections.querysets import Section
 from django_sitemapkit.sections.routes import Route
 from django_sitemapkit.sections.validation.faults import (
@@ -71,7 +78,7 @@ def objectless_method(section: BaseSection) -> Fault | None:
     """Find a method that does not take the object it will be given."""
     if isinstance(section, ContribSection):
         return None
-    for name in ("location", *TAGS):
+    for name in ("location", *TAGS, *EXTENSIONS, "get_languages", "title"):
         method = getattr(section, name, None)
         if is_expression(method) or isinstance(method, Route) or not callable(method):
             continue
@@ -113,11 +120,9 @@ def column_without_rows(section: BaseSection) -> Fault | None:
     """Find a column on a section that has no rows in the database."""
     if isinstance(section, Section):
         return None
-    for tag, source in section.sources.items():
-        if isinstance(source, Column):
-            return Fault(
-                f"{tag} is a column, and its items are no rows", "Use a value or a method."
-            )
+    columns = [tag for tag, source in section.sources.items() if isinstance(source, Column)]
+    for option in [*columns, *(option for option, _ in _title_of(section))]:
+        return Fault(f"{option} is a column, and its items are no rows", "Use a value or a method.")
     return None
 
 
@@ -126,7 +131,7 @@ def unknown_column(section: BaseSection) -> Fault | None:
     rows = queryset_of(section)
     if rows is None or not isinstance(section, Section):
         return None
-    for option, expression in columns_of(section):
+    for option, expression in [*columns_of(section), *_title_of(section)]:
         try:
             rows.values_list(expression)
         except (FieldError, ValueError, TypeError) as error:
@@ -179,8 +184,9 @@ def blind_trust(section: BaseSection) -> Fault | None:
 
 
 _COMMON = frozenset(
-    {"name", "enabled", "sites", "lastmod", "changefreq", "priority", "limit", "version"}
-    | {"trust_lastmod", "location"}
+    {"name", "enabled", "sites", *TAGS, "limit", "version", "trust_lastmod", "location"}
+    | {"i18n", "languages", "get_languages", "alternates", "x_default", "language_hosts"}
+    | {*EXTENSIONS, "namespaces", "heading", "title"}
 )
 _OF_ROWS = frozenset({"queryset", "get_queryset", "key", "only"})
 _METHODS = frozenset({"get_name"})
@@ -189,6 +195,12 @@ _METHODS = frozenset({"get_name"})
 def options_of(section: BaseSection) -> frozenset[str]:
     """Return the names that mean something on a section of this kind."""
     return _COMMON | (_OF_ROWS if isinstance(section, Section) else {"items"})
+
+
+def _title_of(section: BaseSection) -> list[tuple[str, Any]]:
+    """Return the column that titles for people come from, beside the option's name."""
+    source = source_of(section.title, text_is_column=True)
+    return [("title", source.expression)] if isinstance(source, Column) else []
 
 
 def _inherited(section: BaseSection) -> set[str]:
@@ -204,11 +216,7 @@ _ELSEWHERE = {
     "get_urls": "Override location and the tags instead.",
     "get_latest_lastmod": "Set trust_lastmod.",
     "template_name": "Stream a template of your own by stream_template().",
-    **dict.fromkeys(
-        ("i18n", "languages", "alternates", "x_default", "get_languages_for_item"),
-        "Languages come with a later version; list each language's URLs by a section of its own.",
-    ),
-    **dict.fromkeys(("images", "videos", "news"), "Extensions come with a later version."),
+    "get_languages_for_item": "Call it get_languages.",
 }
 
 

@@ -1,0 +1,131 @@
+"""Images, videos, news and elements of the project's own: from what methods return to XML."""
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from django.db.models.fields.files import FieldFile
+from django.utils import timezone
+
+from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.protocol.dates import format_lastmod, moment_of
+from django_sitemapkit.protocol.extensions import (
+    Element,
+    Image,
+    News,
+    Video,
+    image_element,
+    news_element,
+    own_element,
+    video_element,
+)
+from django_sitemapkit.protocol.limits import MAX_IMAGES, NEWS_WINDOW
+from django_sitemapkit.protocol.locations import Scope
+from django_sitemapkit.rendering.problems import ProblemLog
+from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.sections.chunks import INFRASTRUCTURE, refusal_of
+
+AT_MOST = {"images": MAX_IMAGES, "news": 1}
+"""Values of one entry that are written, by option."""
+
+
+class Extensions:
+    """What the entries of a section say beyond their tags."""
+
+    def __init__(self, section: BaseSection, scope: Scope, problems: ProblemLog) -> None:
+        self._scope = scope
+        self._problems = problems
+        self._namespaces = section.namespaces
+        self._zone = timezone.get_default_timezone()
+        self._write: dict[str, Callable[[Any, str], str]] = {
+            "images": self._image,
+            "videos": self._video,
+            "news": self._news,
+            "elements": self._own,
+        }
+        self.changes_at: dt.datetime | None = None
+        """When the first article is two days old, and no news any more."""
+
+    def texts(
+        self, columns: dict[str, Sequence[Any]], keys: Sequence[Any], locations: Sequence[Any]
+    ) -> list[str]:
+        """Return the elements of each row as XML; of a row that is refused, nothing."""
+        written = [option for option in self._write if option in columns]
+        if not written:  # What is declared is neither a method nor a column, as a check tells.
+            return [""] * len(keys)
+        rows = zip(*(columns[option] for option in written), strict=True)
+        return [
+            "".join(
+                xml
+                for option, value in zip(written, values, strict=True)
+                for xml in self._elements(option, value, key, location)
+            )
+            if location is not None
+            else ""
+            for key, location, values in zip(keys, locations, rows, strict=True)
+        ]
+
+    def _elements(self, option: str, value: Any, key: Any, location: str) -> Iterator[str]:
+        """Yield the elements of one row; what is wrong with a value costs that value alone."""
+        most = AT_MOST.get(option)
+        for number, one in enumerate(_several(value)):
+            if number == most:
+                message = (
+                    f"Too many tags: {option} has more than {most:,} values for one URL; the rest"
+                    " are left out."
+                )
+                self._problems.add(key, "too-many-tags", message, skipped=False)
+                return
+            try:
+                yield self._written(option, one, location)
+            except INFRASTRUCTURE:
+                raise
+            except Exception as error:  # noqa: BLE001  a project's storage may raise anything
+                refusal = refusal_of(error, option)
+                self._problems.add(key, refusal.code, str(refusal), skipped=False)
+
+    def _written(self, option: str, value: Any, location: str) -> str:
+        if isinstance(value, RefusedValue):
+            raise value
+        # Each entry is one line, as those who compare files rely on.
+        return self._write[option](value, location).replace("\n", "&#10;")
+
+    def _image(self, value: Any, location: str) -> str:
+        if isinstance(value, FieldFile):
+            value = value.url
+        image = Image(location=value) if isinstance(value, str) else value
+        return image_element(_of(Image, image, "images"), self._scope)
+
+    def _video(self, value: Any, location: str) -> str:
+        return video_element(_of(Video, value, "videos"), self._scope, location, self._zone)
+
+    def _news(self, value: Any, location: str) -> str:
+        article = _of(News, value, "news")
+        xml = news_element(article, self._zone)
+        # Its own text is right: the element would have been refused otherwise.
+        begin = moment_of(format_lastmod(article.published, self._zone) or "", self._zone)
+        until = begin.astimezone(dt.UTC) + NEWS_WINDOW
+        if until < dt.datetime.now(dt.UTC):
+            return ""
+        if self.changes_at is None or until < self.changes_at:
+            self.changes_at = until
+        return xml
+
+    def _own(self, value: Any, location: str) -> str:
+        return own_element(_of(Element, value, "elements"), self._namespaces)
+
+
+def _several(value: Any) -> Iterable[Any]:
+    """Return the values that stand for one row: none, one, or those of a collection."""
+    if value is None or value == "" or (isinstance(value, FieldFile) and not value):
+        return ()
+    many = isinstance(value, Iterable) and not isinstance(value, (str, bytes, FieldFile))
+    return value if many else (value,)
+
+
+def _of(kind: type[Any], value: Any, option: str) -> Any:
+    if not isinstance(value, kind):
+        raise RefusedValue(
+            "invalid-tag-value", f"Invalid tag value: {option}: {value!a} is no {kind.__name__}."
+        )
+    return value

@@ -1,0 +1,136 @@
+"""What the index lists beside the site's own pages: checked here, and left out where it is wrong.
+
+A file that the index lists stands on the same site, in the same folder or a deeper one; on another
+host only where that is declared (sitemaps.org/protocol.html, "Sitemap file location" and
+"Sitemaps & Cross Submits"). No index lists another.
+"""
+
+import datetime as dt
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.utils import timezone
+
+from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.protocol.dates import format_lastmod
+from django_sitemapkit.protocol.entries import IndexEntry
+from django_sitemapkit.protocol.locations import Scope, normalise_base
+from django_sitemapkit.registry import registry
+from django_sitemapkit.rendering.columns import is_future
+from django_sitemapkit.rendering.problems import ProblemLog
+from django_sitemapkit.sections import ExternalSection
+from django_sitemapkit.sites import Site, all_sites
+
+logger = logging.getLogger("django_sitemapkit")
+
+
+def external_entries(site: Site) -> Iterator[IndexEntry]:
+    """Yield the sitemaps and feeds of a site's external sections, in the order of registration.
+
+    What the protocol forbids is left out and logged.
+    """
+    listed: set[str] = set()
+    for section in registry.externals(site):
+        problems = ProblemLog(section.get_name())
+        for entry in _entries(section, problems):
+            if entry.location in listed:
+                message = f"Duplicate: {entry.location} is in the index already."
+                problems.add(entry.location, "duplicate-url", message)
+                continue
+            listed.add(entry.location)
+            yield entry
+        if problems:
+            logger.warning("%r: %s", section, problems.summary())
+
+
+def _entries(section: ExternalSection, problems: ProblemLog) -> Iterator[IndexEntry]:
+    places = Places(section)
+    for host, why in places.refused:
+        problems.add(host, why.code, str(why), skipped=False)
+    chunk = section.read()
+    for row, (item, location) in enumerate(zip(chunk.keys, chunk.locations, strict=True)):
+        refusal = chunk.refusals.get(row)
+        if refusal is None:
+            try:
+                address = places.address(location)
+            except RefusedValue as error:
+                refusal = error
+        if refusal is not None:
+            problems.add(item, refusal.code, str(refusal))
+            continue
+        lastmod = _lastmod(item, chunk.columns["lastmod"][row], problems)
+        yield IndexEntry(location=address, lastmod=lastmod)
+
+
+class Places:
+    """Where the files of an external section may stand: on its site, and on hosts it declares."""
+
+    def __init__(self, section: ExternalSection) -> None:
+        self._own = section.site.scope()
+        self._hosts: dict[str, Scope] = {}
+        self._indexes = list(_indexes(section.site))
+        self.refused: list[tuple[Any, RefusedValue]] = []
+        """The hosts that are none, and why."""
+        for host in section.hosts:
+            try:
+                origin = _origin(host)
+            except RefusedValue as refusal:
+                self.refused.append((host, refusal))
+            else:
+                self._hosts[origin] = Scope(origin)
+
+    def address(self, location: str) -> str:
+        """Return the address of a file as the index lists it.
+
+        Raises RefusedValue where the protocol does not let it be listed.
+        """
+        scope = self._own
+        if not location.startswith("/"):
+            scope = self._hosts.get(Scope.of(location).origin, scope)
+        address = scope.normalise(location)
+        if any(index.fullmatch(address.partition("?")[0]) for index in self._indexes):
+            raise RefusedValue(
+                "nested-index", f"Nested index: {address} is an index, and no index lists another."
+            )
+        return address
+
+
+def _origin(host: Any) -> str:
+    if not isinstance(host, str):
+        raise RefusedValue("invalid-host", f"Invalid host: {host!a} is no text.")
+    origin, path = normalise_base(host)
+    if path:
+        message = f"Invalid host: {host!a} has a path; write {origin!r} alone."
+        raise RefusedValue("invalid-host", message)
+    return origin
+
+
+def _indexes(site: Site) -> Iterator[re.Pattern[str]]:
+    """Yield what the addresses of indexes look like, of all sites that are known."""
+    sites = {site}
+    with suppress(ImproperlyConfigured):
+        sites.update(all_sites())
+    for known in sites:
+        with suppress(ImproperlyConfigured):
+            yield re.compile(re.escape(known.address("index")))
+            before, _, after = known.address("further", number=2).rpartition("2")
+            yield re.compile(f"{re.escape(before)}(?:[2-9]|[1-9][0-9]+){re.escape(after)}")
+
+
+def _lastmod(item: Any, value: Any, problems: ProblemLog) -> str | None:
+    """Return a lastmod as text; one that is wrong, or lies in the future, is left out."""
+    zone = timezone.get_default_timezone()
+    try:
+        text = format_lastmod(value, zone)
+    except RefusedValue as refusal:
+        problems.add(item, refusal.code, str(refusal), skipped=False)
+        return None
+    if text is not None and is_future(value, dt.datetime.now(dt.UTC), zone):
+        message = f"Invalid date: lastmod {text} lies in the future."
+        problems.add(item, "future-date", message, skipped=False)
+        return None
+    return text

@@ -1,0 +1,181 @@
+"""The site map for people: sections, their pages, and a portion of a page's entries at a time."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from django.core.exceptions import ValidationError
+from django.db import DataError, transaction
+
+from django_sitemapkit.overrides import section_of, sections_of
+from django_sitemapkit.planning import PlannedPage, pages_of_all
+from django_sitemapkit.rendering.columns import Checker
+from django_sitemapkit.rendering.indexes import ANY_NUMBER
+from django_sitemapkit.rendering.problems import ProblemLog
+from django_sitemapkit.rendering.titles import heading_of, titles_of
+from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.sections.keysets import EVERYTHING, KeyRange
+from django_sitemapkit.sections.validation import require_pageable
+from django_sitemapkit.sites import Site
+
+ENTRIES = 500
+"""Entries that are shown at a time: a page of 50,000 is more than people, or browsers, read."""
+
+PAGES = 100
+"""Pages of a section that the site map names one by one."""
+
+NOT_A_KEY = (ValidationError, ValueError, TypeError, ArithmeticError, DataError)
+"""What text raises that is no key, in Python or in the database."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A link as a template writes it."""
+
+    address: str
+    """What it leads to: a path of the site, or an absolute URL."""
+    title: str
+    """Its text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """A section as the site map shows it."""
+
+    name: str
+    """The section's name."""
+    heading: str
+    """What it is called for people."""
+    pages: list[Link]
+    """Pages of it that have any row, in order; the title is the page's number."""
+
+    @property
+    def address(self) -> str:
+        """The address of the first of them."""
+        return self.pages[0].address
+
+    @property
+    def shown(self) -> list[Link]:
+        """The pages that are named one by one; each leads to the next."""
+        return self.pages[:PAGES]
+
+    @property
+    def more(self) -> int:
+        """How many pages there are behind those."""
+        return len(self.pages) - len(self.shown)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Portion:
+    """Some entries of a page, in order."""
+
+    entries: list[Link]
+    """Those that the XML lists too."""
+    following: str | None
+    """The text of the key that the next portion begins with; None behind the last one."""
+
+
+def tree_of(site: Site) -> list[Branch]:
+    """Return the sections of a site that have any row.
+
+    Takes as many queries as the index. Raises NotPlanned while a large section is being planned.
+    """
+    sections = sections_of(site)
+    pages = pages_of_all(sections)
+    return [
+        branch_of(section, found) for section, found in zip(sections, pages, strict=True) if found
+    ]
+
+
+def branch_of(section: BaseSection, pages: list[PlannedPage]) -> Branch:
+    """Return a section with some of its pages."""
+    address = tree_addresses(section.site, section.get_name())
+    links = [Link(address=address(page.number), title=str(page.number)) for page in pages]
+    return Branch(name=section.get_name(), heading=heading_of(section), pages=links)
+
+
+def tree_addresses(site: Site, section: str) -> Callable[[int], str]:
+    """Return what gives the paths of a section's pages for people."""
+    address = site.address("tree-page", section=section, number=ANY_NUMBER)
+    before, _, after = address.removeprefix(site.origin).rpartition(str(ANY_NUMBER))
+    return lambda number: f"{before}{number}{after}"
+
+
+def portion_address(address: str, key: str) -> str:
+    """Return the address of the portion of a page that begins with a key."""
+    return f"{address}?{urlencode({'from': key})}"
+
+
+def portion_of(
+    section: BaseSection, page: PlannedPage, start: str | None = None, *, at_most: int = ENTRIES
+) -> Portion:
+    """Return some entries of a page, from its begin or from the key that ``start`` is the text of.
+
+    No row is skipped over and none is counted: it takes two queries to find the portion, two to
+    read it and what titles take, wherever it lies. Raises LookupError where ``start`` is no key of
+    the page.
+    """
+    rows = max(1, at_most // section.urls_per_row)
+    try:
+        if section.keyset is None:
+            keys, following = _by_position(section, page, start, rows)
+        else:
+            keys, following = _by_key(section, page, start, rows)
+    except NOT_A_KEY as error:
+        if start is None:
+            raise
+        raise LookupError(f"{start!r} is no key of page {page.number}.") from error
+    return Portion(entries=list(_links(section, keys)), following=following)
+
+
+def first_entries(site: Site, name: str, at_most: int) -> list[Link]:
+    """Return entries from the begin of a section; none where there is no such section.
+
+    No plan is asked for: as a page they are all rows, whatever page each of them is on.
+    """
+    section = section_of(site, name)
+    if section is None:
+        return []
+    require_pageable(section)
+    keys = EVERYTHING if section.keyset else KeyRange(0, section.size())
+    return portion_of(section, PlannedPage(1, keys), at_most=at_most).entries
+
+
+def _by_key(
+    section: BaseSection, page: PlannedPage, start: str | None, rows: int
+) -> tuple[KeyRange, str | None]:
+    """Return the keys of a portion, and the text of the first one behind them."""
+    keyset = section.keyset
+    assert keyset is not None  # noqa: S101  the caller has looked
+    keys = page.keys
+    # What the database refuses to compare must not break a transaction that is not ours.
+    with transaction.atomic(using=keyset.queryset.db):
+        if start is not None:
+            keys = KeyRange(keyset.decode(start), page.keys.upper)
+            if not keyset.covers(page.keys, keys.lower):
+                raise ValueError(start)
+        behind = keyset.key_behind(rows, keys)
+    return KeyRange(keys.lower, keys.upper if behind is None else behind), keyset.encode(behind)
+
+
+def _by_position(
+    section: BaseSection, page: PlannedPage, start: str | None, rows: int
+) -> tuple[KeyRange, str | None]:
+    """Return the positions of a portion, and the text of the first one behind them."""
+    lower, upper = page.keys.lower, min(page.keys.upper, section.size())
+    if start is not None:
+        if not re.fullmatch("0|[1-9][0-9]{0,8}", start) or not lower <= int(start) < upper:
+            raise ValueError(start)
+        lower = int(start)
+    behind = lower + rows
+    return KeyRange(lower, min(behind, upper)), str(behind) if behind < upper else None
+
+
+def _links(section: BaseSection, keys: KeyRange) -> Iterator[Link]:
+    """Yield the entries of some rows, but for those that the XML leaves out."""
+    checker = Checker(section, section.site.scope(), ProblemLog(section.get_name()))
+    for chunk in section.chunks(keys):
+        entries = checker.entries(chunk)
+        for address, title in zip(entries.locations, titles_of(section, entries), strict=True):
+            yield Link(address=address, title=title)
