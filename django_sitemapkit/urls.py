@@ -8,11 +8,25 @@ app_name = "sitemapkit"
 
 urlpatterns = [
     path("sitemap.xml", views.index, name="index"),
+    # Named by robots.txt alone; the address of a page has a section's name before its number.
+    re_path(
+        r"^sitemap-(?P<number>[2-9]|[1-9][0-9]{1,8})\.xml\Z",
+        views.index,
+        name="further",
+    ),
     re_path(
         # [0-9] and not \d: "१" is a digit too, and would be a second address of page 1. Nine
         # digits are more pages than there can be, and few enough for int().
-        r"^sitemap-(?P<section>[a-z0-9_-]+)-(?P<number>[1-9][0-9]{0,8})\.(?P<form>xml|xml\.gz)\Z",
+        r"^sitemap-(?P<section>[a-z0-9_-]+)-(?P<number>[1-9][0-9]{0,8})"
+        r"\.(?P<form>(?:xml|txt)(?:\.gz)?)\Z",
         views.page,
         name="page",
+    ),
+    # For people.
+    path("sitemap/", views.tree, name="tree"),
+    re_path(
+        r"^sitemap/(?P<section>[a-z0-9_-]+)/(?P<number>[1-9][0-9]{0,8})/\Z",
+        views.tree_page,
+        name="tree-page",
     ),
 ]

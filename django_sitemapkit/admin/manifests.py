@@ -15,7 +15,7 @@ from django_sitemapkit.builds import differences_of
 from django_sitemapkit.builds.differences import Kind, changed_pages
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.models import Build, BuildFile, Publication
-from django_sitemapkit.rendering import page_addresses
+from django_sitemapkit.rendering import index_address, page_addresses
 
 FILES_PER_PAGE = 100
 """Lines of the manifest on a page."""
@@ -34,7 +34,7 @@ COMPARED = 2_000_000
 
 _SHOWN = (
     *("section", "number", "status", "name", "urls", "bytes", "size"),
-    *("lastmod", "skipped", "problems", "position"),
+    *("lastmod", "skipped", "duplicates", "problems", "position"),
 )
 
 
@@ -94,10 +94,11 @@ def _sums(lines: QuerySet[BuildFile]) -> list[dict[str, Any]]:
 def _row(line: BuildFile, addresses: Mapping[int, str]) -> dict[str, Any]:
     return {
         "line": line,
-        "name": f"{line.section} {line.number}" if line.section else _("index"),
+        "name": f"{line.section or _('index')} {line.number or ''}".rstrip(),
         "address": addresses.get(line.pk, ""),
         "urls": number(line.urls),
         "skipped": unless_none(line.skipped),
+        "duplicates": unless_none(line.duplicates),
         "problems": line.problems.splitlines(),
     }
 
@@ -117,7 +118,9 @@ def _addresses(build: Build, lines: Iterable[BuildFile]) -> dict[int, str]:
     def read() -> dict[int, str]:
         done = (line for line in lines if line.status == BuildFile.Status.DONE)
         return {
-            line.pk: of(line.section)(line.number) if line.section else site.address("index")
+            line.pk: of(line.section)(line.number)
+            if line.section
+            else index_address(site, line.number)
             for line in done
         }
 

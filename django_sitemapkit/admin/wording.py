@@ -12,9 +12,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from django_sitemapkit.builds.due import (
+    AGAIN,
     BROKEN,
     CODE,
     DATE,
+    DUPLICATES,
     GONE,
     METHODS,
     NEVER,
@@ -39,6 +41,8 @@ REASONS = {
     ROWS: gettext_lazy("rows changed"),
     OVERRIDES: gettext_lazy("overrides changed"),
     SOMEWHERE: gettext_lazy("overrides changed, here or elsewhere"),
+    DUPLICATES: gettext_lazy("duplicates, here or elsewhere"),
+    AGAIN: gettext_lazy("duplicates are listed again"),
     DATE: gettext_lazy("a lastmod of the future has come"),
     METHODS: gettext_lazy("known only by rendering"),
     BROKEN: gettext_lazy("cannot be read"),

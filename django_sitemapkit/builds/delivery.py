@@ -6,14 +6,14 @@ from functools import cache
 
 from django.utils import timezone
 
-from django_sitemapkit.builds.differences import changed_pages
+from django_sitemapkit.builds.differences import changed_indexes, changed_pages
 from django_sitemapkit.builds.export import INDEX, Export, PageId
 from django_sitemapkit.builds.holding import Holding
 from django_sitemapkit.builds.manifests import primary
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import Build, Publication
 from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.rendering import page_addresses
+from django_sitemapkit.rendering import index_address, page_addresses
 from django_sitemapkit.signals import sitemaps_published
 from django_sitemapkit.sites import Site
 
@@ -36,11 +36,11 @@ def deliver(
     done = publication.delivered_at is not None and not everything
     changed: list[PageId] = []
     if not done:
-        changed = [INDEX, *_changed(publication, everything=everything)]
+        changed = _changed(publication, everything=everything)
     alias = settings.EXPORT or ""
     elsewhere = bool(alias) and alias != publication.delivered_to
     if alias:
-        brought = [INDEX, *_changed(publication, everything=True)] if elsewhere else changed
+        brought = _changed(publication, everything=True) if elsewhere else changed
         Export(alias, site, storage, holding).bring(publication.build, set(brought))
     if not done:
         _tell(site, publication, changed)
@@ -68,10 +68,15 @@ def _formers(publication: Publication) -> list[Build | None]:
 
 
 def _changed(publication: Publication, *, everything: bool) -> list[PageId]:
-    """Return the pages that are others in any of the former builds, are new or are gone."""
+    """Return the first index and what is another in any of the former builds, new or gone."""
     formers = [None] if everything else _formers(publication)
-    lines = (line for former in formers for line in changed_pages(former, publication.build))
-    return list(dict.fromkeys((line.section, line.number) for line in lines))
+    lines = (
+        line
+        for former in formers
+        for changed in (changed_indexes, changed_pages)
+        for line in changed(former, publication.build)
+    )
+    return list(dict.fromkeys([INDEX, *((line.section, line.number) for line in lines)]))
 
 
 def _tell(site: Site, publication: Publication, changed: list[PageId]) -> None:
@@ -81,10 +86,13 @@ def _tell(site: Site, publication: Publication, changed: list[PageId]) -> None:
     def of(section: str, form: str) -> Callable[[int], str]:
         return page_addresses(site, section, form)
 
-    addresses = [site.address("index")]
+    addresses: list[str] = []
     for section, number in changed:
         if section:
-            addresses += [of(section, form)(number) for form in ("xml", "xml.gz")]
+            forms = ("xml", "xml.gz", "txt", "txt.gz")
+            addresses += [of(section, form)(number) for form in forms]
+        else:
+            addresses.append(index_address(site, number))
     told = sitemaps_published.send_robust(
         Publication, site=site.key, build=publication.build_id, addresses=addresses
     )

@@ -17,7 +17,13 @@ from tempfile import TemporaryDirectory
 from typing import IO
 from xml.sax.saxutils import unescape
 
-from django_sitemapkit.builds.manifests import held_build, pages, primary, published_build
+from django_sitemapkit.builds.manifests import (
+    held_build,
+    indexes_of,
+    pages,
+    primary,
+    published_build,
+)
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.publishing import SitemapStorage
@@ -187,8 +193,17 @@ def _asked(site: Site, build: int | None) -> Build:
 
 def changed_pages(former: Build | None, present: Build) -> list[BuildFile]:
     """Return the pages whose files are others than before, and those that are gone."""
-    before = {(line.section, line.number): line for line in (pages(former) if former else ())}
-    after = {(line.section, line.number): line for line in pages(present)}
+    return _changed(pages(former) if former else (), pages(present))
+
+
+def changed_indexes(former: Build | None, present: Build) -> list[BuildFile]:
+    """Return the indexes whose files are others than before, and those that are gone."""
+    return _changed(indexes_of(former) if former else (), indexes_of(present))
+
+
+def _changed(former: Iterable[BuildFile], present: Iterable[BuildFile]) -> list[BuildFile]:
+    before = {(line.section, line.number): line for line in former}
+    after = {(line.section, line.number): line for line in present}
     gone = [line for key, line in before.items() if key not in after]
     new = [
         line for key, line in after.items() if key not in before or before[key].name != line.name

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from django.utils import timezone
 
 from django_sitemapkit.builds.changes import OverrideChanges
+from django_sitemapkit.builds.duplicates import Order
 from django_sitemapkit.builds.fingerprints import Fingerprints, code_in
 from django_sitemapkit.builds.manifests import lines_of, published_build
+from django_sitemapkit.conf import settings
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.overrides import sections_of
-from django_sitemapkit.planning import all_pages
+from django_sitemapkit.planning import PlannedPage, all_pages
 from django_sitemapkit.planning.store import current_plan
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import Site
@@ -19,6 +21,7 @@ from django_sitemapkit.sites import Site
 NEVER, NEW, GONE = "never built", "new pages", "pages gone"
 CODE, ROWS = "code or settings changed", "rows changed"
 OVERRIDES, SOMEWHERE = "overrides changed", "overrides changed, here or elsewhere"
+AGAIN, DUPLICATES = "duplicates are listed again", "duplicates, here or elsewhere"
 DATE, METHODS = "a lastmod of the future has come", "known only by rendering"
 BROKEN = "cannot be read"
 
@@ -48,12 +51,14 @@ def due(site: Site, *, rows: bool = True) -> Iterator[SectionDue]:
     for line in published:
         known.setdefault(line.section, {})[line.number] = line
     fingerprints, changes = Fingerprints(site), OverrideChanges(site)
+    order = Order() if settings.DEDUPLICATE else None
     for section in sections_of(site):
         name = section.get_name()
         lines = known.pop(name, None)
         try:
-            pages = _due(section, lines, fingerprints, changes, rows=rows)
+            pages = _due(section, lines, fingerprints, changes, order, rows=rows)
         except Exception as error:  # noqa: BLE001  one that fails hides nothing of the others
+            _pass_page(order, BROKEN)  # What it lists, nobody knows.
             reason = f"{type(error).__name__}: {error}"
             yield SectionDue(section=name, pages={BROKEN: 0}, error=reason)
         else:
@@ -67,33 +72,64 @@ def _due(
     known: dict[int, BuildFile] | None,
     fingerprints: Fingerprints,
     changes: OverrideChanges,
+    order: Order | None,
     *,
     rows: bool,
 ) -> Counter[str]:
     keyset = section.keyset
     if not rows and (keyset is None or current_plan(section, keyset) is None):
+        _pass_page(order, DUPLICATES)
         return _unseen(section, known)
     planned = all_pages(section)
     if known is None:
+        _pass_page(order, DUPLICATES)
         return Counter({NEVER: len(planned)})
     reasons: Counter[str] = Counter()
-    now = timezone.now()
-    code = fingerprints.code_of(section)
     for page in planned:
         line = known.pop(page.number, None)
-        if line is None:
-            reasons[NEW] += 1
-        elif not line.fingerprint and not (rows and fingerprints.of(section, page.keys)[1]):
-            reasons[METHODS] += 1
-        elif line.fingerprint and code_in(line.fingerprint) != code:
-            reasons[CODE] += 1
-        elif line.changes_at is not None and line.changes_at <= now:
-            reasons[DATE] += 1
-        elif rows and fingerprints.of(section, page.keys)[1] != line.fingerprint:
-            reasons[ROWS] += 1
-        elif changes.concern(section, line, look=rows):
-            reasons[OVERRIDES if rows else SOMEWHERE] += 1
+        reason = NEW if line is None else _why(section, page, line, fingerprints, changes, rows)
+        if line is not None and not reason:
+            reason = _duplicates(line, order)
+        if reason:
+            reasons[reason] += 1
+        _pass_page(order, reason or (line.listing if line else ""))
     return reasons + _gone(known)
+
+
+def _why(
+    section: BaseSection,
+    page: PlannedPage,
+    line: BuildFile,
+    fingerprints: Fingerprints,
+    changes: OverrideChanges,
+    rows: bool,
+) -> str:
+    """Return the reason why a page is due by itself, or ""."""
+    if not line.fingerprint and not (rows and fingerprints.of(section, page.keys)[1]):
+        return METHODS
+    if line.fingerprint and code_in(line.fingerprint) != fingerprints.code_of(section):
+        return CODE
+    if line.changes_at is not None and line.changes_at <= timezone.now():
+        return DATE
+    if rows and fingerprints.of(section, page.keys)[1] != line.fingerprint:
+        return ROWS
+    if changes.concern(section, line, look=rows):
+        return OVERRIDES if rows else SOMEWHERE
+    return ""
+
+
+def _duplicates(line: BuildFile, order: Order | None) -> str:
+    """Return the reason why what a page leaves out may be another than when it was made, or ""."""
+    if order is None:
+        return AGAIN if line.duplicates else ""
+    due = line.before != order.before and (line.duplicates or not line.before)
+    return DUPLICATES if due else ""
+
+
+def _pass_page(order: Order | None, listing: str) -> None:
+    """Go on behind a page; where a reason stands for what it lists, that is not known."""
+    if order is not None:
+        order.pass_page(listing)
 
 
 def _unseen(section: BaseSection, known: dict[int, BuildFile] | None) -> Counter[str]:

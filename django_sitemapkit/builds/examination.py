@@ -2,21 +2,35 @@
 
 import hashlib
 import urllib.request
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
+from typing import IO, Protocol
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError
 
 from django_sitemapkit.builds.files import what_differs
 from django_sitemapkit.builds.manifests import lines_of, published_build
-from django_sitemapkit.exceptions import InvalidSitemap
+from django_sitemapkit.exceptions import InvalidSitemap, RefusedValue
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.protocol.entries import IndexEntry
-from django_sitemapkit.protocol.reader import SitemapReader
+from django_sitemapkit.protocol.locations import normalise_base
+from django_sitemapkit.protocol.reader import Kind, SitemapReader
+from django_sitemapkit.protocol.reader.rules import Scope
 from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.rendering import page_address
-from django_sitemapkit.sites import Site
+from django_sitemapkit.registry import registry
+from django_sitemapkit.rendering import index_address, page_address
+from django_sitemapkit.sites import Site, all_sites
+
+IN_MEMORY = 1 << 20
+"""Bytes of a document that are kept in memory until a schema has seen it; then on disk."""
+
+TEXT_ENDINGS = (".txt", ".txt.gz")
+"""How the names of text sitemaps end; a name that ends otherwise promises nothing."""
 
 TIMEOUT = 60
 """Seconds a server may take between two blocks."""
@@ -42,17 +56,32 @@ class Examined:
     """The sitemaps it lists, where it is an index."""
 
 
-def examine_published(site: Site) -> Iterator[Examined]:
-    """Yield every published file of a site, read whole and compared with its manifest."""
+class Checker(Protocol):
+    """What checks documents beyond the rules of the protocol: ``builds.schemas.Schemas``."""
+
+    def has(self, kind: Kind | None) -> bool:
+        """Return whether it checks that kind of document."""
+
+    def faults(self, kind: Kind, file: IO[bytes]) -> list[str]:
+        """Return what is wrong with a document, plain or gzip."""
+
+
+def examine_published(site: Site, schemas: Checker | None = None) -> Iterator[Examined]:
+    """Yield every published file of a site, read whole and compared with its manifest.
+
+    With ``schemas`` each is checked by these too.
+    """
     build = published_build(site)
     storage = SitemapStorage()
+    hosts = _declared_hosts([site])
     lines = lines_of(build).filter(status=BuildFile.Status.DONE) if build else ()
-    for line in sorted(lines, key=lambda line: (line.position, line.number)):
-        address = site.address("index")
+    for line in sorted(lines, key=lambda line: (line.section != "", line.position, line.number)):
         if line.section:
             address = page_address(site, line.section, line.number)
+        else:
+            address = index_address(site, line.number)
         try:
-            examined = _examine_stored(storage, line, address)
+            examined = _examine_stored(storage, line, address, schemas, hosts)
         except Exception as error:  # noqa: BLE001  each storage has errors of its own
             examined = Examined(source=address, faults=(f"{line.name} cannot be read: {error}",))
         yield Examined(
@@ -65,7 +94,23 @@ def examine_published(site: Site) -> Iterator[Examined]:
         )
 
 
-def _examine_stored(storage: SitemapStorage, line: BuildFile, address: str) -> Examined:
+def _declared_hosts(sites: Iterable[Site]) -> set[str]:
+    """Return the origins where external sections say that sitemaps of these sites stand."""
+    hosts: set[str] = set()
+    for host in (h for site in sites for s in registry.externals(site) for h in s.hosts):
+        with suppress(RefusedValue):  # The index lists nothing there, and says why.
+            origin, path = normalise_base(str(host))
+            hosts.update(() if path else [origin])
+    return hosts
+
+
+def _examine_stored(
+    storage: SitemapStorage,
+    line: BuildFile,
+    address: str,
+    schemas: Checker | None,
+    hosts: Collection[str],
+) -> Examined:
     if line.section:
         with storage.open(line.name) as file:
             why = what_differs(file, line.sha256, line.urls)
@@ -76,7 +121,8 @@ def _examine_stored(storage: SitemapStorage, line: BuildFile, address: str) -> E
     if why:
         return Examined(source=address, faults=(f"{line.name} is damaged: {why}",))
     with storage.open(line.name) as file:
-        return _examine(address, iter(lambda: file.read(65_536), b""), address)
+        blocks = iter(lambda: file.read(65_536), b"")
+        return _examine(address, blocks, address, hosts=hosts, schemas=schemas)
 
 
 def _hash_differs(blocks: Iterable[bytes], sha256: str) -> str:
@@ -86,35 +132,51 @@ def _hash_differs(blocks: Iterable[bytes], sha256: str) -> str:
     return "" if digest.hexdigest() == sha256 else "its hash is another one"
 
 
-def examine(source: str) -> Iterator[Examined]:
+def examine(source: str, schemas: Checker | None = None) -> Iterator[Examined]:
     """Yield the document at an address, a path, or all in a folder; and those an index lists.
 
-    Raises OSError, HTTPException or ValueError where the source cannot be read at all.
+    An index may list what is on hosts that external sections of any site declare. With ``schemas``
+    each is checked by these too. Raises OSError, HTTPException or ValueError where the source
+    cannot be read at all.
     """
     if source.startswith(("http://", "https://")):
-        first = _fetch(source)
+        hosts: Collection[str] = ()
+        with suppress(ImproperlyConfigured, DatabaseError):  # No site is needed to read an address.
+            hosts = _declared_hosts(all_sites())
+        first = _fetch(source, schemas, hosts)
         yield first
         for child in first.children:
-            yield _fetch(child, nested=True)
+            # It may list pages of the host whose index it is in, wherever it stands itself.
+            yield _fetch(child, schemas, [Scope(source).origin], nested=True)
         return
     path = Path(source)
     paths = [path]
     if path.is_dir():
-        paths = sorted(p for p in path.rglob("*") if p.name.endswith((".xml", ".xml.gz")))
+        paths = sorted(filter(_is_named_sitemap, path.rglob("*")))
         if not paths:
-            raise FileNotFoundError("there is no .xml or .xml.gz file in it")
+            raise FileNotFoundError("there is no .xml, .xml.gz or sitemap*.txt file in it")
     for found in paths:
         with found.open("rb") as file:
-            yield _examine(str(found), iter(lambda: file.read(65_536), b""))
+            yield _examine(str(found), iter(lambda: file.read(65_536), b""), schemas=schemas)
 
 
-def _fetch(address: str, *, nested: bool = False) -> Examined:
+def _is_named_sitemap(path: Path) -> bool:
+    # Other texts of a folder are robots.txt, keys and notes.
+    named_so = path.name.startswith("sitemap") and path.name.endswith(TEXT_ENDINGS)
+    return named_so or path.name.endswith((".xml", ".xml.gz"))
+
+
+def _fetch(
+    address: str, schemas: Checker | None, hosts: Collection[str], *, nested: bool = False
+) -> Examined:
     request = urllib.request.Request(address, headers={"User-Agent": "django-sitemapkit"})  # noqa: S310
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT) as response:  # noqa: S310
             final = response.geturl()
             blocks = iter(lambda: response.read(65_536), b"")
-            examined = _examine(address, blocks, address, nested=nested)
+            examined = _examine(
+                address, blocks, address, nested=nested, hosts=hosts, schemas=schemas
+            )
     except (OSError, HTTPException, ValueError) as error:
         if not nested:
             raise
@@ -125,13 +187,26 @@ def _fetch(address: str, *, nested: bool = False) -> Examined:
 
 
 def _examine(
-    source: str, blocks: Iterable[bytes], address: str | None = None, *, nested: bool = False
+    source: str,
+    blocks: Iterable[bytes],
+    address: str | None = None,
+    *,
+    nested: bool = False,
+    hosts: Collection[str] = (),
+    schemas: Checker | None = None,
 ) -> Examined:
-    reader = SitemapReader(address, nested=nested)
+    reader = SitemapReader(address, nested=nested, hosts=hosts)
     children: list[str] = []
-    with suppress(InvalidSitemap):  # It stands among the findings.
-        children.extend(e.location for e in reader.read(blocks) if isinstance(e, IndexEntry))
-    lines = [
+    lines: list[tuple[str, str]] = []
+    with SpooledTemporaryFile(IN_MEMORY) as copy, suppress(InvalidSitemap):  # It is a finding.
+        read = reader.read(blocks if schemas is None else _copied(blocks, copy))
+        children.extend(e.location for e in read if isinstance(e, IndexEntry))
+        if schemas is not None:
+            lines += _by_schema(schemas, reader.kind, copy)
+    if reader.kind not in {"text", None} and source.partition("?")[0].endswith(TEXT_ENDINGS):
+        fault = f"Parsing error: <{reader.kind}> is no text sitemap, as the name promises."
+        lines.append((fault, "error"))
+    lines[:0] = [
         (f"line {f.line}: {f.message}" if f.line else f.message, f.level) for f in reader.findings
     ]
     return Examined(
@@ -141,3 +216,18 @@ def _examine(
         warnings=tuple(text for text, level in lines if level == "warning"),
         children=tuple(children),
     )
+
+
+def _copied(blocks: Iterable[bytes], copy: IO[bytes]) -> Iterator[bytes]:
+    for block in blocks:
+        copy.write(block)
+        yield block
+
+
+def _by_schema(schemas: Checker, kind: Kind | None, copy: IO[bytes]) -> Iterator[tuple[str, str]]:
+    """Yield what a schema says of a document that could be read, and how grave it is."""
+    if kind is None or not schemas.has(kind):
+        yield f"There is no schema for a {kind}: it was not checked by any.", "warning"
+        return
+    copy.seek(0)
+    yield from ((fault, "error") for fault in schemas.faults(kind, copy))

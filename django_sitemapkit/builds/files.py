@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 from xml.parsers import expat
 
+from django_sitemapkit.builds.duplicates import Distinct
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import escaped
@@ -174,13 +175,21 @@ def make_page(
     path: Path,
     beat: Callable[[], None],
     press: Press,
+    distinct: Distinct | None = None,
 ) -> PageInPress:
     """Render a page into a gzip file at ``path``, which the press checks.
 
     ``beat`` is called for every batch, so that a long page does not look like a dead process.
+    ``distinct`` has begun with the page, and tells which URLs it leaves out.
     """
     started = time.perf_counter()
-    rendering = PageRendering(section, keys, scope)
+    rendering = PageRendering(
+        section,
+        keys,
+        scope,
+        on_locations=distinct.listed if distinct else None,
+        seen=distinct.seen if distinct else None,
+    )
     file = PageFile(path, press)
     try:
         for batch in batches(rendering):

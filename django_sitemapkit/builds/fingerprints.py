@@ -72,7 +72,8 @@ class Fingerprints:
         if name not in self._codes:
             key = section.keyset.identity if section.keyset else ""
             zone = (django_settings.USE_TZ, django_settings.TIME_ZONE)
-            state = (__version__, self._address, settings.MAX_BYTES, zone, section.max_urls, key)
+            limits = (settings.MAX_BYTES, section.max_urls, settings.SCHEMA_LOCATION)
+            state = (__version__, self._address, limits, zone, key)
             self._codes[name] = _digest(repr((state, section.declaration())))
         return self._codes[name]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from django.utils import timezone
 
 from django_sitemapkit.models import BuildFile
-from django_sitemapkit.rendering.columns import moment_of
+from django_sitemapkit.protocol.dates import moment_of
 
 LEAST_ALIKE = 10
 """URLs of a section from which on one lastmod is doubted: fewer may have been made together."""

@@ -18,7 +18,7 @@ AT_ONCE = 100
 
 
 def published_file(site: Site, section: str, number: int) -> BuildFile | None:
-    """Return the published file of a page, or None.
+    """Return the published file of a page or, for the section "", of an index; or None.
 
     An address that only an earlier build has answers from there through the grace period, so
     that a reader of the index of then finds all that it lists. It is read where it was written:

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from django_sitemapkit.builds.changes import OverrideChanges, packed
+from django_sitemapkit.builds.duplicates import Distinct, Standing, distinct_pages
 from django_sitemapkit.builds.files import LocalPage, PageInPress, Press, make_page
 from django_sitemapkit.builds.fingerprints import Fingerprints
 from django_sitemapkit.builds.holding import Holding
@@ -54,12 +55,15 @@ class PageInMaking:
     """Its file; None where the stored one still holds."""
     rows: int
     """How many rows it had when its fingerprint was taken."""
+    standing: Standing | None = None
+    """How it stands to the pages before it; None where they may list the same URLs."""
 
 
 class PageMaker:
     """Makes pages of one build, in one process, under the lease of whoever builds.
 
-    A context manager: within it there is a local folder to work in, and a press.
+    A context manager: within it there is a local folder to work in, and a press. With
+    ``deduplicate`` there is ``distinct`` too; then pages have to be made in the order of the index.
     """
 
     def __init__(
@@ -70,18 +74,24 @@ class PageMaker:
         distrusted: Collection[str] = (),
         *,
         full: bool = False,
+        deduplicate: bool = False,
     ) -> None:
         self.site = site
         self.record = record
         self.holding = holding
         self.distrusted = distrusted
         self.full = full
+        self.distinct: Distinct | None = None
+        """What leaves out of each page what an earlier one lists."""
+        self.half: BuildFile | None = None
+        """The line that came of the last page which ``begin`` has split."""
+        self._deduplicate = deduplicate
         self.storage = SitemapStorage()
         self._scope = site.scope()
         self._fingerprints = Fingerprints(site)
         self._changes = OverrideChanges(site)
-        self._live = _lines_by_page(published_build(site), full=full)
-        self._held = _lines_by_page(held_build(site), full=full)
+        self._live = _lines_by_page(published_build(site))
+        self._held = _lines_by_page(held_build(site))
         self._open = ExitStack()
         self._ahead = ReadAhead()
 
@@ -93,21 +103,31 @@ class PageMaker:
                 raise BuildFailed(f"There is no room to make files in: {error}") from error
             self._folder = folder
             self._press = stack.enter_context(Press())
+            if self._deduplicate:
+                pages = distinct_pages(folder, self.storage, self._beat)
+                self.distinct = stack.enter_context(pages)
             self._open = stack.pop_all()
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._open.close()
+        self._open.__exit__(*error)
 
     def reuse(self, lines: Sequence[BuildFile]) -> list[FileResult]:
         """Record those pages whose fingerprint was taken already and is what it was."""
-        reused: list[BuildFile] = []
-        sections = {section.get_name(): section for section in sections_of(self.site)}
-        for line in lines:
-            self.holding.beat()
-            section = sections.get(line.section)
-            if section is not None and self._still_holds(line, section):
-                reused.append(line)
+        return self.record_reused([line for line in lines if self.is_reused(line)])
+
+    def is_reused(self, line: BuildFile) -> bool:
+        """Return whether a page may keep its file; then the line says so, and is to be recorded."""
+        self.holding.beat()
+        section = self._sections.get(line.section)
+        return section is not None and self._still_holds(line, section)
+
+    @cached_property
+    def _sections(self) -> dict[str, BaseSection]:
+        return {section.get_name(): section for section in sections_of(self.site)}
+
+    def record_reused(self, reused: Sequence[BuildFile]) -> list[FileResult]:
+        """Record pages that keep their files."""
         # A bulk_update() of so many columns takes several times as long.
         for start in range(0, len(reused), 500):
             some = reused[start : start + 500]
@@ -134,6 +154,9 @@ class PageMaker:
         line.revision = section.overrides.revision
         if self._still_holds(line, section):
             return PageInMaking(line, section, None, rows)
+        distinct = self.distinct
+        if distinct is not None:
+            distinct.begin(line.section, self._formers(line))
         try:
             making = make_page(
                 section.reading(self._ahead, self._ahead.turn),
@@ -142,16 +165,20 @@ class PageMaker:
                 self._folder / f"page-{line.pk}.xml.gz",
                 self._beat,
                 self._press,
+                distinct,
             )
             if making.split_at is not None and section.keyset is not None:
                 # The halves are made at the same path: the press has to be done with it.
                 page = making.result()
                 page.path.unlink()
-                self._split(line, section, section.keyset, page.split_at)
+                if distinct is not None:
+                    distinct.discard()
+                self.half = self._split(line, section, section.keyset, page.split_at)
                 return None
+            standing = distinct.end() if distinct is not None else None
         except OSError as error:
             raise BuildFailed(f"{line} could not be made: {error}") from error
-        return PageInMaking(line, section, making, rows)
+        return PageInMaking(line, section, making, rows, standing)
 
     def _beat(self) -> None:
         """Give a sign of life where one is due, when no read is under way."""
@@ -176,10 +203,13 @@ class PageMaker:
         page.path.unlink(missing_ok=True)  # A storage on the same disk has taken it away already.
         line.fingerprint = fingerprint
         self._note(line, making.section, page)
+        line.duplicates = 0
+        if making.standing is not None:
+            making.standing.write_to(line)
         with self.holding.guarded():
             line.save()
         del line.overridden  # The lines of a build stay in memory until its end.
-        return result_of(line.section, line.number, state, page)
+        return result_of(line.section, line.number, state, page, line.duplicates)
 
     def _formers(self, line: BuildFile) -> Iterator[BuildFile]:
         """Yield what is known of a page: as it is published, and as it is held back."""
@@ -198,10 +228,16 @@ class PageMaker:
                 continue
             if former.status != Status.EMPTY and not self._stands(former):
                 continue
-            if not self._changes.concern(section, former):
-                take_over(line, former)
-                line.revision = section.overrides.revision
-                return True
+            if self._changes.concern(section, former):
+                continue
+            standing = self.distinct.admit(former) if self.distinct else None
+            if standing is None and (self.distinct or former.duplicates):
+                continue
+            take_over(line, former)
+            line.revision = section.overrides.revision
+            if standing is not None:
+                standing.write_to(line)
+            return True
         return False
 
     def _stands(self, former: BuildFile) -> bool:
@@ -253,8 +289,11 @@ class PageMaker:
             zone = timezone.get_default_timezone()
             line.changes_at = timezone.make_naive(line.changes_at, zone)
 
-    def _split(self, line: BuildFile, section: BaseSection, keyset: Keyset, at: Any) -> None:
-        """Cut a page that has grown too large since it was planned; both halves are made next."""
+    def _split(self, line: BuildFile, section: BaseSection, keyset: Keyset, at: Any) -> BuildFile:
+        """Cut a page that has grown too large since it was planned; both halves are made next.
+
+        Returns the line of the second one.
+        """
         keys = keys_of(line, section)
         new = split(section, PlannedPage(line.number, keys), at)
         if new is None:
@@ -268,7 +307,7 @@ class PageMaker:
             line.number = renumber(section, [line.number])[line.number]
         with self.holding.guarded():
             line.save(update_fields=["number", "upper", "fingerprint"])
-            primary(BuildFile).create(
+            return primary(BuildFile).create(
                 build=self.record,
                 section=line.section,
                 number=new,
@@ -278,13 +317,9 @@ class PageMaker:
             )
 
 
-def _lines_by_page(build: Build | None, *, full: bool) -> dict[tuple[str, int], BuildFile]:
-    """Return the pages of a build, with URLs or without, by section and number.
-
-    A full build asks none of them which overrides met it.
-    """
+def _lines_by_page(build: Build | None) -> dict[tuple[str, int], BuildFile]:
+    """Return the pages of a build, with URLs or without, by section and number."""
     lines = lines_of(build) if build else BuildFile.objects.none()
-    lines = lines.defer("overridden") if full else lines
     pages = lines.filter(status__in=(Status.DONE, Status.EMPTY)).exclude(section="")
     return {(line.section, line.number): line for line in pages}
 
@@ -339,10 +374,13 @@ def _result_of_former(line: BuildFile) -> FileResult:
         size=line.size,
         problems=tuple(line.problems.splitlines()),
         skipped=line.skipped,
+        duplicates=line.duplicates,
     )
 
 
-def result_of(section: str, number: int, state: str, page: LocalPage) -> FileResult:
+def result_of(
+    section: str, number: int, state: str, page: LocalPage, duplicates: int = 0
+) -> FileResult:
     """Return what is told of a page that was made."""
     return FileResult(
         section=section,
@@ -354,4 +392,5 @@ def result_of(section: str, number: int, state: str, page: LocalPage) -> FileRes
         seconds=page.seconds,
         problems=tuple(map(str, page.problems.examples)),
         skipped=page.problems.skipped,
+        duplicates=duplicates,
     )

@@ -28,6 +28,7 @@ STORED = (
     *("first", "last", "skipped", "problems"),
     *("fingerprint", "overridden", "changes_at"),
     *("oldest_lastmod", "newest_lastmod", "newest_key", "dated"),
+    *("before", "listing", "duplicates"),
 )
 """What a manifest says of a stored file, and what a line takes over that reuses it."""
 
@@ -59,7 +60,8 @@ def held_build(site: Site) -> Build | None:
 
 def declaration_of(site: Site, chosen: Collection[str]) -> str:
     """Return a digest of everything but the rows that a build depends on."""
-    state = [__version__, repr(site), settings.MAX_BYTES, sorted(chosen)]
+    state = [__version__, repr(site), settings.MAX_BYTES, settings.SCHEMA_LOCATION, sorted(chosen)]
+    state.append(settings.DEDUPLICATE)
     for section in sections_of(site):
         keyset = section.keyset
         key = keyset.identity if keyset else None
@@ -155,6 +157,9 @@ def holds(line: BuildFile, former: BuildFile, keyset: Keyset) -> bool:
     return from_first and (upper is None or keyset.increasing([last, upper]))
 
 
+INDEX_ORDER = ("position", "number")
+"""How an index orders its pages."""
+
 SPACING = 1000
 """Room between the positions of two lines, for pages that are split while they are made."""
 
@@ -175,7 +180,13 @@ def bounds_of(section: BaseSection, keys: KeyRange) -> dict[str, Any]:
 def pages(build: Build) -> QuerySet[BuildFile]:
     """Return the lines of a build that are pages with URLs, in the order of the index."""
     done = lines_of(build).filter(status=BuildFile.Status.DONE).defer("overridden")
-    return done.exclude(section="").order_by("position", "number")
+    return done.exclude(section="").order_by(*INDEX_ORDER)
+
+
+def indexes_of(build: Build) -> QuerySet[BuildFile]:
+    """Return the lines of a build that are indexes: the first one, and further ones if it has."""
+    # Whole: what is deferred would be read by the router's choice, from a replica that is behind.
+    return lines_of(build).filter(status=BuildFile.Status.DONE, section="").order_by("number")
 
 
 def index_lines(site: Site, lines: Iterable[BuildFile]) -> Iterator[IndexEntry]:

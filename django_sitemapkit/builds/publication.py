@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from django_sitemapkit.builds.lastmods import doubts
 from django_sitemapkit.builds.manifests import (
     held_build,
     index_lines,
+    indexes_of,
     lines_of,
     pages,
     primary,
@@ -24,13 +25,15 @@ from django_sitemapkit.builds.results import FileResult
 from django_sitemapkit.builds.shrinkage import NOTHING, shrinkage
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost, Unpublishable
 from django_sitemapkit.models import Build, BuildFile, Publication
-from django_sitemapkit.protocol.limits import MAX_URLS
 from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
 from django_sitemapkit.publishing.storage import sync
-from django_sitemapkit.rendering import write_index
+from django_sitemapkit.rendering import Index, external_entries, write_indexes
 from django_sitemapkit.sites import Site
 
-KNOWN = ("fingerprint", "revision", "overridden", "changes_at", "skipped", "problems")
+KNOWN = (
+    *("fingerprint", "revision", "overridden", "changes_at", "skipped", "problems"),
+    *("before", "listing", "duplicates"),
+)
 """What is known of a page beside its file."""
 
 
@@ -42,8 +45,8 @@ class Outcome:
     """"published", "unchanged" or "held"."""
     build: int
     """The build's id; of one held back already, where this one is the same."""
-    index: FileResult | None = None
-    """Its index; None where that is stored already."""
+    indexes: Sequence[FileResult] = ()
+    """Its indexes; none where they are stored already."""
     reason: str = ""
     """Why it is held back."""
 
@@ -61,62 +64,54 @@ def publish_finished(
     """Publish a build of which no page is missing, or hold it back where too much would be gone.
 
     A build that holds just what is published already, under the same addresses, is recorded as
-    unchanged. An index that is lost or ``distrusted`` is made anew. ``whole`` says that no section
+    unchanged. Indexes that are lost or ``distrusted`` are made anew. ``whole`` says that no section
     was left as it is published: then what was held back before is given up. ``leaving`` are URLs,
-    by section, that are meant to go. Raises Unpublishable where the build has no URL at all, or
-    more files than an index lists.
+    by section, that are meant to go. Raises Unpublishable where the build lists nothing at all.
     """
     lines = list(pages(record))
-    if reason := _why_not(lines):
+    entries = [*index_lines(site, lines), *external_entries(site)]
+    if not entries:
+        reason = "no section has a URL"
         with holding.guarded():
             _end(record, Build.Status.FAILED, reason=reason)
         raise Unpublishable(f"Site {site.key!r}: {reason}; what was published stays.")
     live = published_build(site)
-    index = lines_of(live).filter(section="").first() if live else None
-    if index is not None and (index.name in distrusted or not storage.has(index.name)):
-        index = None
-    data = write_index(list(index_lines(site, lines)))
-    if index is not None and index.sha256 != hashlib.sha256(data).hexdigest():
-        index = None
+    indexes = _Indexes(write_indexes(entries), storage)
+    same = indexes.stored_by(live, distrusted) if live else {}
     published = list(pages(live)) if live else []
     record.warnings = "\n".join(doubts(lines, published, record.started_at))
-    if live and index and _listed(published) == _listed(lines):
+    if live and indexes.are_of(live, same) and _listed(published) == _listed(lines):
         _end_as(live, record, Build.Status.UNCHANGED, holding)
         if whole:
             _let_go(site, record, holding)
         return Outcome(status=Build.Status.UNCHANGED, build=record.pk)
     reason = shrinkage(published, lines, leaving)
     held = held_build(site) if reason else None
-    if held is not None and not _is_same(held, lines, data, storage):
+    if held is not None and not _is_same(held, lines, indexes):
         held = None
     if held is not None:
-        same = f"it is the same as build {held.pk}, which is held back"
-        _end_as(held, record, Build.Status.ABANDONED, holding, same)
+        why = f"it is the same as build {held.pk}, which is held back"
+        _end_as(held, record, Build.Status.ABANDONED, holding, why)
         held.previous, held.reason = live, reason  # Someone may have gone back meanwhile.
         with holding.guarded():
             held.save(update_fields=["previous", "reason"])
         return Outcome(status=Build.Status.HELD, build=held.pk, reason=reason)
     record.previous = live
-    result = _store_index(site, record, len(lines), data, index, holding, storage)
+    results = indexes.store(site, record, same, holding)
     if reason:
         with holding.guarded():
             _end(record, Build.Status.HELD, reason=reason)
-        return Outcome(status=Build.Status.HELD, build=record.pk, index=result, reason=reason)
+        return Outcome(status=Build.Status.HELD, build=record.pk, indexes=results, reason=reason)
     _flip(site, record, holding)
     if whole:
         _let_go(site, record, holding)
-    return Outcome(status=Build.Status.PUBLISHED, build=record.pk, index=result)
+    return Outcome(status=Build.Status.PUBLISHED, build=record.pk, indexes=results)
 
 
-def _is_same(held: Build, lines: list[BuildFile], data: bytes, storage: SitemapStorage) -> bool:
-    """Return whether a build that is held back has these pages and this index, and has it still."""
-    index = lines_of(held).filter(section="").first()
-    return (
-        index is not None
-        and index.sha256 == hashlib.sha256(data).hexdigest()
-        and _listed(pages(held)) == _listed(lines)
-        and storage.has(index.name)
-    )
+def _is_same(held: Build, lines: list[BuildFile], indexes: "_Indexes") -> bool:
+    """Return whether a build that is held back has these pages and indexes, and has them still."""
+    stored = indexes.stored_by(held)
+    return indexes.are_of(held, stored) and _listed(pages(held)) == _listed(lines)
 
 
 def _end_as(
@@ -154,15 +149,6 @@ def _let_go(site: Site, record: Build, holding: Holding) -> None:
 
 def _knows_alike(one: BuildFile, other: BuildFile) -> bool:
     return all(getattr(one, name) == getattr(other, name) for name in KNOWN)
-
-
-def _why_not(lines: list[BuildFile]) -> str:
-    """Return why these pages cannot be published, or ""."""
-    if not lines:
-        return "no section has a URL"
-    if len(lines) > MAX_URLS:
-        return f"it has {len(lines):,} sitemaps, and an index lists {MAX_URLS:,}"
-    return ""
 
 
 def publish(site: Site, build: int) -> None:
@@ -242,45 +228,77 @@ def _listed(lines: Iterable[BuildFile]) -> list[tuple[Any, ...]]:
     return [(line.section, line.number, line.name, line.first, line.last) for line in lines]
 
 
-def _store_index(
-    site: Site,
-    record: Build,
-    sitemaps: int,
-    data: bytes,
-    former: BuildFile | None,
-    holding: Holding,
-    storage: SitemapStorage,
-) -> FileResult:
-    """Store the index of a build, plain as readers want it, and add its line to the manifest.
+class _Indexes:
+    """The indexes of a build, by number, as they are to be stored."""
 
-    ``former`` is the line of a stored index with the same bytes, if there is one.
-    """
-    started = time.perf_counter()
-    sha256 = hashlib.sha256(data).hexdigest()
-    line = lines_of(record).filter(section="").first() or BuildFile(build=record, section="")
-    state = "same"
-    if former is not None:
-        take_over(line, former)
-    else:
-        state = "stored"
-        line.name = file_name(site, "index", sha256, record.pk, f"{holding.lease.fence}.xml")
-        line.sha256, line.urls, line.lastmod = sha256, sitemaps, timezone.now()
-        line.bytes = line.size = len(data)
-        line.status = BuildFile.Status.DONE
-        with storage.workshop(folder_of(site)) as folder:
-            path = folder / "index.xml"
-            with path.open("wb") as file:
-                file.write(data)
-                sync(file)
-            storage.put(line.name, path)
-    with holding.guarded():
-        line.save()
-    return FileResult(
-        section="",
-        number=0,
-        state=state,
-        urls=line.urls,
-        bytes=line.bytes,
-        size=line.size,
-        seconds=time.perf_counter() - started,
-    )
+    def __init__(self, indexes: Mapping[int, Index], storage: SitemapStorage) -> None:
+        self._indexes = indexes
+        self._hashes = {
+            number: hashlib.sha256(index.data).hexdigest() for number, index in indexes.items()
+        }
+        self._storage = storage
+
+    def stored_by(self, build: Build, distrusted: Collection[str] = ()) -> dict[int, BuildFile]:
+        """Return the lines of a build whose files have the same bytes, and are there still."""
+        return {
+            line.number: line
+            for line in indexes_of(build)
+            if line.sha256 == self._hashes.get(line.number)
+            and line.name not in distrusted
+            and self._storage.has(line.name)
+        }
+
+    def are_of(self, build: Build, stored: Mapping[int, BuildFile]) -> bool:
+        """Return whether they are what a build has ``stored``, all of it and nothing else."""
+        numbers = set(indexes_of(build).values_list("number", flat=True))
+        return self._hashes.keys() == stored.keys() == numbers
+
+    def store(
+        self, site: Site, record: Build, same: Mapping[int, BuildFile], holding: Holding
+    ) -> list[FileResult]:
+        """Store them, plain as readers want them, and add their lines to the manifest.
+
+        ``same`` are the lines of stored files with the same bytes.
+        """
+        known = {line.number: line for line in lines_of(record).filter(section="")}
+        results: list[FileResult] = []
+        for number in self._indexes:
+            line = known.pop(number, BuildFile(build=record, section="", number=number))
+            results.append(self._store(site, line, same.get(number), holding))
+        if known:  # Of a process that was killed, when there was more to list.
+            with holding.guarded():
+                lines_of(record).filter(pk__in=[line.pk for line in known.values()]).delete()
+        return results
+
+    def _store(
+        self, site: Site, line: BuildFile, former: BuildFile | None, holding: Holding
+    ) -> FileResult:
+        started = time.perf_counter()
+        index, sha256 = self._indexes[line.number], self._hashes[line.number]
+        state = "same"
+        if former is not None:
+            take_over(line, former)
+        else:
+            state = "stored"
+            extension = f"{holding.lease.fence}.xml"
+            line.name = file_name(site, str(line), sha256, line.build_id, extension)
+            line.sha256, line.urls, line.lastmod = sha256, index.sitemaps, timezone.now()
+            line.bytes = line.size = len(index.data)
+            line.status = BuildFile.Status.DONE
+            with self._storage.workshop(folder_of(site)) as folder:
+                path = folder / "index.xml"
+                with path.open("wb") as file:
+                    file.write(index.data)
+                    sync(file)
+                self._storage.put(line.name, path)
+        with holding.guarded():
+            line.save()
+        return FileResult(
+            section="",
+            number=line.number,
+            state=state,
+            urls=line.urls,
+            bytes=line.bytes,
+            size=line.size,
+            seconds=time.perf_counter() - started,
+        )

@@ -9,9 +9,9 @@ class FileResult:
     """What became of one file of a build."""
 
     section: str
-    """The section's name; "" for the index."""
+    """The section's name; "" for an index."""
     number: int
-    """The page's number; 0 for the index."""
+    """The page's number; 0 for the first index, and 2, 3 and so on for further ones."""
     state: str
     """"stored", "same" where the stored file holds it already, or "empty"."""
     urls: int = 0
@@ -26,6 +26,8 @@ class FileResult:
     """The first problems of each kind, in words."""
     skipped: int = 0
     """Rows that were left out."""
+    duplicates: int = 0
+    """Those among them whose URL is listed already, by this page or by one before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

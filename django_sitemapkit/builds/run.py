@@ -4,15 +4,18 @@ import logging
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import count
+from operator import attrgetter
 from pathlib import Path
 
 from django.utils import timezone
 
 from django_sitemapkit.builds.delivery import deliver
-from django_sitemapkit.builds.files import Press, make_page
+from django_sitemapkit.builds.duplicates import Distinct, distinct_pages
+from django_sitemapkit.builds.files import LocalPage, Press, make_page
 from django_sitemapkit.builds.fingerprints import Fingerprints
 from django_sitemapkit.builds.holding import Holding, hold
 from django_sitemapkit.builds.lookup import section_names
@@ -24,9 +27,11 @@ from django_sitemapkit.builds.making import (
     result_of,
 )
 from django_sitemapkit.builds.manifests import (
+    INDEX_ORDER,
     declaration_of,
     freeze,
     lines_of,
+    pages,
     primary,
     published_build,
 )
@@ -34,11 +39,13 @@ from django_sitemapkit.builds.pruning import prune
 from django_sitemapkit.builds.publication import publish_finished
 from django_sitemapkit.builds.results import BuildResult, FileResult
 from django_sitemapkit.builds.settling import answered_by_build, settle, told
+from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure, Unpublishable
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import all_pages, refresh
 from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sections.keysets import KeyRange, no_beat
 from django_sitemapkit.sites import Site
 
@@ -192,8 +199,8 @@ class Builder:
             if self.continued:
                 raise LeftUnpublishable(str(error)) from error
             raise
-        if outcome.index is not None:
-            self._report(outcome.index, len(self.files) + 1)
+        for index in outcome.indexes:
+            self._report(index, len(self.files) + 1)
         deliver(self.site, self.holding, self.storage)
         try:
             prune(self.site, self.holding, self.storage)
@@ -212,18 +219,64 @@ class Builder:
 
     def _make_pages(self, record: Build) -> None:
         """Have all pages made that are missing, those too that come of a split meanwhile."""
-        with PageMaker(self.site, record, self.holding, self.distrusted, full=self.full) as maker:
-            while pending := self._pending(record):
-                total = len(self.files) + len(pending) + 1
-                for result in maker.reuse(pending):
-                    self._report(result, total)
-                pending = [line for line in pending if line.status == Status.PENDING]
-                try:
+        maker = PageMaker(
+            *(self.site, record, self.holding, self.distrusted),
+            full=self.full,
+            deduplicate=settings.DEDUPLICATE,
+        )
+        try:
+            with maker:
+                if maker.distinct is not None:
+                    self._make_in_order(maker, maker.distinct, record)
+                    return
+                while pending := self._pending(record):
+                    total = len(self.files) + len(pending) + 1
+                    for result in maker.reuse(pending):
+                        self._report(result, total)
+                    pending = [line for line in pending if line.status == Status.PENDING]
                     for result in self.runner.run(maker, pending):
                         self._report(result, total)
-                except PagesMoved as moved:
-                    self._abandon(record, str(moved))
-                    raise
+        except PagesMoved as moved:
+            self._abandon(record, str(moved))
+            raise
+
+    def _make_in_order(self, maker: PageMaker, distinct: Distinct, record: Build) -> None:
+        """Have pages made in the order of the index, for each to know what those before it list."""
+        if not isinstance(self.runner, InlineRunner):
+            logger.warning(
+                "Site %r: SITEMAPKIT_DEDUPLICATE has one process make the pages, one after the"
+                " other; the runner %r is not used.",
+                *(self.site.key, type(self.runner).__name__),
+            )
+        lines = lines_of(record).exclude(section="").order_by(*INDEX_ORDER)
+        waiting, reused, before = deque(lines), list[BuildFile](), None
+        total = sum(line.status == Status.PENDING for line in waiting) + 1
+
+        def report(*results: FileResult) -> None:
+            for result in results:
+                self._report(result, total)
+
+        while waiting:
+            line = waiting.popleft()
+            if line.status != Status.PENDING:
+                distinct.pass_by(line)
+                continue
+            if maker.is_reused(line):
+                reused.append(line)
+                continue
+            report(*maker.record_reused(reused))
+            reused.clear()
+            making = maker.begin(line)
+            if before is not None:
+                report(maker.end(before))
+            before = making
+            if making is None and maker.half is not None:
+                total += 1
+                halves = (line, maker.half)
+                waiting = deque(sorted((*waiting, *halves), key=attrgetter(*INDEX_ORDER)))
+        if before is not None:
+            report(maker.end(before))
+        report(*maker.record_reused(reused))
 
     def _begin(self) -> Build:
         """Return the build that a killed process left, if it still holds, or a new one."""
@@ -278,29 +331,27 @@ def preview(
     started = time.perf_counter()
     live = published_build(site)
     known = {(line.section, line.number): line.sha256 for line in lines_of(live)} if live else {}
-    scope = site.scope()
-    chosen = [s for s in sections_of(site) if not sections or s.get_name() in sections]
     files: list[FileResult] = []
-    with tempfile.TemporaryDirectory() as folder, Press() as press:
-        path = Path(folder) / "page.xml.gz"
-        for section in chosen:
-            pages = deque((page.number, page.keys) for page in all_pages(section))
-            free = count(max((number for number, _ in pages), default=0) + 1)
-            while pages:
-                number, keys = pages.popleft()
-                page = make_page(section, keys, scope, path, no_beat, press).result()
-                if page.split_at is not None and section.keyset is not None:
-                    halves = (
-                        KeyRange(keys.lower, page.split_at),
-                        KeyRange(page.split_at, keys.upper),
-                    )
-                    pages.extendleft([(next(free), halves[1]), (number, halves[0])])
-                    continue
-                former = known.get((section.get_name(), number))
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        press = stack.enter_context(Press())
+        distinct = None
+        if settings.DEDUPLICATE:
+            distinct = stack.enter_context(distinct_pages(folder, SitemapStorage(), no_beat))
+        path = folder / "page.xml.gz"
+        for section in sections_of(site):
+            name = section.get_name()
+            if sections and name not in sections:
+                if distinct is not None and live is not None:
+                    for line in pages(live).filter(section=name):
+                        distinct.pass_by(line)
+                continue
+            for number, page, duplicates, more in _rendered(section, path, press, distinct):
+                former = known.get((name, number))
                 state = "empty" if not page.urls else "same" if former == page.sha256 else "stored"
-                files.append(result_of(section.get_name(), number, state, page))
+                files.append(result_of(name, number, state, page, duplicates))
                 if on_file is not None:
-                    on_file(files[-1], len(files), len(files) + len(pages))
+                    on_file(files[-1], len(files), len(files) + more)
     return BuildResult(
         site=site.key,
         build=None,
@@ -308,3 +359,28 @@ def preview(
         files=tuple(files),
         seconds=time.perf_counter() - started,
     )
+
+
+def _rendered(
+    section: BaseSection, path: Path, press: Press, distinct: Distinct | None
+) -> Iterator[tuple[int, LocalPage, int, int]]:
+    """Yield the pages of a section, each made at ``path``.
+
+    Each with its number before it, and how many duplicates it leaves out and pages follow behind.
+    """
+    scope = section.site.scope()
+    waiting = deque((page.number, page.keys) for page in all_pages(section))
+    free = count(max((number for number, _ in waiting), default=0) + 1)
+    while waiting:
+        number, keys = waiting.popleft()
+        if distinct is not None:
+            distinct.begin(section.get_name())
+        page = make_page(section, keys, scope, path, no_beat, press, distinct).result()
+        if page.split_at is not None and section.keyset is not None:
+            if distinct is not None:
+                distinct.discard()
+            halves = (KeyRange(keys.lower, page.split_at), KeyRange(page.split_at, keys.upper))
+            waiting.extendleft([(next(free), halves[1]), (number, halves[0])])
+            continue
+        duplicates = distinct.end().duplicates if distinct is not None else 0
+        yield number, page, duplicates, len(waiting)

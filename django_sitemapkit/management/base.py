@@ -109,10 +109,12 @@ def held_back(result: BuildResult) -> str:
 
 def describe(result: FileResult) -> str:
     """Return one line about a file."""
-    name = f"{result.section} {result.number}" if result.section else "index"
+    name = f"{result.section or 'index'} {result.number or ''}"
     what = "sitemaps" if not result.section else "URLs"
     line = (
         f"{name:<28} {result.state:<7} {result.urls:>9,} {what:<8} {result.bytes:>12,} bytes"
         f" {result.size:>11,} stored {result.seconds:>7.2f} s"
     )
-    return f"{line}  {result.skipped:,} rows left out" if result.skipped else line
+    if result.skipped:
+        line += f"  {result.skipped:,} rows left out"
+    return f"{line}, {result.duplicates:,} of them duplicates" if result.duplicates else line

@@ -94,6 +94,9 @@ class Migration(migrations.Migration):
                 ('newest_lastmod', models.CharField(blank=True, max_length=40, verbose_name='newest lastmod')),
                 ('newest_key', models.TextField(blank=True, verbose_name='key of the newest')),
                 ('dated', models.PositiveIntegerField(default=0, verbose_name='URLs with a lastmod')),
+                ('duplicates', models.PositiveIntegerField(default=0, help_text='URLs left out because this page or one before it lists them.', verbose_name='duplicates')),
+                ('before', models.CharField(blank=True, help_text='Stands for the URLs of all pages before it; empty without de-duplication.', max_length=16, verbose_name='before')),
+                ('listing', models.CharField(blank=True, help_text='Stands for its own URLs.', max_length=16, verbose_name='listing')),
                 ('build', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='files', to='sitemapkit.build', verbose_name='build')),
             ],
             options={

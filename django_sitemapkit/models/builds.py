@@ -64,7 +64,7 @@ class Build(models.Model):
 
 
 class BuildFile(models.Model):
-    """One line of a build's manifest: a page's file, or the index."""
+    """One line of a build's manifest: a page's file, or an index, of which further ones follow."""
 
     class Status(models.TextChoices):
         """What has become of a file."""
@@ -119,6 +119,20 @@ class BuildFile(models.Model):
     newest_lastmod = models.CharField(_("newest lastmod"), max_length=40, blank=True)
     newest_key = models.TextField(_("key of the newest"), blank=True)
     dated = models.PositiveIntegerField(_("URLs with a lastmod"), default=0)
+    duplicates = models.PositiveIntegerField(
+        _("duplicates"),
+        default=0,
+        help_text=_("URLs left out because this page or one before it lists them."),
+    )
+    before = models.CharField(
+        _("before"),
+        max_length=16,
+        blank=True,
+        help_text=_("Stands for the URLs of all pages before it; empty without de-duplication."),
+    )
+    listing = models.CharField(
+        _("listing"), max_length=16, blank=True, help_text=_("Stands for its own URLs.")
+    )
 
     class Meta:
         verbose_name = _("file")
@@ -131,7 +145,8 @@ class BuildFile(models.Model):
         indexes: ClassVar = [models.Index(fields=["name"])]
 
     def __str__(self) -> str:
-        return f"{self.section}-{self.number}" if self.section else "index"
+        name = self.section or "index"
+        return f"{name}-{self.number}" if self.number else name
 
 
 class Publication(models.Model):

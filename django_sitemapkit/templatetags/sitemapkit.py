@@ -9,16 +9,20 @@ from django.core.exceptions import ImproperlyConfigured
 from django.http import Http404
 from django.template import Node, NodeList
 from django.template.base import FilterExpression, Parser, Token
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from django_sitemapkit.exceptions import NotPlanned
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import page_of
 from django_sitemapkit.protocol.entries import Entry
 from django_sitemapkit.protocol.writers import url_element
 from django_sitemapkit.rendering import index_entries, page_entries
+from django_sitemapkit.rendering.alternates import alternates_of
+from django_sitemapkit.rendering.people import ENTRIES, first_entries, tree_of
 from django_sitemapkit.rendering.templates import StreamingNode
 from django_sitemapkit.sites import Site, all_sites, site_for
+from django_sitemapkit.views.addresses import addresses_of
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -38,13 +42,60 @@ def sitemap_link(context: template.Context) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def sitemap_robots(context: template.Context) -> SafeString:
-    """Write the ``Sitemap:`` line of the site's index for robots.txt, outside of any group.
+    """Write a ``Sitemap:`` line for each index of the site for robots.txt, outside of any group.
 
-    Nothing is escaped, since robots.txt is plain text; the address is percent-encoded. Nothing is
+    Nothing is escaped, since robots.txt is plain text; addresses are percent-encoded. Nothing is
     written where the request is for no site of SITEMAPKIT_SITES.
     """
-    address = _index(context)
-    return mark_safe(f"Sitemap: {address}" if address else "")  # noqa: S308  a normalised URL
+    if _index(context) is None:
+        return SafeString()
+    lines = [f"Sitemap: {address}" for address in addresses_of(_site(context))]
+    return mark_safe("\n".join(lines))  # noqa: S308  normalised URLs
+
+
+@register.simple_tag(takes_context=True)
+def sitemap_alternates(context: template.Context, item: Any) -> SafeString:
+    """Write a ``<link rel="alternate" hreflang>`` for each version of an object.
+
+    They are the links of the sitemap, for the head of the object's own pages. ``item`` is an object
+    of a section with ``alternates``, or an item of a StaticSection. Nothing is written where no
+    section lists it, or the request is for no site of SITEMAPKIT_SITES.
+    """
+    try:
+        links = alternates_of(_site(context), item)
+    except (Http404, ImproperlyConfigured) as error:
+        logger.warning("The versions of %r cannot be told: %s", item, error)
+        return SafeString()
+    link = '<link rel="alternate" hreflang="{}" href="{}">'
+    return format_html_join("\n", link, links)
+
+
+@register.simple_tag(takes_context=True)
+def sitemap_tree(
+    context: template.Context, section: str = "", at_most: int = ENTRIES
+) -> SafeString:
+    """Write links for people: to each section, or to the first entries of one.
+
+    ``{% sitemap_tree %}`` and ``{% sitemap_tree "cities" 20 %}``, for a page or footer of the
+    project's own, by the templates ``sitemapkit/includes/tree.html`` and ``entries.html``. Nothing
+    is written where there is no such section, it is being planned, or the request is for no site of
+    SITEMAPKIT_SITES.
+    """
+    values: dict[str, Any]
+    try:
+        site = _site(context)
+        if section:
+            name, values = "entries", {"entries": first_entries(site, section, at_most)}
+        else:
+            name, values = "tree", {"sections": tree_of(site)}
+    except (Http404, ImproperlyConfigured, NotPlanned) as error:
+        logger.warning("The site map cannot be written: %s", error)
+        return SafeString()
+    if not any(values.values()):
+        return SafeString()
+    engine = context.template.engine  # type: ignore[union-attr]
+    found = engine.get_template(f"sitemapkit/includes/{name}.html")
+    return found.render(context.new(values))
 
 
 @register.simple_tag

@@ -15,6 +15,7 @@ from django.db import InterfaceError, OperationalError, connections
 from django.db.transaction import non_atomic_requests
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import render
 from django.template import Template
 from django.template.context import make_context
 from django.template.loader import get_template
@@ -25,10 +26,11 @@ from django_sitemapkit.exceptions import NotPlanned, NotPublished
 from django_sitemapkit.rendering.templates import template_blocks
 from django_sitemapkit.sites import site_for
 from django_sitemapkit.views.documents import Document, asynchronous, joined
-from django_sitemapkit.views.live import live_index, live_page
+from django_sitemapkit.views.live import empty_news, live_index, live_page
+from django_sitemapkit.views.people import people_index, people_page
 from django_sitemapkit.views.published import published_index, published_page
 
-__all__ = ["index", "page", "stream_template"]
+__all__ = ["index", "page", "robots", "stream_template", "tree", "tree_page"]
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -38,8 +40,8 @@ RETRY_AFTER = 30
 View = Callable[..., HttpResponseBase]
 
 
-def sitemap_view(view: View) -> View:
-    """Give a view what all sitemaps have in common: methods, headers, and 503 when it must wait."""
+def public_view(view: View) -> View:
+    """Give a view what all have in common: methods, Cache-Control, and 503 when it must wait."""
 
     @require_safe
     @wraps(view)
@@ -54,7 +56,6 @@ def sitemap_view(view: View) -> View:
         except (OperationalError, InterfaceError):
             logger.exception("The database does not answer.")
             return _come_back()
-        response.headers["X-Robots-Tag"] = "noindex"
         if settings.CACHE_CONTROL:
             response.headers["Cache-Control"] = settings.CACHE_CONTROL
         return response
@@ -63,6 +64,18 @@ def sitemap_view(view: View) -> View:
     for alias in connections:
         answer = non_atomic_requests(using=alias)(answer)
     return login_not_required(answer)
+
+
+def sitemap_view(view: View) -> View:
+    """Give a view that, and say of its answers that they are no search results."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, **arguments: Any) -> HttpResponseBase:
+        response = view(request, **arguments)
+        response.headers["X-Robots-Tag"] = "noindex"
+        return response
+
+    return public_view(answer)
 
 
 def _come_back() -> HttpResponse:
@@ -75,35 +88,70 @@ def _come_back() -> HttpResponse:
 
 
 @sitemap_view
-def index(request: HttpRequest) -> HttpResponseBase:
-    """Answer with the index of the request's site; 404 where it would list nothing."""
+def index(request: HttpRequest, number: str = "0") -> HttpResponseBase:
+    """Answer with the index of the request's site, or with a further one by its number.
+
+    404 where it would list nothing.
+    """
     site = site_for(request)
     document = Document(request)
     response = None
     if settings.SERVE != "live":
-        response = published_index(site, document)
+        response = published_index(site, document, int(number))
     if response is None:
-        response = live_index(site, document)
+        response = live_index(site, document, int(number))
     if response is None:
-        raise Http404("No section has a URL.")
+        raise Http404("There is no sitemap to list in it.")
     return response
 
 
 @sitemap_view
 def page(request: HttpRequest, section: str, number: str, form: str) -> HttpResponseBase:
-    """Answer with one page of a section, as XML or, for ``xml.gz``, as a gzip file.
+    """Answer with one page of a section, as XML or text, for ``xml.gz`` and ``txt.gz`` as a file.
 
     404 where there is no such section or page, or no URL on it.
     """
     site = site_for(request)
-    document = Document(request, file=form == "xml.gz")
+    document = Document(request, form)
     response = None
-    if settings.SERVE != "live":
-        response = published_page(site, section, int(number), document)
-    if response is None:
-        response = live_page(site, section, int(number), document)
+    try:
+        if settings.SERVE != "live":
+            response = published_page(site, section, int(number), document)
+        if response is None:
+            response = live_page(site, section, int(number), document)
+    except NotPublished:
+        response = empty_news(site, section, int(number), document)
+        if response is None:
+            raise
+    response = response or empty_news(site, section, int(number), document)
     if response is None:
         raise Http404("There is no such sitemap, or it lists nothing at present.")
+    return response
+
+
+@public_view
+def robots(request: HttpRequest) -> HttpResponse:
+    """Answer with a robots.txt that allows all and names the sitemaps, for projects without one.
+
+    It is included nowhere: ``path("robots.txt", views.robots)``. Override the template
+    ``sitemapkit/robots.txt`` to say more.
+    """
+    content_type = "text/plain; charset=utf-8"
+    return render(request, "sitemapkit/robots.txt", content_type=content_type)
+
+
+@public_view
+def tree(request: HttpRequest) -> HttpResponse:
+    """Answer with the site map for people: all sections and their pages, as HTML."""
+    return people_index(request, site_for(request))
+
+
+@public_view
+def tree_page(request: HttpRequest, section: str, number: str) -> HttpResponse:
+    """Answer with some entries of a page, for people; 404 where there is none."""
+    response = people_page(request, site_for(request), section, int(number))
+    if response is None:
+        raise Http404("There is no such page, or it lists nothing at present.")
     return response
 
 

@@ -10,15 +10,17 @@ from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
 from django.utils.http import parse_etags
 
+from django_sitemapkit.protocol.texts import text_blocks
 from django_sitemapkit.rendering import gzipped
 
 
 class Document:
-    """How one request wants its document: as XML, as XML encoded by gzip, or as a gzip file."""
+    """How one request wants its document: as XML or text, as it is, encoded or as a gzip file."""
 
-    def __init__(self, request: HttpRequest, *, file: bool = False) -> None:
+    def __init__(self, request: HttpRequest, form: str = "xml") -> None:
         self.request = request
-        self.file = file
+        self.text = form.startswith("txt")
+        self.file = file = form.endswith(".gz")
         self.encoded = not file and accepts_gzip(request.headers.get("Accept-Encoding", ""))
         if file:
             # A .gz file is sent as it is. GZipMiddleware would encode it once more.
@@ -53,12 +55,11 @@ class Document:
     ) -> HttpResponseBase:
         """Return the response: from memory where ``blocks`` is ``whole`` already, else streamed.
 
-        Without a ``digest`` it has no ETag.
+        The blocks are those of the XML. Without a ``digest`` it has no ETag.
         """
         if digest and (unchanged := self.unchanged(digest, exists=True)):
             return unchanged
-        compress = self.file or self.encoded
-        body = gzipped(blocks) if compress else blocks
+        body = self.formed(blocks)
         response: HttpResponseBase
         if whole:
             content = b"".join(body)
@@ -72,15 +73,22 @@ class Document:
         self.describe(response, digest)
         return response
 
+    def formed(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the blocks of an XML document in the form that is wanted."""
+        body = text_blocks(blocks) if self.text else iter(blocks)
+        return gzipped(body) if self.file or self.encoded else body
+
     def describe(self, response: HttpResponseBase, digest: str | None) -> None:
         """Set the headers that say what the body is."""
-        response.headers["Content-Type"] = "application/gzip" if self.file else "application/xml"
+        plain = "text/plain; charset=utf-8" if self.text else "application/xml"
+        response.headers["Content-Type"] = "application/gzip" if self.file else plain
         self.identify(response, digest)
 
     def identify(self, response: HttpResponseBase, digest: str | None) -> None:
         """Set the headers that a 304 repeats."""
         if digest:
-            response.headers["ETag"] = f'"{digest}-gzip"' if self.encoded else f'"{digest}"'
+            form = ("-txt" if self.text else "") + ("-gzip" if self.encoded else "")
+            response.headers["ETag"] = f'"{digest}{form}"'
         if not self.file:
             patch_vary_headers(response, ["Accept-Encoding"])
         if self.encoded and response.status_code == 200:

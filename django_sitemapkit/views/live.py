@@ -11,9 +11,12 @@ from itertools import islice
 from django.http.response import HttpResponseBase
 from django.utils.http import http_date
 
+from django_sitemapkit.conf import settings
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import PlannedPage, page_of, split
-from django_sitemapkit.rendering import PageRendering, render_index, validators_of
+from django_sitemapkit.protocol.writers import UrlsetWriter
+from django_sitemapkit.registry import registry
+from django_sitemapkit.rendering import PageRendering, render_indexes, validators_of
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import Site
 from django_sitemapkit.views.documents import Document, digest_of, joined
@@ -21,12 +24,12 @@ from django_sitemapkit.views.documents import Document, digest_of, joined
 logger = logging.getLogger("django_sitemapkit")
 
 
-def live_index(site: Site, document: Document) -> HttpResponseBase | None:
-    """Return the index of a site's live pages, or None where it would list nothing."""
-    body = render_index(site)
-    if body is None:
+def live_index(site: Site, document: Document, number: int) -> HttpResponseBase | None:
+    """Return an index of a site's live pages, or None where it would list nothing."""
+    index = render_indexes(site).get(number)
+    if index is None:
         return None
-    return document.respond(iter([body]), digest=digest_of(body), whole=True)
+    return document.respond(iter([index.data]), digest=digest_of(index.data), whole=True)
 
 
 def live_page(site: Site, name: str, number: int, document: Document) -> HttpResponseBase | None:
@@ -36,6 +39,25 @@ def live_page(site: Site, name: str, number: int, document: Document) -> HttpRes
     if section is None or planned is None:
         return None
     return rendered(section, planned, document)
+
+
+def empty_news(site: Site, name: str, number: int, document: Document) -> HttpResponseBase | None:
+    """Return the first page of a news section while there is no news, or None for any other page.
+
+    Google asks for it on quiet days too, and reports an address that is gone. A ``urlset`` without
+    a URL breaks the schema, so no other page is served like this, and no index lists this one.
+    """
+    declared = registry.get(site, name) if number == 1 else None
+    if declared is None or not declared.has_news:
+        return None
+    section = section_of(site, name)
+    if section is None:
+        return None
+    writer = UrlsetWriter(
+        namespaces=section.used_namespaces, schema_location=settings.SCHEMA_LOCATION
+    )
+    body = writer.begin() + writer.end()
+    return document.respond(iter([body]), digest=digest_of(body), whole=True)
 
 
 def rendered(

@@ -19,14 +19,21 @@ from django_sitemapkit.builds.lookup import (
     published_file,
     unbuilt,
 )
-from django_sitemapkit.builds.manifests import index_lines, keys_of, lines_of, pages
+from django_sitemapkit.builds.manifests import index_lines, indexes_of, keys_of, pages
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import NotPlanned, NotPublished
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.overrides import section_of, sections_of
 from django_sitemapkit.planning import PlannedPage
 from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.rendering import LivePage, index_entries, write_index
+from django_sitemapkit.rendering import (
+    FIRST,
+    Index,
+    LivePage,
+    external_entries,
+    index_entries,
+    write_indexes,
+)
 from django_sitemapkit.sites import Site
 from django_sitemapkit.views.documents import Document, asynchronous, digest_of
 from django_sitemapkit.views.live import rendered
@@ -37,21 +44,26 @@ BLOCK = 65_536
 """Bytes read from a file at a time."""
 
 
-def published_index(site: Site, document: Document) -> HttpResponseBase | None:
-    """Return the published index, or None where there is none and the live one has to do.
+def published_index(site: Site, document: Document, number: int) -> HttpResponseBase | None:
+    """Return a published index, or None where there is none and the live one has to do.
 
     With SITEMAPKIT_SERVE "auto" the live pages of sections that were never built stand in it too.
-    Raises NotPublished where nothing is, and nothing else is to be served.
+    A further index that only the build before has answers from there through the grace period, as
+    a page does. Raises NotPublished where there is none, and nothing else is to be served.
     """
     build = published_build(site)
     if build is None:
         _require_live(f"Nothing of site {site.key!r} is published yet.")
         return None
-    live = _live_pages(site, build) if settings.SERVE == "auto" else []
-    line = lines_of(build).filter(section="").first()
-    body = _content(line) if line is not None and not live else None
+    joined = _joined(site, build)
+    line = None if number in joined else published_file(site, "", number)
+    body = _content(line) if line is not None else None
     if body is None:
-        body = write_index([*index_lines(site, pages(build)), *live])
+        # Of a file that is lost the manifest tells what it listed.
+        indexes = joined or (_indexes(site, build, []) if line or number == FIRST else {})
+        if number not in indexes:
+            raise NotPublished(f"There is no index {number}.")
+        body = indexes[number].data
         return document.respond(iter([body]), digest=digest_of(body), whole=True)
     modified = http_date(line.lastmod.timestamp()) if line and line.lastmod else None
     digest = digest_of(body)
@@ -61,6 +73,30 @@ def published_index(site: Site, document: Document) -> HttpResponseBase | None:
     if modified:
         response.headers["Last-Modified"] = modified
     return response
+
+
+def count_published(site: Site) -> int | None:
+    """Return how many indexes ``published_index`` has; None where the live ones have to do."""
+    build = published_build(site)
+    if build is None:
+        return None
+    return len(_joined(site, build)) or indexes_of(build).count()
+
+
+def _joined(site: Site, build: Build) -> dict[int, Index]:
+    """Return the indexes of what is published and what is live; none if nothing of it is live."""
+    live = _live_pages(site, build) if settings.SERVE == "auto" else []
+    return _indexes(site, build, live) if live else {}
+
+
+def _indexes(site: Site, build: Build, live: list[LivePage]) -> dict[int, Index]:
+    """Return the indexes of a build's pages and of some live ones."""
+    entries = [*index_lines(site, pages(build)), *live]
+    try:
+        entries += external_entries(site)
+    except Exception:
+        logger.exception("Site %r: what is external is not in the index.", site.key)
+    return write_indexes(entries)
 
 
 def _live_pages(site: Site, build: Build) -> list[LivePage]:
@@ -148,9 +184,9 @@ def _send(line: BuildFile, document: Document) -> HttpResponseBase | None:
     modified = http_date(line.lastmod.timestamp()) if line.lastmod else None
     response = document.unchanged(digest, exists=True, modified=modified)
     if response is None:
-        as_stored = document.file or document.encoded
+        as_stored = (document.file or document.encoded) and not document.text
         # Only as a .gz file: a server that sends the bytes itself drops Content-Encoding.
-        response = _handed_over(storage, line, document) if document.file else None
+        response = _handed_over(storage, line, document) if as_stored and document.file else None
         if response is None:
             response = _streamed(storage, line, document, as_stored=as_stored)
         if response is None:
@@ -219,12 +255,16 @@ def _streamed(
         response = FileResponse(file)
         del response.headers["Content-Disposition"]
     else:
-        blocks = _blocks(file, as_stored=as_stored)
+        blocks = _blocks(file, document, as_stored=as_stored)
         response = StoredResponse(file, asynchronous(blocks) if in_async else blocks)
-    response.headers["Content-Length"] = str(size)
+    if not document.text:
+        response.headers["Content-Length"] = str(size)
     return response
 
 
-def _blocks(file: IO[bytes], *, as_stored: bool) -> Iterator[bytes]:
+def _blocks(file: IO[bytes], document: Document, *, as_stored: bool) -> Iterator[bytes]:
     with file:
-        yield from iter(lambda: file.read(BLOCK), b"") if as_stored else decompressed(file)
+        if as_stored:
+            yield from iter(lambda: file.read(BLOCK), b"")
+        else:
+            yield from document.formed(decompressed(file))

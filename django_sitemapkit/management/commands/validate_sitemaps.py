@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 from http.client import HTTPException
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -39,10 +41,17 @@ class Command(SiteCommand):
             action="store_true",
             help="Make the published files anew that are lost or damaged, and publish them.",
         )
+        parser.add_argument(
+            "--schema",
+            metavar="PATH",
+            help="Check by XML schemas too: a folder with sitemap.xsd and siteindex.xsd, or one"
+            " .xsd file for all. It needs lxml, and no network.",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Read everything, then tell."""
         self.verbosity = options["verbosity"]
+        self.schemas = _schemas(options["schema"]) if options["schema"] else None
         if options["sources"]:
             if options["repair"]:
                 raise CommandError("--repair is for published files.", returncode=Exit.USAGE)
@@ -51,16 +60,16 @@ class Command(SiteCommand):
             return
         left = 0
         for site in self.sites(options["site"]):
-            bad_files = self._tell(examine_published(site))
+            bad_files = self._tell(examine_published(site, self.schemas))
             if bad_files and options["repair"]:
                 self._repair(site, bad_files)
-                bad_files = self._tell(examine_published(site))
+                bad_files = self._tell(examine_published(site, self.schemas))
             left += len(bad_files)
         self._conclude(left)
 
     def _read(self, source: str) -> Iterable[Examined]:
         try:
-            yield from examine(source)
+            yield from examine(source, self.schemas)
         except (OSError, HTTPException, ValueError) as error:
             message = f"{source} cannot be read: {error}"
             raise CommandError(message, returncode=Exit.FAILED) from error
@@ -105,3 +114,15 @@ class Command(SiteCommand):
         if invalid:
             message = f"{invalid:,} documents are not valid."
             raise CommandError(message, returncode=Exit.FAILED)
+
+
+def _schemas(path: str) -> Any:
+    """Return the schemas at a path; raises CommandError where there are none, or no lxml is."""
+    try:
+        module = import_module("django_sitemapkit.builds.schemas")
+        return module.Schemas(Path(path))
+    except ModuleNotFoundError as error:
+        message = "--schema needs lxml: pip install django-sitemapkit[schema]"
+        raise CommandError(message, returncode=Exit.USAGE) from error
+    except ValueError as error:
+        raise CommandError(f"--schema: {error}.", returncode=Exit.USAGE) from error
