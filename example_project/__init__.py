@@ -1,1 +1,1 @@
-"""A gazetteer of some 235,000 cities: the example project of django-sitemapkit."""
+"""A gazetteer of some 235,000 cities in three languages: the example of django-sitemapkit."""

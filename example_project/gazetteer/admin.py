@@ -14,7 +14,7 @@ from .models import Article, City, Country
 class CountryAdmin(admin.ModelAdmin):
     list_display = ["name", "iso", "continent", "capital", "population"]
     list_filter = ["continent"]
-    search_fields = ["name", "iso", "capital"]
+    search_fields = ["name", "name_es", "name_fr", "iso", "capital"]
     inlines = [SitemapOverrideInline]
 
 
@@ -22,7 +22,7 @@ class CountryAdmin(admin.ModelAdmin):
 class CityAdmin(admin.ModelAdmin):
     list_display = ["name", "country", "population", "timezone"]
     list_select_related = ["country"]
-    search_fields = ["name", "slug"]
+    search_fields = ["name", "name_es", "name_fr", "slug_en"]
     autocomplete_fields = ["country"]
     ordering = ["-population", "geonameid"]
     # Counting every city for "of 234,908" would cost more than the page itself.

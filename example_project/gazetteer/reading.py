@@ -4,18 +4,21 @@ import dataclasses
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from http.client import HTTPException, HTTPResponse
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from django.db.models import QuerySet
 from django.urls import Resolver404, resolve, reverse
+from django.utils import translation
 
 from django_sitemapkit.exceptions import InvalidSitemap
 from django_sitemapkit.protocol.reader import SitemapReader
 
 from .editing import Editing
 from .models import Article, City, Country
+from .naming import OTHERS
 from .sitemaps import Pages
 
 BLOCK = 65_536
@@ -23,6 +26,7 @@ SECONDS_TO_ANSWER = 120
 TIMES_TO_ASK = 5
 PROBLEMS_KEPT = 20
 SECTIONS = {"articles", "cities", "countries", "pages"}
+CODES = ("en", *OTHERS)
 
 Progress = Callable[[str, int, int], None]
 
@@ -192,10 +196,10 @@ def _compare(base_url: str, reading: Reading, progress: Progress) -> None:
     """Hold what was listed against what the database calls for, section by section."""
     editing = Editing()
     wanted: dict[str, tuple[str, int, Iterable[tuple[str, str]]]] = {
-        "articles": _rows(Article.objects.published()),
-        "cities": _rows(City.objects.select_related("country").defer("other_names")),
-        "countries": _rows(Country.objects.all()),
-        "pages": ("", len(Pages.items), ((reverse(name), "") for name in Pages.items)),
+        "articles": _rows(Article.objects.published(), ["en"]),
+        "cities": ("gazetteer.city", City.objects.count() * len(CODES), _cities(reading)),
+        "countries": _rows(Country.objects.all(), CODES),
+        "pages": ("", len(Pages.items) * len(CODES), _pages()),
         "extra-urls": ("", 0, editing.extra()),
     }
     total = sum(count for _, count, _ in wanted.values())
@@ -227,7 +231,47 @@ def _some(addresses: list[str]) -> str:
     return addresses[0] + (f" and {rest:,} more" if rest else "")
 
 
-def _rows(rows: QuerySet) -> tuple[str, int, Iterable[tuple[str, str]]]:
-    """Return a model's label, how many rows there are, and the address and key of each."""
-    pages = ((row.get_absolute_url(), str(row.pk)) for row in rows.iterator(chunk_size=2000))
-    return rows.model._meta.label_lower, rows.count(), pages
+def _rows(rows: QuerySet, codes: Sequence[str]) -> tuple[str, int, Iterable[tuple[str, str]]]:
+    """Return a model's label, how many addresses its rows have, and each with the row's key."""
+    pages = (
+        (_path(row.get_absolute_url, code), str(row.pk))
+        for row in rows.iterator()
+        for code in codes
+    )
+    return rows.model._meta.label_lower, rows.count() * len(codes), pages
+
+
+def _pages() -> Iterator[tuple[str, str]]:
+    for name in Pages.items:
+        for code in CODES:
+            yield _path(partial(reverse, name), code), ""
+
+
+def _cities(reading: Reading) -> Iterator[tuple[str, str]]:
+    """Yield the address of each city in each language: its country's, and its own part behind it.
+
+    It is what ``get_absolute_url()`` says, and a great deal sooner. That is asked now and then.
+    """
+    countries = {
+        (country.pk, code): _path(country.get_absolute_url, code)
+        for country in Country.objects.all()
+        for code in CODES
+    }
+    slugs = [f"slug_{code}" for code in CODES]
+    rows = City.objects.order_by("pk").values_list("pk", "country_id", *slugs)
+    for number, (pk, country, *own) in enumerate(rows.iterator(chunk_size=2000)):
+        paths = [
+            f"{countries[country, code]}{quote(slug)}-{pk}/"
+            for code, slug in zip(CODES, own, strict=True)
+        ]
+        if number % 1000 == 0:
+            city = City.objects.select_related("country").get(pk=pk)
+            if paths != [_path(city.get_absolute_url, code) for code in CODES]:
+                reading.problem(f"The address of {city} is not {paths[0]}.")
+        yield from ((path, str(pk)) for path in paths)
+
+
+def _path(ask: Callable[[], str], code: str) -> str:
+    """Return an address as it is in one language."""
+    with translation.override(code):
+        return ask()

@@ -9,6 +9,7 @@ from django.views.generic import DetailView, ListView, TemplateView
 
 from . import maps
 from .models import Article, City, Continent, Country
+from .naming import active_language
 
 WORLD_DOTS = 12_000
 COUNTRY_DOTS = 1500
@@ -27,19 +28,24 @@ class Home(TemplateView):
             cities=City.objects.count(),
             countries=Country.objects.count(),
             articles=Article.objects.published()[:3],
+            page="gazetteer:home",
             **kwargs,
         )
 
 
 class About(TemplateView):
     template_name = "gazetteer/about.html"
+    extra_context = {"page": "gazetteer:about"}
 
 
 class CountryList(ListView):
     template_name = "gazetteer/countries.html"
     context_object_name = "countries"
-    # Continents by their names, and the countries of each by theirs.
-    queryset = Country.objects.order_by("name")
+    extra_context = {"page": "gazetteer:countries"}
+
+    def get_queryset(self) -> QuerySet[Country]:
+        # By the address, which has no accents: É stands beside E.
+        return Country.objects.order_by(f"slug_{active_language()}")
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         members: dict[str, list[Country]] = {}
@@ -62,7 +68,9 @@ class CountryPage(ListView):
 
     def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         super().setup(request, *args, **kwargs)
-        self.country = get_object_or_404(Country, slug=kwargs["country"])
+        self.country = get_object_or_404(
+            Country, **{f"slug_{active_language()}": kwargs["country"]}
+        )
 
     def get_queryset(self) -> QuerySet[City]:
         return (
@@ -75,7 +83,11 @@ class CountryPage(ListView):
         codes = [code for code in self.country.neighbour_codes.split(",") if code]
         return super().get_context_data(
             country=self.country,
-            neighbours=Country.objects.filter(pk__in=codes).order_by("name"),
+            page=self.country,
+            capital=self.country.cities.filter(name=self.country.capital)
+            .order_by("-population", "geonameid")
+            .first(),
+            neighbours=Country.objects.filter(pk__in=codes).order_by(f"slug_{active_language()}"),
             map=maps.region(_dots(self.country)),
             dots=COUNTRY_DOTS,
             **kwargs,
@@ -112,6 +124,7 @@ class CityPage(DetailView):
             | Q(population=city.population, geonameid__gt=city.geonameid)
         ).order_by("-population", "geonameid")[:NEIGHBOURS]
         return super().get_context_data(
+            page=city,
             larger=list(larger)[::-1],
             smaller=smaller,
             map=maps.region(_dots(city.country), (city.longitude, city.latitude)),
@@ -122,6 +135,7 @@ class CityPage(DetailView):
 class ArticleList(ListView):
     template_name = "gazetteer/articles.html"
     context_object_name = "articles"
+    extra_context = {"page": "gazetteer:articles"}
     queryset = Article.objects.published()
 
     def get_queryset(self) -> QuerySet[Article]:

@@ -1,6 +1,11 @@
 """How the gazetteer's facts are written for people."""
 
+from typing import Any
+
 from django import template
+from django.conf import settings
+from django.urls import reverse
+from django.utils import translation
 
 register = template.Library()
 
@@ -20,3 +25,14 @@ def degrees(value: float, letters: str) -> str:
 def spaced(zone: str) -> str:
     """Write a time zone's key for reading: ``America/New_York`` is America / New York."""
     return zone.replace("_", " ").replace("/", " / ")
+
+
+@register.simple_tag
+def versions(page: Any) -> list[dict[str, str]]:
+    """Return the address of a page in each language; a page is an object or the name of a URL."""
+    found = []
+    for code, name in settings.LANGUAGES if page else ():
+        with translation.override(code):
+            address = reverse(page) if isinstance(page, str) else page.get_absolute_url()
+        found.append({"code": code, "name": name, "address": address})
+    return found

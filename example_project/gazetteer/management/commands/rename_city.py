@@ -15,11 +15,12 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, verbosity: int, **options: Any) -> None:
         city = City.objects.order_by("pk")[0]
-        slug = city.slug.removesuffix(ADDED) if city.slug.endswith(ADDED) else city.slug + ADDED
+        old = city.slug_en
+        new = old.removesuffix(ADDED) if old.endswith(ADDED) else old + ADDED
         # update() sends no signal; the build sees it all the same.
-        City.objects.filter(pk=city.pk).update(slug=slug)
+        City.objects.filter(pk=city.pk).update(slug_en=new)
         if verbosity:
-            self.stdout.write(f"  {city}: {city.slug} is now {slug}\n\n")
+            self.stdout.write(f"  {city}: {old} is now {new}, in English alone\n\n")
         call_command("build_sitemaps", verbosity=verbosity, stdout=self.stdout)
         if verbosity:
             self.stdout.write("\n  What that changed, by sitemap_status --diff:\n")
