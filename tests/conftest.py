@@ -10,7 +10,7 @@ from hypothesis import settings
 from django_sitemapkit.registry import registry
 
 # Examples of each property; the thorough run has more, by `--hypothesis-profile=thorough`.
-settings.register_profile("thorough", max_examples=100)
+settings.register_profile("thorough", max_examples=60)
 settings.register_profile("few", max_examples=40)
 settings.load_profile("few")
 

@@ -15,11 +15,21 @@ from django.db.models import Count, F, Window
 from django.db.models.functions import RowNumber
 from django.test.utils import isolate_apps, override_settings
 
-from django_sitemapkit import Route, Section, SitemapMixin, StaticSection, checks, register
+from django_sitemapkit import (
+    Route,
+    Section,
+    SitemapMixin,
+    StaticSection,
+    Translated,
+    checks,
+    register,
+)
 from django_sitemapkit.conf import NAMES
+from django_sitemapkit.protocol.extensions import XHTML
+from django_sitemapkit.protocol.limits import NAMESPACE
 from django_sitemapkit.sections.validation import require_pageable
 from django_sitemapkit.sites import Site
-from tests.testapp.models import Draft, Product, Shop, Tag
+from tests.testapp.models import Draft, Place, Product, Shop, Tag
 
 PRODUCT = Route("product", shop="shop__slug", slug="slug")
 
@@ -42,9 +52,12 @@ def test_a_sound_section_is_left_alone(sections):
         trust_lastmod=True, version=2, helper=1, sites=["default"],
     )  # fmt: skip
     declare(StaticSection, name="pages", items=["home", "/press/"], lastmod=date(2026, 1, 2))
+    declare(name="titled", title="shop__slug", heading="Things")
     assert found() == []
 
 
+LINKED = {"i18n": True, "alternates": True}
+ELEMENTS = {"elements": lambda self, obj: None}
 MISTAKES = {
     "no rows": ({"queryset": None}, "E101"),
     "rows that are a list": ({"get_queryset": lambda self: []}, "E102"),
@@ -62,8 +75,6 @@ MISTAKES = {
     ),
     "a key that is not unique": ({"key": "public"}, "E114"),
     "a misspelt option": ({"chngefreq": "weekly"}, "W140"),
-    "contrib's i18n": ({"i18n": True}, "E121"),
-    "images, which are to come": ({"images": "x"}, "E121"),
     "a name in the way": ({"chunks": 5}, "E120"),
     "a method without object": ({"lastmod": lambda self: None}, "E135"),
     "a filter on a window": (
@@ -94,6 +105,8 @@ MISTAKES = {
     ),
     "a column of many": ({"location": Route("product", shop="tags__name", slug="slug")}, "E127"),
     "a lastmod that is no date": ({"lastmod": "slug"}, "E128"),
+    "a title of no column": ({"title": "nmae"}, "E126"),
+    "a title without an object": ({"title": lambda self: "Title"}, "E135"),
     "an unknown URL name": ({"location": Route("produkt", slug="slug")}, "E131"),
     "wrong Route arguments": ({"location": Route("product", slug="slug")}, "E131"),
     "an unknown namespace": ({"location": Route("shop:product", slug="slug")}, "E131"),
@@ -102,6 +115,43 @@ MISTAKES = {
     "trust without a column": ({"trust_lastmod": True}, "W141"),
     "trust in a date": ({"lastmod": "released_on", "trust_lastmod": True}, "W141"),
     "only without objects": ({"only": ["slug"]}, "W143"),
+    "languages without i18n": ({"languages": ["en"]}, "W152"),
+    "alternates without i18n": ({"alternates": True}, "W152"),
+    "x_default without alternates": ({"i18n": True, "x_default": "en"}, "W152"),
+    "an unknown language": ({"i18n": True, "languages": ["en", "tlh"]}, "E136"),
+    "no language": ({"i18n": True, "languages": []}, "E136"),
+    "languages behind no relation": ({"i18n": True, "languages": "names__code"}, "E136"),
+    "two that tell the languages": (
+        {"i18n": True, "languages": "slug", "get_languages": lambda self, obj: ["en"]},
+        "E136",
+    ),
+    "a host for one language": ({"i18n": True, "language_hosts": {"en": "https://a.b"}}, "E136"),
+    "fewer URLs on a page than languages": ({**LINKED, "limit": 1}, "E136"),
+    "an x_default that is no URL": ({**LINKED, "x_default": "de"}, "E136"),
+    "an x_default that is none of them": ({**LINKED, "x_default": True}, "E136"),
+    "no translation": (
+        {"location": Route("product", shop="shop__slug", slug=Translated("slug"))}, "E137",
+    ),
+    "translations behind no relation": (
+        {"location": Route("product", shop="pk", slug=Translated("slug", relation="names"))},
+        "E137",
+    ),
+    "translations without their language": (
+        {"location": Route("product", shop="pk", slug=Translated("name", relation="tags"))},
+        "E137",
+    ),
+    "one column for all languages": ({"i18n": True, "location": F("slug")}, "E138"),
+    "images that are a value": ({"images": ["/a.jpg"]}, "E139"),
+    "videos that are a column": ({"videos": F("slug")}, "E139"),
+    "news that is text": ({"news": "slug"}, "E139"),
+    "elements without namespaces": ({"elements": lambda self, obj: None}, "E144"),
+    "namespaces without elements": ({"namespaces": {"shop": "https://a.b"}}, "E144"),
+    "a prefix that is taken": ({**ELEMENTS, "namespaces": {"image": "https://a.b"}}, "E144"),
+    "a prefix that is no name": ({**ELEMENTS, "namespaces": {"a b": "https://a.b"}}, "E144"),
+    "a namespace that is taken": ({**ELEMENTS, "namespaces": {"shop": XHTML}}, "E144"),
+    "the protocol's own namespace": ({**ELEMENTS, "namespaces": {"shop": NAMESPACE}}, "E144"),
+    "images nowhere": ({"images": "cover"}, "E145"),
+    "images behind no relation": ({"images": "photos__file"}, "E145"),
 }  # fmt: skip
 
 
@@ -140,7 +190,8 @@ def test_only_makes_reading_objects_sound(sections):
 def test_a_column_on_items(sections):
     """A StaticSection has no columns; an F() on it is an error and not left out silently."""
     declare(StaticSection, items=["home"], priority=F("rank"))
-    assert found() == ["sitemapkit.E129"]
+    declare(StaticSection, name="titled", items=["home"], title="name")
+    assert found() == ["sitemapkit.E129", "sitemapkit.E129"]
 
 
 @pytest.mark.parametrize(
@@ -289,15 +340,56 @@ def test_contrib_overrides_that_are_not_asked(sections):
     assert found() == ["sitemapkit.W151"]
 
 
-def test_contrib_alternates_are_not_written(sections):
-    """A contrib sitemap with alternates is told that hreflang links are missing."""
+def test_languages_are_no_mistake_of_contrib(sections):
+    """A contrib sitemap in several languages is taken as it is."""
 
     class Old(sitemaps.Sitemap):
-        i18n = True
-        alternates = True
+        i18n = alternates = x_default = True
 
     register(Old)
-    assert found() == ["sitemapkit.W152"]
+    assert found() == []
+
+
+def test_languages_and_extensions_as_they_should_be(sections):
+    """Nothing is reported where every option of them is used."""
+    declare(
+        **LINKED, x_default="en", languages=["en", "es"], get_languages=lambda self, obj: ["en"],
+        language_hosts={"en": "https://www.example.com", "es": "https://example.es"},
+        images="slug", videos=lambda self, obj: None, news=lambda self, obj: None,
+        **ELEMENTS, namespaces={"xs": "https://example.com/xs"},
+    )  # fmt: skip
+    route = Route("product", shop="pk", slug=Translated("slug", relation="translations"))
+    place = {"queryset": Place.objects.all(), "location": route}
+    declare(name="places", **place, **LINKED, x_default="https://example.org/", images="cover")
+    declare(name="rows", **place, **LINKED, languages="translations__language_code",
+            images="photos__file")  # fmt: skip
+    declare(StaticSection, name="pages", items=["home"], **LINKED, images=lambda self, item: None)
+    assert found() == []
+
+
+@pytest.mark.parametrize("host", ["a.example", 5])
+def test_a_host_that_is_none(sections, host):
+    """It is named before the section fails by it."""
+    declare(i18n=True, languages=["en"], language_hosts={"en": host})
+    assert found()[0] == "sitemapkit.E136"
+
+
+def test_a_list_has_no_columns_of_languages_or_images(sections):
+    """A path needs rows to begin at."""
+    declare(StaticSection, items=["home"], i18n=True, languages="translations__language_code")
+    declare(StaticSection, name="images", items=["home"], images=F("cover"))
+    assert found() == ["sitemapkit.E136", "sitemapkit.E139"]
+
+
+@pytest.mark.parametrize("code", ["ast", "kab", "es-419", "tlh"])
+def test_a_language_that_google_does_not_know(sections, settings, code):
+    """It is told where links name it, and only there."""
+    settings.LANGUAGES = [("en", "English"), (code, code)]
+    declare(i18n=True)
+    assert found() == []
+    declare(name="linked", **LINKED)
+    assert found() == ["sitemapkit.W153"]
+    assert repr(code) in checks.check_declarations()[0].msg
 
 
 WRONG_SETTINGS = {
@@ -314,6 +406,8 @@ WRONG_SETTINGS = {
     ],
     "MAX_URLS": [0, 50_001, "10", True],
     "MAX_BYTES": [0, 52_428_801, 1.5],
+    "MAX_SITEMAPS": [0, 50_001],
+    "SCHEMA_LOCATION": ["yes", None],
     "CACHE_CONTROL": [None, 600],
     "SERVE": ["files", None],
     "GRACE_SECONDS": [-1, "1 day"],
@@ -324,6 +418,8 @@ WRONG_SETTINGS = {
     "WORKERS": [0, "2"],
     "MAX_SHRINK": [-0.1, 1.5, "0.5", True, None],
     "EXPORT": ["no-such-alias", 5, ["default"]],
+    "EXPORT_TEXT": ["yes", None],
+    "DEDUPLICATE": ["yes", None],
     "SENDFILE": ["nginx"],
     "SENDFILE_ROOT": ["sitemapkit", "/sitemapkit", None],
 }

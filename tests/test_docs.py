@@ -30,7 +30,16 @@ from django.urls import path as url
 from django.urls import reverse
 
 import django_sitemapkit
-from django_sitemapkit import Route, Section, StaticSection, checks, conf, planning, views
+from django_sitemapkit import (
+    ExternalSection,
+    Route,
+    Section,
+    StaticSection,
+    checks,
+    conf,
+    planning,
+    views,
+)
 from django_sitemapkit.admin import extras, hits, manifests
 from django_sitemapkit.admin.overrides import UrlOverrideAdmin
 from django_sitemapkit.builds import Runner, build, find_url, pruning, status
@@ -42,16 +51,19 @@ from django_sitemapkit.planning import refresh, store
 from django_sitemapkit.protocol.reader import SitemapReader, validate
 from django_sitemapkit.publishing import storage
 from django_sitemapkit.registry import MAX_NAME, registry
-from django_sitemapkit.rendering import PageRendering, pages
+from django_sitemapkit.rendering import PageRendering, external_entries, pages
 from django_sitemapkit.sections import keysets
 from django_sitemapkit.sections.validation.options import options_of
 from django_sitemapkit.sites import Site
 from django_sitemapkit.templatetags import sitemapkit as tags
-from tests.testapp.models import Article, Product, Shop
+from tests.testapp.models import Article, Place, Product, Shop
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 PAGES = [README, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+RECIPES = {"django-modeltranslation", "django-parler"}
+"""What tests/recipes follows, with these packages."""
+OF_SECTIONS = ("declaring.md", "languages.md", "media.md")
 EDITED = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 
 
@@ -73,8 +85,8 @@ class Block:
 
     @property
     def followed(self) -> bool:
-        """Whether it is a step of a quick start, which is followed as a whole."""
-        return self.page.stem == "quickstart" or self.heading == "Quick start"
+        """Whether it is a step of a quick start or a recipe, which is followed as a whole."""
+        return self.page.stem == "quickstart" or self.heading in {"Quick start", *RECIPES}
 
     def __str__(self) -> str:
         return f"{self.page.name}:{self.line}"
@@ -123,7 +135,9 @@ def test_the_python_runs(block, sections):
         "shop/admin.py": run_admin,
     }
     builds_too = "django_sitemapkit.builds" in block.text
-    run.get(block.file, run_builds if builds_too else run_sections)(block)
+    has_places = "import Place\n" in block.text
+    with override_settings(ROOT_URLCONF="tests.urls_languages" if has_places else "tests.urls"):
+        run.get(block.file, run_builds if builds_too else run_sections)(block)
 
 
 def run_settings(block):
@@ -179,12 +193,24 @@ def run_sections(block):
     """Read the sections that were registered, where nothing may be refused."""
     executed(block)
     declared = list(registry)
-    assert bool(declared) == (block.file == "shop/sitemaps.py")
+    assert bool(registry.declared()) == (block.file == "shop/sitemaps.py")
     assert_sound(declared)
+    assert checks.check_external_items() == checks.check_external_options() == []
+    assert bool(registry.externals(SITE)) == bool(list(external_entries(SITE)))
     shop = Shop.objects.create(slug="attic")
     Product.objects.create(shop=shop, slug="tea-pot", rank="0.4", updated_at=EDITED, note="new")
+    make_a_place()
     for section in declared:
         read_back(section(SITE))
+
+
+def make_a_place():
+    """Make a place that is called differently in each language, and has pictures."""
+    slugs = {"slug_en": "kyoto", "slug_es": "kioto", "slug_fr": "kyôto"}
+    place = Place.objects.create(slug="kyoto", cover="kyoto.jpg", **slugs)
+    place.photos.create(file="temple.jpg")
+    for name, slug in slugs.items():
+        place.translations.create(language_code=name[-2:], slug=slug)
 
 
 def run_builds(block):
@@ -498,7 +524,7 @@ def test_every_state_of_a_build_is_documented():
 def test_every_public_name_is_documented():
     """Each name that the package hands on is explained, and its module is in the reference."""
     for name in django_sitemapkit.__all__:
-        assert f"`{name}" in text_of("declaring.md")
+        assert f"`{name}" in "".join(map(text_of, OF_SECTIONS))
     modules = re.findall(r"auto(?:module|class):: (\S+)", text_of("reference.md"))
     protocol = Path(django_sitemapkit.__file__).parent / "protocol"
     expected = {path.stem for path in protocol.iterdir() if not path.stem.startswith("_")}
@@ -519,24 +545,27 @@ def declared_options(section):
 
 
 def test_every_option_is_documented():
-    """Each option has a row of its own, and each row is an option."""
+    """Each option has a row of its own, and each row of declaring.md is an option."""
     documented = set(rows_of("declaring.md")) - set(problem_codes())
-    assert documented == {
+    options = {
         *declared_options(Section),
         *declared_options(StaticSection),
+        *declared_options(ExternalSection),
         "get_queryset",
     }
+    assert documented <= options
+    assert options - documented <= {*rows_of("languages.md"), *rows_of("media.md")}
     assert len(documented) > 10
 
 
 def test_documented_defaults_of_options():
     """What declaring.md calls an option's default is that of the class."""
-    table = re.findall(
-        r"^\| `(\w+)` \| (None|True|False|`[^`]*`) \|", text_of("declaring.md"), re.MULTILINE
-    )
+    pages = "".join(map(text_of, OF_SECTIONS))
+    table = re.findall(r"^\| `(\w+)` \| (None|True|False|`[^`]*`) \|", pages, re.MULTILINE)
     assert len(table) > 10
+    owners = {"items": StaticSection, "sitemaps": ExternalSection, "hosts": ExternalSection}
     for name, default in table:
-        owner = StaticSection if name == "items" else Section
+        owner = owners.get(name, Section)
         assert ast.literal_eval(default.strip("`")) == getattr(owner, name), name
 
 

@@ -12,7 +12,8 @@ import pytest
 from django.db.models import F
 from lxml import etree
 
-from django_sitemapkit import Section
+from django_sitemapkit import Element, News, Section, Video
+from tests.languages import COLUMNS, place, places
 from tests.testapp.models import Product
 from tests.testapp.serving import Products, Readings, declare, make_products, make_readings
 
@@ -174,6 +175,34 @@ def test_page_closed_at_its_limit_is_valid(urlset, client, settings, sections):
     declare(sections, Readings)
     make_readings(range(200))
     assert len(check(urlset, client.get("/sitemap-readings-1.xml").getvalue())) < 200
+
+
+@pytest.mark.django_db
+@pytest.mark.urls("tests.urls_languages")
+def test_the_plain_elements_of_a_page_with_extensions_are_valid(urlset, client, sections):
+    """Links, images, videos, news and own elements stand behind them, and leave them as they are.
+
+    The schema's wildcard is strict: it refuses elements that it has no schema of.
+    """
+    place("a", "en", "es", cover="c.jpg")
+    declared = places(
+        location=COLUMNS, x_default="en", images="cover", priority=0.5, changefreq="daily",
+        videos=lambda self, obj: Video(thumbnail="/t", title="T", description="D", player="/p"),
+        news=lambda self, obj: News(publication="P", language="en", published=NOON, title="T"),
+        elements=lambda self, obj: Element(name="x:y"), namespaces={"x": "https://a.example/x"},
+        lastmod=lambda self, obj: NOON,
+    )  # fmt: skip
+    sections.add(type(declared))
+    root = etree.fromstring(client.get("/sitemap-things-1.xml").getvalue())
+    namespace = f"{{{etree.QName(root).namespace}}}"
+    assert len(root) == 2
+    for url in root:
+        own = [tag.tag.startswith(namespace) for tag in url]
+        assert own == sorted(own, reverse=True)
+        assert own.count(False) > 4
+        for tag in list(url)[own.count(True) :]:
+            url.remove(tag)
+    urlset.assertValid(root)
 
 
 @pytest.mark.django_db

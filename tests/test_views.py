@@ -238,7 +238,7 @@ def test_other_methods_are_refused(client, both, method):
         "/sitemap-products.xml",
         "/sitemap-products-1.xml%0A",
         "/sitemap-products-1.xml.gz.gz",
-        "/sitemap-products-1.txt",
+        "/sitemap-products-1.csv",
         "/sitemap-Products-1.xml",
         "/sitemap-products%00-1.xml",
         "/sitemap-products-1.XML",

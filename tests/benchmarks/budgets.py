@@ -284,4 +284,12 @@ BUDGETS = (
         title="A build of a site where an override was set once and is gone, against one of none",
         bounds=(faster("kit-reset", "kit-zlib", 0.97),),
     ),
+    Budget(
+        number=14,
+        title="De-duplication of two sections that list one URL in a hundred both, against none",
+        bounds=(
+            relative("kit-distinct", "kit-overlapping", 1.5),
+            even_peak("kit-distinct", 4),
+        ),
+    ),
 )

@@ -41,6 +41,8 @@ class Contender:
     """SITEMAPKIT_RUNNER."""
     serve: str = "auto"
     """SITEMAPKIT_SERVE."""
+    deduplicate: bool = False
+    """SITEMAPKIT_DEDUPLICATE."""
     site: str = ""
     """The key of its site, where that is not the default one, for which editors set nothing."""
     databases: tuple[str, ...] = BOTH
@@ -60,6 +62,7 @@ class Contender:
             "BENCHMARKS_CODEC": self.codec,
             "BENCHMARKS_RUNNER": self.runner,
             "BENCHMARKS_SERVE": self.serve,
+            "BENCHMARKS_DEDUPLICATE": "1" if self.deduplicate else "",
             "BENCHMARKS_SITE": self.site,
         }
 
@@ -161,6 +164,23 @@ def _rebuilds():
         )
 
 
+def _overlapping():
+    for name, title, deduplicate in [
+        ("kit-overlapping", "two sections that list one URL in a hundred both", False),
+        ("kit-distinct", "the same, de-duplicated", True),
+    ]:
+        yield Contender(
+            name=name,
+            title=f"django-sitemapkit: {title}, zlib",
+            kind="overlapping",
+            run="ours.build_overlapping",
+            prepare="ours.clear",
+            apps=OURS,
+            declared="overlapping",
+            deduplicate=deduplicate,
+        )
+
+
 def _traced():
     for name, title, site in [
         ("kit-traced", "a route and columns", ""),
@@ -238,7 +258,8 @@ def _requests():
 
 
 CONTENDERS = {
-    contender.name: contender for contender in (*_builds(), *_rebuilds(), *_traced(), *_requests())
+    contender.name: contender
+    for contender in (*_builds(), *_rebuilds(), *_overlapping(), *_traced(), *_requests())
 }
 
 

@@ -83,6 +83,17 @@ def build_reset():
     return build()
 
 
+def build_overlapping():
+    """Build and publish all files of two sections that have a hundredth of the rows both."""
+    figures, result = measured(_build)
+    again = rows() // 100
+    left_out = again if settings.SITEMAPKIT_DEDUPLICATE else 0
+    _require(result, rows() + again - left_out)
+    if sum(file.duplicates for file in result.files) != left_out:
+        raise RuntimeError("It has left out others than the duplicates.")
+    return figures | {"urls": result.urls}
+
+
 def build_traced():
     """Build and publish all files while Python's allocations are counted."""
     figures, result = traced(_build)

@@ -156,6 +156,7 @@ def _contenders(bench):
         title = {
             "build": "Builds",
             "rebuild": "Builds after one row has changed",
+            "overlapping": "Builds of two sections that list some URLs both",
             "traced": "Builds whose allocations are counted",
             "page": "Live pages",
             "pages": "First and last live page",

@@ -1,6 +1,7 @@
 """Our sections; which of them there are is up to what is measured."""
 
 from django.conf import settings
+from django.db.models import Q
 
 from django_sitemapkit import Route, Section, register
 from tests.benchmarks.data import CATEGORIES
@@ -42,6 +43,12 @@ match settings.BENCHMARKS_DECLARED:
         register(type("Trusted", (Columns,), {"trust_lastmod": True}))
     case "objects":
         register(Objects)
+    case "overlapping":
+        # Of the first section's fifty categories the second one has one as well.
+        first = Product.objects.filter(category__lt="c50")
+        second = Product.objects.filter(Q(category__gte="c50") | Q(category="c00"))
+        register(type("First", (Columns,), {"name": "first", "queryset": first}))
+        register(type("Second", (Columns,), {"name": "second", "queryset": second}))
     case "hundred" | "hundred-trusted" as declared:
         for category in CATEGORIES:
             register(of_category(category, trusted=declared == "hundred-trusted"))

@@ -5,7 +5,7 @@ import sys
 
 COUNTRIES = {"CL": "Chile", "FR": "France", "JP": "Japan"}
 CITIES = 12
-"""Cities of each country."""
+"""Cities of each country; each has a page in English, in Spanish and in French."""
 
 USERS = {
     "editor": [
@@ -34,14 +34,16 @@ def seed():
     call_command("migrate", verbosity=0)
     for place, (iso, name) in enumerate(COUNTRIES.items()):
         country = Country.objects.create(
-            iso=iso, name=name, slug=name.lower(), continent="EU", population=0, area=1
+            iso=iso, name=name, continent="EU", population=0, area=1, **addresses(name.lower())
         )
         City.objects.bulk_create(
             City(
                 geonameid=100 * (place + 1) + number,
                 country=country,
                 name=f"Town {number} in {name}",
-                slug=f"town-{number}",
+                name_es=f"Pueblo {number} de {name}",
+                name_fr=f"Ville {number} de {name}",
+                **addresses(f"town-{number}"),
                 latitude=0,
                 longitude=0,
                 population=number,
@@ -51,6 +53,11 @@ def seed():
         )
     Article.objects.create(title="On maps", slug="on-maps", summary="Maps.", body="Maps.")
     sys.stdout.write(json.dumps(sessions()))
+
+
+def addresses(slug):
+    """Return the columns of an address that is the same in all languages."""
+    return {f"slug_{code}": slug for code in ("en", "es", "fr")}
 
 
 def sessions():

@@ -5,9 +5,7 @@ from example_project.settings import MIDDLEWARE as EXAMPLES
 
 MIDDLEWARE = [
     "tests.browser.policy.strict_policy",
-    *EXAMPLES[:2],
-    "django.middleware.locale.LocaleMiddleware",
-    *EXAMPLES[2:],
+    *EXAMPLES,
+    "tests.browser.policy.visitors_language",
 ]
 ROOT_URLCONF = "tests.browser.urls"
-LANGUAGES = [("en", "English"), ("es", "Spanish"), ("fr", "French")]

@@ -55,9 +55,9 @@ def listener(shown):
 
 
 def of(*pages):
-    """Return the addresses of some pages, in both forms, and that of the index."""
-    forms = {f"{BASE}/sitemap-{page}.{form}" for page in pages for form in ("xml", "xml.gz")}
-    return {INDEX, *forms}
+    """Return the addresses of some pages, in all forms, and that of the index."""
+    forms = ("xml", "xml.gz", "txt", "txt.gz")
+    return {INDEX, *(f"{BASE}/sitemap-{page}.{form}" for page in pages for form in forms)}
 
 
 ALL_PAGES = of("products-1", "products-2", "products-3", "articles-1")

@@ -7,6 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from django_sitemapkit import ExternalSection
 from django_sitemapkit.models import Build, BuildFile, Lease
 from tests.cases import few
 from tests.commands import line_of, path_of, run
@@ -391,3 +392,87 @@ def test_repair_of_one_section_beside_one_that_has_gone(built, sections):
     sections.remove("products")
     assert run("validate_sitemaps", "--repair")[0] == 0
     assert {line.section for line in files()} == {"", "readings"}
+
+
+# What an index lists beside sitemaps ------------------------------------------------------------
+
+CDN = "https://cdn.example.com"
+
+
+def feeds(base, *links):
+    """Return an RSS feed."""
+    inner = "".join(f"<item><link>{link}</link></item>" for link in links)
+    return f'<rss version="2.0"><channel><link>{base}</link>{inner}</channel></rss>'
+
+
+def test_published_index_may_list_declared_hosts(products, sections):
+    """It is valid, and a repair has nothing to do; without the declaration it is an error."""
+    external = declare(sections, ExternalSection, sitemaps=[f"{CDN}/a.xml"], hosts=[f"{CDN}:443/"])
+    assert run("build_sitemaps")[0] == 0
+    assert f"{CDN}/a.xml" in path_of(line_of()).read_text()
+    builds = Build.objects.count()
+    code, out, err = run("validate_sitemaps", "--repair")
+    assert (code, err, out.count("INVALID")) == (0, "", 0)
+    assert Build.objects.count() == builds
+
+    external.hosts = ["https://other.example.com", f"{CDN}/path/", 5]
+    code, out, _ = run("validate_sitemaps")
+    assert (code, out.count("INVALID"), out.count("URL not allowed")) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_address_may_list_declared_hosts(answers, base, sections, declared):
+    """Of any site of ours; a child there may have pages of the index's host or of its own."""
+    with serving({}) as third, serving(other := {}) as there:
+        if declared:
+            declare(sections, ExternalSection, hosts=[there])
+        answers["/sitemap.xml"] = ok(index(f"{there}/a/b.xml", f"{base}/c.xml"))
+        answers["/c.xml"] = ok(urlset(f"{there}/3/"))
+        other["/a/b.xml"] = ok(urlset(f"{base}/1/", f"{there}/a/2/", f"{third}/4/"))
+        out = run("validate_sitemaps", f"{base}/sitemap.xml")[1]
+    errors = [line for line in out.splitlines() if "error" in line]
+    told = [f"{there}/a/b.xml"] * (not declared) + [f"{third}/4/", f"{there}/3/"]
+    assert len(errors) == len(told)
+    assert all(f"URL not allowed: '{url}'" in line for url, line in zip(told, errors, strict=True))
+
+
+def test_children_may_be_feeds_and_texts(answers, base):
+    """Each kind is read, plain or gzip, and what is wrong in it is told."""
+    names = ["a.rss", "b.txt", "c.txt.gz", "d.rss", "e.txt", "f.txt"]
+    answers["/sitemap.xml"] = ok(index(*(f"{base}/{name}" for name in names)))
+    answers["/a.rss"] = ok(feeds(base, f"{base}/1/", f"{base}/2/"))
+    answers["/b.txt"] = ok(f"{base}/3/\n{base}/4/\n{base}/5/\n")
+    answers["/c.txt.gz"] = (200, {}, gzip.compress(f"{base}/6/\n".encode()))
+    answers["/d.rss"] = ok(feeds(base, "https://elsewhere.example/"))
+    answers["/e.txt"] = ok(f"{base}/7/\n\n")
+    answers["/f.txt"] = ok(urlset(f"{base}/8/"))
+    code, out, _ = run("validate_sitemaps", f"{base}/sitemap.xml")
+    lines = [line for line in out.splitlines() if not line.startswith("  ")]
+    assert [line.split()[1:3] for line in lines] == [
+        ["valid", "6"],
+        *(["valid", "2"], ["valid", "3"], ["valid", "1"]),
+        *(["INVALID", "1"], ["INVALID", "2"], ["INVALID", "1"]),
+    ]
+    faults = [line for line in out.splitlines() if line.startswith("  ")]
+    assert code == 1
+    assert len(faults) == 3
+    assert "error: line 1: URL not allowed" in faults[0]
+    assert "error: line 2: Invalid URL: '': the line is empty" in faults[1]
+    assert "error: Parsing error: <urlset> is no text sitemap" in faults[2]
+
+
+def test_texts_of_the_package_are_valid(client, built, tmp_path):
+    """By file and in a folder, where a text has to be named as ours are."""
+    folder = tmp_path / "maps"
+    folder.mkdir()
+    for name in ("sitemap-products-1.txt", "sitemap-products-2.txt.gz"):
+        (folder / name).write_bytes(client.get(f"/{name}").getvalue())
+    (folder / "robots.txt").write_text("User-agent: *")
+    (folder / "urls.txt").write_text(f"{BASE}/a/\n")
+    code, out, _ = run("validate_sitemaps", folder, folder / "urls.txt")
+    assert code == 0
+    assert [line.split() for line in out.splitlines()] == [
+        [str(folder / "sitemap-products-1.txt"), "valid", "2", "entries"],
+        [str(folder / "sitemap-products-2.txt.gz"), "valid", "1", "entries"],
+        [str(folder / "urls.txt"), "valid", "1", "entries"],
+    ]

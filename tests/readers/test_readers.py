@@ -6,24 +6,35 @@ what is measured here is what goes over the wire. Loading the gazetteer takes mo
 
 import os
 import re
+import shutil
 import socket
 import sqlite3
 import subprocess
 import sys
 import time
+import urllib.request
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.hreflang.checker import check
+
 pytestmark = pytest.mark.readers
+
+EVERYTHING = bool(os.environ.get("SITEMAPKIT_ALL_READERS"))
+"""Whether all cities are read, and live pages by the checker too; else it is every fourth city."""
+
+ALL = pytest.mark.skipif(not EVERYTHING, reason="SITEMAPKIT_ALL_READERS is not set")
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 300
 """How long any one step may take before it is taken to hang."""
 
-CITIES = 234_000
+URLS = 705_000 if EVERYTHING else 175_000
 PAGE = "/sitemap-cities-1.xml"
+ROWS = 16_666
+"""Rows of a full page: each is a URL in English, one in Spanish and one in French."""
 
 # Appended, so that an installed wheel comes before the checkout; python -P keeps the rest away.
 PATH = f"import sys; sys.path.append({str(ROOT)!r})\n"
@@ -32,7 +43,7 @@ SERVER = (
     PATH
     + """
 import os, socket, threading
-listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+listener = socket.create_server(("127.0.0.1", int(os.environ.get("PORT", 0))), backlog=64)
 # Small, so that a reader that stops is felt at once. Accepted sockets inherit it.
 listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
 port = listener.getsockname()[1]
@@ -82,17 +93,20 @@ EXPECTED = (
 import django
 django.setup()
 from django.urls import reverse
+from django.utils import translation
 from example_project.gazetteer.models import Article, City, Country
 base, target = sys.argv[1:]
 with open(target, "w", encoding="ascii") as file:
-    for rows in (
-        City.objects.select_related("country").defer("other_names").iterator(),
-        Country.objects.all(),
-        Article.objects.published(),
-    ):
-        file.writelines(f"{base}{row.get_absolute_url()}\\n" for row in rows)
-    for name in ("home", "about", "countries", "articles"):
-        file.write(f"{base}{reverse('gazetteer:' + name)}\\n")
+    for code in ("en", "es", "fr"):
+        with translation.override(code):
+            for rows in (
+                City.objects.select_related("country").defer("other_names").iterator(),
+                Country.objects.all(),
+                Article.objects.published() if code == "en" else (),
+            ):
+                file.writelines(f"{base}{row.get_absolute_url()}\\n" for row in rows)
+            for name in ("home", "about", "countries", "articles"):
+                file.write(f"{base}{reverse('gazetteer:' + name)}\\n")
 """
 )
 
@@ -119,7 +133,7 @@ class Spider(SitemapSpider):
     sitemap_urls = [base + "/robots.txt"]
 
     def sitemap_filter(self, entries):
-        # Follows the index; notes the pages, and does not visit a quarter of a million of them.
+        # Follows the index; notes the pages, and does not visit seven hundred thousand of them.
         for entry in entries:
             if entries.type == "sitemapindex":
                 yield entry
@@ -137,7 +151,7 @@ with open(target, "w", encoding="utf-8") as file:
 """
 
 
-def environment(database):
+def environment(database, **more):
     """Return the environment of the example's processes; no proxy stands before 127.0.0.1."""
     inherited = {
         name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")
@@ -147,6 +161,7 @@ def environment(database):
         "DEBUG": "0",
         "DJANGO_SETTINGS_MODULE": "example_project.settings",
         "PYTHONUNBUFFERED": "1",
+        **more,
     }
 
 
@@ -155,13 +170,16 @@ def show(text):
     sys.stdout.write(f"{text}\n")
 
 
-def run(database, *command):
-    """Run Python to its end, its output shown if it fails; return the seconds it took."""
+def run(database, *command, **more):
+    """Run Python to its end, its output shown if it fails; return the seconds it took.
+
+    ``more`` is added to its environment.
+    """
     began = time.monotonic()
     done = subprocess.run(
         [sys.executable, *command],
         cwd=ROOT,
-        env=environment(database),
+        env=environment(database, **more),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -215,17 +233,21 @@ def database(tmp_path_factory):
     run(file, manage, "migrate", "--verbosity", "0")
     seconds = run(file, manage, "load_gazetteer", "--verbosity", "0")
     show(f"The gazetteer was loaded in {seconds:.1f} s.")
+    if not EVERYTHING:
+        with closing(sqlite3.connect(file)) as database:
+            database.execute("DELETE FROM gazetteer_city WHERE geonameid % 4")
+            database.commit()
     return file
 
 
 @contextmanager
-def serving(database, log):
+def serving(database, log, **more):
     """Serve the gazetteer in a process of its own; what it said is shown where a test fails."""
     with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", SERVER],
             cwd=log.parent,
-            env=environment(database),
+            env=environment(database, **more),
             stdout=output,
             stderr=subprocess.STDOUT,
         )
@@ -265,10 +287,47 @@ def test_reader_finds_what_the_database_holds(server, paths, tmp_path, reader):
     show(f"{len(found):,} URLs in {seconds:.1f} s")
 
     expected = {server.base + path for path in paths}
-    assert len(expected) == len(paths) > CITIES
+    assert len(expected) == len(paths) > URLS
     assert len(found) == len(set(found))
     assert sorted(expected.difference(found))[:5] == []
     assert sorted(set(found).difference(expected))[:5] == []
+
+
+@pytest.mark.parametrize("built", [pytest.param(False, marks=ALL), True], ids=["live", "built"])
+def test_every_version_links_to_all(database, tmp_path, built):
+    """Over all files, as read by rules of their own, the sets of versions are whole and the same.
+
+    Live pages and built files alike: what says of itself that it is in three languages has the
+    same four links as the other two, itself among them, and x-default is English.
+    """
+    more = {"SITEMAPS_ROOT": str(tmp_path / "files")}
+    if built:
+        copy = tmp_path / "gazetteer.sqlite3"
+        shutil.copy(database, copy)
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            more["PORT"] = str(listener.getsockname()[1])
+        more["SITEMAPKIT_BASE_URL"] = f"http://127.0.0.1:{more['PORT']}"
+        manage = str(ROOT / "example_project" / "manage.py")
+        seconds = run(copy, manage, "build_sitemaps", **more)
+        show(f"Built in {seconds:.1f} s.")
+        database = copy
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with serving(database, tmp_path / "server.log", **more) as server:
+        began = time.monotonic()
+        report = check(
+            f"{server.base}/sitemap.xml",
+            lambda address: opener.open(address, timeout=SECONDS),
+            tmp_path,
+            default="en",
+        )
+    show(
+        f"{report.urls:,} URLs in {report.files} files, {report.sets:,} sets of versions, looked at"
+        f" in {time.monotonic() - began:.1f} s: {report.count} faults"
+    )
+    assert report.faults == []
+    assert report.urls > URLS
+    assert report.codes == {"en es fr x-default": 3 * report.sets}
+    assert report.urls - report.linked == 5  # the articles, which are in English alone
 
 
 def ask(server, path):
@@ -297,7 +356,7 @@ def read_on(connection, received):
 
 
 def test_first_bytes_leave_before_the_last_row_is_read(server):
-    """The server's own log has the first bytes of a 50,000-URL page long before its last row."""
+    """The server's own log has the first bytes of a full page long before its last row."""
     fill_the_page(server)
     connection, received = ask(server, PAGE)
     with closing(connection):
@@ -306,13 +365,13 @@ def test_first_bytes_leave_before_the_last_row_is_read(server):
 
     assert early == []
     assert received.startswith(b"HTTP/1.1 200 OK")
-    assert document.count(b"<loc>") == 50_000
+    assert document.count(b"<loc>") == 3 * ROWS
     assert document.endswith(b"</urlset>\n")
-    server.wait_for("read all 50000 rows")
-    log = server.said(rf"first bytes of {PAGE}|asked for more than \d+ rows|read all 50000 rows")
+    server.wait_for(f"read all {ROWS} rows")
+    log = server.said(rf"first bytes of {PAGE}|asked for more than \d+ rows|read all {ROWS} rows")
     before = log[: log.index(f"first bytes of {PAGE}")]
-    assert "read all 50000 rows" not in before
-    assert len(before) < 5  # of the 27 times that it asks for more rows
+    assert f"read all {ROWS} rows" not in before
+    assert len(before) < 5  # of the 10 times that it asks for more rows
 
 
 def test_twenty_slow_readers_hold_no_transaction(server):
@@ -339,11 +398,11 @@ def test_twenty_slow_readers_hold_no_transaction(server):
         document = read_on(readers[0], b"")
         assert document.endswith(b"</urlset>\n")
     server.wait_for("reading ended", 20)
-    assert len(server.said("read all 50000 rows")) == 1
+    assert len(server.said(f"read all {ROWS} rows")) == 1
 
 
 def fill_the_page(server):
-    """Let the sections be planned, and the first page of cities grow to all it may hold.
+    """Let the sections be planned, and the first page of cities grow to all it may hold, ROWS.
 
     New pages of such a key are planned at nine tenths, to leave room for rows in between.
     """
@@ -353,7 +412,7 @@ def fill_the_page(server):
     plan = "plan_id = (SELECT id FROM sitemapkit_plan WHERE section = 'cities')"
     with closing(sqlite3.connect(server.database)) as database:
         (key,) = database.execute(
-            "SELECT geonameid FROM gazetteer_city ORDER BY geonameid LIMIT 1 OFFSET 50000"
+            "SELECT geonameid FROM gazetteer_city ORDER BY geonameid LIMIT 1 OFFSET ?", (ROWS,)
         ).fetchone()
         for number, bound in ((1, "upper"), (2, "lower")):
             database.execute(

@@ -11,8 +11,7 @@ from django_sitemapkit.exceptions import NotPlanned
 from django_sitemapkit.models import Lease
 from django_sitemapkit.planning import page_of
 from django_sitemapkit.protocol.reader import validate
-from django_sitemapkit.protocol.writers import IndexWriter
-from django_sitemapkit.rendering import index_entries, page_address, render_index, validators_of
+from django_sitemapkit.rendering import index_entries, page_address, render_indexes, validators_of
 from django_sitemapkit.sites import Site
 from tests import factories
 from tests.factories import SITE, declare
@@ -45,8 +44,9 @@ def pages(*items, **options):
 
 
 def listed(site=SITE):
-    """Return the locations that a valid index lists."""
-    document = render_index(site)
+    """Return the locations that a valid index lists, the only one there is."""
+    (index,) = render_indexes(site).values()
+    document = index.data
     report = validate([document], site.address("index"))
     assert report.valid, report.findings
     assert report.kind == "sitemapindex"
@@ -76,11 +76,11 @@ def test_what_has_no_url_is_not_listed(sections):
     assert listed() == [f"{BASE}/sitemap-products-1.xml.gz", f"{BASE}/sitemap-products-3.xml.gz"]
 
 
-def test_an_index_that_would_be_empty_is_none(sections):
+def test_there_is_no_index_that_would_be_empty(sections):
     """It would be invalid."""
-    assert render_index(SITE) is None
+    assert render_indexes(SITE) == {}
     products()
-    assert render_index(SITE) is None
+    assert render_indexes(SITE) == {}
 
 
 def test_addresses_are_those_of_the_site_and_its_urlconf():
@@ -151,17 +151,7 @@ def test_an_index_is_never_given_without_a_section_that_is_being_planned(section
     products()
     Lease.objects.acquire("plan:default:products", seconds=300)
     with pytest.raises(NotPlanned):
-        render_index(SITE)
-
-
-def test_an_index_holds_no_more_than_it_may(sections, monkeypatch, caplog):
-    """What is left out is told as an error."""
-    pages(*(f"/{n}" for n in range(5)), limit=1)
-    monkeypatch.setattr(
-        "django_sitemapkit.rendering.indexes.IndexWriter", lambda: IndexWriter(max_urls=3)
-    )
-    assert len(listed()) == 3
-    assert "An index has room for 3 of 5 sitemaps" in caplog.text
+        render_indexes(SITE)
 
 
 # --- Validators
@@ -170,6 +160,15 @@ def test_an_index_holds_no_more_than_it_may(sections, monkeypatch, caplog):
 def digest(section, scope=None):
     """Return the digest of a section's first page."""
     return validators_of(section, page_of(section, 1), scope or SITE.scope()).digest
+
+
+def test_the_digest_changes_with_the_name_of_the_schema(sections, settings):
+    """It stands in the page."""
+    factories.products(1)
+    section = products(trust_lastmod=True)
+    before = digest(section)
+    settings.SITEMAPKIT_SCHEMA_LOCATION = True
+    assert digest(section) != before
 
 
 @pytest.mark.parametrize("use_tz", [True, False], ids=["USE_TZ", "no-USE_TZ"])

@@ -157,3 +157,38 @@ class Topic(SitemapFields):
 
     def __str__(self):
         return self.code
+
+
+class Place(models.Model):
+    """Says itself what it is called in each language, as django-modeltranslation has it."""
+
+    slug = models.CharField(max_length=50)
+    slug_en = models.CharField(max_length=50, blank=True)
+    slug_es = models.CharField(max_length=50, null=True)
+    slug_fr = models.CharField(max_length=50, null=True)
+    cover = models.FileField(blank=True)
+
+    def __str__(self):
+        return self.slug
+
+
+class PlaceTranslation(models.Model):
+    """What a place is called in one language, as django-parler has it."""
+
+    place = models.ForeignKey(Place, models.CASCADE, related_name="translations")
+    language_code = models.CharField(max_length=10)
+    slug = models.CharField(max_length=50)
+
+    def __str__(self):
+        return self.slug
+
+
+class Photo(models.Model):
+    """A picture of a place."""
+
+    place = models.ForeignKey(Place, models.CASCADE, related_name="photos")
+    file = models.FileField(null=True)
+    address = models.URLField(blank=True)
+
+    def __str__(self):
+        return self.file.name

@@ -1,0 +1,777 @@
+"""With SITEMAPKIT_DEDUPLICATE a build lists each URL once, on the first page that has it."""
+
+import sqlite3
+import tracemalloc
+from contextlib import suppress
+from itertools import chain
+
+import pytest
+from django.db.models import F, Max, Value
+from django.db.models.functions import Concat
+from django.test import override_settings
+from hypothesis import HealthCheck, given
+from hypothesis import settings as effort
+from hypothesis import strategies as st
+from hypothesis.extra.django import TestCase
+
+from django_sitemapkit import Section, StaticSection
+from django_sitemapkit.builds import build, preview, publish
+from django_sitemapkit.builds import making as module
+from django_sitemapkit.builds.due import due
+from django_sitemapkit.builds.exclusion import exclude_now
+from django_sitemapkit.builds.listed import Listed
+from django_sitemapkit.exceptions import BuildFailed
+from django_sitemapkit.models import Build, BuildFile, UrlOverride
+from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.registry import registry
+from django_sitemapkit.runners.processes import ProcessesRunner
+from django_sitemapkit.sites import all_sites
+from tests.builds import SITE, manifest, run, states, use_storage, xml
+from tests.builds.storages import Killed, failing
+from tests.builds.test_incremental import site_of
+from tests.cases import few
+from tests.factories import EPOCH
+from tests.overrides.setting import by_object, by_path
+from tests.testapp.models import Product, Shop
+
+NAMES = ("firsts", "seconds", "thirds")
+
+
+class Rows(Section):
+    """Rows of one shop, whose notes are their URLs; two of them may have the same."""
+
+    location = Concat(Value("/all/"), F("note"))
+    lastmod = "updated_at"
+    limit = 2
+
+
+def of_shop(name):
+    """Return a section of one shop's rows."""
+    rows = Product.objects.filter(shop__slug=name)
+    return type(name.title(), (Rows,), {"name": name, "queryset": rows})
+
+
+ALL = tuple(map(of_shop, NAMES))
+
+
+def add(name, letters):
+    """Add rows to a section, one for each letter."""
+    shop, _ = Shop.objects.get_or_create(slug=name)
+    for letter in letters:
+        number = Product.objects.aggregate(last=Max("pk"))["last"] or 0  # Of those that stay.
+        Product.objects.create(shop=shop, slug=f"{name}-{number}", note=letter, updated_at=EPOCH)
+
+
+def remove(name, letter):
+    """Delete the rows of a section that have a URL."""
+    Product.objects.filter(shop__slug=name, note=letter).delete()
+
+
+def listed(storage=None):
+    """Return the letters that each published page lists, in the order of the index."""
+    storage = storage or SitemapStorage()
+    lines = [line for line in manifest().values() if line.section and line.status == "done"]
+    lines.sort(key=lambda line: (line.position, line.number))
+    return [
+        (line.section, "".join(part[0] for part in text(storage, line).split("/all/")[1:]))
+        for line in lines
+    ]
+
+
+def text(storage, line):
+    """Return the XML of a stored page as text."""
+    return xml(storage, line).decode()
+
+
+def of_each(pages):
+    """Return what the pages of each section list, joined."""
+    joined = dict.fromkeys((name for name, _ in pages), "")
+    for name, letters in pages:
+        joined[name] += letters
+    return joined
+
+
+class Observed:
+    """Knows which pages were rendered, and which stored files were read, since the last build."""
+
+    def __init__(self, storage):
+        self.storage = storage
+        self.rendered = []
+        self.read = 0
+
+    def build(self, **options):
+        """Build, and return the result, what was rendered, and what the sections list."""
+        self.rendered.clear()
+        self.storage.calls.clear()
+        result = run(**options)
+        self.read = sum(method == "open" for method, _ in self.storage.calls)
+        return result, list(self.rendered), of_each(listed(self.storage))
+
+
+@pytest.fixture
+def bench(settings, sections, monkeypatch):
+    """Give a site of three sections that lists each URL once."""
+    settings.SITEMAPKIT_DEDUPLICATE = True
+    settings.SITEMAPKIT_MAX_SHRINK = 1
+    monkeypatch.setattr("django_sitemapkit.builds.differences.AT_ONCE", 1)
+    for section in ALL:
+        sections.add(section)
+    observed = Observed(use_storage(settings, "Memory"))
+    make_page = module.make_page
+
+    def spy(section, keys, scope, local, *others):
+        line = BuildFile.objects.get(pk=int(local.name.split("-")[1].split(".")[0]))
+        observed.rendered.append((line.section, line.number))
+        return make_page(section, keys, scope, local, *others)
+
+    monkeypatch.setattr(module, "make_page", spy)
+    return observed
+
+
+db = pytest.mark.django_db
+
+
+# What is listed where
+
+
+@db
+def test_the_first_section_wins(bench):
+    """In the order of the index; the others report what they leave out, and say where it is."""
+    add("firsts", "abc")
+    add("seconds", "bxc")
+    add("thirds", "xya")
+    result, _, pages = bench.build()
+    assert pages == {"firsts": "abc", "seconds": "x", "thirds": "y"}
+    found = [problem for file in result.files for problem in file.problems]
+    assert len(found) == 4
+    assert "Duplicate URL: https://www.example.com/all/b is listed by section 'firsts'" in found[0]
+    assert "https://www.example.com/all/x is listed by section 'seconds'" in found[2]
+    assert {(f.section, f.number): f.duplicates for f in result.files if f.duplicates} == {
+        ("seconds", 1): 1,
+        ("seconds", 2): 1,
+        ("thirds", 1): 1,
+        ("thirds", 2): 1,
+    }
+    assert result.urls == 5
+    assert sum(file.skipped for file in result.files) == 4
+
+
+@db
+def test_without_the_setting_each_section_lists_what_it_has(bench, settings):
+    """It is off unless it is switched on."""
+    del settings.SITEMAPKIT_DEDUPLICATE
+    add("firsts", "ab")
+    add("seconds", "ba")
+    result, _, pages = bench.build()
+    assert pages == {"firsts": "ab", "seconds": "ba"}
+    assert {file.duplicates for file in result.files} == {0}
+
+
+@db
+@pytest.mark.parametrize("letters", ["aab", "aba", "abcda"])
+def test_of_two_rows_of_a_section_the_first_is_listed(bench, letters):
+    """On one page or on two; a read of the database may have both."""
+    add("firsts", letters)
+    _, _, pages = bench.build()
+    assert pages == {"firsts": "".join(dict.fromkeys(letters))}
+
+
+@db
+def test_a_page_of_nothing_but_duplicates_is_empty(bench):
+    """And is not in the index."""
+    add("firsts", "ab")
+    add("seconds", "ab")
+    add("thirds", "b")
+    result, _, pages = bench.build()
+    assert pages == {"firsts": "ab"}
+    assert states(result)["seconds", 1] == "empty"
+    assert bench.build()[0].status == "unchanged"
+    assert bench.rendered == []
+    remove("firsts", "a")
+    assert bench.build()[2] == {"firsts": "b", "seconds": "a"}
+
+
+@db
+def test_items_count_as_rows_do(bench, sections):
+    """Sections without a database behind them, too."""
+    sections.add(type("Paths", (StaticSection,), {"items": ["/all/a", "/all/p", "/all/p"]}))
+    add("firsts", "a")
+    _, _, pages = bench.build()
+    assert pages == {"firsts": "a", "paths": "p"}
+
+
+@db
+@pytest.mark.parametrize("way", ["path", "object", "section"])
+def test_what_editors_exclude_another_section_may_list(bench, way):
+    """Unless they exclude the URL itself, which is of both."""
+    add("firsts", "ab")
+    add("seconds", "ab")
+    first = Product.objects.filter(shop__slug="firsts", note="a").get()
+    if way == "path":
+        by_path("/all/a", include=False)
+    elif way == "object":
+        by_object(first, include=False)
+    _, _, pages = bench.build()
+    assert (
+        pages
+        == {
+            "path": {"firsts": "b"},
+            "object": {"firsts": "b", "seconds": "a"},
+            "section": {"firsts": "ab"},
+        }[way]
+    )
+
+
+@db
+def test_a_page_that_is_split_lists_what_it_would_have(bench, monkeypatch):
+    """What its first rendering has seen does not count for its halves, nor against others."""
+    add("firsts", "ab")
+    add("seconds", "axb")
+    bench.build()
+    monkeypatch.setattr("django_sitemapkit.builds.run.refresh", lambda section, **options: None)
+    add("firsts", "cdefx")
+    add("seconds", "cyzwv")
+    result, rendered, pages = bench.build()
+    assert pages == {"firsts": "abcdefx", "seconds": "yzwv"}
+    assert len(rendered) > len([file for file in result.files if file.section])
+    assert [file.section for file in result.files if file.section] == sorted(
+        file.section for file in result.files if file.section
+    )
+
+
+@db
+def test_another_site_has_its_own(settings, sections):
+    """One lists what the other one does."""
+    settings.SITEMAPKIT_DEDUPLICATE = True
+    for section in ALL:
+        sections.add(section)
+    use_storage(settings, "Memory")
+    add("firsts", "a")
+    add("seconds", "ab")
+    settings.SITEMAPKIT_SITES = {
+        "one": {"BASE_URL": "https://one.example.com"},
+        "two": {"BASE_URL": "https://two.example.com", "SECTIONS": ["seconds"]},
+    }
+    assert [build(site).urls for site in all_sites()] == [2, 2]
+
+
+# Builds after a change
+
+
+@pytest.fixture
+def built(bench):
+    """Give the site published: four pages, of which the last one leaves out a duplicate."""
+    add("firsts", "abcd")
+    add("seconds", "xayz")
+    add("thirds", "tu")
+    _, _, pages = bench.build()
+    assert pages == {"firsts": "abcd", "seconds": "xyz", "thirds": "tu"}
+    return bench
+
+
+@db
+def test_nothing_is_made_or_read_where_nothing_has_changed(built):
+    """Though a page has left out a duplicate: what came before it is what it was."""
+    result, rendered, _ = built.build()
+    assert (result.status, rendered, built.read) == ("unchanged", [], 0)
+    assert sum(file.duplicates for file in result.files) == 1
+    assert sum(len(file.problems) for file in result.files) == 1
+
+
+@db
+def test_a_page_of_the_same_urls_has_no_other_made(built):
+    """It is read once itself, for its URLs to be known; the others need not be."""
+    Product.objects.filter(shop__slug="firsts", note="c").update(updated_at=None)
+    result, rendered, _ = built.build()
+    assert (result.status, rendered, built.read) == ("published", [("firsts", 2)], 1)
+    assert built.build()[:2][1] == []
+
+
+@db
+def test_a_url_that_comes_first_leaves_a_later_page(built):
+    """That is made anew though its rows are what they were, and no other is."""
+    Product.objects.filter(shop__slug="firsts", note="d").update(note="t")
+    _, rendered, pages = built.build()
+    assert pages == {"firsts": "abct", "seconds": "xyz", "thirds": "u"}
+    assert rendered == [("firsts", 2), ("seconds", 1), ("thirds", 1)]
+    assert built.build()[0].status == "unchanged"
+    assert (built.rendered, built.read) == ([], 0)
+
+
+@db
+def test_a_url_that_goes_is_listed_by_a_later_page(built):
+    """The one that has left it out."""
+    remove("firsts", "a")
+    _, rendered, pages = built.build()
+    assert pages == {"firsts": "bcd", "seconds": "xayz", "thirds": "tu"}
+    assert rendered == [("firsts", 1), ("seconds", 1)]
+
+
+@db
+def test_a_url_that_comes_late_is_left_out(built):
+    """The pages before keep their files."""
+    add("thirds", "xv")
+    _, rendered, pages = built.build()
+    assert pages == {"firsts": "abcd", "seconds": "xyz", "thirds": "tuv"}
+    assert rendered == [("thirds", 2)]
+
+
+@db
+def test_a_duplicate_that_leaves_the_file_as_it_was_is_remembered(built):
+    """It is listed when it is none any more."""
+    remove("thirds", "u")
+    built.build()
+    add("thirds", "x")
+    assert built.build()[0].status == "unchanged"
+    remove("seconds", "x")
+    assert built.build()[2] == {"firsts": "abcd", "seconds": "yz", "thirds": "tx"}
+
+
+@db
+def test_a_page_made_anew_trusts_its_former_urls_only_if_those_before_are_the_same(bench):
+    """One before it may have been built by itself since, and keep its file now."""
+    add("firsts", "abcd")
+    add("thirds", "tu")
+    bench.build()
+    Product.objects.filter(note="d").update(note="t")
+    bench.build(sections=["firsts"])
+    Product.objects.filter(note="u").update(updated_at=None)
+    _, rendered, pages = bench.build()
+    assert pages == {"firsts": "abct", "thirds": "u"}
+    assert rendered == [("thirds", 1)]
+
+
+@db
+def test_an_override_counts_as_a_row_does(built):
+    """Set or taken back, it has the pages made that it concerns, and those behind."""
+    row = Product.objects.filter(shop__slug="firsts", note="a").get()
+    override = by_object(row, include=False)
+    _, rendered, pages = built.build()
+    assert pages == {"firsts": "bcd", "seconds": "xayz", "thirds": "tu"}
+    assert rendered == [("firsts", 1), ("seconds", 1)]
+    override.delete()
+    assert built.build()[2] == {"firsts": "abcd", "seconds": "xyz", "thirds": "tu"}
+
+
+@db
+def test_a_section_that_goes_or_moves_gives_its_urls_to_others(built, sections):
+    """The order of the index is that of the registry."""
+    sections.remove("firsts")
+    assert built.build()[2] == {"seconds": "xayz", "thirds": "tu"}
+    sections.add(ALL[0])
+    assert built.build()[2] == {"seconds": "xayz", "thirds": "tu", "firsts": "bcd"}
+
+
+@db
+@pytest.mark.parametrize("way", ["full", "dry"])
+def test_a_full_build_and_a_dry_run_say_the_same(built, way):
+    """They make all pages, and store none."""
+    remove("seconds", "y")
+    built.build()
+    built.storage.calls.clear()
+    result = run(full=True) if way == "full" else preview(SITE)
+    assert {file.state for file in result.files} == {"same"}
+    assert sum(file.duplicates for file in result.files) == 1
+    assert built.storage.saved() == []
+
+
+@db
+def test_a_dry_run_of_a_section_knows_what_the_others_have_published(built):
+    """Those before it."""
+    add("seconds", "b")
+    files = preview(SITE, sections=["seconds"]).files
+    assert [(file.urls, file.duplicates) for file in files] == [(1, 1), (2, 1)]
+
+
+@db
+def test_pages_are_due_for_duplicates(built, settings):
+    """Where the setting is switched, and where what is before them is due."""
+    assert [section.pages for section in due(SITE)] == [{}, {}, {}]
+    Product.objects.filter(shop__slug="firsts", note="d").update(note="v")
+    reasons = {section.section: section.pages for section in due(SITE)}
+    assert reasons == {
+        "firsts": {"rows changed": 1},
+        "seconds": {"duplicates, here or elsewhere": 1},
+        "thirds": {},
+    }
+    Product.objects.filter(note="v").update(note="d")
+    settings.SITEMAPKIT_DEDUPLICATE = False
+    reasons = {section.section: section.pages for section in due(SITE)}
+    assert reasons == {"firsts": {}, "seconds": {"duplicates are listed again": 1}, "thirds": {}}
+
+
+# The setting
+
+
+@db
+def test_switched_on_it_makes_the_pages_concerned(built, settings):
+    """And switched off again; the others keep their files, which are read when it is on."""
+    settings.SITEMAPKIT_DEDUPLICATE = False
+    _, rendered, pages = built.build()
+    assert pages == {"firsts": "abcd", "seconds": "xayz", "thirds": "tu"}
+    assert rendered == [("seconds", 1)]
+    add("thirds", "xv")
+    built.build()
+    settings.SITEMAPKIT_DEDUPLICATE = True
+    _, rendered, pages = built.build()
+    assert pages == {"firsts": "abcd", "seconds": "xyz", "thirds": "tuv"}
+    assert rendered == [("seconds", 1), ("thirds", 2)]
+
+
+@db
+def test_switched_on_where_nothing_stands_twice_it_reads_all_once(bench, settings):
+    """The build is unchanged, and the manifest says what is known now."""
+    settings.SITEMAPKIT_DEDUPLICATE = False
+    add("firsts", "ab")
+    add("seconds", "xy")
+    bench.build()
+    settings.SITEMAPKIT_DEDUPLICATE = True
+    result, rendered, _ = bench.build()
+    assert (result.status, rendered, bench.read) == ("unchanged", [], 2)
+    bench.build()
+    assert bench.read == 0
+
+
+@db
+def test_one_process_makes_the_pages(built, caplog):
+    """Whichever runner was asked for; the log says so."""
+    add("thirds", "av")
+    with caplog.at_level("WARNING", "django_sitemapkit"):
+        _, _, pages = built.build(runner=ProcessesRunner(2))
+    assert pages == {"firsts": "abcd", "seconds": "xyz", "thirds": "tuv"}
+    assert "'ProcessesRunner' is not used" in caplog.text
+
+
+# Builds of some pages
+
+
+@db
+def test_a_build_of_one_section_leaves_out_what_is_published_before_it(built):
+    """What it lists itself the sections behind it leave out in the next build of all."""
+    add("seconds", "bt")
+    _, rendered, pages = built.build(sections=["seconds"])
+    assert pages == {"firsts": "abcd", "seconds": "xyzt", "thirds": "tu"}
+    assert {name for name, _ in rendered} == {"seconds"}
+    _, rendered, pages = built.build()
+    assert pages == {"firsts": "abcd", "seconds": "xyzt", "thirds": "u"}
+    assert rendered == [("thirds", 1)]
+
+
+@db
+def test_excluding_at_once_makes_one_page_and_the_next_build_the_others(built):
+    """Just its own page is made at once; what that lists now the next build takes from others."""
+    Product.objects.filter(shop__slug="firsts", note="c").update(note="t")
+    built.rendered.clear()
+    exclude_now(SITE, by_path("/all/d", include=False))
+    assert of_each(listed(built.storage)) == {"firsts": "abt", "seconds": "xyz", "thirds": "tu"}
+    assert built.rendered == [("firsts", 2)]
+    assert built.build()[2] == {"firsts": "abt", "seconds": "xyz", "thirds": "u"}
+    Product.objects.filter(shop__slug="firsts", note="t").update(note="c")
+    exclude_now(SITE, by_path("/all/a", include=False))
+    built.build()
+    assert of_each(listed(built.storage)) == {"firsts": "bc", "seconds": "xyz", "thirds": "tu"}
+
+
+# Ends of all kinds
+
+
+@db
+@pytest.mark.parametrize("count", few(1, [3, 1, 2, 4, 5]))
+def test_a_killed_build_is_finished(bench, count):
+    """Its pages are read for what they list, and the others are made."""
+    add("firsts", "abcd")
+    add("seconds", "xayz")
+    add("thirds", "tdx")
+
+    def on_file(result, place, total):
+        if place == count:
+            raise Killed
+
+    with pytest.raises(Killed):
+        bench.build(on_file=on_file)
+    result, _, pages = bench.build()
+    assert result.finished
+    assert result.status == "unchanged"
+    assert pages == {"firsts": "abcd", "seconds": "xyz", "thirds": "t"}
+
+
+@db
+def test_a_killed_build_of_the_other_setting_is_given_up(built, settings):
+    """Its pages were made without a look at each other."""
+
+    def on_file(result, place, total):
+        raise Killed
+
+    add("firsts", "t")
+    settings.SITEMAPKIT_DEDUPLICATE = False
+    with pytest.raises(Killed):
+        run(full=True, on_file=on_file)
+    settings.SITEMAPKIT_DEDUPLICATE = True
+    result, _, pages = built.build()
+    assert result.stopped
+    assert pages == {"firsts": "abcdt", "seconds": "xyz", "thirds": "u"}
+
+
+@db
+def test_a_build_that_is_held_back_is_compared_with(built, settings):
+    """The build after it makes no page that it has."""
+    settings.SITEMAPKIT_MAX_SHRINK = 0
+    remove("firsts", "a")
+    remove("firsts", "b")
+    result = run()
+    assert result.status == "held"
+    built.rendered.clear()
+    assert run().build == result.build
+    assert built.rendered == []
+    publish(SITE, result.build)
+    assert built.build()[2] == {"firsts": "cd", "seconds": "xayz", "thirds": "tu"}
+
+
+@db
+def test_an_earlier_build_that_is_gone_back_to_counts(built):
+    """What is published is what pages are compared with."""
+    first = Build.objects.get().pk
+    remove("firsts", "a")
+    built.build()
+    publish(SITE, first)
+    assert built.build()[2] == {"firsts": "bcd", "seconds": "xayz", "thirds": "tu"}
+
+
+@db
+def test_a_stored_page_that_cannot_be_read_is_made_anew(built):
+    """It may list what an earlier one does now."""
+    broken = manifest()["thirds", 1].name
+    Product.objects.filter(shop__slug="firsts", note="d").update(note="t")
+
+    def fault(count, method, name, args, proceed):
+        return failing()(method, name, args, proceed) if name == broken else proceed()
+
+    built.storage.on_call = fault
+    assert run().status == "published"
+    built.storage.on_call = None
+    assert of_each(listed(built.storage)) == {"firsts": "abct", "seconds": "xyz", "thirds": "u"}
+    assert ("thirds", 1) in built.rendered
+
+
+@db
+def test_a_full_disk_ends_the_build(built, monkeypatch):
+    """With an error that says what it is; what is published stays."""
+
+    def full(self, section):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(Listed, "settle", full)
+    add("thirds", "v")
+    before = listed(built.storage)
+    with pytest.raises(BuildFailed, match="could not be kept: database or disk is full"):
+        run()
+    assert listed(built.storage) == before
+
+
+# Any sequence of changes
+
+
+def insert(name, letter):
+    """Add a row."""
+    add(name, letter)
+
+
+def move(name, letter):
+    """Let a row have another URL, the next letter."""
+    row = Product.objects.filter(shop__slug=name, note=letter).first()
+    if row is not None:
+        Product.objects.filter(pk=row.pk).update(note=chr(ord(letter) + 1))
+
+
+def touch(name, letter):
+    """Let the pages with a row be others, and their URLs not."""
+    Product.objects.filter(shop__slug=name, note=letter).update(updated_at=None)
+
+
+def exclude_row(name, letter):
+    """Exclude a row, and whichever has its URL in other sections is listed there."""
+    row = Product.objects.filter(shop__slug=name, note=letter).first()
+    if row and not UrlOverride.objects.filter(object_id=row.pk).exists():
+        by_object(row, include=False)
+
+
+def exclude_url(name, letter):
+    """Exclude a URL, or take that back."""
+    overrides = UrlOverride.objects.filter(path=f"/all/{letter}")
+    if not overrides.delete()[0]:
+        by_path(f"/all/{letter}", include=False)
+
+
+def exclude_at_once(name, letter):
+    """Exclude a URL, and do not wait for a build."""
+    if not UrlOverride.objects.filter(path=f"/all/{letter}").exists():
+        exclude_now(SITE, by_path(f"/all/{letter}", include=False))
+
+
+def switch(name, letter):
+    """Switch de-duplication off; the next build is switched on."""
+    with override_settings(SITEMAPKIT_DEDUPLICATE=False):
+        run()
+
+
+def only(name, letter):
+    """Build one section."""
+    run(sections=[name])
+
+
+def kill(name, letter):
+    """Let a build die."""
+
+    def on_file(result, place, total):
+        if place == ord(letter) - ord("a"):
+            raise Killed
+
+    with suppress(Killed):
+        run(on_file=on_file)
+
+
+def go_back(name, letter):
+    """Publish an earlier build."""
+    builds = Build.objects.exclude(published_at=None).filter(pruned_at=None).order_by("pk")
+    publish(SITE, builds[ord(letter) % builds.count()].pk)
+
+
+def turn(name, letter):
+    """Let the sections have another order."""
+    registry._sections[name] = registry._sections.pop(name)
+
+
+def everything(name, letter):
+    """Build."""
+    run()
+
+
+STEP = st.tuples(
+    st.sampled_from(
+        [
+            *(insert, insert, move, move, remove, touch, turn),
+            *(everything, everything, everything, only, kill, switch, go_back),
+            *(exclude_row, exclude_url, exclude_at_once),
+        ]
+    ),
+    st.sampled_from(NAMES),
+    st.sampled_from("abcdefg"),
+)
+
+
+def expected():
+    """Return what each section has to list: what no section before it has."""
+    excluded = set(UrlOverride.objects.exclude(path="").values_list("path", flat=True))
+    rows = UrlOverride.objects.filter(path="").values_list("object_id", flat=True)
+    before, found = {"z"}, {"": "z"}
+    for name in registry._sections:
+        notes = Product.objects.filter(shop__slug=name).exclude(pk__in=list(rows))
+        letters = {note for note in notes.values_list("note", flat=True) if name in NAMES}
+        letters = {letter for letter in letters if f"/all/{letter}" not in excluded} - before
+        before |= letters
+        if letters:
+            found[name] = "".join(sorted(letters))
+    del found[""]
+    return found
+
+
+@pytest.mark.thorough
+class AnySequence(TestCase):
+    @effort(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(steps=st.lists(STEP, max_size=14))
+    def test_any_sequence_of_changes_ends_in_each_url_once(self, steps):
+        """On the first section's page, whatever was built in between."""
+        options = {"SITEMAPKIT_DEDUPLICATE": True, "SITEMAPKIT_MAX_SHRINK": 1}
+        keeping = type("Keeping", (StaticSection,), {"items": ["/all/z"]})
+        with override_settings(**options), site_of(*ALL, keeping) as storage:
+            for name in NAMES:
+                add(name, "abac")
+            run()
+            for change, name, letter in steps:
+                change(name, letter)
+            run()
+            pages = of_each(listed(storage))
+            assert pages.pop("keeping") == "z"
+            assert {name: "".join(sorted(letters)) for name, letters in pages.items()} == expected()
+            storage.calls.clear()
+            assert run(full=True).status == "unchanged"
+            assert storage.saved() == []
+            with override_settings(SITEMAPKIT_DEDUPLICATE=False):
+                run()
+            union = {letter for _, letters in listed(storage) for letter in letters}
+            assert union == {"z", *chain.from_iterable(pages.values())}
+
+
+# What is kept of what is listed
+
+
+def urls(numbers):
+    """Return URLs of the usual length."""
+    return [f"https://www.example.com/category/something-to-buy-{number}/" for number in numbers]
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """Give an empty store of URLs."""
+    with Listed(tmp_path / "listed.sqlite3") as store:
+        yield store
+
+
+def test_what_is_settled_is_found_and_what_is_forgotten_is_not(kept):
+    """With the section that has it, among any others."""
+    for section, numbers in (("a", range(1_000)), ("b", range(1_000, 3_000))):
+        kept.add(urls(numbers))
+        kept.settle(section)
+    kept.add(urls(range(3_000, 3_100)))
+    assert kept.find(urls([3_050, 4_000, 5]), "c") == {0: "c", 2: "a"}
+    kept.forget()
+    assert kept.find(urls(range(3_000, 4_000)), "c") == {}
+    assert kept.find(urls([999, 1_000, 2_999, 9_999]), "c") == {0: "a", 1: "b", 2: "b"}
+
+
+def test_what_stands_twice_among_some_is_found_once(kept):
+    """The first is no duplicate, unless it is listed already."""
+    kept.add(urls([1]))
+    kept.settle("a")
+    assert kept.find(urls([5, 1, 5, 1, 5]), "b") == {1: "a", 2: "b", 3: "a", 4: "b"}
+
+
+def test_a_stored_page_is_taken_in_while_another_is_made(kept):
+    """That one can still be forgotten, and the stored one stays."""
+    kept.add(urls([1]))
+    kept.take([urls([2]), urls([3])], "stored")
+    assert kept.find(urls([1, 2, 3]), "made") == {0: "made", 1: "stored", 2: "stored"}
+    kept.forget()
+    assert kept.find(urls([1, 2, 3]), "made") == {1: "stored", 2: "stored"}
+
+
+def test_a_hash_of_two_urls_does_not_make_them_one(kept, monkeypatch):
+    """The second hash tells them apart."""
+
+    def colliding(text):
+        return hash(text) if text.startswith("\n") else 7
+
+    monkeypatch.setattr("django_sitemapkit.builds.listed.hash", colliding, raising=False)
+    monkeypatch.setattr(kept._filter, "find", lambda texts: range(len(texts)))
+    for letter in "ab":
+        kept.add([f"/{letter}"])
+        kept.settle(letter)
+    kept.add(["/c"])
+    assert kept.find(["/a", "/b", "/c", "/d"], "c") == {0: "a", 1: "b", 2: "c"}
+
+
+def test_memory_does_not_grow_with_the_urls(tmp_path):
+    """Of Python's allocations; what SQLite takes is bounded by its own settings."""
+    peaks = []
+    for pages in (4, 12):
+        tracemalloc.start()
+        with Listed(tmp_path / f"{pages}.sqlite3") as store:
+            for page in range(pages):
+                for start in range(page * 5_000, page * 5_000 + 5_000, 1_000):
+                    some = urls(range(start, start + 1_000))
+                    assert store.find(some, "a") == {}
+                    store.add(some)
+                store.settle("a")
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert abs(peaks[1] - peaks[0]) < 50_000

@@ -1,0 +1,152 @@
+"""The recipes of languages.md, each followed on a project of its own with the real package."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from lxml import etree
+
+from tests.languages import links, short, texts
+from tests.test_docs import PROJECT, ROOT, blocks_of, dedented
+
+pytestmark = pytest.mark.recipes
+
+HOST = "https://www.example.com"
+PACKAGES = {"django-modeltranslation": "modeltranslation", "django-parler": "parler"}
+
+SETTINGS = """
+    from base import *
+
+    INSTALLED_APPS = [{before}"django.contrib.contenttypes", "django_sitemapkit", "shop"]
+    LANGUAGE_CODE = "en"
+    LANGUAGES = [("en", "English"), ("es", "Spanish"), ("zh-hans", "Chinese")]
+    PARLER_LANGUAGES = {{None: [{{"code": code}} for code, _ in LANGUAGES]}}
+    SITEMAPKIT_BASE_URL = "https://www.example.com"
+    STORAGES = {{"sitemaps": {{"BACKEND": "django.core.files.storage.InMemoryStorage"}}}}
+"""
+URLS = """
+    from django.conf.urls.i18n import i18n_patterns
+    from django.urls import include, path
+    from shop.views import city
+
+    urlpatterns = [
+        path("", include("django_sitemapkit.urls")),
+        *i18n_patterns(path("cities/<slug:slug>/", city, name="city")),
+    ]
+"""
+RUN = """
+    import django, json
+    from django.core.management import call_command
+    from django.db import connection
+    from django.test import Client
+    from django.test.utils import CaptureQueriesContext
+
+    django.setup()
+    call_command("check", fail_level="WARNING", verbosity=0)
+    call_command("migrate", run_syncdb=True, verbosity=0)
+    from django_sitemapkit.registry import registry
+    from shop.models import City
+
+    CITIES = {
+        1: {"en": "london", "es": "londres", "zh-hans": "lundun"},
+        2: {"en": "seville", "es": "sevilla"},
+        3: {"es": "cuenca"},
+    }
+
+    def make(cities):
+        for pk, slugs in cities.items():
+            city = City(pk=pk)
+            for code, slug in slugs.items():
+                if hasattr(city, "set_current_language"):
+                    city.set_current_language(code)
+                    city.slug = city.name = slug
+                else:
+                    setattr(city, f"slug_{code.replace('-', '_')}", slug)
+            city.save()
+
+    def read(name):
+        client.get(f"/sitemap-{name}-1.xml").getvalue()  # The first one plans.
+        with CaptureQueriesContext(connection) as queries:
+            body = client.get(f"/sitemap-{name}-1.xml").getvalue().decode()
+        own = [query for query in queries if "shop_" in query["sql"]]
+        return {"body": body, "queries": len(own)}
+
+    client = Client(headers={"host": "www.example.com"})
+    names = [section.get_name() for section in registry]
+    make(CITIES)
+    live = {name: read(name) for name in names}
+    make({pk: {"en": f"city-{pk}", "es": f"ciudad-{pk}"} for pk in range(10, 60)})
+    many = {name: read(name) for name in names}
+    call_command("build_sitemaps", "--strict", verbosity=0)
+    built = {name: read(name) for name in names}
+    print(json.dumps({"live": live, "many": many, "built": built}))
+"""
+
+
+def follow(name, folder):
+    """Write the files of a recipe into a project, run it, and return what it answers."""
+    page = ROOT / "docs" / "languages.md"
+    blocks = [block for block in blocks_of(page) if block.heading == name]
+    before = '"modeltranslation", ' if name == "django-modeltranslation" else '"parler", '
+    files = {
+        "base.py": PROJECT["base.py"],
+        "settings.py": SETTINGS.format(before=before),
+        "urls.py": URLS,
+        "run.py": RUN,
+        "shop/__init__.py": "",
+        "shop/views.py": "    def city(request, slug): ...\n",
+    }
+    files = {path: dedented_by_four(text) for path, text in files.items()}
+    files["base.py"] = dedented(PROJECT["base.py"])
+    files |= {block.file: block.text for block in blocks if block.file}
+    for path, text in files.items():
+        target = folder / path
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "settings",
+        "PYTHONPATH": os.pathsep.join([str(folder), *filter(None, sys.path)]),
+    }
+    done = subprocess.run(
+        [sys.executable, folder / "run.py"],
+        cwd=folder, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def dedented_by_four(text):
+    """Return a file's text without the indentation it has here."""
+    return "\n".join(line.removeprefix("    ") for line in text.split("\n")).lstrip("\n")
+
+
+EXPECTED = {
+    path: some
+    for some in (
+        ["en /en/cities/london/", "es /es/cities/londres/", "zh-Hans /zh-hans/cities/lundun/"],
+        ["en /en/cities/seville/", "es /es/cities/sevilla/"],
+        ["es /es/cities/cuenca/"],
+    )
+    for path in (link.split()[1] for link in some)
+}
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_recipe_lists_what_is_translated(name, tmp_path):
+    """Each city in the languages it has, linked to each other; live, built, and without N + 1."""
+    if importlib.util.find_spec(PACKAGES[name]) is None:
+        assert not os.environ.get("CI"), f"{name} is not installed"
+        pytest.skip(f"needs {name}")
+    answers = follow(name, tmp_path)
+    assert set(answers["live"]) == ({"cities", "guides"} if name == "django-parler" else {"cities"})
+    for section, page in answers["live"].items():
+        assert short(links(page["body"].encode()), HOST) == EXPECTED, section
+        many = answers["many"][section]
+        assert etree.fromstring(many["body"].encode()).tag.endswith("urlset")
+        assert len(texts(many["body"].encode(), "s:loc")) == 6 + 100
+        assert many["queries"] == page["queries"] <= 4
+        assert answers["built"][section]["body"] == many["body"]

@@ -1,0 +1,106 @@
+"""Translated arguments of a Route: found by what a model looks like."""
+
+from types import SimpleNamespace
+
+import pytest
+from django.core.exceptions import FieldError
+from django.test.utils import isolate_apps
+
+from django_sitemapkit import Route, Translated
+from django_sitemapkit.sections.translations import Related
+from tests.languages import each_of, place, places, told
+from tests.testapp.models import Photo, Place, Product
+
+pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.urls_languages")]
+
+
+def test_columns_are_found_by_the_name_of_the_language():
+    """As django-modeltranslation names them, with an underscore for the hyphen."""
+    assert Translated("slug").column(Place, "en") == "slug_en"
+    made = isolated()
+    assert Translated("slug").column(made, "zh-hans") == "slug_zh_hans"
+
+
+@isolate_apps("tests.testapp")
+def isolated():
+    """Return a model of another language."""
+    from django.db import models
+
+    class Chinese(models.Model):
+        slug_zh_hans = models.SlugField()
+
+        class Meta:
+            app_label = "testapp"
+
+    return Chinese
+
+
+def test_columns_of_a_related_row_are_found():
+    """Over relations to one object; the last step is the field."""
+    assert Translated("place__slug").column(Photo, "fr") == "place__slug_fr"
+    place("a", "en", "fr").photos.create(file="x.jpg")
+    section = places(
+        queryset=Photo.objects.all(), location=Route("place", slug=Translated("place__slug"))
+    )
+    assert told(section) == each_of("en /en/places/a-en/", "fr /fr/places/a-fr/")
+
+
+def test_rows_behind_a_relation_are_found_where_they_are_named():
+    """With the column of the code; both may stand behind a relation to one object."""
+    named = Translated("slug", relation="translations", language="language_code")
+    assert named.column(Place, "en") == Related("translations__slug", "translations__language_code")
+    behind = Translated("place__slug", relation="translations")
+    assert behind.column(Photo, "en") == Related(
+        "place__translations__slug", "place__translations__language_code"
+    )
+    place("a", "en", "fr").photos.create(file="x.jpg")
+    section = places(queryset=Photo.objects.all(), location=Route("place", slug=behind))
+    assert told(section) == each_of("en /en/places/a-en/", "fr /fr/places/a-fr/")
+
+
+def test_rows_of_parler_are_found_by_what_it_leaves_on_the_model(monkeypatch):
+    """Each of its translation tables knows its fields and the name of its relation."""
+    tables = [
+        SimpleNamespace(get_translated_fields=lambda: ["title"], rel_name="titles"),
+        SimpleNamespace(get_translated_fields=lambda: ["name"], rel_name="translations"),
+    ]
+    monkeypatch.setattr(Place, "_parler_meta", tables, raising=False)
+    assert Translated("name").column(Place, "en") == Related(
+        "translations__name", "translations__language_code"
+    )
+
+
+WRONG = {
+    "no translation": (Product, "slug"),
+    "a language without a column": (Place, "name"),
+    "no relation": (Place, "cover__slug"),
+    "a relation to nothing": (Place, "slug__x"),
+}
+
+
+@pytest.mark.parametrize(("model", "path"), WRONG.values(), ids=WRONG)
+def test_what_is_not_there_is_an_error(model, path):
+    """It says which field of which model was looked for."""
+    with pytest.raises(FieldError, match=model.__name__):
+        Translated(path).column(model, "en")
+
+
+def test_a_translated_argument_shows_what_it_is():
+    """In the error of a check, for one."""
+    assert repr(Translated("slug")) == "Translated('slug')"
+    assert repr(Translated("slug", relation="rows")) == "Translated('slug', relation='rows')"
+
+
+def test_two_translated_arguments_are_both_needed():
+    """A version needs every one of them, and both may come from the same rows."""
+    place("a", "en", "fr")
+    Place.objects.update(slug_fr="a-fr", slug_en="")
+    both = {"shop": Translated("slug"), "slug": Translated("slug", relation="translations")}
+    assert told(places(location=Route("product", **both))) == each_of("fr /fr/places/a-fr/a-fr/")
+
+
+def test_plain_arguments_stand_beside_translated_ones():
+    """They are the same in every language."""
+    place("a", "en", "es")
+    route = Route("product", shop="slug", slug=Translated("slug"))
+    assert told(places(location=route)) == each_of("en /en/places/a/a-en/", "es /es/places/a/a-es/")
