@@ -34,7 +34,10 @@ nitpicky = True
 # Nothing is fetched while building, so what other projects document is not linked.
 nitpick_ignore_regex = [
     # The package's inner types stand in signatures, and have no page of their own.
-    (r"py:class", r"django_sitemapkit\.(builds\.making|planning|registry|rendering|sections)\..*"),
+    (
+        r"py:class",
+        r"django_sitemapkit\.(builds\.(examination|making)|planning|registry|rendering|sections)\..*",
+    ),
     (r"py:.*", r"(django|lxml|idna)\..*"),
     (
         r"py:.*",
