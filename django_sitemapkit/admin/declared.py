@@ -1,9 +1,14 @@
 """What the sections of a site declare, as people read it."""
 
+from functools import partial
+
 from django.db.models import Model
 from django.utils.translation import gettext as _
 
+from django_sitemapkit.admin.wording import told
 from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.models import ExtraUrl
+from django_sitemapkit.overrides.sections import ExtraUrls
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sections import BaseSection
@@ -15,9 +20,10 @@ _FORMATTERS = {"changefreq": format_changefreq, "priority": format_priority}
 
 
 def declared_sections(site: Site) -> dict[str, BaseSection]:
-    """Return the registered sections of a site by name, enabled or not, as they are declared."""
+    """Return the sections of a site by name, enabled or not, as they are declared."""
     on = {section.get_name(): True for section in registry}
-    return {section.get_name(): section for section in registry.of(site, on)}
+    sections = [*registry.of(site, on), ExtraUrls(site)]
+    return {section.get_name(): section for section in sections}
 
 
 def declared_value(section: BaseSection, tag: str) -> str:
@@ -43,8 +49,8 @@ def listed_models(sites: list[Site]) -> dict[str, type[Model]]:
     found: dict[str, type[Model]] = {}
     for site in sites:
         for section in declared_sections(site).values():
-            keyset = section.keyset
-            if keyset is not None:
+            keyset, _why = told(partial(getattr, section, "keyset"))
+            if keyset is not None and keyset.queryset.model is not ExtraUrl:
                 model = identity_model(keyset.queryset.model)
                 found[model._meta.label_lower] = model
     return found

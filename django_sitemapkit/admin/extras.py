@@ -41,27 +41,12 @@ SHOWN = 200
 """Lines that the page tells of."""
 
 
-class ExtraForm(PathForm):
-    """A form for an extra URL, which inherits nothing."""
-
-    no_changefreq = _("None")
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        told = {
-            "changefreq": _("How often the page changes; where none is given, there is no tag."),
-            "priority": _("From 0.0 to 1.0, within this site; empty for no tag."),
-        }
-        for name, text in told.items():
-            if name in self.fields:
-                self.fields[name].help_text = text
-
-
 class PasteForm(forms.Form):
     """Asks for many URLs."""
 
     urls = forms.CharField(
         label=_("URLs"),
+        strip=False,  # Lines are told by their numbers.
         widget=forms.Textarea(
             attrs={"rows": 15, "class": "vLargeTextField", "spellcheck": "false"}
         ),
@@ -78,8 +63,10 @@ class PasteForm(forms.Form):
         self.order_fields(["site", "urls", "save_rest"])
 
     def clean_urls(self) -> str:
-        """Refuse more than can be looked at."""
+        """Refuse nothing, and more than can be looked at."""
         text: str = self.cleaned_data["urls"]
+        if not text.strip():
+            raise forms.ValidationError(self.fields["urls"].error_messages["required"])
         if text.count("\n") >= MAX_PASTED_LINES:
             message = gettext("Paste %(count)s lines at most; there is an import for more.")
             raise forms.ValidationError(message % {"count": number_format(MAX_PASTED_LINES)})
@@ -98,7 +85,7 @@ class PasteForm(forms.Form):
 class ExtraUrlAdmin(TransferAdmin):
     """Extra URLs: one by one, pasted, or imported."""
 
-    form = ExtraForm
+    form = PathForm
     transfer = EXTRA_URLS
     fields = ("site", "path", "lastmod", "changefreq", "priority", "note")
     preview_template = "admin/sitemapkit/steering/explanations.html"
@@ -147,7 +134,13 @@ class ExtraUrlAdmin(TransferAdmin):
             return self._paste_page(request, form, comparison)
         log_added(request.user.pk, new)
         self._tell(request, len(new), comparison)
-        return HttpResponseRedirect(reverse(self._url_name("changelist")))
+        return HttpResponseRedirect(self._way_out(request))
+
+    def _way_out(self, request: HttpRequest) -> str:
+        """Return where who has pasted goes on: not all who may add may see the list."""
+        seen = self.has_view_or_change_permission(request)
+        index = f"{self.admin_site.name}:index"
+        return reverse(self._url_name("changelist") if seen else index)
 
     def _tell(self, request: HttpRequest, new: int, comparison: Comparison) -> None:
         text = ngettext("%(count)s URL added.", "%(count)s URLs added.", new)
@@ -170,6 +163,6 @@ class ExtraUrlAdmin(TransferAdmin):
             "refused_count": len(refused),
             "right_count": comparison.count(Outcome.CREATED) if comparison else 0,
             "max_lines": number(MAX_PASTED_LINES),
-            "changelist_url": reverse(self._url_name("changelist")),
+            "changelist_url": self._way_out(request),
         }
         return TemplateResponse(request, "admin/sitemapkit/steering/paste.html", context)

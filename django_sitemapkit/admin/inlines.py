@@ -7,7 +7,7 @@ from django import forms
 from django.contrib import admin
 from django.contrib.admin.checks import InlineModelAdminChecks
 from django.contrib.admin.utils import flatten_fieldsets
-from django.core.exceptions import ImproperlyConfigured, ValidationError
+from django.core.exceptions import ValidationError
 from django.db.models import Model, QuerySet
 from django.forms.models import BaseModelFormSet, modelformset_factory
 from django.http import HttpRequest
@@ -21,12 +21,12 @@ from django_sitemapkit.admin.history import (
     log_changed,
     log_deleted,
 )
+from django_sitemapkit.admin.objects import stored_identity
 from django_sitemapkit.admin.overrides import IncludeSelect
 from django_sitemapkit.admin.steering import SteeringForm, explained, known_sites, site_of
-from django_sitemapkit.exceptions import SitemapKitError
+from django_sitemapkit.admin.wording import told
 from django_sitemapkit.models import UrlOverride, hash_of
 from django_sitemapkit.rendering.explanations import explain_object
-from django_sitemapkit.sections.objects import identity_of
 from django_sitemapkit.sites import Site
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class OverrideFormSet(_FormSet):
     ) -> QuerySet[UrlOverride]:
         if instance is None or instance.pk is None:
             return rows.none()
-        label, object_id = identity_of(instance)
+        label, object_id = stored_identity(instance)
         found = rows.filter(
             site__in=[site.key for site in self.sites],
             hash=hash_of(f"{label} {object_id}"),
@@ -116,10 +116,10 @@ class OverrideFormSet(_FormSet):
         if site is None or obj is None or obj._state.adding:
             return {**context, "failure": _("It is shown once the object is saved.")}
         nothing = _("No section of the site lists objects of this kind.")
-        try:
-            return {**context, **explained(explain_object(site, obj), nothing)}
-        except (ImproperlyConfigured, SitemapKitError) as error:
-            return {**context, "failure": str(error)}
+        explanations, why = told(lambda: explain_object(site, obj))
+        if explanations is None:
+            return {**context, "failure": why}
+        return {**context, **explained(explanations, nothing)}
 
     @property
     def told_of_others(self) -> list[dict[str, Any]]:
@@ -145,7 +145,7 @@ class OverrideFormSet(_FormSet):
     def save_new(self, form: Any, commit: bool = True) -> UrlOverride:
         """Save an override of the object, which has its key by now."""
         assert self.instance is not None  # noqa: S101  it was saved just now
-        form.instance.model, form.instance.object_id = identity_of(self.instance)
+        form.instance.model, form.instance.object_id = stored_identity(self.instance)
         row: UrlOverride = super().save_new(form, commit=commit)
         if commit and self.user is not None:
             log_added(self.user, [row])

@@ -1,5 +1,6 @@
 """The screen of URL overrides: one URL, or that of one object, listed otherwise or not at all."""
 
+import logging
 from typing import Any, ClassVar
 
 from django import forms
@@ -32,6 +33,7 @@ from django_sitemapkit.admin.steering import (
     site_of,
 )
 from django_sitemapkit.admin.transfers import TransferAdmin
+from django_sitemapkit.admin.wording import apart, told
 from django_sitemapkit.builds.exclusion import exclude_now
 from django_sitemapkit.exceptions import BuildRunning, RefusedValue, SitemapKitError
 from django_sitemapkit.models import UrlOverride, hash_of
@@ -41,6 +43,8 @@ from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.rendering.explanations import explain_object, explain_path
 from django_sitemapkit.sections.objects import identity_of
 from django_sitemapkit.sites import Site
+
+logger = logging.getLogger("django_sitemapkit")
 
 AT_ONCE = 500
 """Rows changed by one statement of an action."""
@@ -299,13 +303,16 @@ class UrlOverrideAdmin(TransferAdmin, SteeringAdmin):
     def _publish_without(self, request: HttpRequest, site: Site, row: UrlOverride) -> None:
         level = messages.SUCCESS
         try:
-            result = exclude_now(site, row, started_by=request.user.get_username())
+            with apart():
+                result = exclude_now(site, row, started_by=request.user.get_username())
         except BuildRunning as error:
             text = gettext("Live pages leave it out now, files with the next build: %(error)s")
             text, level = text % {"error": error}, messages.WARNING
         except (ImproperlyConfigured, SitemapKitError) as error:
-            text = gettext("Live pages leave it out now, but no file could be made anew: %(error)s")
-            text, level = text % {"error": error}, messages.ERROR
+            text, level = _no_file(error), messages.ERROR
+        except Exception as error:
+            logger.exception("%s could not be taken out of its file.", row)
+            text, level = _no_file(f"{type(error).__name__}: {error}"), messages.ERROR
         else:
             text = gettext("It is left out, and its page is published without it.")
             if result is None:
@@ -313,4 +320,17 @@ class UrlOverrideAdmin(TransferAdmin, SteeringAdmin):
             elif result.reason:
                 text = gettext("Live pages leave it out now; the build is held back: %(reason)s")
                 text, level = text % {"reason": result.reason}, messages.WARNING
+            if self._is_listed(site, row):
+                text, level = gettext("An override of its path lists it still."), messages.WARNING
         self.message_user(request, text, level)
+
+    def _is_listed(self, site: Site, row: UrlOverride) -> bool:
+        """Return whether an object that is excluded is listed all the same: a path wins."""
+        obj = None if row.path else named_object(row.model, row.object_id)
+        found, _why = told(lambda: explain_object(site, obj) if obj is not None else [])
+        return any(explanation.listed for explanation in found or ())
+
+
+def _no_file(error: object) -> str:
+    text = gettext("Live pages leave it out now, but no file could be made anew: %(error)s")
+    return text % {"error": error}

@@ -16,7 +16,8 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.exceptions import RefusedValue, SitemapKitError
+from django_sitemapkit.admin.wording import told
+from django_sitemapkit.exceptions import RefusedValue
 from django_sitemapkit.models import hash_of
 from django_sitemapkit.models.fields import CHANGEFREQ_CHOICES
 from django_sitemapkit.overrides.pasting import MAX_PASTED, pasted_path
@@ -69,8 +70,6 @@ class SteeringForm(_ModelForm):
     sites: ClassVar[Sequence[Site]] = ()
     previewing: ClassVar[bool] = False
     """Whether it is only looked at: then it is never valid, so that nobody saves it."""
-    no_changefreq: ClassVar[Any] = _("Inherit")
-    """What an empty change frequency means."""
     change_url: ClassVar[str] = ""
     """The name of the page of a row, which a duplicate is linked by."""
 
@@ -80,7 +79,7 @@ class SteeringForm(_ModelForm):
             self.fields["site"] = site_field(self.sites, self.instance.site)
         if "changefreq" in self.fields:
             changefreq: Any = self.fields["changefreq"]
-            changefreq.choices = [("", self.no_changefreq), *CHANGEFREQ_CHOICES]
+            changefreq.choices = [("", _("Inherit")), *CHANGEFREQ_CHOICES]
         for name in ("note", "path", "pattern"):
             if name in self.fields:
                 self.fields[name].widget.attrs["class"] = "vLargeTextField sitemapkit-wide"
@@ -121,6 +120,8 @@ class SteeringForm(_ModelForm):
 
     def refuse_duplicate(self, field: str | None, **found_by: Any) -> None:
         """Tell of the row that is there already, with a link to it."""
+        if "site" not in self.cleaned_data:
+            return  # None was chosen, which is told.
         rows = self._meta.model._default_manager.filter(site=self.cleaned_data["site"], **found_by)
         row = rows.exclude(pk=self.instance.pk).first()
         if row is not None:
@@ -176,8 +177,8 @@ class SteeringAdmin(_ModelAdmin):
     def look(self, request: HttpRequest, site: Site, row: Any, *, stored: bool) -> dict[str, Any]:
         """Return what ``preview_template`` shows of a row, which is saved for that long at least.
 
-        ``stored`` says whether it was saved before, be it with other values. It may raise
-        ImproperlyConfigured or SitemapKitError, which the page tells.
+        ``stored`` says whether it was saved before, be it with other values. The page tells what
+        it raises.
         """
         raise NotImplementedError
 
@@ -238,10 +239,8 @@ class SteeringAdmin(_ModelAdmin):
         site = site_of(known_sites(request), row.site)
         if site is None:
             return {"failure": _("There is no site %(site)s.") % {"site": repr(row.site)}}
-        try:
-            return self.look(request, site, row, stored=stored)
-        except (ImproperlyConfigured, SitemapKitError) as error:
-            return {"failure": str(error)}
+        found, why = told(lambda: self.look(request, site, row, stored=stored))
+        return {"failure": why} if found is None else found
 
 
 @contextmanager

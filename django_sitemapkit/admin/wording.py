@@ -2,8 +2,8 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
-from typing import TypeVar
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeVar
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, router, transaction
@@ -87,22 +87,26 @@ def told(read: Callable[[], Read]) -> tuple[Read | None, str]:
 
     What sections declare is the project's own code, which may raise anything.
     """
-    using = router.db_for_write(Build)
-    inside = transaction.get_connection(using).in_atomic_block
     try:
-        # Within ATOMIC_REQUESTS a query that fails would take all that follow with it.
-        with transaction.atomic(using=using) if inside else nullcontext():
+        with apart():
             return read(), ""
     except (ImproperlyConfigured, SitemapKitError) as error:
         return None, str(error)
     except DatabaseError as error:
-        logger.exception("The sitemaps' page cannot be shown.")
+        logger.exception("A part of the sitemaps' admin cannot be shown.")
         return None, _("The database cannot be read; are all migrations applied? (%(error)s)") % {
             "error": error
         }
     except Exception as error:
-        logger.exception("The sitemaps' page cannot be shown.")
+        logger.exception("A part of the sitemaps' admin cannot be shown.")
         return None, f"{type(error).__name__}: {error}"
+
+
+def apart() -> AbstractContextManager[Any]:
+    """Within ATOMIC_REQUESTS, let a query that fails not take with it all that come after."""
+    using = router.db_for_write(Build)
+    inside = transaction.get_connection(using).in_atomic_block
+    return transaction.atomic(using=using) if inside else nullcontext()
 
 
 def known_site(key: str) -> tuple[Site | None, str]:

@@ -12,6 +12,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
+from django_sitemapkit.builds.duplicates import PageDamaged
 from django_sitemapkit.builds.files import holds_location
 from django_sitemapkit.builds.holding import Holding, hold
 from django_sitemapkit.builds.making import InlineRunner, PagesMoved
@@ -55,7 +56,7 @@ def exclude_now(site: Site, override: UrlOverride, *, started_by: str = "") -> B
             return None
         try:
             return _PagesBuilder(site, holding, concerned, started_by).run()
-        except PagesMoved as error:
+        except (PagesMoved, PageDamaged) as error:
             raise BuildFailed(f"Site {site.key!r}: {error}; build it as a whole.") from error
 
 
@@ -117,12 +118,19 @@ def _pages_with(site: Site, live: Build, override: UrlOverride) -> Iterator[tupl
                 yield (line.section, line.number), 1
         return
     for section in sections_of(site):
-        if section.label != override.model:
+        if not _is_over(section, override.model):
             continue
         key = _key_of(section, override.object_id)
         for line in pages(live).filter(section=section.get_name()) if key is not None else ():
             if section.keyset is not None and section.keyset.covers(keys_of(line, section), key):
                 yield (line.section, line.number), section.urls_per_row
+
+
+def _is_over(section: BaseSection, label: str) -> bool:
+    try:
+        return section.label == label
+    except Exception:  # noqa: BLE001  a section of the project's that fails has no page to make
+        return False
 
 
 def _key_of(section: BaseSection, text: str) -> Any:

@@ -1,6 +1,6 @@
 """The objects that overrides name: found by a label and the text of a key."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any
 
 from django.apps import apps
@@ -30,11 +30,16 @@ def named_objects(model: type[Model], texts: Iterable[str]) -> dict[str, Any]:
             keys[text] = model._meta.pk.to_python(text)
         except (ValidationError, OverflowError):
             continue
-    try:
-        rows = {row.pk: row for row in model._base_manager.filter(pk__in=set(keys.values()))}
-    except (ValueError, OverflowError):  # No database takes such a key.
-        return {}
+    rows = _rows(model, set(keys.values()))
     return {text: rows[key] for text, key in keys.items() if key in rows}
+
+
+def _rows(model: type[Model], keys: Set[Any]) -> dict[Any, Any]:
+    try:
+        return {row.pk: row for row in model._base_manager.filter(pk__in=keys)}
+    except (ValueError, OverflowError):  # One of them no database takes.
+        each = (_rows(model, {key}) for key in keys) if len(keys) > 1 else ()
+        return {key: row for rows in each for key, row in rows.items()}
 
 
 def named_object(label: str, text: str) -> Any:

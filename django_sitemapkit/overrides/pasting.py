@@ -56,7 +56,7 @@ def _rooted(site: Site, text: str) -> str:
     if first.lower() == _host(site.origin):
         return _without_host(site, f"{site.origin.partition(':')[0]}://{text}")
     if ":" in first:
-        raise _refused(_("It is no web address; write a path, or a URL with http or https."))
+        raise _refused(_no_address())
     if not first or "." in first:
         raise _refused(_("It may be a path or a host; begin a path with a slash."))
     return f"/{text}"
@@ -64,7 +64,11 @@ def _rooted(site: Site, text: str) -> str:
 
 def _without_host(site: Site, url: str) -> str:
     """Return what follows the host in a URL of the site."""
-    if _host(Scope.of(url).origin) != _host(site.origin):
+    try:
+        origin = Scope.of(url).origin
+    except RefusedValue as refusal:
+        raise _refused(_no_address()) from refusal
+    if _host(origin) != _host(site.origin):
         raise RefusedValue(
             "url-not-allowed",
             _("It is on another host; the site is %(origin)s.") % {"origin": site.origin},
@@ -89,6 +93,10 @@ def _within_scope(site: Site, path: str) -> str:
     if len(scope.origin) + len(path) > MAX_LOCATION:
         raise _refused(_too_long())
     return path
+
+
+def _no_address() -> str:
+    return _("It is no web address; write a path, or a URL with http or https.")
 
 
 def _too_long() -> str:

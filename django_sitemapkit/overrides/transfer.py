@@ -251,8 +251,11 @@ def _refuse_missing_objects(lines: Iterable[Line]) -> None:
         assert model is not None  # noqa: S101  it was looked up for the row
         found = named_objects(model, [line.row.object_id for line in some])
         for line in some:
-            if line.row.object_id not in found:
+            obj = found.get(line.row.object_id)
+            if obj is None:
                 line.refuse(_("object_id: there is no such object."))
+            elif str(obj.pk) != line.row.object_id:
+                line.refuse(_("object_id: write it as %(key)s.") % {"key": obj.pk})
 
 
 def _stored(model: type[Any], rows: Sequence[Any]) -> dict[tuple[str, int], Any]:

@@ -7,7 +7,18 @@ from django.db import IntegrityError
 from django_sitemapkit.models import ExtraUrl
 from django_sitemapkit.overrides.transfer import Comparison
 from tests.admin import editors
-from tests.admin.editors import add, change, chief, entry, errors_of, live, page, tags, text_of
+from tests.admin.editors import (
+    add,
+    change,
+    chief,
+    client_of,
+    entry,
+    errors_of,
+    live,
+    page,
+    tags,
+    text_of,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -86,6 +97,23 @@ def test_nothing_is_added_unless_all_lines_are_right():
     assert "https://other.example/\n/b/#c" in answer  # What was pasted is there to be mended.
     assert paste(text, save_rest="on").status_code == 302
     assert ExtraUrl.objects.get().path == "/a/"
+
+
+def test_lines_are_counted_as_they_were_pasted():
+    """Empty ones at the beginning, too; nothing but those is nothing."""
+    answer = text_of(paste("\n\n/ok/\nhttps://other.example/\n"))
+    assert "<td>4</td><td>path: It is on another host" in answer
+    assert "This field is required" in text_of(paste("\n \n"))
+
+
+def test_who_may_only_add_is_led_somewhere():
+    """The list is not for everyone who may add to it."""
+    client = client_of("add_extraurl")
+    response = client.post(
+        page("extraurl", "paste"), {"site": "default", "urls": "/a/"}, follow=True
+    )
+    assert response.status_code == 200
+    assert "1 URL added." in text_of(response)
 
 
 def test_a_paste_has_its_limit(monkeypatch):

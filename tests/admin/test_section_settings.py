@@ -61,6 +61,20 @@ def test_a_section_that_is_off_may_be_switched_on(sections):
     assert "/off/</loc>" in live("off")
 
 
+def test_extra_urls_are_a_section_like_any_other():
+    """What is set for them holds for those that say nothing themselves."""
+    add("extraurl", path="/a/")
+    add("extraurl", path="/b/", priority="0.2")
+    assert add("sectionsettings", section="extra-urls", priority="0.9").status_code == 302
+    assert tags(live("extra-urls"), "/a/") == {"priority": "0.9"}
+    assert tags(live("extra-urls"), "/b/") == {"priority": "0.2"}
+    row = SectionSettings.objects.get()
+    text = text_of(chief().get(page("sectionsettings", "change", row.pk)))
+    assert "<td>0.9</td><td>these settings; declared: none</td>" in text
+    assert change(row, enabled="false").status_code == 302
+    assert not live("extra-urls")
+
+
 @pytest.mark.parametrize(
     ("values", "told"),
     [

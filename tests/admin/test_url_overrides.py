@@ -1,6 +1,7 @@
 """The screen of URL overrides."""
 
 import json
+from copy import copy
 from decimal import Decimal
 
 import pytest
@@ -10,7 +11,7 @@ from django.utils import timezone
 from django_sitemapkit import Section
 from django_sitemapkit.builds import BuildResult, build
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning
-from django_sitemapkit.models import ExclusionRule, SectionSettings, UrlOverride
+from django_sitemapkit.models import ExclusionRule, ExtraUrl, SectionSettings, UrlOverride
 from tests.admin.editors import (
     ALL,
     add,
@@ -217,6 +218,63 @@ def test_a_section_that_fails_does_not_take_the_page_along(sections):
     assert "location raised KeyError" in text
 
 
+@pytest.fixture
+def failing(sections):
+    """Give a section that fails as a whole."""
+
+    class Failing(Section):
+        name = "failing"
+        fails = True
+
+        def get_queryset(self):
+            if self.fails:
+                raise KeyError("no such thing")
+            return Reading.objects.all()
+
+        def location(self, obj):
+            return f"/readings/{obj.pk}/"
+
+    sections.add(Failing)
+    return Failing
+
+
+def test_a_section_that_fails_takes_no_page_along(failing):
+    """Neither where models are chosen, nor where all URLs are looked at."""
+    text = text_of(chief().get(page("urloverride", "add")))
+    assert "testapp.product" in text
+    assert "testapp.reading" not in text
+    row = ExclusionRule(site="default", pattern="/a/")
+    row.save()
+    text = text_of(chief().get(page("exclusionrule", "change", row.pk)))
+    assert "KeyError: &#x27;no such thing&#x27;" in text
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ExtraUrl(path="/a/"),
+        ExclusionRule(pattern="/a/"),
+        SectionSettings(section="pages"),
+        UrlOverride(path="/a/"),
+    ],
+    ids=lambda row: row._meta.model_name,
+)
+def test_with_several_sites_one_has_to_be_chosen(row, settings):
+    """A row that has one loses it to nobody."""
+    del settings.SITEMAPKIT_BASE_URL
+    settings.SITEMAPKIT_SITES = {
+        "main": {"BASE_URL": "https://www.example.com"},
+        "other": {"BASE_URL": "https://other.example"},
+    }
+    row = copy(row)
+    row.site = "main"
+    row.save()
+    for button in ({}, {"_preview": "1"}):
+        response = change(row, site="", **button)
+        assert response.status_code == 200
+        assert "This field is required." in errors_of(response)
+
+
 def test_a_site_that_is_gone_is_told(settings):
     """The row stays, and its page says that it does nothing."""
     row = UrlOverride(site="gone", path="/a/")
@@ -357,6 +415,7 @@ def test_exclude_now_takes_a_url_out_of_its_file(settings):
     [
         (BuildRunning("someone builds"), "files with the next build: someone builds"),
         (BuildFailed("the disk is full"), "no file could be made anew: the disk is full"),
+        (KeyError("x"), "no file could be made anew: KeyError: &#x27;x&#x27;"),
     ],
 )
 def test_exclude_now_says_what_kept_it_from_its_file(error, told, monkeypatch):
@@ -370,6 +429,33 @@ def test_exclude_now_says_what_kept_it_from_its_file(error, told, monkeypatch):
     response = chief().post(page("urloverride", "exclude", row.pk), follow=True)
     assert told in text_of(response)
     assert not entry(live("pages"), "/about/")
+
+
+def test_exclude_now_is_not_kept_from_it_by_another_section(failing, settings):
+    """Pages of a section that fails are not concerned."""
+    use_storage(settings, "Memory")
+    (product,) = products(1)
+    failing.fails = False
+    build(SITE)
+    failing.fails = True
+    row = UrlOverride(site="default", model="testapp.product", object_id=str(product.pk))
+    row.save()
+    response = chief().post(page("urloverride", "exclude", row.pk), follow=True)
+    assert "its page is published without it." in text_of(response)
+
+
+def test_exclude_now_says_where_a_path_has_it_listed(settings):
+    """An override by path wins over one by object."""
+    use_storage(settings, "Memory")
+    product, _other = products(2)
+    build(SITE)
+    overrides(product.get_absolute_url(), include=True)
+    row = UrlOverride(site="default", model="testapp.product", object_id=str(product.pk))
+    row.save()
+    text = text_of(chief().post(page("urloverride", "exclude", row.pk), follow=True))
+    assert "An override of its path lists it still." in text
+    assert "published without it" not in text
+    assert entry(live("products"), product.get_absolute_url())
 
 
 def test_exclude_now_says_that_its_build_is_held(monkeypatch):

@@ -7,7 +7,17 @@ from django.urls import include, path
 from django_sitemapkit.admin import SitemapOverrideInline
 from django_sitemapkit.admin.overrides import UrlOverrideAdmin
 from django_sitemapkit.models import UrlOverride
-from tests.testapp.models import Article, ArticleProxy, Day, Feature, Pass, Product, Reading, Token
+from tests.testapp.models import (
+    Article,
+    ArticleProxy,
+    Day,
+    Feature,
+    Moment,
+    Pass,
+    Product,
+    Reading,
+    Token,
+)
 
 site = admin.AdminSite("inlines")
 
@@ -23,6 +33,7 @@ FIELDS = {
     Pass: ("id",),
     Reading: ("level",),
     Day: ("date",),
+    Moment: ("at",),
     Session: ("session_key", "session_data", "expire_date"),
     Article: ("title", "edited_at"),
     ArticleProxy: ("title", "edited_at"),

@@ -1,6 +1,9 @@
 """What people paste where a path is asked for."""
 
+import re
+
 import pytest
+from django.utils import translation
 
 from django_sitemapkit.exceptions import RefusedValue
 from django_sitemapkit.overrides.pasting import MAX_PASTED, pasted_path
@@ -47,8 +50,10 @@ def test_takes_what_means_a_path_of_the_site(text, path):
         ("javascript:alert(1)", "no web address"),
         ("mailto:someone@www.example.com", "no web address"),
         ("ftp://www.example.com/", "no web address"),
-        ("https://user@www.example.com/", "user name"),
-        ("https://[::1", "IPv6"),
+        ("https://user@www.example.com/", "no web address"),
+        ("https://[::1", "no web address"),
+        ("https://www.example.com:x/", "no web address"),
+        ("https://www.example.com//a/", "no web address"),
         ("/about/#team", "leave out what begins with #"),
         ("/a\nb", "U+000A"),
         ("/a\x00b", "U+0000"),
@@ -66,6 +71,14 @@ def test_refuses_others_and_says_why(text, told):
     """Whatever may mean something else is refused, by a message that says what is wrong."""
     with pytest.raises(RefusedValue, match=told.replace("+", r"\+")):
         pasted_path(SITE, text)
+
+
+@pytest.mark.parametrize("text", ["https://user@www.example.com/", "https://www.example.com//a/"])
+def test_refuses_in_the_users_language(text):
+    """No English text of the protocol's shines through."""
+    with translation.override("es"), pytest.raises(RefusedValue) as refused:
+        pasted_path(SITE, text)
+    assert not re.search("Invalid|begins|user name", str(refused.value))
 
 
 @pytest.mark.parametrize("host", ["münchen.example", "MÜNCHEN.example", "xn--mnchen-3ya.example"])

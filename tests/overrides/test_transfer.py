@@ -18,6 +18,7 @@ from django_sitemapkit.overrides.transfer import (
 )
 from django_sitemapkit.sites import Site
 from tests.factories import SITE, ReadingFactory, TokenFactory, products
+from tests.testapp.models import Moment
 
 pytestmark = pytest.mark.django_db
 
@@ -38,6 +39,25 @@ def why(text, table=OVERRIDES):
     """Return why the one refused line of a file is refused."""
     (line,) = compare(text, table).of(Outcome.REFUSED)
     return line.why
+
+
+def test_a_key_that_no_database_takes_is_refused_alone():
+    """The other lines are as good as they are."""
+    (product,) = products(1)
+    text = f"model,object_id\ntestapp.product,{10**20}\ntestapp.product,{product.pk}\n"
+    comparison = compare(text)
+    assert "no such object" in why(text)
+    assert comparison.count(Outcome.CREATED) == 1
+
+
+def test_a_key_that_is_spelt_otherwise_is_told_as_it_is_stored():
+    """Else nothing would find the override."""
+    moment = Moment.objects.create(at=LASTMOD)
+    spelt = f"model,object_id\ntestapp.moment,{moment.at.isoformat()}\n"
+    assert compare(spelt).count(Outcome.CREATED) == 1
+    other = moment.at.astimezone(dt.timezone(dt.timedelta(hours=1)))
+    text = f"model,object_id\ntestapp.moment,{other.isoformat()}\n"
+    assert f"object_id: write it as {moment.at}" in why(text)
 
 
 def test_round_trip_changes_nothing():
