@@ -6,6 +6,7 @@ that does not grow with it; see "De-duplication" in docs/architecture.md.
 """
 
 import hashlib
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,8 +23,14 @@ from django_sitemapkit.publishing import SitemapStorage
 if TYPE_CHECKING:
     from django_sitemapkit.builds.listed import Listed
 
+logger = logging.getLogger("django_sitemapkit")
+
 DIGITS = 16
 """Hexadecimal digits that stand for what a page lists, and for what those before it do."""
+
+
+class PageDamaged(Exception):
+    """A page that kept its file cannot be read: the build has to begin anew, and make it too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,14 +67,18 @@ class Distinct:
 
     Each page is told once, either as it is made (``begin``, ``seen`` and ``listed``, and ``end`` or
     ``discard``) or as one that keeps its file (``admit`` or ``pass_by``). Where pages keep their
-    files, these are read only when somebody has to know what is in them.
+    files, these are read only when somebody has to know what is in them; then PageDamaged may be
+    raised.
     """
 
     def __init__(self, listed: "Listed", storage: SitemapStorage, beat: Callable[[], None]) -> None:
         self._listed = listed
         self._storage = storage
         self._beat = beat
+        self.damaged: set[str] = set()
+        """Stored names of pages that were not admitted because they cannot be read."""
         self._order = Order()
+        self._kept: set[str] = set()
         self._unread: list[BuildFile] = []
         self._section = ""
         self._formers: Sequence[BuildFile] = ()
@@ -124,23 +135,30 @@ class Distinct:
         if former.status == BuildFile.Status.EMPTY:
             return self._pass("", 0)
         self.begin(former.section)
-        with suppress(StorageFailure):  # Making it anew mends that.
-            if all(map(self._add_new, locations_of(former, self._storage))):
+        try:
+            if all(map(self._add_new, _urls_of(former, self._storage, self._beat))):
                 return self.end()
+        except StorageFailure:
+            self.damaged.add(former.name)  # Making it anew mends that.
         self.discard()
         return None
 
     def _add_new(self, locations: Sequence[str]) -> bool:
         """Take in some URLs of a stored page; False where one of them is listed already."""
-        self._beat()
         new = not self.seen(locations)
         if new:
             self.listed(locations)
         return new
 
-    def pass_by(self, line: BuildFile) -> None:
-        """Let a page count that is not to be made anew, whatever stands before it."""
+    def pass_by(self, line: BuildFile, *, kept: bool = False) -> None:
+        """Let a page count that is not to be made anew, whatever stands before it.
+
+        One that is ``kept`` is not made even where it cannot be read. Then what it lists is not
+        known and may be listed twice, as the log says.
+        """
         if line.status == BuildFile.Status.DONE:
+            if kept:
+                self._kept.add(line.name)
             if line.listing:
                 self._unread.append(line)
             self._pass(line.listing or self._take(line))
@@ -161,27 +179,66 @@ class Distinct:
         """
         for former in self._formers:
             with suppress(StorageFailure):
-                return frozenset(chain.from_iterable(locations_of(former, self._storage)))
+                pages = _urls_of(former, self._storage, self._beat)
+                return frozenset(chain.from_iterable(pages))
         return frozenset()
 
     def _read(self) -> None:
         """Take in the pages that kept their files, now that somebody has to know what they list."""
         for line in self._unread:
-            self._take(line)
+            listing = self._take(line)[:DIGITS]
+            if listing != line.listing:  # Once it is whole, the pages from here on have to look.
+                self._order.pass_page(listing)
         self._unread.clear()
 
     def _take(self, line: BuildFile) -> str:
-        """Take in a stored page, and return what stands for its URLs."""
+        """Take in a stored page, and return what stands for its URLs.
+
+        Raises PageDamaged where it cannot be read; one that is kept is taken in as far as it can.
+        """
         digest = hashlib.sha256()
 
         def pages() -> Iterator[Sequence[str]]:
-            for locations in locations_of(line, self._storage):
-                self._beat()
-                digest.update(_as_bytes(locations))
-                yield locations
+            try:
+                for locations in _urls_of(line, self._storage, self._beat):
+                    digest.update(_as_bytes(locations))
+                    yield locations
+            except StorageFailure as error:
+                if line.name not in self._kept:
+                    raise PageDamaged(str(error)) from error
+                logger.warning("%s: what it lists may be listed twice.", error)
+                digest.update(b"damaged")
 
         self._listed.take(pages(), line.section)
         return digest.hexdigest()
+
+
+def _urls_of(
+    line: BuildFile, storage: SitemapStorage, beat: Callable[[], None]
+) -> Iterator[list[str]]:
+    """Yield the URLs of a stored page, some at a time; ``beat`` is called for each some.
+
+    Raises StorageFailure where its file is lost or damaged.
+    """
+    missing = line.urls
+    for locations in locations_of(line, storage):
+        beat()
+        missing -= len(locations)
+        yield locations
+    if missing:  # An empty file is no error to gzip.
+        raise StorageFailure(f"{line.name} is damaged: it does not list {line.urls:,} URLs")
+
+
+def damaged_names(
+    lines: Iterable[BuildFile], storage: SitemapStorage, beat: Callable[[], None]
+) -> Iterator[str]:
+    """Yield the stored names of the pages that cannot be read."""
+    for line in lines:
+        try:
+            for _ in _urls_of(line, storage, beat):
+                pass
+        except StorageFailure:
+            yield line.name
 
 
 def _as_bytes(locations: Iterable[str]) -> bytes:

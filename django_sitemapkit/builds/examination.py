@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import IO, Protocol
+from typing import IO, Any, NoReturn, Protocol
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
@@ -20,7 +20,7 @@ from django_sitemapkit.models import BuildFile
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.locations import normalise_base
 from django_sitemapkit.protocol.reader import Kind, SitemapReader
-from django_sitemapkit.protocol.reader.rules import Scope
+from django_sitemapkit.protocol.reader.rules import Scope, location_faults
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import index_address, page_address
@@ -135,9 +135,9 @@ def _hash_differs(blocks: Iterable[bytes], sha256: str) -> str:
 def examine(source: str, schemas: Checker | None = None) -> Iterator[Examined]:
     """Yield the document at an address, a path, or all in a folder; and those an index lists.
 
-    An index may list what is on hosts that external sections of any site declare. With ``schemas``
-    each is checked by these too. Raises OSError, HTTPException or ValueError where the source
-    cannot be read at all.
+    An index may list what is on hosts that external sections of any site declare; what it lists on
+    others is not opened. With ``schemas`` each is checked by these too. Raises OSError,
+    HTTPException or ValueError where the source cannot be read at all.
     """
     if source.startswith(("http://", "https://")):
         hosts: Collection[str] = ()
@@ -145,9 +145,17 @@ def examine(source: str, schemas: Checker | None = None) -> Iterator[Examined]:
             hosts = _declared_hosts(all_sites())
         first = _fetch(source, schemas, hosts)
         yield first
+        if not first.children:
+            return
+        origin = Scope(source).origin
+        anywhere = Scope(f"{origin}/", hosts)  # What is above its folder is told of the index.
         for child in first.children:
+            faults = location_faults(child, anywhere)
+            if why := tuple(fault.message for fault in faults if fault.level == "error"):
+                yield Examined(source=child, faults=why)
+                continue
             # It may list pages of the host whose index it is in, wherever it stands itself.
-            yield _fetch(child, schemas, [Scope(source).origin], nested=True)
+            yield _fetch(child, schemas, [origin], nested=True)
         return
     path = Path(source)
     paths = [path]
@@ -166,24 +174,37 @@ def _is_named_sitemap(path: Path) -> bool:
     return named_so or path.name.endswith((".xml", ".xml.gz"))
 
 
+class _Redirected(Exception):
+    """An address answers with another one."""
+
+
+class _Unfollowed(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: it is an error in any case, and may lead to where nobody may look."""
+
+    def redirect_request(
+        self, req: Any, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
+    ) -> NoReturn:
+        """Tell where it leads."""
+        fp.close()
+        raise _Redirected(newurl)
+
+
 def _fetch(
     address: str, schemas: Checker | None, hosts: Collection[str], *, nested: bool = False
 ) -> Examined:
     request = urllib.request.Request(address, headers={"User-Agent": "django-sitemapkit"})  # noqa: S310
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as response:  # noqa: S310
-            final = response.geturl()
+        opener = urllib.request.build_opener(_Unfollowed)
+        with opener.open(request, timeout=TIMEOUT) as response:
             blocks = iter(lambda: response.read(65_536), b"")
-            examined = _examine(
-                address, blocks, address, nested=nested, hosts=hosts, schemas=schemas
-            )
+            return _examine(address, blocks, address, nested=nested, hosts=hosts, schemas=schemas)
+    except _Redirected as redirect:
+        fault = f"Redirect to {redirect}: list the address itself."
+        return Examined(source=address, faults=(fault,))
     except (OSError, HTTPException, ValueError) as error:
         if not nested:
             raise
         return Examined(source=address, faults=(f"HTTP error: {error}",))
-    if final != address:
-        return Examined(source=address, faults=(f"Redirect to {final}: list the address itself.",))
-    return examined
 
 
 def _examine(

@@ -244,6 +244,8 @@ class PageMaker:
         """Return whether a file is there and may be used again."""
         if former.name in self.distrusted:
             return False
+        if self.distinct is not None and former.name in self.distinct.damaged:
+            return False
         return self.storage.has(former.name) if self._names is None else former.name in self._names
 
     @cached_property

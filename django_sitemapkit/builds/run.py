@@ -7,14 +7,19 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
-from itertools import count
+from itertools import chain, count
 from operator import attrgetter
 from pathlib import Path
 
 from django.utils import timezone
 
 from django_sitemapkit.builds.delivery import deliver
-from django_sitemapkit.builds.duplicates import Distinct, distinct_pages
+from django_sitemapkit.builds.duplicates import (
+    Distinct,
+    PageDamaged,
+    damaged_names,
+    distinct_pages,
+)
 from django_sitemapkit.builds.files import LocalPage, Press, make_page
 from django_sitemapkit.builds.fingerprints import Fingerprints
 from django_sitemapkit.builds.holding import Holding, hold
@@ -30,6 +35,7 @@ from django_sitemapkit.builds.manifests import (
     INDEX_ORDER,
     declaration_of,
     freeze,
+    held_build,
     lines_of,
     pages,
     primary,
@@ -53,7 +59,10 @@ logger = logging.getLogger("django_sitemapkit")
 
 Status = BuildFile.Status
 ATTEMPTS = 4
-"""How often a call builds: once for what was left, once anew, and again where pages were split."""
+"""How often a call builds: once for what was left, once anew, and again for what came between.
+
+Such as a page that a view has split, or one whose stored file turns out to be damaged.
+"""
 
 MAX_STARTED_BY = 200
 """Characters of who asked for a build."""
@@ -93,6 +102,7 @@ def build(
     runner = runner or InlineRunner()
     with hold(site) as holding:
         answered = answered_by_build(site, sections, full=full)
+        distrusted = frozenset(distrusted)
         _deliver_what_is_left(site, holding)
         finished, stopped = None, ""
         for _ in range(ATTEMPTS):
@@ -100,7 +110,7 @@ def build(
                 site,
                 holding,
                 sections,
-                frozenset(distrusted),
+                distrusted,
                 runner,
                 on_file,
                 full=full,
@@ -112,11 +122,24 @@ def build(
                 logger.info("Site %r: %s; it is built anew.", site.key, reason)
                 stopped = str(reason)
                 continue
+            except PageDamaged as reason:
+                logger.warning("Site %r: %s; it is built anew.", site.key, reason)
+                stopped = str(reason)
+                # All of them at once: the next build is to meet no further one.
+                distrusted |= _damaged(site, holding)
+                continue
             if not builder.continued:
                 settle(answered, told(result), build=result.build)
                 return replace(result, finished=finished, stopped=builder.stopped or stopped)
             finished = result.build
     raise BuildFailed(f"Site {site.key!r}: its pages kept changing; build again.")
+
+
+def _damaged(site: Site, holding: Holding) -> frozenset[str]:
+    """Return the names of the damaged files among the pages that a build may reuse."""
+    builds = filter(None, (published_build(site), held_build(site)))
+    lines = chain.from_iterable(map(pages, builds))
+    return frozenset(damaged_names(lines, SitemapStorage(), holding.beat))
 
 
 def _deliver_what_is_left(site: Site, holding: Holding) -> None:
@@ -236,8 +259,8 @@ class Builder:
                     pending = [line for line in pending if line.status == Status.PENDING]
                     for result in self.runner.run(maker, pending):
                         self._report(result, total)
-        except PagesMoved as moved:
-            self._abandon(record, str(moved))
+        except (PagesMoved, PageDamaged) as reason:
+            self._abandon(record, str(reason))
             raise
 
     def _make_in_order(self, maker: PageMaker, distinct: Distinct, record: Build) -> None:
@@ -259,7 +282,8 @@ class Builder:
         while waiting:
             line = waiting.popleft()
             if line.status != Status.PENDING:
-                distinct.pass_by(line)
+                kept = bool(self.chosen) and line.section not in self.chosen
+                distinct.pass_by(line, kept=kept)
                 continue
             if maker.is_reused(line):
                 reused.append(line)
@@ -344,7 +368,7 @@ def preview(
             if sections and name not in sections:
                 if distinct is not None and live is not None:
                     for line in pages(live).filter(section=name):
-                        distinct.pass_by(line)
+                        distinct.pass_by(line, kept=True)
                 continue
             for number, page, duplicates, more in _rendered(section, path, press, distinct):
                 former = known.get((name, number))

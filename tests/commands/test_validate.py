@@ -1,6 +1,7 @@
 """``validate_sitemaps``: what is published, files, folders, and what an address answers."""
 
 import gzip
+import socket
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -431,9 +432,41 @@ def test_address_may_list_declared_hosts(answers, base, sections, declared):
         other["/a/b.xml"] = ok(urlset(f"{base}/1/", f"{there}/a/2/", f"{third}/4/"))
         out = run("validate_sitemaps", f"{base}/sitemap.xml")[1]
     errors = [line for line in out.splitlines() if "error" in line]
-    told = [f"{there}/a/b.xml"] * (not declared) + [f"{third}/4/", f"{there}/3/"]
+    # What may not be listed is said of the index and of itself, and is not opened.
+    told = [f"{third}/4/" if declared else f"{there}/a/b.xml", f"{there}/3/"]
+    told[:0] = [f"{there}/a/b.xml"] * (not declared)
     assert len(errors) == len(told)
     assert all(f"URL not allowed: '{url}'" in line for url, line in zip(told, errors, strict=True))
+
+
+def test_nothing_is_opened_that_an_index_may_not_list(answers, base, tmp_path, monkeypatch):
+    """Files, other schemes and other hosts, be it by a redirect: a foreign index may name any."""
+    opened = []
+    connect = socket.create_connection
+
+    def spy(address, *args, **options):
+        opened.append(address[1])
+        return connect(address, *args, **options)
+
+    monkeypatch.setattr(socket, "create_connection", spy)
+    file = tmp_path / "a.xml"
+    file.write_text(urlset(f"{base}/1/"))
+    with serving({"/a.xml": ok(urlset(f"{base}/1/"))}) as there:
+        user = there.replace("http://", f"{base}@")
+        refused = [file.as_uri(), "ftp://127.0.0.1/a.xml", f"{there}/a.xml", f"{user}/a.xml"]
+        answers["/sitemap.xml"] = ok(index(*refused, f"{base}/b.xml", f"{base}/c.xml"))
+        answers["/b.xml"] = (302, {"Location": f"{there}/a.xml"}, b"")
+        answers["/c.xml"] = (302, {"Location": file.as_uri()}, b"")
+        code, out, _ = run("validate_sitemaps", f"{base}/sitemap.xml")
+    assert code == 1
+    assert opened == [int(base.rpartition(":")[2])] * 3
+    faults = [line for line in out.splitlines() if line.startswith("  error: ")]
+    for number, word in enumerate(["Invalid URL", "Invalid URL", "URL not allowed", "Invalid URL"]):
+        of_index, of_itself = faults[number], faults[number + 4]
+        assert f"{word}: '{refused[number]}'" in of_index
+        assert of_itself.startswith(f"  error: {word}: '{refused[number]}'")
+    assert f"Redirect to {there}/a.xml" in faults[-2]
+    assert "HTTP error: " in faults[-1]
 
 
 def test_children_may_be_feeds_and_texts(answers, base):
