@@ -129,6 +129,13 @@ MISTAKES = {
     "fewer URLs on a page than languages": ({**LINKED, "limit": 1}, "E136"),
     "an x_default that is no URL": ({**LINKED, "x_default": "de"}, "E136"),
     "an x_default that is none of them": ({**LINKED, "x_default": True}, "E136"),
+    "an x_default that is a path of two hosts": (
+        {
+            **LINKED, "languages": ["en", "es"], "x_default": "/choose/",
+            "language_hosts": {"en": "https://a.example", "es": "https://b.example"},
+        },
+        "E136",
+    ),
     "no translation": (
         {"location": Route("product", shop="shop__slug", slug=Translated("slug"))}, "E137",
     ),

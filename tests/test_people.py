@@ -25,6 +25,7 @@ from django_sitemapkit.planning.pages import LOOKED_AT
 from django_sitemapkit.planning.store import adjoining_page
 from django_sitemapkit.rendering import people
 from tests.factories import SITE
+from tests.languages import place, places, render
 from tests.testapp.models import Article, Product, Reading, Token, Word
 from tests.testapp.serving import (
     BASE,
@@ -741,6 +742,18 @@ def test_tag_asks_for_no_plan(rf, sections):
     assert not Plan.objects.exists()
     text = written('{% sitemap_tree "pages" %}', rf)
     assert re.findall('href="(.*?)"', text) == [f"{BASE}/{name}/" for name in "abc"]
+
+
+@pytest.mark.urls("tests.urls_languages")
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 20])
+def test_tag_writes_as_many_versions_as_it_is_told(rf, sections, count):
+    """Where a row has three, the last one's may not all be among them."""
+    section = places()
+    sections.add(type(section))
+    for n in range(8):
+        place(f"p{n}")
+    found = re.findall('href="(.*?)"', written(f'{{% sitemap_tree "things" {count} %}}', rf))
+    assert found == locations(render(section)[1])[:count]
 
 
 def test_tag_writes_nothing_where_there_is_nothing(rf, settings, sections, caplog):

@@ -226,7 +226,7 @@ def test_both_hosts_write_the_same_links(rf, sections, two_sites, location):
     assert found[1] == ("es", f"{SPANISH}/lugares/a-es/")
 
 
-@pytest.mark.parametrize("x_default", [False, "es", "/choose/"])
+@pytest.mark.parametrize("x_default", [False, "es", f"{MAIN}/choose/"])
 def test_an_object_without_a_version_here_has_none(rf, sections, two_sites, x_default):
     """This site lists nothing of it, so the other one has its links alone."""
     options = {"location": COLUMNS, "language_hosts": HOSTS, "x_default": x_default}
@@ -293,6 +293,56 @@ def test_queries_grow_neither_with_rows_nor_languages(settings, sections, option
             assert len(alternates_of(SITE, made)) >= 2
         counts.append(len(queries))
     assert counts == [expected, expected]
+
+
+def wrong(self, obj):
+    """Say something of an object that nobody should ask for."""
+    raise AssertionError(obj)
+
+
+@pytest.mark.parametrize("location", [COLUMNS, ROWS, None], ids=["columns", "rows", "method"])
+def test_what_is_said_beside_the_links_is_not_asked(sections, monkeypatch, location):
+    """Neither methods nor columns of other rows; it takes the queries of a section without them."""
+    monkeypatch.setattr(Place, "get_absolute_url", lambda self: f"/{self.slug}/", raising=False)
+    more = {"videos": wrong, "news": wrong, "elements": wrong, "namespaces": {"s": f"{MAIN}/ns"}}
+    made = place("a", "en", "es")
+    counts = []
+    for options in ({}, {"images": wrong, **more}, {"images": "photos__file"}):
+        sections._sections.clear()
+        register(sections, places(location=location, **options))
+        with CaptureQueriesContext(connection) as queries:
+            assert alternates_of(SITE, made)
+        counts.append(len(queries))
+    assert counts == counts[:1] * 3
+
+
+def test_what_is_said_of_items_is_not_asked(sections):
+    """Nothing is asked but where an item is."""
+    asked = []
+    images = lambda self, item: asked.append(item)  # noqa: E731
+    register(sections, declare(StaticSection, items=["home"], images=images, **IN_ALL))
+    assert len(alternates_of(SITE, "home")) == 3
+    assert asked == []
+
+
+class Spoken:
+    """An item that holds a language, as objects of django-parler do."""
+
+    language = "es"
+
+    def set_current_language(self, code):
+        """Take a language."""
+        self.language = code
+
+
+def test_the_object_of_the_page_keeps_its_language(sections):
+    """The rest of the page goes on with it; the links are those of each language all the same."""
+    item = Spoken()
+    address = lambda self, item: f"/{item.language}/"  # noqa: E731
+    register(sections, declare(StaticSection, items=[item], location=address, **IN_ALL))
+    expected = [(code, f"{MAIN}/{code}/") for code in ("en", "es", "fr")]
+    assert alternates_of(SITE, item) == expected
+    assert vars(item) == {}
 
 
 def test_an_item_of_a_list_costs_no_query_of_its_own(sections, django_assert_num_queries):

@@ -1,6 +1,6 @@
 """The versions of one object, for the head of its own pages: the very links of the sitemap."""
 
-from collections.abc import Iterator
+from copy import copy
 from typing import Any
 
 from django.db.models import Model
@@ -9,7 +9,6 @@ from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.rendering.columns import Checker
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sections.chunks import Chunk
 from django_sitemapkit.sections.items import ItemSection
 from django_sitemapkit.sections.keysets import EVERYTHING
 from django_sitemapkit.sections.objects import label_of
@@ -26,16 +25,26 @@ def alternates_of(site: Site, item: Any) -> list[tuple[str, str]]:
     for section in sections_of(site):
         if not (section.alternates and section.spoken):
             continue
-        for chunk in _chunks(section, item):
-            for links in Checker(section, site.scope(), ProblemLog("")).links(chunk):
+        narrowed = _narrowed(section, item)
+        if narrowed is None:
+            continue
+        checker = Checker(narrowed, site.scope(), ProblemLog(""))
+        for chunk in narrowed.chunks(EVERYTHING):
+            for links in checker.links(chunk):
                 return links
     return []
 
 
-def _chunks(section: BaseSection, item: Any) -> Iterator[Chunk]:
-    """Yield what a section says of one object or item."""
+def _narrowed(section: BaseSection, item: Any) -> BaseSection | None:
+    """Return a section with one object or item alone, of which it says nothing but where it is."""
     if isinstance(section, ItemSection):
-        if item in section.all_items:
-            yield section.chunk_of([item])
+        if item not in section.all_items:
+            return None
+        # It is the page's own object, which would be left in the last language.
+        section.all_items = [copy(item) if hasattr(item, "set_current_language") else item]
     elif isinstance(item, Model) and section.label == label_of(type(item)):
-        yield from section.narrowed(item.pk).chunks(EVERYTHING)
+        section = section.narrowed(item.pk)
+    else:
+        return None
+    section.extension_sources = {}
+    return section

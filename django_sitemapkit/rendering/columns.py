@@ -5,7 +5,7 @@ Each step first tries the whole column at once, and goes row by row only where t
 
 import datetime as dt
 from array import array
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import repeat
@@ -172,30 +172,39 @@ class Checker:
 
     def _entries(self, chunk: Chunk) -> Entries:
         refusals = chunk.refusals
+        away = self._away(chunk)
         locations = self._locations(chunk, refusals)
         if self._by_position or chunk.versions is not None:
             self._refuse_repeated(chunk, locations)
         tags = dict(self.plain)
         for tag, values in chunk.columns.items():
             tags[tag] = (
-                self._without_future(values, chunk.keys, refusals)
+                self._without_future(values, chunk.keys, refusals.keys() | away)
                 if tag in chunk.ready
-                else self._format(tag, values, chunk.keys, refusals)
+                else self._format(tag, values, chunk.keys, refusals, away)
             )
         for tag, values in chunk.own.items():
             blank = [None if value == "" else value for value in values]
-            texts = self._format(tag, blank, chunk.keys, refusals)
+            texts = self._format(tag, blank, chunk.keys, refusals, away)
             own = {row: text for row, text in enumerate(texts) if text}
             tags[tag] = replaced(tags.get(tag), own, len(blank))
         entries = Entries(chunk.keys, locations, tags, versions=chunk.versions)
         if self._extensions is not None:
-            listed = [None if row in refusals else url for row, url in enumerate(locations)]
+            unlisted = refusals.keys() | away
+            listed = [None if row in unlisted else url for row, url in enumerate(locations)]
             entries.extensions = self._extensions.texts(chunk.extensions, chunk.keys, listed)
         if not refusals:
             return entries
-        for row in sorted(refusals):
+        for row in sorted(refusals.keys() - away):
             self.problems.add(chunk.keys[row], refusals[row].code, str(refusals[row]))
         return without(entries, refusals)
+
+    def _away(self, chunk: Chunk) -> frozenset[int]:
+        """Return the rows of languages that other sites list, who report what is wrong there."""
+        if self._links is None or not self._links.elsewhere or chunk.versions is None:
+            return frozenset()
+        languages = enumerate(chunk.versions.languages)
+        return frozenset(row for row, code in languages if code in self._links.elsewhere)
 
     def _refuse_repeated(self, chunk: Chunk, locations: Sequence[Any]) -> None:
         """Refuse what was listed on this page already; in a section by key, by the same object."""
@@ -237,6 +246,7 @@ class Checker:
         values: Sequence[Any],
         keys: Sequence[Any],
         refusals: dict[int, RefusedValue],
+        away: Set[int] = frozenset(),
     ) -> list[str | None]:
         formatter = self.formatters[tag]
         texts: list[str | None] | None = None
@@ -246,7 +256,7 @@ class Checker:
         if texts is None:
             texts = _one_by_one(formatter, values, refusals)
         if tag == "lastmod":
-            for row in self._future(values, refusals):
+            for row in self._future(values, refusals.keys() | away):
                 self._warn_future(keys[row], texts[row])
                 texts[row] = None
         return texts

@@ -117,10 +117,12 @@ class Extensions:
 
 def _several(value: Any) -> Iterable[Any]:
     """Return the values that stand for one row: none, one, or those of a collection."""
-    if value is None or value == "" or (isinstance(value, FieldFile) and not value):
-        return ()
     many = isinstance(value, Iterable) and not isinstance(value, (str, bytes, FieldFile))
-    return value if many else (value,)
+    return (one for one in (value if many else (value,)) if not _is_nothing(one))
+
+
+def _is_nothing(value: Any) -> bool:
+    return value is None or value == "" or (isinstance(value, FieldFile) and not value)
 
 
 def _of(kind: type[Any], value: Any, option: str) -> Any:

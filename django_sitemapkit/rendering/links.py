@@ -11,11 +11,11 @@ from django.conf import settings
 
 from django_sitemapkit.exceptions import RefusedValue
 from django_sitemapkit.protocol.extensions import alternate_elements, format_hreflang
-from django_sitemapkit.protocol.locations import Scope, normalise_url
+from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.rendering.entries import Entries, without
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sections.languages import Languages
+from django_sitemapkit.sections.languages import Languages, default_url
 
 Link = tuple[str, str]
 """A code of hreflang, and a location."""
@@ -55,7 +55,7 @@ class Links:
                 self._default = str(code)
             case url:
                 try:
-                    self._fallback = normalise_url(url, section.site.origin)
+                    self._fallback = default_url(url, section)
                 except RefusedValue as refusal:
                     problems.add("x_default", refusal.code, str(refusal), skipped=False)
 

@@ -139,7 +139,10 @@ def first_entries(site: Site, name: str, at_most: int) -> list[Link]:
         return []
     require_pageable(section)
     keys = EVERYTHING if section.keyset else KeyRange(0, section.size())
-    return portion_of(section, PlannedPage(1, keys), at_most=at_most).entries
+    urls = section.urls_per_row
+    rows = -(-at_most // urls)  # The last row may have more URLs than there is room for.
+    portion = portion_of(section, PlannedPage(1, keys), at_most=rows * urls)
+    return portion.entries[:at_most]
 
 
 def _by_key(

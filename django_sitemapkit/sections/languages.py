@@ -1,10 +1,11 @@
 """Rows in several languages: each object once in every language it has, one after the other."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from itertools import repeat
+from operator import is_not
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings as django_settings
@@ -12,6 +13,8 @@ from django.utils.functional import Promise
 from django.utils.translation import get_supported_language_variant
 
 from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.protocol.extensions import Restriction
+from django_sitemapkit.protocol.locations import normalise_url, shown
 from django_sitemapkit.sections.chunks import INFRASTRUCTURE, Chunk, Versions, each, refusal_of
 from django_sitemapkit.sections.options import Method
 from django_sitemapkit.sites import Site, site_at
@@ -31,6 +34,20 @@ def default_language() -> str:
     with suppress(LookupError):
         return get_supported_language_variant(django_settings.LANGUAGE_CODE)
     return django_settings.LANGUAGE_CODE
+
+
+def default_url(url: object, section: "BaseSection") -> str:
+    """Return an x_default that is no language as a URL; raises RefusedValue where it is none.
+
+    Where languages have hosts of their own, a path would be another page on each of them.
+    """
+    if section.language_hosts and isinstance(url, str) and url.startswith("/"):
+        raise RefusedValue(
+            "invalid-url",
+            f"Invalid URL: {shown(url)}: with language_hosts a path is another page on each host;"
+            " write the whole URL.",
+        )
+    return normalise_url(url, section.site.origin)
 
 
 @dataclass(slots=True)
@@ -112,9 +129,13 @@ class Languages:
         return versions
 
     def extend(self, versions: Iterable[Version], objects: Sequence[Any]) -> None:
-        """Ask for what else there is to say of objects, in the language of each version."""
+        """Ask for what else there is to say of objects, in the language of each version.
+
+        Of versions that other sites list nothing is said here.
+        """
         for version in versions:
-            there = [location is not None for location in version.locations]
+            here = version.language in self.here
+            there = [here and location is not None for location in version.locations]
             with self.active(version.language, objects):
                 version.extensions = extensions_of(self._section, objects, there)
 
@@ -168,16 +189,32 @@ def _value(source: Method, option: str, obj: Any) -> Any:
 
 
 def _settled(value: Any) -> Any:
-    """Return a value that does not change with the language any more: no lazy text is left."""
-    if isinstance(value, Promise):
-        return str(value)
-    if isinstance(value, (list, tuple, Iterator)):
-        return [_settled(one) for one in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        texts = {one.name: getattr(value, one.name) for one in fields(value)}
-        lazy = {name: str(text) for name, text in texts.items() if isinstance(text, Promise)}
-        return replace(value, **lazy) if lazy else value
+    """Return a value that does not change with the language any more: no lazy text is left.
+
+    What has none is returned as it is, but for an iterator, which can be read only once.
+    """
+    match value:
+        case None | str() | int() | Restriction():
+            pass
+        case Promise():
+            return str(value)
+        case list() | tuple():
+            settled = [_settled(one) for one in value]
+            if any(map(is_not, settled, value)):
+                return settled
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            if changed := _changed((one.name, getattr(value, one.name)) for one in fields(value)):
+                return replace(value, **changed)
+        case Mapping():
+            if changed := _changed(value.items()):
+                return {**value, **changed}
+        case Iterator():
+            return [_settled(one) for one in value]
     return value
+
+
+def _changed(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: found for name, one in values if (found := _settled(one)) is not one}
 
 
 def in_languages(chunk: Chunk, versions: Sequence[Version]) -> Chunk:

@@ -53,8 +53,10 @@ class Translated:
         if self.relation is not None:
             return self._related(before, self.relation, name)
         own = f"{name}_{code.replace('-', '_')}"
-        if _has_field(target, own):
-            return _joined(before, own)
+        # django-modeltranslation's name for Indonesian: foreign keys have columns that end in _id.
+        for column in (f"{name}_ind", own) if code == "id" else (own,):
+            if _has_field(target, column):
+                return _joined(before, column)
         for translations in getattr(target, "_parler_meta", None) or ():
             if name in translations.get_translated_fields():
                 return self._related(before, translations.rel_name, name)

@@ -12,7 +12,7 @@ from django.utils.functional import lazy
 from django.utils.translation import get_language
 from lxml import etree
 
-from django_sitemapkit import Element, Image, News, Section, StaticSection, Video
+from django_sitemapkit import Allow, Element, Image, News, Section, StaticSection, Video
 from django_sitemapkit.planning import pages_of
 from django_sitemapkit.rendering import PageRendering, extensions, page_entries, validators_of
 from django_sitemapkit.rendering.explanations import explain_object, explain_path
@@ -81,6 +81,7 @@ IMAGES = {
     "None": (None, []),
     "the empty text": ("", []),
     "none of several": ([], []),
+    "some of several": ([None, "", Place().cover, "/a.png"], [f"{HOST}/a.png"]),
 }
 
 
@@ -480,6 +481,29 @@ def test_lazy_texts_are_in_the_language_of_the_version(several):
     document = render(places(languages=["en", "es"], videos=videos))[1]
     assert b"<video:title>It is en</video:title>" in document
     assert b"<video:title>It is es</video:title>" in document
+
+
+def test_lazy_texts_within_values_are_in_the_language_of_the_version():
+    """However deep: of elements in elements, of their attributes, and of tags."""
+
+    def videos(self, obj):
+        return Video(**VIDEO, tags=[named_lazily(), "t"], restriction=Allow("IE"))
+
+    def elements(self, obj):
+        inner = Element(name="s:b", text=named_lazily())
+        return Element(name="s:a", attributes={"t": named_lazily()}, children=(inner,))
+
+    place("a")
+    namespaces = {"s": "https://example.com/s"}
+    section = places(
+        languages=["en", "es"], videos=videos, elements=elements, namespaces=namespaces
+    )
+    rendering, document = render(section)
+    assert not rendering.problems.counts
+    for code in ("en", "es"):
+        text = f"It is {code}"
+        assert f"<video:tag>{text}</video:tag><video:tag>t</video:tag>".encode() in document
+        assert f'<s:a t="{text}"><s:b>{text}</s:b></s:a>'.encode() in document
 
 
 def named_lazily():

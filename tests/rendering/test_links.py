@@ -304,6 +304,21 @@ def test_x_default_may_stand_on_the_other_host(two_sites):
     assert found[-1] == ("x-default", "https://example.es/tienda/lugares/a-es/")
 
 
+def test_x_default_of_several_hosts_is_no_path(two_sites):
+    """It would be another page on each of them, and so the sets would differ; a URL is the same."""
+    place("a", "en", "es")
+    for x_default, told_of, expected in (
+        ("/choose/", {"invalid-url": 1}, {"en", "es"}),
+        ("https://www.example.com/choose/", {}, {"en", "es", "x-default"}),
+    ):
+        options = {"location": COLUMNS, "language_hosts": HOSTS, "x_default": x_default}
+        here, there = (places(site=site, **options) for site in two_sites)
+        (found,) = links(render(here)[1]).values()
+        assert [found] == list(links(render(there)[1]).values())
+        assert {code for code, _ in found} == expected
+        assert problems(here) == problems(there) == told_of
+
+
 def test_a_site_without_a_language_of_its_own_lists_nothing(two_sites):
     """The languages of the other site are only linked to."""
     place("a", "en")

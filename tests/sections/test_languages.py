@@ -1,17 +1,21 @@
 """Rows in several languages: which of them an object has, and how pages of them are read."""
 
+import datetime as dt
+
 import pytest
 from django.db import connection
+from django.db.models import Case, DateTimeField, When
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
-from django_sitemapkit import Route, StaticSection
+from django_sitemapkit import Allow, Element, Image, News, Route, StaticSection, Video
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import pages_of, refresh
 from django_sitemapkit.rendering import PageRendering
 from django_sitemapkit.sections import languages
 from django_sitemapkit.sections.keysets import EVERYTHING, KeyRange
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import Site, all_sites
 from tests.factories import SITE, declare
 from tests.languages import (
     COLUMNS,
@@ -149,6 +153,20 @@ def test_objects_that_hold_a_language_are_told_it():
         assert told(places(location=lambda self, obj: f"/{held[obj.pk]}/"))["/fr/"]
     finally:
         del Place.set_current_language
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None, "/a.jpg", 5, ["/a.jpg"], ("/a.jpg",), {"a": "b"}, {"/a.jpg"}, Image(location="/a"),
+        Video(thumbnail="/t", title="T", description="D", restriction=Allow("IE"), tags=["t"]),
+        [Element(name="a:b", attributes={"c": "d"}, children=[Element(name="a:e", text="f")])],
+    ],
+)  # fmt: skip
+def test_a_value_without_lazy_texts_is_taken_as_it_is(value):
+    """Nothing is copied that need not be."""
+    section = declare(StaticSection, images=lambda self, item: value)
+    assert languages.extensions_of(section, ["home"])["images"][0] is value
 
 
 # Queries
@@ -465,6 +483,62 @@ def test_hosts_name_the_sites_of_the_settings(settings):
     assert spoken.here == ["en"]
     assert spoken.sites["es"].urlconf == "tests.urls_spanish"
     assert spoken.sites["fr"] == Site.at("https://x.example", key="https://x.example")
+
+
+@pytest.mark.parametrize("location", ["columns", "a method"])
+def test_each_site_asks_for_and_reports_what_it_lists_itself(settings, location):
+    """Of versions on other hosts it needs to know no more than whether they may be linked to."""
+    hosts = {"en": "https://www.example.com", "es": "https://www.example.es"}
+    settings.SITEMAPKIT_SITES = {code: {"BASE_URL": url} for code, url in hosts.items()}
+    place("a", "en", "es")
+    Place.objects.filter(pk=place("refused", "en", "es").pk).update(slug_es="\x0b")
+    place("future", "es", cover="../wrong.jpg")
+    asked = []
+
+    def is_es():
+        return active() == "es"
+
+    def located(self, obj):
+        slug = getattr(obj, f"slug_{active()}")
+        return f"/{active()}/places/{slug}/" if slug else None
+
+    def lastmod(self, obj):
+        return yet_to_come if obj.slug == "future" else None
+
+    def videos(self, obj):
+        asked.append(active())
+        return Video(
+            **dict.fromkeys(("title", "description", "uploader"), "T"),
+            **dict.fromkeys(("thumbnail", "content", "uploader_info"), "/about/"),
+        )
+
+    def news(self, obj):
+        now = timezone.now()
+        return News(publication="N", language="es", published=now, title="T") if is_es() else None
+
+    yet_to_come = dt.datetime(2999, 1, 1, tzinfo=dt.UTC)
+    in_column = Case(When(slug="future", then=yet_to_come), output_field=DateTimeField())
+    options = {
+        "columns": {"location": COLUMNS, "lastmod": in_column},
+        "a method": {"location": located, "lastmod": lastmod},
+    }[location]
+    found = {}
+    for site in all_sites():
+        asked.clear()
+        section = places(
+            site=site, languages=["en", "es"], language_hosts=hosts,
+            images="cover", videos=videos, news=news, **options,
+        )  # fmt: skip
+        rendering, document = render(section)
+        assert document.count(b"<video:uploader info") == rendering.urls
+        assert set(asked) == {site.key}
+        assert (rendering.changes_at is None) == (site.key == "en")
+        codes = [[code for code, _ in some] for some in links(document).values()]
+        found[site.key] = dict(rendering.problems.counts), codes
+    assert found == {
+        "en": ({}, [["en", "es"], ["en"]]),
+        "es": ({"invalid-url": 2, "future-date": 1}, [["en", "es"], ["es"]]),
+    }
 
 
 def test_keys_of_a_range_are_read_in_all_languages():

@@ -22,6 +22,26 @@ def test_columns_are_found_by_the_name_of_the_language():
 
 
 @isolate_apps("tests.testapp")
+def test_indonesian_has_a_name_of_its_own():
+    """django-modeltranslation calls its column "ind"; one that a project calls "id" is found too.
+
+    A foreign key has a column that ends so, and is no translation.
+    """
+    from django.db import models
+
+    class Indonesian(models.Model):
+        slug = models.ForeignKey(Place, models.CASCADE)
+        slug_ind = models.SlugField()
+        name_id = models.SlugField()
+
+        class Meta:
+            app_label = "testapp"
+
+    assert Translated("slug").column(Indonesian, "id") == "slug_ind"
+    assert Translated("name").column(Indonesian, "id") == "name_id"
+
+
+@isolate_apps("tests.testapp")
 def isolated():
     """Return a model of another language."""
     from django.db import models

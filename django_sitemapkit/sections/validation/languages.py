@@ -8,10 +8,9 @@ from django.core.exceptions import FieldDoesNotExist, FieldError, ImproperlyConf
 from django_sitemapkit.exceptions import RefusedValue
 from django_sitemapkit.protocol.extensions import NAMESPACES, format_hreflang, hreflang_doubt
 from django_sitemapkit.protocol.limits import NAMESPACE
-from django_sitemapkit.protocol.locations import normalise_url
 from django_sitemapkit.sections.base import BaseSection
 from django_sitemapkit.sections.contrib import ContribSection
-from django_sitemapkit.sections.languages import default_language
+from django_sitemapkit.sections.languages import default_language, default_url
 from django_sitemapkit.sections.options import Column, Method, Plain
 from django_sitemapkit.sections.querysets import Section
 from django_sitemapkit.sections.routes import Route
@@ -116,7 +115,7 @@ def _wrong_default(section: BaseSection, codes: list[str]) -> Fault | None:
     if isinstance(default, bool) or default in codes:
         return None
     try:
-        normalise_url(default, section.site.origin)
+        default_url(default, section)
     except RefusedValue as refusal:
         return Fault(
             f"x_default is {default!r}: {refusal}",
