@@ -11,7 +11,17 @@ from typing import Any
 
 from django.core.exceptions import EmptyResultSet, FieldError
 from django.db import connections
-from django.db.models import Aggregate, Count, F, Func, Max, QuerySet, TextField
+from django.db.models import (
+    Aggregate,
+    Count,
+    F,
+    Func,
+    IntegerField,
+    Max,
+    Min,
+    QuerySet,
+    TextField,
+)
 from django.db.models.expressions import Col
 from django.db.models.functions import Cast, Collate
 
@@ -22,6 +32,12 @@ ROWS = 25_001
 
 SMALL = 60_000
 """Rows that it joins at once where there are no more."""
+
+PIECE = 12_500
+"""Integer keys whose rows it joins at once: the texts of a page take some megabytes each way."""
+
+PIECES = 10
+"""Pieces at most; keys with wider gaps would need more."""
 
 SEPARATOR = "\x1e"
 """What stands between two values there."""
@@ -121,9 +137,33 @@ def _summed(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> tuple[int
 
 
 def _joined(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Iterator[Part]:
-    """Yield all values as texts, column by column: SQLite has no hash, but joins quickly.
+    """Yield all values as texts, column by column: SQLite has no hash, but joins quickly."""
+    for piece in _pieces(keyset, keys):
+        yield from _joined_within(keyset, piece, values)
 
-    A range that may hold more than some pages is read piece by piece, which takes twice the time.
+
+def _pieces(keyset: Keyset, keys: KeyRange) -> Iterator[KeyRange]:
+    """Yield a range in pieces of few rows where that costs nothing: by keys that are integers."""
+    first, upper = keys.lower, keys.upper
+    if isinstance(keyset.field, IntegerField) and (first is None or upper is None):
+        with keyset.active():
+            rows = keyset.within(keys).order_by()
+            found = rows.aggregate(first=Min(keyset.name), last=Max(keyset.name))
+        if found["first"] is None:
+            return
+        first = found["first"]
+        upper = found["last"] + 1 if isinstance(found["last"], int) else None
+    if isinstance(first, int) and isinstance(upper, int) and upper - first <= PIECE * PIECES:
+        for start in range(first, upper, PIECE):
+            yield KeyRange(start, min(start + PIECE, upper))
+    else:
+        yield keys
+
+
+def _joined_within(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Iterator[Part]:
+    """Yield all values of a range as texts.
+
+    One that may hold more than some pages is read piece by piece, which takes twice the time.
     """
     whole = _is_small(keyset, keys)
     quickly = _templates(keyset, values)

@@ -35,6 +35,7 @@ def few_at_a_time(monkeypatch):
     """Let no way take more than two rows at once."""
     monkeypatch.setattr(digests, "ROWS", 2)
     monkeypatch.setattr(digests, "SMALL", 1)
+    monkeypatch.setattr(digests, "PIECE", 2)
     monkeypatch.setattr(keysets, "FIRST_CHUNK", 2)
     monkeypatch.setattr(keysets, "CHUNK", 2)
 
