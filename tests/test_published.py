@@ -13,7 +13,7 @@ from django.core.handlers.wsgi import WSGIHandler
 from django.core.signals import request_finished, request_started
 from django.db import InterfaceError, OperationalError, close_old_connections, connection
 from django.db.models import F
-from django.test import Client, RequestFactory
+from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.urls import resolve
 from django.utils import timezone
@@ -31,6 +31,7 @@ from tests.testapp.models import Product, Reading, Token
 from tests.testapp.serving import (
     BASE,
     Products,
+    Reader,
     Readings,
     declare,
     locations,
@@ -81,16 +82,6 @@ class Remote(InMemoryStorage):
     def _open(self, name, mode="rb"):
         file = super()._open(name, mode)
         return Recorded(file.read(), self.log) if mode == "rb" else file
-
-
-class Reader(Client):
-    """Reads every answer to its end, as a server does, so that no file stays open."""
-
-    def request(self, **request):
-        response = super().request(**request)
-        if response.streaming:
-            response.streaming_content = [b"".join(response.streaming_content)]
-        return response
 
 
 @pytest.fixture

@@ -11,14 +11,16 @@ from django.db import DatabaseError, OperationalError
 from django.test import AsyncClient, Client
 from django.test.utils import override_settings
 
-from django_sitemapkit import Section, StaticSection
+from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import build, prune
 from django_sitemapkit.models import BuildFile
 from tests.factories import SITE
-from tests.testapp.models import Product, Reading
+from tests.testapp.models import Product
 from tests.testapp.serving import (
     BASE,
+    Breaking,
     Products,
+    Reader,
     Readings,
     declare,
     locations,
@@ -32,29 +34,6 @@ SMALL = "/sitemap-products-1"
 LARGE = "/sitemap-readings-1"
 GZIP = {"accept-encoding": "gzip"}
 PUBLISHED, LIVE = "published", "live"
-
-
-class Breaking(Section):
-    """Readings whose database goes away when it comes to ``at``."""
-
-    name = "readings"
-    queryset = Reading.objects.all()
-    at = 0
-
-    def location(self, reading):
-        if reading.level == self.at:
-            raise DatabaseError("the server has gone away")
-        return f"/readings/{reading.level}/"
-
-
-class Reader(Client):
-    """Reads every answer to its end, as a server does, so that no file stays open."""
-
-    def request(self, **request):
-        response = super().request(**request)
-        if response.streaming:
-            response.streaming_content = [b"".join(response.streaming_content)]
-        return response
 
 
 @pytest.fixture

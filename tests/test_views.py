@@ -20,6 +20,7 @@ from tests.cases import few
 from tests.testapp.models import Product, Reading
 from tests.testapp.serving import (
     BASE,
+    Breaking,
     Products,
     Readings,
     declare,
@@ -49,19 +50,6 @@ class Trusted(Section):
     location = Route("product", shop="shop__slug", slug="slug")
     lastmod = "updated_at"
     trust_lastmod = True
-
-
-class Breaking(Section):
-    """Readings whose database goes away when it comes to ``at``."""
-
-    name = "readings"
-    queryset = Reading.objects.all()
-    at = 0
-
-    def location(self, reading):
-        if reading.level == self.at:
-            raise DatabaseError("the server has gone away")
-        return f"/readings/{reading.level}/"
 
 
 @pytest.fixture

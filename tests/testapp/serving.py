@@ -3,6 +3,8 @@
 import gzip
 import re
 
+from django.db import DatabaseError
+from django.test import Client
 from lxml import etree
 
 from django_sitemapkit import Route, Section
@@ -24,6 +26,29 @@ class Readings(Section):
 
     queryset = Reading.objects.all()
     location = Route("reading", level="pk")
+
+
+class Breaking(Section):
+    """Readings whose database goes away when it comes to ``at``."""
+
+    name = "readings"
+    queryset = Reading.objects.all()
+    at = 0
+
+    def location(self, reading):
+        if reading.level == self.at:
+            raise DatabaseError("the server has gone away")
+        return f"/readings/{reading.level}/"
+
+
+class Reader(Client):
+    """Reads every answer to its end, as a server does, so that no file stays open."""
+
+    def request(self, **request):
+        response = super().request(**request)
+        if response.streaming:
+            response.streaming_content = [b"".join(response.streaming_content)]
+        return response
 
 
 def declare(registry, section, **options):
