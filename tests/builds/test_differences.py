@@ -170,14 +170,19 @@ def test_memory_is_that_of_a_part(tmp_path, monkeypatch):
         lines.append([BuildFile(name=side, urls=10_000)])
     storage = FileSystemStorage(tmp_path)
     monkeypatch.setattr(differences, "BUFFERED", 250)
+
+    def peak():
+        tracemalloc.start()
+        found = sum(1 for _ in differences.compare(*lines, storage, tmp_path))
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert found == 200
+        return peak
+
     peaks = {}
     for part in (20_000, 250):
         monkeypatch.setattr(differences, "PART", part)
-        tracemalloc.start()
-        found = sum(1 for _ in differences.compare(*lines, storage, tmp_path))
-        peaks[part] = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert found == 200
+        peaks[part] = min(peak() for _ in range(3))  # What other threads take counts, too.
     assert peaks[250] < peaks[20_000] / 4
     assert len(list(tmp_path.glob("old-*"))) == 40
 
