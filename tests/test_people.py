@@ -89,7 +89,8 @@ def links(response):
     """Return the links of a page's list of entries, as addresses with texts."""
     assert response.status_code == 200
     (entries,) = re.findall('<ul class="sitemapkit-entries">(.*?)</ul>', body(response), re.DOTALL)
-    found = re.findall('<li><a href="([^"]*)">(.*?)</a></li>', entries)
+    entries = re.sub(' <span class="sitemapkit-language">[^<]*</span>', "", entries)
+    found = re.findall('<li><a href="([^"]*)"[^>]*>(.*?)</a></li>', entries)
     return [(html.unescape(address), html.unescape(text)) for address, text in found]
 
 
@@ -375,6 +376,26 @@ def test_titles_are_in_the_language_of_their_page(client, settings, sections):
     assert '<html lang="fr"' in body(page)
     page = client.get("/sitemap/all/1/", **french)
     assert [text for _, text in links(page)] == ["News in en", "News in fr"]
+
+
+def test_entries_of_several_languages_say_which_they_are_in(client, settings, sections):
+    """By its own name, or what the project calls it; where there is but one, nothing is said."""
+
+    def location(self, article):
+        return f"/{translation.get_language()}/{article.pk}/"
+
+    Article.objects.create(title="News", edited_at="2024-01-01T00:00Z")
+    settings.LANGUAGES = [("en", "English"), ("fr", "French"), ("gsw", "Schwiizertüütsch")]
+    declare(sections, Articles, location=location, i18n=True)
+    page = body(client.get("/sitemap/articles/1/"))
+    names = {"en": "English", "fr": "français", "gsw": "Schwiizertüütsch"}
+    for code, name in names.items():
+        assert f'/{code}/1/" hreflang="{code}" lang="{code}">' in page
+        assert f'<span class="sitemapkit-language">{name}</span></a></li>' in page
+    declare(sections, Articles, name="one", location=location, i18n=True, languages=["fr"])
+    page = body(client.get("/sitemap/one/1/"))
+    assert "/fr/1/" in page
+    assert "hreflang" not in page
 
 
 def test_everything_is_escaped(client, sections):

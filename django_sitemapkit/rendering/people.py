@@ -3,10 +3,13 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import DataError, transaction
+from django.utils.translation import get_language_info
 
 from django_sitemapkit.overrides import section_of, sections_of
 from django_sitemapkit.planning import PlannedPage, pages_of_all
@@ -37,6 +40,16 @@ class Link:
     """What it leads to: a path of the site, or an absolute URL."""
     title: str
     """Its text."""
+    language: str = ""
+    """The code of the page's language, where its section has several."""
+
+    @property
+    def language_name(self) -> str:
+        """What the language calls itself."""
+        try:
+            return str(get_language_info(self.language)["name_local"])
+        except KeyError:  # One that the project has brought.
+            return str(dict(settings.LANGUAGES).get(self.language, self.language))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,5 +193,8 @@ def _links(section: BaseSection, keys: KeyRange) -> Iterator[Link]:
     checker = Checker(section, section.site.scope(), ProblemLog(section.get_name()))
     for chunk in section.chunks(keys):
         entries = checker.entries(chunk)
-        for address, title in zip(entries.locations, titles_of(section, entries), strict=True):
-            yield Link(address=address, title=title)
+        several = entries.versions if section.urls_per_row > 1 else None
+        languages = several.languages if several else repeat("", len(entries.locations))
+        titles = titles_of(section, entries)
+        for address, title, code in zip(entries.locations, titles, languages, strict=True):
+            yield Link(address=address, title=title, language=code)
