@@ -327,7 +327,9 @@ class UrlOverrideAdmin(TransferAdmin, SteeringAdmin):
     def _is_listed(self, site: Site, row: UrlOverride) -> bool:
         """Return whether an object that is excluded is listed all the same: a path wins."""
         obj = None if row.path else named_object(row.model, row.object_id)
-        found, _why = told(lambda: explain_object(site, obj) if obj is not None else [])
+        if obj is None:
+            return False
+        found, _why = told(lambda: explain_object(site, obj))
         return any(explanation.listed for explanation in found or ())
 
 

@@ -135,8 +135,10 @@ class Overrides:
     @cached_property
     def _made_filter(self) -> TextFilter:
         made = TextFilter(self._overrides.count())
-        for _, path, model, object_id in self._all("path", "model", "object_id"):
-            made.add(f"{self.origin}{path}" if path else f"{model} {object_id}")
+        made.update(
+            f"{self.origin}{path}" if path else f"{model} {object_id}"
+            for _, path, model, object_id in self._all("path", "model", "object_id")
+        )
         return made
 
     @property

@@ -23,13 +23,8 @@ class TextFilter:
         self._bytes = bytearray(size)
         self._mask = size - 1
 
-    def add(self, text: str) -> None:
-        """Take in a text."""
-        place = hash(text)
-        self._bytes[place & self._mask] |= _BITS[place >> 48 & 255]
-
     def update(self, texts: Iterable[str]) -> None:
-        """Take in many texts."""
+        """Take in some texts."""
         content, mask = self._bytes, self._mask
         for place in map(hash, texts):
             content[place & mask] |= _BITS[place >> 48 & 255]

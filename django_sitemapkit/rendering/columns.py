@@ -223,12 +223,9 @@ class Checker:
     def _locations(self, chunk: Chunk, refusals: dict[int, RefusedValue]) -> list[Any]:
         if self._links is not None and self._links.elsewhere and chunk.versions is not None:
             scopes = self._links.elsewhere
-            languages = dict(enumerate(chunk.versions.languages))
-            rows = enumerate(chunk.locations)
+            rows = list(zip(chunk.versions.languages, chunk.locations, strict=True))
             return _one_by_one(
-                lambda row: scopes.get(languages[row[0]], self.scope).normalise(row[1]),
-                list(rows),
-                refusals,
+                lambda row: scopes.get(row[0], self.scope).normalise(row[1]), rows, refusals
             )
         if chunk.normal:
             locations, refused = self.scope.enclose_all(chunk.locations)

@@ -138,8 +138,9 @@ def _summed(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> tuple[int
 
 def _joined(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Iterator[Part]:
     """Yield all values as texts, column by column: SQLite has no hash, but joins quickly."""
+    templates = _templates(keyset, values)
     for piece in _pieces(keyset, keys):
-        yield from _joined_within(keyset, piece, values)
+        yield from _joined_within(keyset, piece, values, templates)
 
 
 def _pieces(keyset: Keyset, keys: KeyRange) -> Iterator[KeyRange]:
@@ -160,13 +161,14 @@ def _pieces(keyset: Keyset, keys: KeyRange) -> Iterator[KeyRange]:
         yield keys
 
 
-def _joined_within(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Iterator[Part]:
+def _joined_within(
+    keyset: Keyset, keys: KeyRange, values: dict[str, Any], quickly: dict[str, str]
+) -> Iterator[Part]:
     """Yield all values of a range as texts.
 
     One that may hold more than some pages is read piece by piece, which takes twice the time.
     """
     whole = _is_small(keyset, keys)
-    quickly = _templates(keyset, values)
     exactly = dict.fromkeys(values, _SQLITE_QUOTED)
     key = next(iter(values))
     rows = keyset.within(keys)

@@ -308,6 +308,7 @@ BUDGETS = (
         title="De-duplication of two sections that list one URL in a hundred both, against none",
         bounds=(
             relative("kit-distinct", "kit-overlapping", 1.5),
+            even_peak("kit-distinct", 4),
             even_addition("kit-distinct", "kit-overlapping", 4),
         ),
     ),

@@ -13,8 +13,7 @@ TEXTS = st.lists(st.text(st.characters(codec=None)))
 def filled(texts):
     """Return a filter with these texts in it."""
     made = TextFilter(len(texts))
-    for text in texts:
-        made.add(text)
+    made.update(texts)
     return made
 
 
@@ -39,7 +38,7 @@ def test_few_others_are_found():
 def test_a_filter_with_room_for_none_takes_any():
     """Texts may come between the count and the reading."""
     made = TextFilter(0)
-    made.add("/late/")
+    made.update(["/late/"])
     assert 0 in made.find(["/late/"])
     assert TextFilter(0).find(["/a/", "/b/"]) == []
 
@@ -51,8 +50,7 @@ def test_a_text_takes_eight_bytes():
         try:
             before, _ = tracemalloc.get_traced_memory()
             made = TextFilter(count)
-            for n in range(0, count, 100):
-                made.add(f"/a/path/that/is/rather/long/{n}/")
+            made.update(f"/a/path/that/is/rather/long/{n}/" for n in range(0, count, 100))
             after, _ = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
