@@ -18,10 +18,15 @@ FILES: dict[Kind, str] = {"urlset": "sitemap.xsd", "sitemapindex": "siteindex.xs
 class Offline(etree.Resolver):  # type: ignore[misc]
     """Keeps a schema from loading parts of it from elsewhere, whatever libxml2 can do."""
 
+    def __init__(self) -> None:
+        self.refused: list[str] = []
+        """What it was asked for and did not let pass."""
+
     def resolve(self, url: str, public_id: str, context: object) -> None:
         """Let files pass."""
         scheme, separator, _ = url.partition("://")
         if separator and scheme != "file":
+            self.refused.append(url)
             raise OSError(f"{url} is not on this machine; save it and name the file.")
 
 
@@ -87,13 +92,22 @@ def _is_valid(schema: etree.XMLSchema, xml: IO[bytes] | gzip.GzipFile) -> bool:
 
 
 def _schema(path: Path) -> etree.XMLSchema:
+    offline = Offline()
     try:
-        return etree.XMLSchema(etree.parse(path, _parser()))
+        schema = etree.XMLSchema(etree.parse(path, _parser(offline)))
     except (OSError, etree.LxmlError) as error:
         raise ValueError(f"{path} is no schema that can be read: {error}") from error
+    if (
+        offline.refused
+    ):  # libxml2 goes on without what is imported, and lxml does not always say so.
+        raise ValueError(
+            f"{path} needs {offline.refused[0]}, which is not on this machine; save it and name"
+            " the file"
+        )
+    return schema
 
 
-def _parser(**options: object) -> etree.XMLParser:
+def _parser(offline: Offline | None = None, **options: object) -> etree.XMLParser:
     parser = etree.XMLParser(no_network=True, resolve_entities=False, huge_tree=False, **options)
-    parser.resolvers.add(Offline())
+    parser.resolvers.add(offline or Offline())
     return parser
