@@ -28,6 +28,13 @@ class InvalidSitemap(SitemapKitError, ValueError):
         self.code = code
 
 
+class RepeatedRow(SitemapKitError):
+    """A section's queryset gives a row more than once, or not in the order of its key.
+
+    Paged so, rows would be listed twice or lost: the page fails.
+    """
+
+
 class NotPlanned(SitemapKitError):
     """A large section has no plan yet, and someone else is making it, or it cannot be stored."""
 

@@ -17,8 +17,10 @@ from django_sitemapkit.sections.keysets import (
     Keyset,
     filters_windows,
     repeats_rows,
+    unlocked,
 )
 from django_sitemapkit.sections.options import TAGS, Method, Plain, Source
+from django_sitemapkit.sections.repeats import each_once
 
 
 class ContribSection(BaseSection):
@@ -65,7 +67,7 @@ class ContribSection(BaseSection):
         """What the old class's ``items()`` returns; a queryset it may keep is left unevaluated."""
         with self.site.active():
             items = self.sitemap.items()
-        return items.all() if isinstance(items, QuerySet) else items
+        return unlocked(items.all()) if isinstance(items, QuerySet) else items
 
     @cached_property
     def keyset(self) -> Keyset | None:
@@ -99,7 +101,8 @@ class ContribSection(BaseSection):
 
     def _items(self, keys: KeyRange) -> Iterator[Sequence[Any]]:
         if self.keyset is not None:
-            yield from self.keyset.chunks(keys, attrgetter("pk"))
+            key_of = attrgetter("pk")
+            yield from each_once(self.keyset.chunks(keys, key_of), key_of, self.get_name())
             return
         stop = self.size() if keys.upper is None else keys.upper
         for position in range(keys.lower or 0, stop, CHUNK):

@@ -58,12 +58,30 @@ def repeats_rows(queryset: QuerySet[Any]) -> bool:
     if query.distinct or query.group_by is not None:
         return False
     return any(
-        isinstance(join, Join)
-        and query.alias_refcount.get(alias)
-        and isinstance(join.join_field, ForeignObjectRel)
-        and not join.join_field.one_to_one
+        query.alias_refcount.get(alias) and joins_many(join)
         for alias, join in query.alias_map.items()
     )
+
+
+def joins_many(join: Any) -> bool:
+    """Return whether a table of a query is joined for any number of rows to one."""
+    return (
+        isinstance(join, Join)
+        and isinstance(join.join_field, ForeignObjectRel)
+        and not join.join_field.one_to_one
+    )
+
+
+def unlocked(queryset: QuerySet[Any]) -> QuerySet[Any]:
+    """Return a queryset without ``select_for_update()``.
+
+    Rows are read outside of transactions, where locks are an error; nor does a sitemap need any.
+    """
+    if not queryset.query.select_for_update:
+        return queryset
+    queryset = queryset.all()
+    queryset.query.select_for_update = False
+    return queryset
 
 
 def filters_windows(queryset: QuerySet[Any]) -> bool:
@@ -86,7 +104,11 @@ class Keyset:
         key: str,
         active: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        self.queryset = queryset
+        self.queryset = unlocked(queryset)
+        if not queryset.query.standard_ordering:
+            # What reverse() leaves behind would turn round the order of the key, too.
+            self.queryset = self.queryset.all()
+            self.queryset.query.standard_ordering = True
         self.name = key
         # What a queryset finds may depend on the language and time zone it is read in.
         self.active = active

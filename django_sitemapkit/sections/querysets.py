@@ -21,6 +21,7 @@ from django_sitemapkit.sections.languages import Spoken, extensions_of, in_langu
 from django_sitemapkit.sections.locating import RouteLocator
 from django_sitemapkit.sections.moments import as_text, tells_of_changes, w3c_texts
 from django_sitemapkit.sections.options import TAGS, Column, Method, Source, source_of
+from django_sitemapkit.sections.repeats import each_once
 from django_sitemapkit.sections.routes import Route
 
 Ahead = Callable[[Iterator[list[Any]]], Iterator[list[Any]]]
@@ -153,7 +154,8 @@ class Section(BaseSection):
         """Yield the rows of a key range, some at a time."""
         reader = ObjectReader(self) if self.reads_objects else ColumnReader(self)
         keyset = Keyset(reader.queryset, self.key, self.site.active)
-        for rows in self._ahead(keyset.chunks(keys, reader.key_of)):
+        reads = self._ahead(keyset.chunks(keys, reader.key_of))
+        for rows in each_once(reads, reader.key_of, self.get_name()):
             step = self.spoken.at_once if self.spoken else len(rows)
             for begin in range(0, len(rows), step):
                 with self.site.active():

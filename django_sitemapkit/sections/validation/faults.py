@@ -13,6 +13,7 @@ from django.db.models import (
 )
 
 from django_sitemapkit.sections.base import BaseSection
+from django_sitemapkit.sections.contrib import ContribSection
 from django_sitemapkit.sections.options import Column
 from django_sitemapkit.sections.querysets import Section
 from django_sitemapkit.sections.routes import Route
@@ -48,6 +49,13 @@ def queryset_of(section: BaseSection) -> QuerySet[Any] | None:
     """Return a section's rows if they are a queryset."""
     rows = rows_of(section)
     return rows if isinstance(rows, QuerySet) else None
+
+
+def paged_rows_of(section: BaseSection) -> QuerySet[Any] | None:
+    """Return a section's rows if they are a queryset that is read by key, of contrib's too."""
+    if not isinstance(section, ContribSection):
+        return queryset_of(section)
+    return None if section.keyset is None else section.keyset.queryset
 
 
 def key_of(section: BaseSection) -> "Field[Any, Any] | None":

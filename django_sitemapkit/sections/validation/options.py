@@ -3,17 +3,15 @@
 import difflib
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from django.core.exceptions import FieldError
 from django.db.models import (
-    Aggregate,
     DateField,
     DateTimeField,
     F,
     Field,
-    QuerySet,
-    Subquery,
 )
 
 from django_sitemapkit.exceptions import RefusedValue
@@ -31,6 +29,7 @@ from django_sitemapkit.sections.options import (
     source_of,
 )
 from django_sitemapkit.sections.querysets import Section
+from django_sitemapkit.sections.repeats import has_many_values
 from django_sitemapkit.sections.routes import Route
 from django_sitemapkit.sections.validation.faults import (
     Fault,
@@ -144,11 +143,14 @@ def column_of_many(section: BaseSection) -> Fault | None:
     rows = queryset_of(section)
     if rows is None or not isinstance(section, Section):
         return None
-    for option, expression in columns_of(section):
-        for path in _paths(expression):
-            if _crosses_to_many(rows, path):
+    columns = columns_of(section)
+    if section.images_path is not None and not section.images_path.is_of_many:
+        columns.append(("images", section.images_path.path))
+    for option, expression in columns:
+        with suppress(FieldError, TypeError, ValueError):  # Which unknown_column() reports.
+            if has_many_values(rows, expression):
                 return Fault(
-                    f"{option}: {path!r} has many values for a row, which repeats it",
+                    f"{option}: {_name_of(expression)} has many values for a row, which repeats it",
                     "Take one of them by a Subquery, or annotate an aggregate.",
                 )
     return None
@@ -228,27 +230,9 @@ def _own_attributes(section: BaseSection) -> list[str]:
 _PACKAGE = "django_sitemapkit.sections"
 
 
-def _paths(expression: Any) -> list[str]:
-    """Return the field paths an expression reads, beside those within aggregates and subqueries."""
-    if isinstance(expression, str):
-        return [expression]
-    if isinstance(expression, F):
-        return [str(expression.name)]  # type: ignore[attr-defined]
-    if isinstance(expression, (Aggregate, Subquery)):
-        return []
-    inner: list[Any] = getattr(expression, "get_source_expressions", list)()
-    return [path for part in inner if part is not None for path in _paths(part)]
-
-
-def _crosses_to_many(rows: QuerySet[Any], path: str) -> bool:
-    names = path.split("__")
-    if names[0] in rows.query.annotations:
-        return False
-    try:
-        found, *_ = rows.query.names_to_path(names, rows.model._meta)
-    except FieldError:
-        return False
-    return any(step.m2m for step in found)
+def _name_of(expression: Any) -> str:
+    """Return a column as messages name it."""
+    return repr(expression.name if isinstance(expression, F) else expression)  # type: ignore[attr-defined]
 
 
 def _lastmod_field(section: BaseSection) -> "Field[Any, Any] | None":

@@ -11,10 +11,12 @@ from django.db.models.query import ModelIterable
 from django_sitemapkit.sections.base import BaseSection
 from django_sitemapkit.sections.keysets import filters_windows, repeats_rows
 from django_sitemapkit.sections.querysets import Section
+from django_sitemapkit.sections.repeats import repeating_annotation, repeats_groups
 from django_sitemapkit.sections.validation.faults import (
     Fault,
     has_no_rows,
     key_of,
+    paged_rows_of,
     queryset_of,
     rows_of,
 )
@@ -65,9 +67,29 @@ def combined(section: BaseSection) -> Fault | None:
 
 
 def repeated(section: BaseSection) -> Fault | None:
-    """Find a join over a relation to many: it gives a row once for each related row."""
-    rows = queryset_of(section)
-    if rows is None or not repeats_rows(rows):
+    """Find what gives a row more than once: tables of its own, or a relation to many.
+
+    DISTINCT and GROUP BY help only where no column behind that relation is selected or grouped by.
+    """
+    rows = paged_rows_of(section)
+    if rows is None:
+        return None
+    if rows.query.extra_tables:
+        return Fault(
+            "its queryset adds tables by extra(), which repeats its rows for each row of theirs",
+            "Filter by Exists() or a Subquery instead.",
+        )
+    if name := repeating_annotation(rows):
+        return Fault(
+            f"annotation {name!r} has many values for a row, which repeats it",
+            "Take one of them by a Subquery, or annotate an aggregate; to filter, use Exists().",
+        )
+    if repeats_groups(rows):
+        return Fault(
+            "its filter on an aggregate also reads a relation to many objects, which repeats rows",
+            "Filter by Exists() for the relation.",
+        )
+    if not repeats_rows(rows):
         return None
     return Fault(
         "its queryset joins a relation to many objects, which repeats rows",
