@@ -29,6 +29,7 @@ DECLARATION: dict[str, tuple[Kind, Finder]] = {
     "sitemapkit.E113": (Error, rows.nullable_key),
     "sitemapkit.E114": (Error, rows.repeating_key),
     "sitemapkit.E115": (Error, rows.unorderable_key),
+    "sitemapkit.E118": (Error, options.no_time_zones),
     "sitemapkit.E120": (Error, options.reserved_name),
     "sitemapkit.E121": (Error, options.misplaced_option),
     "sitemapkit.E122": (Error, options.wrong_limit),

@@ -13,20 +13,23 @@ from operator import itemgetter
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import FieldError
 from django.db import connections
-from django.db.models import DateField, DateTimeField, QuerySet, TextField
-from django.db.models.functions import Cast
+from django.db.models import DateField, DateTimeField, Field, Max, Min, QuerySet, TextField
+from django.db.models.expressions import Col
+from django.db.models.functions import Cast, Coalesce, Greatest, Least
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from django_sitemapkit.exceptions import RefusedValue
 from django_sitemapkit.protocol.dates import format_lastmod
+from django_sitemapkit.sections.options import resolved
 
 _SECOND = b"0000-00-00T00:00:00+00:00\n"
 _DAY = b"0000-00-00\n"
 _AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 _TO_THE_SECOND = itemgetter(slice(len("YYYY-MM-DD hh:mm:ss")))
+_GIVES_ONE = (Coalesce, Greatest, Least, Max, Min)
+"""Functions that give the value of one column as it is."""
 _NO_DAY = re.compile(r"[0-9]{4}-(?:00-[0-9]{2}|[0-9]{2}-00)")
 """How MariaDB writes a date that is none, for which its client gives None."""
 
@@ -34,22 +37,34 @@ _NO_DAY = re.compile(r"[0-9]{4}-(?:00-[0-9]{2}|[0-9]{2}-00)")
 def as_text(expression: Any, queryset: QuerySet[Any]) -> Cast | None:
     """Return the expression that gives a date or moment as the database writes it, or None.
 
-    Only plain dates, and plain moments that are stored in UTC: a field of a class of its own may
-    make anything of the value.
+    Only for dates, and for moments that are stored in UTC, that a column holds, or that are one of
+    some columns'. A field of a class of its own may make anything of the value; so may a function:
+    what ``TruncHour`` gives the database calls a moment without a zone, and Python one in TIME_ZONE.
     """
-    kind = type(_field(expression, queryset))
+    kind = _kind(resolved(expression, queryset)[0])
     in_utc = settings.USE_TZ and connections[queryset.db].timezone_name == "UTC"
     if kind is DateField or (kind is DateTimeField and in_utc):
         return Cast(expression, TextField())
     return None
 
 
-def _field(expression: Any, queryset: QuerySet[Any]) -> Any:
-    resolved = expression.resolve_expression(queryset.query.chain(), allow_joins=True)
-    try:
-        return resolved.output_field
-    except (FieldError, AttributeError):  # It has none, or leaves to the database what it is.
+def _kind(column: Any) -> "type[Field[Any, Any]] | None":
+    """Return the class of field whose values a resolved expression gives unchanged, or None."""
+    if isinstance(column, Col):
+        return type(column.output_field)
+    if type(column) not in _GIVES_ONE:
         return None
+    parts = [part for part in column.get_source_expressions() if part is not None]
+    kinds = {*map(_kind, parts), type(column.output_field)}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def converted(value: Any, expression: Any, queryset: QuerySet[Any]) -> Any:
+    """Return the greatest value of an expression as Python reads those of single rows."""
+    if value is None:
+        return None
+    column, _query = resolved(expression, queryset)
+    return column.convert_value(value, column, connections[queryset.db])
 
 
 def w3c_texts(values: Sequence[str | None]) -> tuple[list[str | None], dict[int, RefusedValue]]:

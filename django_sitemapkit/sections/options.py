@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.db.models.expressions import Combinable
+from django.db.models.sql import Query
 
 TAGS = ("lastmod", "changefreq", "priority")
 """The optional tags of an entry, in the order the protocol asks for."""
@@ -53,6 +54,16 @@ def source_of(value: Any, *, text_is_column: bool = False) -> Source:
     if callable(value):
         return Method(value)
     return Plain(value)
+
+
+def resolved(column: Any, queryset: QuerySet[Any]) -> tuple[Any, Query]:
+    """Return a field path or an expression as a queryset's column, and the query with its joins.
+
+    Raises FieldError where it names no column.
+    """
+    query = queryset.query.chain()
+    expression = F(column) if isinstance(column, str) else column
+    return expression.resolve_expression(query, allow_joins=True), query
 
 
 def is_expression(value: Any) -> bool:

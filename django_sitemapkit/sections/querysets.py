@@ -19,7 +19,12 @@ from django_sitemapkit.sections.images import ImagePath
 from django_sitemapkit.sections.keysets import KeyRange, Keyset
 from django_sitemapkit.sections.languages import Spoken, extensions_of, in_languages
 from django_sitemapkit.sections.locating import RouteLocator
-from django_sitemapkit.sections.moments import as_text, tells_of_changes, w3c_texts
+from django_sitemapkit.sections.moments import (
+    as_text,
+    converted,
+    tells_of_changes,
+    w3c_texts,
+)
 from django_sitemapkit.sections.options import TAGS, Column, Method, Source, source_of
 from django_sitemapkit.sections.repeats import each_once
 from django_sitemapkit.sections.routes import Route
@@ -190,7 +195,7 @@ class Section(BaseSection):
         rows = self.keyset.within(keys).values(sitemap_lastmod=column.expression)
         with self.site.active():
             newest = rows[:at_most].aggregate(rows=Count("*"), newest=Max("sitemap_lastmod"))
-        return newest["rows"], newest["newest"]
+            return newest["rows"], converted(newest["newest"], column.expression, self._rows)
 
     def fingerprints(self, ranges: Sequence[KeyRange]) -> list[tuple[int, str]]:
         """Return for each page how many rows it has, and text that changes when one of them does.

@@ -6,12 +6,13 @@ They make one row of what a join repeats, unless a column behind the join is sel
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
-from django.db.models import Aggregate, F, QuerySet
+from django.db.models import Aggregate, QuerySet
 from django.db.models.expressions import Col
 from django.db.models.sql import Query
 
 from django_sitemapkit.exceptions import RepeatedRow
 from django_sitemapkit.sections.keysets import joins_many
+from django_sitemapkit.sections.options import resolved
 
 
 def repeating_annotation(queryset: QuerySet[Any]) -> str | None:
@@ -38,9 +39,8 @@ def has_many_values(queryset: QuerySet[Any], column: Any) -> bool:
 
     Raises FieldError where it names no column.
     """
-    query = queryset.query.chain()
-    expression = F(column) if isinstance(column, str) else column
-    return _tells_apart(query, expression.resolve_expression(query, allow_joins=True))
+    expression, query = resolved(column, queryset)
+    return _tells_apart(query, expression)
 
 
 def _tells_apart(query: Query, expression: Any) -> bool:

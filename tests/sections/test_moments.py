@@ -4,12 +4,23 @@ import datetime as dt
 
 import pytest
 from django.db import connection, models
-from django.db.models import DateTimeField, F, TextField
-from django.db.models.functions import Cast, Coalesce, Now
+from django.db.models import DateField, DateTimeField, F, Max, Q, TextField
+from django.db.models.functions import (
+    Cast,
+    Coalesce,
+    Greatest,
+    Now,
+    TruncDate,
+    TruncDay,
+    TruncHour,
+    TruncMinute,
+    TruncMonth,
+    TruncSecond,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_sitemapkit import Route, Section
+from django_sitemapkit import Route, Section, checks
 from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.rendering.columns import Checker
 from django_sitemapkit.rendering.problems import ProblemLog
@@ -88,17 +99,26 @@ class Special(models.DateTimeField):
     ("rows", "expression", "is_text"),
     [
         (Product, F("updated_at"), True),
-        (Product, Coalesce("updated_at", Now()), True),
+        (Product, F("released_on"), True),
+        (Product, Coalesce("updated_at", "updated_at"), True),
+        (Product, Greatest("updated_at", Coalesce("updated_at", "updated_at")), True),
+        (Product, Max("released_on"), True),
+        (Product, Coalesce("updated_at", Now()), False),
+        (Product, Coalesce("updated_at", "released_on", output_field=DateTimeField()), False),
+        (Product, Coalesce("updated_at", "updated_at", output_field=Special()), False),
+        (Product, Max("updated_at", filter=Q(public=True)), False),
+        (Product, TruncHour("updated_at"), False),
+        (Product, Coalesce(TruncHour("updated_at"), "updated_at"), False),
         (Product, Cast("note", Special()), False),
         (Product, F("note"), False),
-        (Product, F("updated_at") + dt.timedelta(1), True),
-        (Product, Cast("note", DateTimeField()), True),
+        (Product, F("updated_at") + dt.timedelta(1), False),
+        (Product, Cast("note", DateTimeField()), False),
         (Reading, F("pk"), False),
     ],
 )
 @pytest.mark.django_db
-def test_only_plain_dates_and_moments_are_read_as_text(rows, expression, is_text):
-    """All else is Python's to read."""
+def test_only_columns_of_dates_and_moments_are_read_as_text(rows, expression, is_text):
+    """And what gives one of them as it is; all else is Python's to read."""
     assert (as_text(expression, rows.objects.all()) is not None) == is_text
 
 
@@ -189,3 +209,73 @@ def test_objects_are_given_the_text_too():
     assert chunk.columns["lastmod"] == ["2024-02-29T00:00:00+00:00"]
     assert chunk.locations == [f"/{article.pk}/"]
     assert isinstance(Cast("edited_at", TextField()), Cast)
+
+
+ZONE = "Asia/Kathmandu"
+"""A quarter of an hour off every full one."""
+
+TRUNCATED = {
+    "second": TruncSecond("edited_at"),
+    "minute": TruncMinute("edited_at"),
+    "hour": TruncHour("edited_at"),
+    "day": TruncDay("edited_at"),
+    "month": TruncMonth("edited_at"),
+    "day as a date": TruncDay("edited_at", output_field=DateField()),
+    "date": TruncDate("edited_at"),
+    "hour in UTC": TruncHour("edited_at", tzinfo=dt.UTC),
+    "annotation": F("hour"),
+}
+
+
+def in_a_zone(expression, **options):
+    """Return a section over an article whose lastmod is an expression."""
+    rows = Article.objects.annotate(hour=TruncHour("edited_at"))
+    return by_pk(queryset=rows, lastmod=expression, **options)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("expression", TRUNCATED.values(), ids=TRUNCATED)
+def test_a_truncated_lastmod_is_that_of_python(settings, expression):
+    """It is cut in TIME_ZONE and names that instant, in the page and by its newest date."""
+    settings.TIME_ZONE = ZONE
+    article = Article.objects.create(
+        title="x", edited_at=dt.datetime(2024, 2, 29, 20, 40, 15, 7, dt.UTC)
+    )
+    section = in_a_zone(expression, trust_lastmod=True)
+    if not connection.features.has_zoneinfo_database:
+        pytest.skip("the database has no time zones")
+    with SITE.active():
+        annotated = section.keyset.queryset.annotate(found=expression)
+        expected = annotated.get(pk=article.pk).found
+    texts, problems = listed(section)
+    assert texts == [format_lastmod(expected)]
+    assert not problems
+    assert section.newest(EVERYTHING) == (1, expected)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"lastmod": TruncHour("edited_at")}, "lastmod"),
+        ({"lastmod": TruncDate("edited_at")}, "lastmod"),
+        ({"lastmod": Coalesce(TruncHour("edited_at"), "edited_at")}, "lastmod"),
+        ({"queryset": Article.objects.filter(edited_at__date="2024-02-29")}, "queryset"),
+        ({"queryset": Article.objects.annotate(at=TruncHour("edited_at"))}, "queryset"),
+    ],
+)
+def test_a_database_without_time_zones_is_named(sections, settings, monkeypatch, options, named):
+    """MariaDB without its tables of zones gives NULL for every date that is converted."""
+    settings.TIME_ZONE = ZONE
+    declared = {"queryset": Article.objects.all(), "location": Route("article", pk="pk")}
+    sections.add(type("Articles", (Section,), declared | {"__module__": __name__} | options))
+    monkeypatch.setitem(vars(connection.features), "has_zoneinfo_database", False)
+    (message,) = checks.check_declarations()
+    assert message.id == "sitemapkit.E118"
+    assert named in message.msg
+    assert "tzinfo" in message.hint
+    settings.TIME_ZONE = "UTC"
+    assert checks.check_declarations() == []
+    settings.TIME_ZONE = ZONE
+    monkeypatch.setitem(vars(connection.features), "has_zoneinfo_database", True)
+    assert checks.check_declarations() == []

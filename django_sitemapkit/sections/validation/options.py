@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from django.core.exceptions import FieldError
+from django.db import DatabaseError, connections
 from django.db.models import (
     DateField,
     DateTimeField,
@@ -26,6 +27,7 @@ from django_sitemapkit.sections.options import (
     Column,
     Plain,
     is_expression,
+    resolved,
     source_of,
 )
 from django_sitemapkit.sections.querysets import Section
@@ -36,6 +38,7 @@ from django_sitemapkit.sections.validation.faults import (
     columns_of,
     queryset_of,
 )
+from django_sitemapkit.sections.zones import zone_of
 
 
 def misplaced_option(section: BaseSection) -> Fault | None:
@@ -165,6 +168,27 @@ def undated_lastmod(section: BaseSection) -> Fault | None:
         f"lastmod is a {type(field).__name__}",
         "Name a DateField or DateTimeField, or use a method.",
     )
+
+
+def no_time_zones(section: BaseSection) -> Fault | None:
+    """Find a conversion to a time zone where the database knows none: it gives NULL."""
+    rows = queryset_of(section)
+    if rows is None or not isinstance(section, Section) or unknown_column(section):
+        return None
+    asked = {"its queryset": [*rows.query.annotations.values(), rows.query.where]}
+    asked |= {option: [resolved(column, rows)[0]] for option, column in columns_of(section)}
+    connection = connections[rows.db]
+    with section.site.active(), suppress(DatabaseError):  # Another check tells of it being away.
+        for name, expressions in asked.items():
+            zone = zone_of(expressions, connection.timezone_name)
+            if zone and not connection.features.has_zoneinfo_database:
+                return Fault(
+                    f"{name} converts dates to {zone}, and the database has no time zones, so that"
+                    " it finds none",
+                    "Load them: mariadb-tzinfo-to-sql /usr/share/zoneinfo | mariadb mysql; for"
+                    " MySQL, mysql_tzinfo_to_sql /usr/share/zoneinfo | mysql mysql.",
+                )
+    return None
 
 
 def blind_trust(section: BaseSection) -> Fault | None:
