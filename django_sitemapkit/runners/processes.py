@@ -23,7 +23,7 @@ from django_sitemapkit.builds.holding import Holding
 from django_sitemapkit.builds.making import InlineRunner, PageInMaking, PagesMoved
 from django_sitemapkit.builds.manifests import primary
 from django_sitemapkit.conf import settings
-from django_sitemapkit.exceptions import BuildFailed, LeaseLost, StorageFailure
+from django_sitemapkit.exceptions import BuildFailed, LeaseLost, RepeatedRow, StorageFailure
 from django_sitemapkit.models import Build, BuildFile, Lease
 from django_sitemapkit.runners.entrance import Job, enter
 
@@ -32,7 +32,7 @@ logger = logging.getLogger("django_sitemapkit")
 SPAWN = get_context("spawn")
 """Forking would copy open connections, and threads in the middle of what they do."""
 
-TOLD = (BuildFailed, LeaseLost, PagesMoved, StorageFailure)
+TOLD = (BuildFailed, LeaseLost, PagesMoved, RepeatedRow, StorageFailure)
 """What a worker hands on as it is; other errors may not pass through a pipe."""
 
 PATIENCE = 1.0

@@ -75,7 +75,8 @@ class ContribSection(BaseSection):
         items = self.items
         if not isinstance(items, QuerySet) or items._iterable_class is not ModelIterable:
             return None
-        if items.query.is_sliced or items.query.combinator or filters_windows(items):
+        query = items.query
+        if query.is_sliced or query.combinator or query.distinct_fields or filters_windows(items):
             return None
         return Keyset(items.distinct() if repeats_rows(items) else items, "pk", self.site.active)
 

@@ -39,7 +39,7 @@ def as_text(expression: Any, queryset: QuerySet[Any]) -> Cast | None:
 
     Only for dates, and for moments that are stored in UTC, that a column holds, or that are one of
     some columns'. A field of a class of its own may make anything of the value; so may a function:
-    what ``TruncHour`` gives the database calls a moment without a zone, and Python one in TIME_ZONE.
+    ``TruncHour`` gives a moment without a zone, which Python takes to be one in TIME_ZONE.
     """
     kind = _kind(resolved(expression, queryset)[0])
     in_utc = settings.USE_TZ and connections[queryset.db].timezone_name == "UTC"

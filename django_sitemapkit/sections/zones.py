@@ -25,7 +25,7 @@ def zone_of(expressions: Iterable[Any], own: str) -> str | None:
 def _parts(expression: Any) -> Iterator[Any]:
     """Yield a resolved expression and all it is made of, within subqueries, too."""
     yield expression
-    inner = getattr(expression, "get_source_expressions", list)()
+    inner: list[Any] = getattr(expression, "get_source_expressions", list)()
     if isinstance(expression, Query):
         inner = [*expression.annotations.values(), expression.where]
     for part in inner:

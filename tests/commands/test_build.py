@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 from django.db import connection
+from django.db.models.expressions import RawSQL
 
 from django_sitemapkit.models import Build, BuildFile, Lease, Page, Plan, Publication
 from tests.commands import Terminal, line_of, names, run
-from tests.testapp.models import Product, Reading
+from tests.testapp.models import Product, Reading, Tag
 from tests.testapp.serving import (
     Products,
     Readings,
@@ -56,6 +57,21 @@ def test_a_line_for_each_file_and_a_total(products):
         f"Build {build} of site 'default': published; 3 URLs in 3 files, 3 stored, "
     )
     assert lines[3].endswith(" URLs per second.")
+
+
+def test_a_row_that_comes_twice_is_one_line(products, sections, storage):
+    """Where no check could see it, the build fails by section and row, and publishes nothing."""
+    tags = Tag.objects.bulk_create([Tag(name="one"), Tag(name="two")])
+    for product in Product.objects.all():
+        product.tags.set(tags)
+    rows = Product.objects.filter(tags__name__gt="").distinct()
+    twice = rows.annotate(tag=RawSQL("testapp_tag.name", ()))
+    declare(sections, Products, name="twice", queryset=twice, location=lambda self, obj: "/")
+    code, _, err = run("build_sitemaps")
+    assert code == 1
+    assert "Section 'twice': the row with key" in err
+    assert len(err.strip().splitlines()) == 1
+    assert not Publication.objects.exists()
 
 
 def test_second_build_stores_nothing(products, storage):

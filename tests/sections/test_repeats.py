@@ -186,19 +186,34 @@ def test_what_repeats_rows_is_refused_of_contrib_classes(sections, name):
         require_pageable(adapt(section)(SITE))
 
 
+def test_a_slice_of_a_contrib_class_that_repeats_rows_is_refused(sections):
+    """It pages by position: a row that comes again would be listed on several pages."""
+    register(type("Old", (Sitemap,), {"items": lambda self: ALL.filter(tags__name__gt="")[:9]}))
+    register(type("Union", (Sitemap,), {"items": lambda self: ALL.union(ALL.filter(tags=1))}))
+    names = ALL.values_list("tags__name", flat=True)
+    register(type("Names", (Sitemap,), {"items": lambda self: names}))
+    register(type("Pairs", (Sitemap,), {"items": lambda self: ALL.values(tag=F("tags__name"))}))
+    (message,) = checks.check_declarations()
+    assert (message.id, "'old'" in message.msg) == ("sitemapkit.E105", True)
+
+
+def test_a_contrib_class_that_is_distinct_on_a_field_pages_by_position():
+    """Which row of a shop stays would depend on the page."""
+    rows = Product.objects.order_by("shop").distinct("shop")
+    assert by_contrib(rows).keyset is None
+
+
 TAGS = Product.tags.through.objects.filter(product=OuterRef("pk"))
 LISTED = {
     "a filter under distinct()": lambda: ALL.filter(tags__name__gt="").distinct(),
     "an alias under distinct()": lambda: (
         ALL.alias(tag=F("tags__name")).filter(tag__gt="").distinct()
     ),
-    "a filter before an aggregate": lambda: (
-        ALL.filter(tags__name__gt="").annotate(n=Count("tags"))
-    ),
+    "a filter before an aggregate": lambda: ALL.filter(tags__name__gt="").annotate(n=Count("tags")),
     "a filter on an aggregate": lambda: ALL.annotate(n=Count("tags")).filter(n=3),
-    "either of two aggregates": lambda: (
-        ALL.annotate(n=Count("tags"), last=Max("tags__name")).filter(Q(n=3) | Q(last=""))
-    ),
+    "either of two aggregates": lambda: ALL.annotate(
+        n=Count("tags"), last=Max("tags__name")
+    ).filter(Q(n=3) | Q(last="")),
     "a column of one": lambda: ALL.annotate(shop_name=Upper("shop__slug")).distinct(),
     "one of many": lambda: ALL.annotate(tag=Subquery(TAGS.values("tag__name")[:1])).distinct(),
     "whether there are any": lambda: ALL.filter(Exists(TAGS)),
@@ -248,7 +263,7 @@ def test_images_of_many_by_an_expression_are_refused(sections):
 def unseen():
     """Return rows that are repeated where no check can see it."""
     tags = ALL.filter(tags__name__gt="")
-    return tags.annotate(tag=RawSQL("testapp_tag.name", ())).distinct()  # noqa: S611
+    return tags.annotate(tag=RawSQL("testapp_tag.name", ())).distinct()
 
 
 @pytest.mark.parametrize("kind", [by_method, by_contrib])

@@ -11,6 +11,7 @@ from django.db.models import (
     ForeignObjectRel,
     QuerySet,
 )
+from django.db.models.query import ModelIterable
 
 from django_sitemapkit.sections.base import BaseSection
 from django_sitemapkit.sections.contrib import ContribSection
@@ -52,10 +53,18 @@ def queryset_of(section: BaseSection) -> QuerySet[Any] | None:
 
 
 def paged_rows_of(section: BaseSection) -> QuerySet[Any] | None:
-    """Return a section's rows if they are a queryset that is read by key, of contrib's too."""
+    """Return a section's rows if they are a queryset, of contrib's too, as they are read.
+
+    But for those of a union, which has no joins of its own, and for values that are no rows.
+    """
     if not isinstance(section, ContribSection):
         return queryset_of(section)
-    return None if section.keyset is None else section.keyset.queryset
+    if section.keyset is not None:
+        return section.keyset.queryset
+    rows = section.items
+    if not isinstance(rows, QuerySet) or rows._iterable_class is not ModelIterable:
+        return None
+    return None if rows.query.combinator else rows
 
 
 def key_of(section: BaseSection) -> "Field[Any, Any] | None":
