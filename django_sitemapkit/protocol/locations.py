@@ -193,9 +193,7 @@ def normalise_pattern(text: str) -> str:
 
 
 def normal_escapes(path: str) -> str:
-    """Give two spellings of one URL one form (RFC 3986, 6.2.2): ``%C3`` for ``%c3``, ``p`` for
-    ``%70``.
-    """
+    """Give two spellings of one URL one form: ``%C3`` and ``p`` (RFC 3986, 6.2.2), not ``%70``."""
     return _ESCAPE.sub(_normal_escape, path)
 
 

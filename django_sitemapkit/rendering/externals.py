@@ -126,6 +126,8 @@ def _lastmod(item: Any, value: Any, problems: ProblemLog) -> str | None:
     """Return a lastmod as text; one that is wrong, or lies in the future, is left out."""
     zone = timezone.get_default_timezone()
     try:
+        if isinstance(value, RefusedValue):
+            raise value
         text = format_lastmod(value, zone)
     except RefusedValue as refusal:
         problems.add(item, refusal.code, str(refusal), skipped=False)

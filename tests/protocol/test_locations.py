@@ -14,7 +14,12 @@ from hypothesis import strategies as st
 from django_sitemapkit.exceptions import RefusedValue
 from django_sitemapkit.protocol import locations
 from django_sitemapkit.protocol.limits import MAX_LOCATION
-from django_sitemapkit.protocol.locations import Scope, normalise_base, normalise_path, normalise_url
+from django_sitemapkit.protocol.locations import (
+    Scope,
+    normalise_base,
+    normalise_path,
+    normalise_url,
+)
 from django_sitemapkit.protocol.reader.rules import normal_location, url_faults
 
 ORIGIN = "https://www.example.com"
@@ -81,7 +86,7 @@ def refusal(url, scope=SCOPE):
     ],
 )
 def test_a_path_gets_its_one_normal_form(path, normal):
-    """What is encoded already stays so, in upper case, unless it needs no escape (RFC 3986, 6.2.2)."""
+    """What is encoded stays so, in upper case, unless it needs no escape (RFC 3986, 6.2.2)."""
     assert SCOPE.normalise(path) == ORIGIN + normal
     assert SCOPE.normalise(ORIGIN + path) == ORIGIN + normal
 

@@ -141,7 +141,7 @@ def test_a_page_without_a_url_yields_nothing(section):
 
 
 def test_bad_rows_are_skipped_counted_and_named_and_the_file_stays_valid():
-    """Each for its own reason, the good ones around them."""
+    """Each for its own reason; a wrong optional value costs its row no more than the tag."""
 
     class Pages(StaticSection):
         items = [
@@ -167,19 +167,20 @@ def test_bad_rows_are_skipped_counted_and_named_and_the_file_stays_valid():
     assert len(SITE.origin + section.items[4]) == 2047
     section.items[4] += "x"
     rendering, document = render(section)
-    assert paths(document) == ["/good", "/fine"]
-    assert rendering.problems.skipped == 8
-    assert [(problem.key, problem.code) for problem in rendering.problems.examples] == [
-        ("/nul\0", "invalid-url"),
-        ("/surrogate\ud800", "invalid-url"),
-        ("https://foreign.example/", "url-not-allowed"),
-        (section.items[4], "invalid-url"),
-        ("/raises", "exception"),
-        ("/lastmod", "invalid-date"),
-        ("/priority", "invalid-tag-value"),
-        ("/changefreq", "invalid-tag-value"),
-    ]
-    assert "no such page" in rendering.problems.examples[4].message
+    assert paths(document) == ["/good", "/lastmod", "/priority", "/changefreq", "/fine"]
+    assert rendering.problems.skipped == 5
+    told = {problem.key: problem for problem in rendering.problems.examples}
+    assert {key: (problem.code, problem.skipped) for key, problem in told.items()} == {
+        "/nul\0": ("invalid-url", True),
+        "/surrogate\ud800": ("invalid-url", True),
+        "https://foreign.example/": ("url-not-allowed", True),
+        section.items[4]: ("invalid-url", True),
+        "/raises": ("exception", True),
+        "/lastmod": ("invalid-date", False),
+        "/priority": ("invalid-tag-value", False),
+        "/changefreq": ("invalid-tag-value", False),
+    }
+    assert "no such page" in told["/raises"].message
     rendering.problems.summary().encode("utf-8")
 
 
@@ -199,15 +200,33 @@ def test_bad_rows_of_the_database_are_skipped_by_both_readers(reader):
 
 
 @pytest.mark.django_db
-def test_wrong_values_in_columns_skip_their_rows():
+def test_wrong_values_in_columns_cost_their_rows_the_tag():
     """A number out of range, a word that is no frequency."""
     shop = factories.ShopFactory(slug="s")
     factories.ProductFactory(shop=shop, slug="a", rank="1.5", note="daily")
     factories.ProductFactory(shop=shop, slug="b", rank="0.5", note="Daily")
     factories.ProductFactory(shop=shop, slug="c", rank="0.5", note="daily")
     rendering, document = render(by_slug(priority=F("rank"), changefreq=F("note")))
-    assert paths(document) == ["/products/s/c/"]
+    assert paths(document) == ["/products/s/a/", "/products/s/b/", "/products/s/c/"]
+    assert [document.count(tag) for tag in (b"<priority>", b"<changefreq>")] == [2, 2]
     assert rendering.problems.counts == {"invalid-tag-value": 2}
+    assert rendering.problems.skipped == 0
+
+
+@pytest.mark.django_db
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="only SQLite stores any text as a date")
+def test_a_date_that_the_database_should_not_have_costs_its_row_the_lastmod():
+    """The column is read as text; the rows around it keep theirs, and the future stays out."""
+    factories.products(4)
+    ids = list(Product.objects.order_by("pk").values_list("pk", flat=True))
+    for pk, text in zip(ids, ("2024-13-45 00:00:00", "2999-01-01 00:00:00"), strict=False):
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE testapp_product SET updated_at = %s WHERE id = %s", [text, pk])
+    rendering, document = render(by_slug(key="pk", lastmod="updated_at"))
+    assert rendering.urls == 4
+    assert document.count(b"<lastmod>2024-02-29T12:30:15+00:00</lastmod>") == 2
+    told = [(one.key, one.code, one.skipped) for one in rendering.problems.examples]
+    assert told == [(ids[0], "invalid-date", False), (ids[1], "future-date", False)]
 
 
 def test_a_failure_of_the_database_breaks_the_page_off():

@@ -211,15 +211,16 @@ def test_a_lastmod_that_is_wrong_or_to_come_is_left_out(sections, caplog, value)
     assert "Invalid date" in caplog.text
 
 
-def test_a_method_that_fails_on_an_item_leaves_that_item_out(sections, caplog):
-    """The others are listed."""
+def test_a_lastmod_that_fails_on_an_item_costs_it_the_lastmod(sections, caplog):
+    """The item is listed, and the reason is told."""
 
     def lastmod(self, item):
         return {"/a.xml": None}[item]
 
     external(sitemaps=["/a.xml", "/b.xml"], lastmod=lastmod)
-    assert listed() == [f"{BASE}/a.xml"]
+    assert listed() == [f"{BASE}/a.xml", f"{BASE}/b.xml"]
     assert "lastmod raised KeyError" in caplog.text
+    assert "(listed without it)" in caplog.text
 
 
 # --- Registering
