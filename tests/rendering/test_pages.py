@@ -387,15 +387,48 @@ def test_an_entry_too_large_by_itself_is_refused(settings):
     assert [(p.key, p.code) for p in rendering.problems.examples] == [(huge, "file-too-large")]
 
 
-def test_an_entry_too_large_by_itself_ends_a_page_it_does_not_begin(settings):
-    """Only at the beginning of the next page can it be told from one that found no room."""
+def test_an_entry_too_large_by_itself_is_refused_wherever_it_stands(settings):
+    """No other page has room for it either: the page goes on behind it, and nothing is split."""
     settings.SITEMAPKIT_MAX_BYTES = 4096
     huge = "/" + "&" * 1500
-    section = static("/a", huge, "/b")
-    rendering, document = render(section)
-    assert (paths(document), rendering.overflow, rendering.middle) == (["/a"], huge, huge)
-    rest, document = render(section, KeyRange(1, None))
-    assert (paths(document), rest.overflow) == (["/b"], None)
+    rendering, document = render(static("/a", huge, "/b", huge + "&"))
+    assert (paths(document), rendering.overflow) == (["/a", "/b"], None)
+    problems = [(problem.key, problem.code) for problem in rendering.problems.examples]
+    assert problems == [(huge, "file-too-large"), (huge + "&", "file-too-large")]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("huge", [(0,), (0, 1, 2), (0, 3, 4), (1, 5)], ids=str)
+def test_rows_too_large_by_themselves_are_no_place_to_split_at(settings, huge):
+    """Pages are cut between the URLs they list: none of the others is lost, and it ends."""
+    settings.SITEMAPKIT_MAX_BYTES = 4096
+    shop = factories.ShopFactory(slug="s")
+    for number in range(8):
+        note = "huge" if number in huge else ""
+        factories.ProductFactory(shop=shop, slug=f"{number:03}", note=note)
+
+    def location(self, product):
+        return f"/{product.slug}" + ("&" * 1500 if product.note else "x" * 900)
+
+    section = by_slug(location=location)
+    ranges, found, named = [EVERYTHING], [], set()
+    for _ in range(20):
+        if not ranges:
+            break
+        keys = ranges.pop()
+        rendering, document = render(section, keys)
+        if rendering.overflow is None:
+            found += [path[1:4] for path in paths(document)]
+            named.update(problem.key for problem in rendering.problems.examples)
+        else:
+            assert rendering.middle not in (keys.lower, keys.upper, rendering.first)
+            ranges += [
+                KeyRange(rendering.middle, keys.upper),
+                KeyRange(keys.lower, rendering.middle),
+            ]
+    assert ranges == []
+    assert found == [f"{number:03}" for number in range(8) if number not in huge]
+    assert named == {f"{number:03}" for number in huge}
 
 
 # --- Made while it is read
