@@ -1,18 +1,18 @@
 """Examining sitemaps: what is published, files and folders, or what an address answers."""
 
 import hashlib
-import urllib.request
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import IO, Any, NoReturn, Protocol
+from typing import IO, Protocol
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
+from django_sitemapkit.builds.fetching import MAX_SECONDS, Deadline, Redirected, fetched
 from django_sitemapkit.builds.files import what_differs
 from django_sitemapkit.builds.manifests import lines_of, published_build
 from django_sitemapkit.exceptions import InvalidSitemap, RefusedValue
@@ -31,9 +31,6 @@ IN_MEMORY = 1 << 20
 
 TEXT_ENDINGS = (".txt", ".txt.gz")
 """How the names of text sitemaps end; a name that ends otherwise promises nothing."""
-
-TIMEOUT = 60
-"""Seconds a server may take between two blocks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,30 +129,39 @@ def _hash_differs(blocks: Iterable[bytes], sha256: str) -> str:
     return "" if digest.hexdigest() == sha256 else "its hash is another one"
 
 
-def examine(source: str, schemas: Checker | None = None) -> Iterator[Examined]:
+def examine(
+    source: str, schemas: Checker | None = None, *, seconds: float = MAX_SECONDS
+) -> Iterator[Examined]:
     """Yield the document at an address, a path, or all in a folder; and those an index lists.
 
     An index may list what is on hosts that external sections of any site declare; what it lists on
-    others is not opened. With ``schemas`` each is checked by these too. Raises OSError,
-    HTTPException or ValueError where the source cannot be read at all.
+    others is not opened. With ``schemas`` each is checked by these too. An address may take so many
+    ``seconds`` with all that its index lists. Raises OSError, HTTPException or ValueError where the
+    source cannot be read at all.
     """
     if source.startswith(("http://", "https://")):
         hosts: Collection[str] = ()
         with suppress(ImproperlyConfigured, DatabaseError):  # No site is needed to read an address.
             hosts = _declared_hosts(all_sites())
-        first = _fetch(source, schemas, hosts)
+        deadline = Deadline(seconds)
+        first = _fetch(source, schemas, hosts, deadline)
         yield first
         if not first.children:
             return
         origin = Scope(source).origin
         anywhere = Scope(f"{origin}/", hosts)  # What is above its folder is told of the index.
-        for child in first.children:
+        for place, child in enumerate(first.children):
+            if not deadline.left:
+                unread = len(first.children) - place
+                fault = f"HTTP error: {deadline}; {unread:,} sitemaps of the index were not read."
+                yield Examined(source=source, faults=(fault,))
+                return
             faults = location_faults(child, anywhere)
             if why := tuple(fault.message for fault in faults if fault.level == "error"):
                 yield Examined(source=child, faults=why)
                 continue
             # It may list pages of the host whose index it is in, wherever it stands itself.
-            yield _fetch(child, schemas, [origin], nested=True)
+            yield _fetch(child, schemas, [origin], deadline, nested=True)
         return
     path = Path(source)
     paths = [path]
@@ -174,31 +180,18 @@ def _is_named_sitemap(path: Path) -> bool:
     return named_so or path.name.endswith((".xml", ".xml.gz"))
 
 
-class _Redirected(Exception):
-    """An address answers with another one."""
-
-
-class _Unfollowed(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: it is an error in any case, and may lead to where nobody may look."""
-
-    def redirect_request(
-        self, req: Any, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
-    ) -> NoReturn:
-        """Tell where it leads."""
-        fp.close()
-        raise _Redirected(newurl)
-
-
 def _fetch(
-    address: str, schemas: Checker | None, hosts: Collection[str], *, nested: bool = False
+    address: str,
+    schemas: Checker | None,
+    hosts: Collection[str],
+    deadline: Deadline,
+    *,
+    nested: bool = False,
 ) -> Examined:
-    request = urllib.request.Request(address, headers={"User-Agent": "django-sitemapkit"})  # noqa: S310
     try:
-        opener = urllib.request.build_opener(_Unfollowed)
-        with opener.open(request, timeout=TIMEOUT) as response:
-            blocks = iter(lambda: response.read(65_536), b"")
+        with fetched(address, deadline) as blocks:
             return _examine(address, blocks, address, nested=nested, hosts=hosts, schemas=schemas)
-    except _Redirected as redirect:
+    except Redirected as redirect:
         fault = f"Redirect to {redirect}: list the address itself."
         return Examined(source=address, faults=(fault,))
     except (OSError, HTTPException, ValueError) as error:

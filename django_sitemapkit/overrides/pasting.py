@@ -74,6 +74,8 @@ def _without_host(site: Site, url: str) -> str:
             _("It is on another host; the site is %(origin)s.") % {"origin": site.origin},
         )
     rest = url[url.index("//") + 2 + len(urlsplit(url).netloc) :]
+    if rest.startswith("//"):  # A path, such as is stored, that by itself would name a host.
+        raise _refused(_no_address())
     return rest if rest.startswith("/") else f"/{rest}"
 
 

@@ -1,8 +1,8 @@
 """From what a project calls a URL to what may stand in ``loc``: normalise, or refuse by name.
 
 A location is an absolute URL in its one normal form: scheme and host in lower case, host in
-ASCII, no default port, percent-encoded as RFC 3986 asks, escapes in upper case. It is not yet
-entity-escaped: that is the writer's part.
+ASCII, no default port, percent-encoded as RFC 3986 asks: escapes in upper case, and none for a
+character that needs none. It is not yet entity-escaped: that is the writer's part.
 """
 
 import re
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
+from string import ascii_letters, digits
 from urllib.parse import quote, urlsplit
 
 from django_sitemapkit.exceptions import RefusedValue
@@ -23,9 +24,13 @@ SAFE = "!$&'()*+,;=:@/?"
 UNSAFE = re.compile("[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 """Characters no URL of a page has a use for: controls, surrogates, noncharacters."""
 
-_CLEAN_PATH = re.compile(r"/(?!/)(?:[\w\-.~!$&'()*+,;=:@/?]|%[0-9A-F]{2})*", re.ASCII)
-_DOT_SEGMENT = re.compile(r"/(?:\.|%2e){1,2}(?=[/?]|\Z)", re.IGNORECASE)
+_RESERVED_ESCAPE = (
+    "%(?:[01][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF]|[89A-F][0-9A-F])"  # %41 is "A"
+)
+_CLEAN_PATH = re.compile(rf"/(?:[\w\-.~!$&'()*+,;=:@/?]|{_RESERVED_ESCAPE})*", re.ASCII)
+_DOT_SEGMENT = re.compile(r"/\.{1,2}(?=[/?]|\Z)")
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
+_UNRESERVED = {f"%{ord(one):02X}": one for one in ascii_letters + digits + "-._~"}
 _LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?|\[[0-9a-f:.]+\]")
 
@@ -46,21 +51,21 @@ class Scope:
         Raises RefusedValue where ``address`` is no absolute http or https URL.
         """
         origin, rest = _split_origin(address)
-        path = _encode(rest or "/").partition("?")[0]
+        path = _encode(rest).partition("?")[0]
         return cls(origin, path[: path.rindex("/") + 1])
 
     def normalise(self, url: object) -> str:
         """Return ``url`` as a location within this scope.
 
-        ``url`` is a rooted path (``/catalog/show?item=12``) or an absolute URL. Raises
-        RefusedValue where it is none, or lies outside, or is 2,048 characters long or longer.
+        ``url`` is a rooted path (``/catalog/show?item=12``) or an absolute URL, which may leave
+        out the scheme, or have ``http`` where the origin has ``https``. Raises RefusedValue where
+        it is none, or lies outside, or is 2,048 characters long or longer.
         """
         if not isinstance(url, str):
             raise _invalid(url, "it is not text; return a path or an absolute URL")
-        path = url
-        if not url.startswith("/"):
-            path = self._strip_origin(url)
-        return self.enclose(normalise_path(path))
+        if url.startswith("/") and not url.startswith("//"):
+            return self.enclose(_normal_path(url))
+        return self.enclose(_normal_path(self._strip_origin(url)))
 
     def enclose(self, path: str) -> str:
         """Return the location of ``path``, which is in normal form already.
@@ -105,40 +110,67 @@ class Scope:
     def _strip_origin(self, url: str) -> str:
         if url.startswith(self.origin + "/"):
             return url[len(self.origin) :]
-        origin, rest = _split_origin(url)
-        if origin != self.origin:
+        origin, rest = _split_origin(resolve_scheme(url, self.origin))
+        if origin != self.origin and not self._is_own_host(url, origin):
+            names_host = "it begins with two slashes and so names a host; "
             raise RefusedValue(
                 "url-not-allowed",
-                f"URL not allowed: {shown(url)} is not on {self.origin}; scheme, host and port"
-                " must be those of the sitemap.",
+                f"URL not allowed: {shown(url)} is not on {self.origin};"
+                f" {names_host if url.startswith('//') else ''}"
+                "scheme, host and port must be those of the sitemap.",
             )
-        return rest or "/"
+        return rest
+
+    def _is_own_host(self, url: str, origin: str) -> bool:
+        """Return whether a URL names this host by the scheme or port that a proxy in front hides.
+
+        That is how a project behind TLS sees itself: by plain ``http``, or on port 80. A port that
+        the site names itself is another server's where it is not the same.
+        """
+        scheme, _, host = self.origin.partition("://")
+        if not url.startswith("//") and not origin.startswith("http:"):
+            return False
+        port = f":{DEFAULT_PORTS[scheme]}"
+        return origin.partition("://")[2].removesuffix(port).removesuffix(":80") == host
+
+
+def resolve_scheme(url: str, origin: str) -> str:
+    """Return ``url`` with the scheme of ``origin`` where it begins with ``//`` (RFC 3986, 4.2)."""
+    return f"{origin.partition(':')[0]}:{url}" if url.startswith("//") else url
 
 
 def normalise_url(url: object, origin: str) -> str:
     """Return ``url`` as an absolute URL of any host: what a page shows may be stored elsewhere.
 
-    ``url`` is an absolute http or https URL, or a rooted path on ``origin``. Raises RefusedValue
-    where it is neither, or is 2,048 characters long or longer.
+    ``url`` is an absolute http or https URL, which may leave out the scheme of ``origin``, or a
+    rooted path on ``origin``. Raises RefusedValue where it is neither, or is 2,048 characters long
+    or longer.
     """
     if not isinstance(url, str):
         raise _invalid(url, "it is not text; give a path or an absolute URL")
-    path: str = url
+    path: str = resolve_scheme(url, origin)
     if not path.startswith("/"):
-        origin, path = _split_origin(url)
-    return _bounded(origin + normalise_path(path or "/"))
+        origin, path = _split_origin(path)
+    return _bounded(origin + _normal_path(path))
 
 
 def normalise_path(path: str) -> str:
-    """Return a rooted path in normal form: percent-encoded, escapes in upper case.
+    """Return a rooted path in normal form: percent-encoded where needed, escapes in upper case.
 
     Raises RefusedValue where it cannot be part of a location.
     """
+    if not path.startswith("/"):
+        raise _invalid(path, "it does not begin with /")
+    if path.startswith("//"):
+        raise _invalid(path, "it begins with two slashes and so names a host")
+    return _normal_path(path)
+
+
+def _normal_path(path: str) -> str:
+    """Return in normal form what follows a host; behind one it may begin with two slashes."""
     if not _CLEAN_PATH.fullmatch(path):
-        if not path.startswith("/"):
-            raise _invalid(path, "it does not begin with /")
         path = _encode(path)
-    if "/." in path or "%2" in path:
+    if "/." in path:
         _refuse_dot_segments(path)
     return path
 
@@ -160,9 +192,14 @@ def normalise_pattern(text: str) -> str:
     return normalise_path(f"{before}{text}{behind}")[len(before) :].removesuffix(behind)
 
 
-def _upper_escapes(path: str) -> str:
-    """Give two spellings of one URL (``%c3`` and ``%C3``) one form (RFC 3986, 6.2.2.1)."""
-    return _ESCAPE.sub(lambda escape: escape[0].upper(), path)
+def normal_escapes(path: str) -> str:
+    """Give two spellings of one URL one form: ``%C3`` and ``p`` (RFC 3986, 6.2.2), not ``%70``."""
+    return _ESCAPE.sub(_normal_escape, path)
+
+
+def _normal_escape(escape: re.Match[str]) -> str:
+    text = escape[0].upper()
+    return _UNRESERVED.get(text, text)
 
 
 def normalise_base(url: str) -> tuple[str, str]:
@@ -172,14 +209,17 @@ def normalise_base(url: str) -> tuple[str, str]:
     https URL without query and fragment.
     """
     origin, rest = _split_origin(url)
-    path = _encode(rest or "/")
+    path = _encode(rest)
     if "?" in path:
         raise _invalid(url, "a base URL has no query")
-    return origin, path.rstrip("/")
+    path = path.rstrip("/")
+    if path.startswith("//"):
+        raise _invalid(url, "its path begins with two slashes, which by themselves name a host")
+    return origin, path
 
 
 def _split_origin(url: str) -> tuple[str, str]:
-    """Return the normalised origin of an absolute URL, and what follows it, as it stands."""
+    """Return the normalised origin of an absolute URL, and its path and query as they stand."""
     if unsafe := UNSAFE.search(url):
         raise _invalid(url, f"it contains U+{ord(unsafe[0]):04X}")
     try:
@@ -192,11 +232,13 @@ def _split_origin(url: str) -> tuple[str, str]:
         raise _invalid(url, "write a path that begins with / or an absolute http(s) URL")
     if "@" in parts.netloc:
         raise _invalid(url, "it carries a user name")
+    if port == 0:
+        raise _invalid(url, "0 is no port")
     origin = f"{scheme}://{_ascii_host(parts.hostname, url)}"
     if port is not None and port != DEFAULT_PORTS[scheme]:
         origin += f":{port}"
     rest = url[url.index("//") + 2 + len(parts.netloc) :]
-    return origin, rest if not rest or rest[0] == "/" else "/" + rest
+    return origin, rest if rest.startswith("/") else f"/{rest}"
 
 
 def _ascii_host(host: str, url: str) -> str:
@@ -226,14 +268,12 @@ def _international(host: str) -> str:
 
 
 def _encode(path: str) -> str:
-    """Percent-encode a rooted path and query; what is encoded already stays as it is."""
-    if path.startswith("//"):
-        raise _invalid(path, "it begins with two slashes and so names a host")
+    """Percent-encode a rooted path and query; what is encoded already is not encoded twice."""
     if unsafe := UNSAFE.search(path):
         raise _invalid(path, f"it contains U+{ord(unsafe[0]):04X}")
     if "#" in path:
         raise _invalid(path, "it has a fragment (#), which search engines drop")
-    return _upper_escapes(quote(_LONE_PERCENT.sub("%25", path), safe=SAFE + "%"))
+    return normal_escapes(quote(_LONE_PERCENT.sub("%25", path), safe=SAFE + "%"))
 
 
 def _refuse_dot_segments(path: str) -> None:

@@ -5,7 +5,7 @@ Each step first tries the whole column at once, and goes row by row only where t
 
 import datetime as dt
 from array import array
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import repeat
@@ -156,10 +156,7 @@ class Checker:
         found: dict[str, dict[int, str]] = {}
         for tag, values in effects.values.items():
             named = [keys[row] for row in values]
-            refusals: dict[int, RefusedValue] = {}
-            texts = self._format(tag, list(values.values()), named, refusals)
-            for place, refusal in refusals.items():
-                self.problems.add(named[place], refusal.code, str(refusal), skipped=False)
+            texts = self._format(tag, list(values.values()), named)
             set_here = {row: text for row, text in zip(values, texts, strict=True) if text}
             if set_here:
                 found[tag] = set_here
@@ -177,20 +174,20 @@ class Checker:
         if self._by_position or chunk.versions is not None:
             self._refuse_repeated(chunk, locations)
         tags = dict(self.plain)
+        unlisted = refusals.keys() | away
         for tag, values in chunk.columns.items():
             tags[tag] = (
-                self._without_future(values, chunk.keys, refusals.keys() | away)
+                self._without_future(values, chunk.keys, unlisted)
                 if tag in chunk.ready
-                else self._format(tag, values, chunk.keys, refusals, away)
+                else self._format(tag, values, chunk.keys, unlisted)
             )
         for tag, values in chunk.own.items():
             blank = [None if value == "" else value for value in values]
-            texts = self._format(tag, blank, chunk.keys, refusals, away)
+            texts = self._format(tag, blank, chunk.keys, unlisted)
             own = {row: text for row, text in enumerate(texts) if text}
             tags[tag] = replaced(tags.get(tag), own, len(blank))
         entries = Entries(chunk.keys, locations, tags, versions=chunk.versions)
         if self._extensions is not None:
-            unlisted = refusals.keys() | away
             listed = [None if row in unlisted else url for row, url in enumerate(locations)]
             entries.extensions = self._extensions.texts(chunk.extensions, chunk.keys, listed)
         if not refusals:
@@ -242,24 +239,39 @@ class Checker:
         tag: str,
         values: Sequence[Any],
         keys: Sequence[Any],
-        refusals: dict[int, RefusedValue],
-        away: Set[int] = frozenset(),
+        unlisted: Set[int] = frozenset(),
     ) -> list[str | None]:
-        formatter = self.formatters[tag]
+        """Return the texts of a tag; a wrong value costs its row the tag and is told.
+
+        Nothing is said of ``unlisted`` rows, and they have no text.
+        """
         texts: list[str | None] | None = None
-        if not refusals:
+        if not unlisted:
             with suppress(RefusedValue):
-                texts = list(map(formatter, values))
+                texts = list(map(self.formatters[tag], values))
         if texts is None:
-            texts = _one_by_one(formatter, values, refusals)
+            texts = [
+                None if row in unlisted else self._text(tag, value, keys[row])
+                for row, value in enumerate(values)
+            ]
         if tag == "lastmod":
-            for row in self._future(values, refusals.keys() | away):
+            for row in self._future(values, texts):
                 self._warn_future(keys[row], texts[row])
                 texts[row] = None
         return texts
 
+    def _text(self, tag: str, value: Any, key: Any) -> str | None:
+        """Return the text of a tag; None, and a problem, where the value is wrong."""
+        try:
+            if isinstance(value, RefusedValue):  # What the section's method raised.
+                raise value
+            return self.formatters[tag](value)
+        except RefusedValue as refusal:
+            self.problems.add(key, refusal.code, str(refusal), skipped=False)
+            return None
+
     def _without_future(
-        self, texts: Sequence[str | None], keys: Sequence[Any], refusals: Container[int]
+        self, texts: Sequence[str | None], keys: Sequence[Any], unlisted: Set[int]
     ) -> Column:
         """Leave out the dates that lie in the future, of texts that are ordered as time is."""
         latest = max(filter(None, texts), default="")
@@ -267,16 +279,14 @@ class Checker:
         if latest <= now:
             return texts
         for row, text in enumerate(texts):
-            if text is not None and text > now and row not in refusals:
+            if text is not None and text > now and row not in unlisted:
                 self._warn_future(keys[row], text)
         return [None if text is not None and text > now else text for text in texts]
 
     def _format_plain(self, tag: str, value: Any) -> None:
         """Format a value that holds for all rows; a wrong one is left out, and told once."""
-        try:
-            text = self.formatters[tag](value)
-        except RefusedValue as refusal:
-            self.problems.add(tag, refusal.code, str(refusal), skipped=False)
+        text = self._text(tag, value, tag)
+        if text is None:
             return
         if tag == "lastmod" and self._is_future(value):
             self._warn_future(tag, text)
@@ -286,12 +296,12 @@ class Checker:
     def _lastmod(self, value: Any) -> str | None:
         return format_lastmod(value, self.zone)
 
-    def _future(self, values: Sequence[Any], refusals: Container[int]) -> list[int]:
+    def _future(self, values: Sequence[Any], texts: Sequence[str | None]) -> list[int]:
         """Return the places of the dates that lie in the future; none if the latest does not."""
         present = {
             row: value
-            for row, value in enumerate(values)
-            if value is not None and row not in refusals
+            for row, (value, text) in enumerate(zip(values, texts, strict=True))
+            if text is not None
         }
         with suppress(TypeError):
             # The greatest text is not the latest moment: zones may differ.

@@ -18,7 +18,7 @@ from django.utils import timezone
 from django_sitemapkit.exceptions import RefusedValue
 from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry
-from django_sitemapkit.protocol.locations import Scope, normalise_base
+from django_sitemapkit.protocol.locations import Scope, normalise_base, resolve_scheme
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering.columns import is_future
 from django_sitemapkit.rendering.problems import ProblemLog
@@ -89,6 +89,7 @@ class Places:
         Raises RefusedValue where the protocol does not let it be listed.
         """
         scope = self._own
+        location = resolve_scheme(location, scope.origin)
         if not location.startswith("/"):
             scope = self._hosts.get(Scope.of(location).origin, scope)
         address = scope.normalise(location)
@@ -125,6 +126,8 @@ def _lastmod(item: Any, value: Any, problems: ProblemLog) -> str | None:
     """Return a lastmod as text; one that is wrong, or lies in the future, is left out."""
     zone = timezone.get_default_timezone()
     try:
+        if isinstance(value, RefusedValue):
+            raise value
         text = format_lastmod(value, zone)
     except RefusedValue as refusal:
         problems.add(item, refusal.code, str(refusal), skipped=False)

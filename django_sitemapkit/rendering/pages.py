@@ -61,12 +61,7 @@ class PageRendering:
         self._marks: list[tuple[int, Any]] = []
         self._on_locations = on_locations
         self._checker = Checker(section, scope, self.problems, seen=seen)
-        self._writer = UrlsetWriter(
-            max_urls=section.max_urls,
-            max_bytes=settings.MAX_BYTES,
-            namespaces=section.used_namespaces,
-            schema_location=settings.SCHEMA_LOCATION,
-        )
+        self._writer = _writer_of(section)
 
     @property
     def split_at(self) -> Any:
@@ -121,6 +116,7 @@ class PageRendering:
     def _write(self, entries: Entries) -> Iterator[bytes]:
         """Write entries until all are, or the page is full."""
         before, begin = self.urls, 0
+        written: list[Any] = []
         objects = self._linked_objects(entries)
         if before and entries.keys:
             self._marks.append((before, entries.keys[0]))
@@ -134,22 +130,42 @@ class PageRendering:
             if data:
                 self.first = entries.keys[begin] if self.first is None else self.first
                 self.last = entries.keys[begin + count - 1]
+                written += entries.keys[begin : begin + count]
                 if self._on_locations is not None:
                     self._on_locations(entries.locations[begin : begin + count])
                 yield data
             begin += count
             if begin == len(entries.keys):
                 break
-            if self.urls and entries.keys[begin] != self.first:
+            behind = begin + (objects.count(objects[begin]) if objects is not None else 1)
+            if self._has_room_elsewhere(entries, begin, behind):
                 self.overflow = entries.keys[begin]
-                self.middle = self._middle(entries.keys, before)
+                self.middle = self._middle(written, before)
                 if self.section.keyset is None:
                     self._report_unsplittable()
                 return
-            begin = self._refuse(entries, begin, objects)
+            self._refuse(entries, begin, behind)
+            begin = behind
+
+    def _has_room_elsewhere(self, entries: Entries, begin: int, behind: int) -> bool:
+        """Return whether what found no room on this page has some on a page of its own.
+
+        Asked of an entry, or of an object in all its languages. Those of one row begin no page
+        but its own, which this one is where it begins with that row.
+        """
+        if not self.urls or entries.keys[begin] == self.first:
+            return False
+        page = _writer_of(self.section)
+        page.begin()
+        _, count = page.add(
+            entries.locations[begin:behind],
+            **{tag: _from(column, begin) for tag, column in entries.tags.items()},
+            extensions=_from(entries.extensions, begin),
+        )
+        return count == behind - begin
 
     def _middle(self, keys: Sequence[Any], before: int) -> Any:
-        """Return a key near the middle of the URLs written; ``keys`` come behind ``before``.
+        """Return a key near the middle of the URLs written; ``keys`` are those behind ``before``.
 
         Never the first one, of a row in several languages: that would split nothing off.
         """
@@ -176,15 +192,15 @@ class PageRendering:
         versions = entries.versions if self.section.alternates else None
         return versions.objects if versions is not None else None
 
-    def _refuse(self, entries: Entries, row: int, objects: Sequence[int] | None) -> int:
+    def _refuse(self, entries: Entries, begin: int, behind: int) -> None:
         """Leave out what no page has room for, wherever the pages are cut: an entry, or an object.
 
-        Returns the place of the row behind it.
+        The entries are those from ``begin`` to before ``behind``.
         """
-        behind = row + (objects.count(objects[row]) if objects is not None else 1)
-        if self.urls or behind - row > self._writer.max_urls:
+        is_rest = bool(self.urls) and entries.keys[begin] == self.first
+        if is_rest or behind - begin > self._writer.max_urls:
             code = "too-many-urls"
-            most = self.urls or self._writer.max_urls
+            most = self.urls if is_rest else self._writer.max_urls
             message = f"Too many URLs: one row gives more than fit on a page; {most:,} do."
         else:
             code = "file-too-large"
@@ -192,9 +208,18 @@ class PageRendering:
                 f"File too large: this entry alone passes {self._writer.max_bytes:,} bytes,"
                 " the limit of a file."
             )
-        for place in range(row, behind):
+        for place in range(begin, behind):
             self.problems.add(entries.keys[place], code, message)
-        return behind
+
+
+def _writer_of(section: BaseSection) -> UrlsetWriter:
+    """Return what writes a page of a section."""
+    return UrlsetWriter(
+        max_urls=section.max_urls,
+        max_bytes=settings.MAX_BYTES,
+        namespaces=section.used_namespaces,
+        schema_location=settings.SCHEMA_LOCATION,
+    )
 
 
 def _from(column: Any, begin: int) -> Any:

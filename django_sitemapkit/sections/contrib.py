@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.db.models.query import ModelIterable
 
 from django_sitemapkit.sections.base import BaseSection, name_of
-from django_sitemapkit.sections.chunks import Chunk, each
+from django_sitemapkit.sections.chunks import Chunk, each, tag_values
 from django_sitemapkit.sections.keysets import (
     CHUNK,
     KeyRange,
@@ -113,8 +113,7 @@ class ContribSection(BaseSection):
         chunk = Chunk([getattr(item, "pk", item) for item in items], ())
         for tag, source in self.sources.items():
             if isinstance(source, Method):
-                chunk.columns[tag], refusals = each(source.function, items, tag)
-                chunk.refusals = refusals | chunk.refusals
+                chunk.columns[tag] = tag_values(source.function, items, tag)
         if self.spoken is not None:
             spoken = self.spoken.spoken_by(items, chunk.refusals)
             return self.spoken.chunk(chunk, items, self._locate, spoken)

@@ -9,7 +9,7 @@ from django.utils.functional import Promise
 
 from django_sitemapkit.exceptions import RefusedValue
 from django_sitemapkit.sections.base import name_of
-from django_sitemapkit.sections.chunks import Chunk, each
+from django_sitemapkit.sections.chunks import Chunk, each, tag_values
 from django_sitemapkit.sites import Site
 
 
@@ -65,10 +65,8 @@ class ExternalSection:
         with self.site.active():
             items = list(self.sitemaps() if callable(self.sitemaps) else self.sitemaps)
             locations, refusals = each(locate, items, "sitemaps")
-            lastmods, failures = each(self._lastmod_of, items, "lastmod")
-        chunk = Chunk(items, locations, refusals=failures | refusals)
-        chunk.columns["lastmod"] = lastmods
-        return chunk
+            lastmods = tag_values(self._lastmod_of, items, "lastmod")
+        return Chunk(items, locations, {"lastmod": lastmods}, refusals=refusals)
 
     def _lastmod_of(self, item: Any) -> Any:
         if isinstance(item, External) and item.lastmod is not None:

@@ -7,7 +7,7 @@ from typing import Any
 from django.urls import reverse
 
 from django_sitemapkit.sections.base import BaseSection
-from django_sitemapkit.sections.chunks import Chunk, each
+from django_sitemapkit.sections.chunks import Chunk, each, tag_values
 from django_sitemapkit.sections.keysets import CHUNK, KeyRange
 from django_sitemapkit.sections.languages import extensions_of
 from django_sitemapkit.sections.options import Method
@@ -52,8 +52,7 @@ class ItemSection(BaseSection):
         chunk = Chunk(items, ())
         for tag, source in self.sources.items():
             if isinstance(source, Method):
-                chunk.columns[tag], refusals = each(source.function, items, tag)
-                chunk.refusals = refusals | chunk.refusals
+                chunk.columns[tag] = tag_values(source.function, items, tag)
         if self.spoken is not None:
             spoken = self.spoken.spoken_by(items, chunk.refusals)
             return self.spoken.chunk(chunk, items, self.location, spoken)

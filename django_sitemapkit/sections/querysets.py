@@ -13,7 +13,7 @@ from django.core.exceptions import EmptyResultSet, ImproperlyConfigured
 from django.db.models import Count, F, Max, Model, QuerySet
 
 from django_sitemapkit.sections.base import BaseSection
-from django_sitemapkit.sections.chunks import Chunk, each
+from django_sitemapkit.sections.chunks import Chunk, each, tag_values
 from django_sitemapkit.sections.digests import digests_of
 from django_sitemapkit.sections.images import ImagePath
 from django_sitemapkit.sections.keysets import KeyRange, Keyset
@@ -359,8 +359,7 @@ class ObjectReader:
             if isinstance(source, Column):
                 chunk.columns[tag] = read(rows, tag)
             elif isinstance(source, Method):
-                chunk.columns[tag], refusals = each(source.function, rows, tag)
-                chunk.refusals = refusals | chunk.refusals
+                chunk.columns[tag] = tag_values(source.function, rows, tag)
         chunk.own = {tag: read(rows, f"own_{tag}") for tag in section.own_columns}
         if (images := section.images_path) is not None:
             texts = None if images.is_of_many else read(rows, "images")
@@ -407,10 +406,16 @@ def located(
 
 
 def make_ready(chunk: Chunk) -> None:
-    """Bring what was read as the database's text into the text of the tag."""
+    """Bring what was read as the database's text into the text of the tag.
+
+    A column with a wrong value in it is not ready: the refusal stands in the place of the value.
+    """
     for tag in chunk.ready:
         chunk.columns[tag], refusals = w3c_texts(chunk.columns[tag])
-        chunk.refusals = refusals | chunk.refusals
+        if refusals:
+            texts = enumerate(chunk.columns[tag])
+            chunk.columns[tag] = [refusals.get(row, text) for row, text in texts]
+            chunk.ready -= {tag}
 
 
 def as_expression(column: Any) -> Any:

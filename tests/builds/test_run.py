@@ -324,6 +324,31 @@ def test_a_page_of_too_many_bytes_is_split(storage, client, settings, sections):
     assert all(len(xml(storage, line)) == line.bytes for line in lines)
 
 
+def test_a_row_too_large_for_any_file_is_left_out_of_the_build(storage, settings, sections):
+    """It stands before the others on a page that overflows; live and dry, it is the same."""
+    settings.SITEMAPKIT_MAX_BYTES = 4096
+
+    def location(self, product):
+        return "/" + ("&" * 1500 if product.slug == "a" else f"{product.slug:x<2000}")
+
+    for name in ("products", "articles", "readings"):
+        sections.remove(name)
+    sections.add(
+        type("Products", (Products,), {"limit": None, "key": "slug", "location": location})
+    )
+    Product.objects.all().delete()
+    shop = Shop.objects.get()
+    Product.objects.bulk_create(Product(shop=shop, slug=slug) for slug in "abcdef")
+    dry = preview(SITE)
+    result = run()
+    assert result.status == "published"
+    assert (result.urls, dry.urls) == (5, 5)
+    (problem,) = (problem for file in result.files for problem in file.problems)
+    assert "products 'a': File too large" in problem
+    assert sum(file.skipped for file in result.files) == 1
+    assert Build.objects.count() == 1
+
+
 def test_a_page_that_a_view_splits_meanwhile_lets_the_build_begin_anew(storage, client, sections):
     """The build before is abandoned with that reason; no URL is lost or doubled."""
 

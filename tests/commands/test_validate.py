@@ -3,10 +3,12 @@
 import gzip
 import socket
 import threading
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from django_sitemapkit import ExternalSection
 from django_sitemapkit.models import Build, BuildFile, Lease
@@ -257,6 +259,18 @@ def test_folder_without_a_sitemap(tmp_path):
 # Addresses --------------------------------------------------------------------------------------
 
 
+class Slow(bytes):
+    """A body that a server sends a byte at a time."""
+
+
+def drip(file, data):
+    """Send a byte at a time, as long as anyone listens."""
+    with suppress(OSError):
+        for byte in data:
+            file.write(bytes([byte]))
+            time.sleep(0.01)
+
+
 @contextmanager
 def serving(answers):
     """Serve a dict of path to (status, headers, body) and give the base address."""
@@ -267,8 +281,10 @@ def serving(answers):
             self.send_response(status)
             for name, value in {"Content-Length": str(len(body)), **headers}.items():
                 self.send_header(name, value)
+            if "X-Slow" in headers:
+                drip(self.wfile, b"".join(self._headers_buffer))
             self.end_headers()
-            self.wfile.write(body)
+            drip(self.wfile, body) if isinstance(body, Slow) else self.wfile.write(body)
 
         def log_message(self, *args):
             pass
@@ -369,6 +385,42 @@ def test_answer_cut_short_is_an_error(answers, base):
     code, out, err = run("validate_sitemaps", f"{base}/sitemap.xml")
     assert code == 1
     assert f"{base}/sitemap.xml" in out + err
+
+
+@pytest.mark.parametrize("name", ["sitemap.xml", "sitemap.txt"])
+def test_text_cut_short_is_an_error(answers, base, name):
+    """Nothing in two lines of text says that others are missing: the header does."""
+    text = f"{base}/1/\n{base}/2/\n"
+    answers[f"/{name}"] = (200, {"Content-Length": "5000"}, text.encode())
+    code, out, _ = run("validate_sitemaps", f"{base}/{name}")
+    assert code == 1
+    assert f"error: line 3: HTTP error: the connection ended {5000 - len(text):,} bytes" in out
+
+
+@pytest.mark.parametrize("where", ["headers", "body", "children"])
+def test_slow_answers_end_by_the_time_limit(answers, base, where):
+    """A byte now and then is enough for each read; the whole is not waited for."""
+    line = f"{base}/1/\n".encode()
+    if where == "headers":
+        answers["/sitemap.xml"] = (200, {"X-Slow": "x" * 10_000}, b"")
+    elif where == "body":
+        answers["/sitemap.xml"] = (200, {}, Slow(line * 1_000))
+    else:
+        answers["/sitemap.xml"] = ok(index(f"{base}/a.txt", f"{base}/b.txt", f"{base}/c.txt"))
+        answers["/a.txt"] = (200, {}, Slow(line * 1_000))
+    started = time.monotonic()
+    code, out, err = run("validate_sitemaps", f"{base}/sitemap.xml", "--max-seconds", "0.5")
+    assert time.monotonic() - started < 5
+    assert code == 1
+    assert "the time limit of 0.5 seconds is over" in out + err
+    assert ("2 sitemaps of the index were not read" in out) == (where == "children")
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "soon"])
+def test_a_time_limit_is_a_number_of_seconds(seconds):
+    """Nothing is read under one that is none."""
+    with pytest.raises(CommandError, match="max-seconds"):
+        call_command("validate_sitemaps", "/nowhere", f"--max-seconds={seconds}")
 
 
 def test_repair_of_a_section_that_has_gone(built, sections, client):

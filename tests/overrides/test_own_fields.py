@@ -50,12 +50,13 @@ def test_a_row_says_whether_and_how_it_is_listed(topics):
     }
 
 
-def test_a_wrong_value_leaves_its_row_out(topics):
-    """As one that is declared does; a form does not let it in."""
+def test_a_wrong_value_is_as_none(topics):
+    """What holds for the section holds for the row; a form does not let it in."""
     Topic.objects.filter(code="b").update(sitemap_priority="2")
-    assert list(entries()) == ["/things/a", "/things/c"]
+    assert list(entries()) == ["/things/a", "/things/b", "/things/c"]
+    assert entries()["/things/b"].get("priority") == entries()["/things/c"].get("priority")
     (problem,) = rendered()[0].problems.examples
-    assert (problem.key, problem.skipped) == ("b", True)
+    assert (problem.key, problem.skipped) == ("b", False)
     with pytest.raises(ValidationError):
         Topic(code="d", sitemap_priority="2").full_clean()
 

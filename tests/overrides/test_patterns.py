@@ -38,7 +38,7 @@ VECTORS = {
     "/foo/bar?baz=http://foo.bar": (["/foo/bar?baz=http://foo.bar"], ["/foo/bar?baz="]),
     "/foo/bar/ツ": (["/foo/bar/%E3%83%84"], ["/foo/bar/%E3"]),
     "/foo/bar/%E3%83%84": (["/foo/bar/%E3%83%84"], []),
-    "/foo/bar/%62%61%7A": (["/foo/bar/%62%61%7A"], []),
+    "/foo/bar/%62%61%7A": (["/foo/bar/baz"], ["/foo/bar/%62%61%7A"]),
     "/$": (["/"], ["/a", "/$"]),
     "*": (["/", "/a"], []),
     "*$": (["/", "/a"], []),

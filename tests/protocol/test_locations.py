@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from urllib.parse import unquote_to_bytes, urlsplit
 
 import pytest
@@ -13,7 +14,13 @@ from hypothesis import strategies as st
 from django_sitemapkit.exceptions import RefusedValue
 from django_sitemapkit.protocol import locations
 from django_sitemapkit.protocol.limits import MAX_LOCATION
-from django_sitemapkit.protocol.locations import Scope, normalise_base
+from django_sitemapkit.protocol.locations import (
+    Scope,
+    normalise_base,
+    normalise_path,
+    normalise_url,
+)
+from django_sitemapkit.protocol.reader.rules import normal_location, url_faults
 
 ORIGIN = "https://www.example.com"
 SCOPE = Scope.of(f"{ORIGIN}/sitemap.xml")
@@ -56,12 +63,15 @@ def refusal(url, scope=SCOPE):
         ("/a'b\"c<d>e&f", "/a'b%22c%3Cd%3Ee&f"),
         ("/a%20b", "/a%20b"),
         ("/espa%F1a.html", "/espa%F1a.html"),
+        ("/%70age", "/page"),
+        ("/%50age%7e%5F%2d%2E%39", "/Page~_-.9"),
+        ("/%2f%3F%40%5b%60%7b%25", "/%2F%3F%40%5B%60%7B%25"),
         ("/a b", "/a%20b"),
         ("/100%", "/100%25"),
         ("/100%25", "/100%25"),
         ("/100%/x", "/100%25/x"),
         ("/%zz%1", "/%25zz%251"),
-        ("/%%41", "/%25%41"),
+        ("/%%41", "/%25A"),
         ("/%c3%b1", "/%C3%B1"),
         ("/%C3%B1", "/%C3%B1"),
         ("/%2fa%2Fb", "/%2Fa%2Fb"),
@@ -76,7 +86,7 @@ def refusal(url, scope=SCOPE):
     ],
 )
 def test_a_path_gets_its_one_normal_form(path, normal):
-    """What is encoded already passes unchanged but for the case of its escapes."""
+    """What is encoded stays so, in upper case, unless it needs no escape (RFC 3986, 6.2.2)."""
     assert SCOPE.normalise(path) == ORIGIN + normal
     assert SCOPE.normalise(ORIGIN + path) == ORIGIN + normal
 
@@ -94,6 +104,70 @@ def test_a_path_gets_its_one_normal_form(path, normal):
 def test_one_origin_has_one_spelling(url):
     """Scheme and host are in lower case, the default port goes, the path keeps its case."""
     assert SCOPE.normalise(url) == f"{ORIGIN}/Path"
+
+
+@pytest.mark.parametrize(
+    ("base", "url"),
+    [
+        ("https://h.example", "//h.example/x"),
+        ("https://h.example", "//H.example:443/x"),
+        ("https://h.example", "//h.example:80/x"),
+        ("https://h.example", "http://h.example/x"),
+        ("https://h.example", "HTTP://h.example:80/x"),
+        ("https://h.example", "http://h.example:443/x"),
+        ("https://h.example:8443", "//h.example:8443/x"),
+        ("https://h.example:8443", "http://h.example:8443/x"),
+        ("http://h.example", "//h.example/x"),
+        ("https://bücher.example", "//bücher.example/x"),
+    ],
+)
+def test_the_own_host_is_known_without_tls(base, url):
+    """What a project behind a proxy takes for its own address becomes the base URL's."""
+    origin, _ = normalise_base(base)
+    assert Scope(origin).normalise(url) == f"{origin}/x"
+
+
+@pytest.mark.parametrize(
+    ("base", "url"),
+    [
+        ("http://h.example", "https://h.example/x"),
+        ("http://h.example", "//h.example:443/x"),
+        ("https://h.example:8443", "http://h.example/x"),
+        ("https://h.example:8443", "//h.example/x"),
+        ("https://h.example", "https://h.example:80/x"),
+    ],
+)
+def test_another_port_or_a_better_scheme_is_another_origin(base, url):
+    """Only what a proxy hides is taken for the same: no port that is named, and no TLS."""
+    assert code(Scope.of(base).normalise, url) == "url-not-allowed"
+
+
+def test_two_slashes_that_name_another_host_are_told():
+    """Whoever joined two paths wrongly finds out what such a URL means."""
+    assert "begins with two slashes and so names a host" in str(refusal("//img/x"))
+
+
+@pytest.mark.parametrize(
+    ("url", "normal"),
+    [
+        ("https://cdn.example.com//img.png", "https://cdn.example.com//img.png"),
+        ("//cdn.example.com/img.png", "https://cdn.example.com/img.png"),
+        ("//cdn.example.com//%69mg.png", "https://cdn.example.com//img.png"),
+        ("/img.png", f"{ORIGIN}/img.png"),
+        ("https://cdn.example.com?a", "https://cdn.example.com/?a"),
+        ("https://cdn.example.com:0/img.png", "invalid-url"),
+    ],
+)
+def test_a_url_of_any_host_is_resolved_as_rfc_3986_says(url, normal):
+    """Two slashes begin a host; behind a host they begin a path."""
+    assert code(normalise_url, url, ORIGIN) == normal
+
+
+def test_a_path_behind_the_own_host_may_begin_with_two_slashes():
+    """By itself it would name a host, and is refused where a path is asked for."""
+    assert SCOPE.normalise(f"{ORIGIN}//x") == f"{ORIGIN}//x"
+    assert code(normalise_path, "//x") == "invalid-url"
+    assert code(normalise_base, f"{ORIGIN}//x") == "invalid-url"
 
 
 @pytest.mark.parametrize(
@@ -120,8 +194,8 @@ def test_an_origin_alone_is_its_root(url, normal):
         ("https://user:pw@www.example.com/x", "user name"),
         ("https://user@www.example.com/x", "user name"),
         ("https://@www.example.com/x", "user name"),
-        ("//www.example.com/x", "two slashes"),
-        ("//host/x", "two slashes"),
+        ("///x", "absolute"),
+        ("https://www.example.com:0/x", "0 is no port"),
         ("/page#s", "fragment"),
         ("https://www.example.com/page#s", "fragment"),
         ("https://www.example.com#s", "fragment"),
@@ -173,7 +247,10 @@ def test_a_character_that_no_url_has_use_for_is_refused(url, character):
 @pytest.mark.parametrize(
     "url",
     [
-        "http://www.example.com/x",
+        "//host/x",
+        "//www.example.com:8443/x",
+        "http://example.com/x",
+        "http://www.example.com:8080/x",
         "https://example.com/x",
         "https://shop.www.example.com/x",
         "https://www.example.org/x",
@@ -206,7 +283,8 @@ def test_another_origin_is_out_of_scope(url):
         ("/Catalog/", "url-not-allowed"),
         ("/catalog/../x", "invalid-url"),
         ("/catalog/%2E%2E/x", "invalid-url"),
-        ("http://www.example.com/catalog/show", "url-not-allowed"),
+        ("http://www.example.com/catalog/show", f"{ORIGIN}/catalog/show"),
+        ("//www.example.com/image/", "url-not-allowed"),
     ],
 )
 def test_a_sitemap_covers_its_own_folder(url, outcome):
@@ -438,3 +516,20 @@ def test_the_protocol_needs_no_settings():
     command = [sys.executable, "-c", "if True:" + script]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (done.stdout.strip(), done.stderr, done.returncode) == ("1", "", 0)
+
+
+AUTHORITIES = st.builds(
+    "{}{}".format,
+    st.sampled_from(["cdn.example.com", "CDN.Example.com.", "a_b.example", "127.0.0.1", "[::1]"]),
+    st.one_of(st.just(""), st.just(":"), st.integers(0, 70_000).map(":{}".format)),
+)
+
+
+@given(st.sampled_from(["http:", "HTTPS:", ""]), AUTHORITIES, TEXTS)
+def test_what_is_written_of_any_host_is_what_the_validator_takes(scheme, authority, rest):
+    """No URL is written that our own validator refuses, and both have one normal form of it."""
+    with suppress(RefusedValue):
+        url = normalise_url(f"{scheme}//{authority}/{rest}", ORIGIN)
+        assert not list(url_faults("location", url))
+        assert normal_location(url) == url
+        assert normalise_url(url, ORIGIN) == url

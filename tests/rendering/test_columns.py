@@ -68,8 +68,8 @@ def test_rows_without_fault_pass_as_they_are():
         pytest.param("/a\nb", "invalid-url", r"U\+000A", id="line-feed"),
         pytest.param("/" + "x" * 2024, "invalid-url", "2,048 characters", id="2048-characters"),
         pytest.param("https://other.example/", "url-not-allowed", "not on", id="foreign-host"),
-        pytest.param("http://www.example.com/", "url-not-allowed", "not on", id="scheme"),
-        pytest.param("//www.example.com/", "invalid-url", "two slashes", id="two-slashes"),
+        pytest.param("http://www.example.com:8080/", "url-not-allowed", "not on", id="port"),
+        pytest.param("//other.example/", "url-not-allowed", "two slashes", id="two-slashes"),
         pytest.param("relative/", "invalid-url", "begins with /", id="relative"),
         pytest.param("/a/../b", "invalid-url", "segment", id="dot-segment"),
         pytest.param("/a#b", "invalid-url", "fragment", id="fragment"),
@@ -124,13 +124,40 @@ def test_paths_of_routes_are_checked_too():
         pytest.param("priority", "0.55", "0.55", "0,5", "invalid-tag-value"),
     ],
 )
-def test_a_wrong_value_of_a_row_skips_the_row(tag, good, text, bad, code):
-    """A row whose project says nonsense is told, and its neighbours are listed."""
+def test_a_wrong_value_costs_its_row_the_tag(tag, good, text, bad, code):
+    """The URL is right, so it is listed; what is wrong is told, and the neighbours keep theirs."""
     entries, problems = check(**{tag: [good, bad, None]})
-    assert list(entries.keys) == [0, 2]
-    assert entries.tags == {tag: [text, None]}
-    assert told(problems) == [(1, code, True)]
+    assert list(entries.keys) == [0, 1, 2]
+    assert entries.tags == {tag: [text, None, None]}
+    assert told(problems) == [(1, code, False)]
     assert repr(bad) in problems.examples[0].message
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/Anchorage", "Asia/Tokyo"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        dt.datetime(1, 1, 1),  # noqa: DTZ001  without a zone it has none that can be written
+        dt.datetime(9999, 12, 31, 23, 59, 59),  # noqa: DTZ001
+        dt.date.min,
+        dt.date.max,
+    ],
+)
+def test_a_moment_at_the_end_of_time_costs_its_row_no_more_than_the_tag(settings, zone, value):
+    """Some of them have no offset that can be written, or lie before the first year in UTC."""
+    settings.TIME_ZONE = zone
+    entries, problems = check(lastmod=[value, PAST])
+    assert list(entries.keys) == [0, 1]
+    assert entries.tags["lastmod"][1] == "2024-02-29T12:30:15+00:00"
+    assert problems.skipped == 0
+
+
+def test_what_a_method_for_a_tag_raised_is_told_in_place_of_its_value():
+    """It is a wrong value like any other, beside one that is refused by its form."""
+    raised = RefusedValue("exception", "priority raised KeyError: 'a'")
+    entries, problems = check(priority=[raised, 0.5, 7])
+    assert entries.tags == {"priority": [None, "0.5", None]}
+    assert told(problems) == [(0, "exception", False), (2, "invalid-tag-value", False)]
 
 
 @pytest.mark.parametrize(
@@ -224,12 +251,12 @@ def test_a_future_date_that_holds_for_all_is_told_once(future):
 def test_wrong_and_future_dates_are_told_apart():
     """A word that is no date is not compared with dates."""
     entries, problems = check(lastmod=["2024-01-01", "tomorrow", "2999-01-01", "zzz"])
-    assert list(entries.keys) == [0, 2]
-    assert entries.tags == {"lastmod": ["2024-01-01", None]}
+    assert list(entries.keys) == [0, 1, 2, 3]
+    assert entries.tags == {"lastmod": ["2024-01-01", None, None, None]}
     assert set(told(problems)) == {
-        (1, "invalid-date", True),
+        (1, "invalid-date", False),
         (2, "future-date", False),
-        (3, "invalid-date", True),
+        (3, "invalid-date", False),
     }
 
 

@@ -141,7 +141,7 @@ def test_a_page_without_a_url_yields_nothing(section):
 
 
 def test_bad_rows_are_skipped_counted_and_named_and_the_file_stays_valid():
-    """Each for its own reason, the good ones around them."""
+    """Each for its own reason; a wrong optional value costs its row no more than the tag."""
 
     class Pages(StaticSection):
         items = [
@@ -167,19 +167,20 @@ def test_bad_rows_are_skipped_counted_and_named_and_the_file_stays_valid():
     assert len(SITE.origin + section.items[4]) == 2047
     section.items[4] += "x"
     rendering, document = render(section)
-    assert paths(document) == ["/good", "/fine"]
-    assert rendering.problems.skipped == 8
-    assert [(problem.key, problem.code) for problem in rendering.problems.examples] == [
-        ("/nul\0", "invalid-url"),
-        ("/surrogate\ud800", "invalid-url"),
-        ("https://foreign.example/", "url-not-allowed"),
-        (section.items[4], "invalid-url"),
-        ("/raises", "exception"),
-        ("/lastmod", "invalid-date"),
-        ("/priority", "invalid-tag-value"),
-        ("/changefreq", "invalid-tag-value"),
-    ]
-    assert "no such page" in rendering.problems.examples[4].message
+    assert paths(document) == ["/good", "/lastmod", "/priority", "/changefreq", "/fine"]
+    assert rendering.problems.skipped == 5
+    told = {problem.key: problem for problem in rendering.problems.examples}
+    assert {key: (problem.code, problem.skipped) for key, problem in told.items()} == {
+        "/nul\0": ("invalid-url", True),
+        "/surrogate\ud800": ("invalid-url", True),
+        "https://foreign.example/": ("url-not-allowed", True),
+        section.items[4]: ("invalid-url", True),
+        "/raises": ("exception", True),
+        "/lastmod": ("invalid-date", False),
+        "/priority": ("invalid-tag-value", False),
+        "/changefreq": ("invalid-tag-value", False),
+    }
+    assert "no such page" in told["/raises"].message
     rendering.problems.summary().encode("utf-8")
 
 
@@ -199,15 +200,33 @@ def test_bad_rows_of_the_database_are_skipped_by_both_readers(reader):
 
 
 @pytest.mark.django_db
-def test_wrong_values_in_columns_skip_their_rows():
+def test_wrong_values_in_columns_cost_their_rows_the_tag():
     """A number out of range, a word that is no frequency."""
     shop = factories.ShopFactory(slug="s")
     factories.ProductFactory(shop=shop, slug="a", rank="1.5", note="daily")
     factories.ProductFactory(shop=shop, slug="b", rank="0.5", note="Daily")
     factories.ProductFactory(shop=shop, slug="c", rank="0.5", note="daily")
     rendering, document = render(by_slug(priority=F("rank"), changefreq=F("note")))
-    assert paths(document) == ["/products/s/c/"]
+    assert paths(document) == ["/products/s/a/", "/products/s/b/", "/products/s/c/"]
+    assert [document.count(tag) for tag in (b"<priority>", b"<changefreq>")] == [2, 2]
     assert rendering.problems.counts == {"invalid-tag-value": 2}
+    assert rendering.problems.skipped == 0
+
+
+@pytest.mark.django_db
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="only SQLite stores any text as a date")
+def test_a_date_that_the_database_should_not_have_costs_its_row_the_lastmod():
+    """The column is read as text; the rows around it keep theirs, and the future stays out."""
+    factories.products(4)
+    ids = list(Product.objects.order_by("pk").values_list("pk", flat=True))
+    for pk, text in zip(ids, ("2024-13-45 00:00:00", "2999-01-01 00:00:00"), strict=False):
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE testapp_product SET updated_at = %s WHERE id = %s", [text, pk])
+    rendering, document = render(by_slug(key="pk", lastmod="updated_at"))
+    assert rendering.urls == 4
+    assert document.count(b"<lastmod>2024-02-29T12:30:15+00:00</lastmod>") == 2
+    told = [(one.key, one.code, one.skipped) for one in rendering.problems.examples]
+    assert told == [(ids[0], "invalid-date", False), (ids[1], "future-date", False)]
 
 
 def test_a_failure_of_the_database_breaks_the_page_off():
@@ -368,15 +387,48 @@ def test_an_entry_too_large_by_itself_is_refused(settings):
     assert [(p.key, p.code) for p in rendering.problems.examples] == [(huge, "file-too-large")]
 
 
-def test_an_entry_too_large_by_itself_ends_a_page_it_does_not_begin(settings):
-    """Only at the beginning of the next page can it be told from one that found no room."""
+def test_an_entry_too_large_by_itself_is_refused_wherever_it_stands(settings):
+    """No other page has room for it either: the page goes on behind it, and nothing is split."""
     settings.SITEMAPKIT_MAX_BYTES = 4096
     huge = "/" + "&" * 1500
-    section = static("/a", huge, "/b")
-    rendering, document = render(section)
-    assert (paths(document), rendering.overflow, rendering.middle) == (["/a"], huge, huge)
-    rest, document = render(section, KeyRange(1, None))
-    assert (paths(document), rest.overflow) == (["/b"], None)
+    rendering, document = render(static("/a", huge, "/b", huge + "&"))
+    assert (paths(document), rendering.overflow) == (["/a", "/b"], None)
+    problems = [(problem.key, problem.code) for problem in rendering.problems.examples]
+    assert problems == [(huge, "file-too-large"), (huge + "&", "file-too-large")]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("huge", [(0,), (0, 1, 2), (0, 3, 4), (1, 5)], ids=str)
+def test_rows_too_large_by_themselves_are_no_place_to_split_at(settings, huge):
+    """Pages are cut between the URLs they list: none of the others is lost, and it ends."""
+    settings.SITEMAPKIT_MAX_BYTES = 4096
+    shop = factories.ShopFactory(slug="s")
+    for number in range(8):
+        note = "huge" if number in huge else ""
+        factories.ProductFactory(shop=shop, slug=f"{number:03}", note=note)
+
+    def location(self, product):
+        return f"/{product.slug}" + ("&" * 1500 if product.note else "x" * 900)
+
+    section = by_slug(location=location)
+    ranges, found, named = [EVERYTHING], [], set()
+    for _ in range(20):
+        if not ranges:
+            break
+        keys = ranges.pop()
+        rendering, document = render(section, keys)
+        if rendering.overflow is None:
+            found += [path[1:4] for path in paths(document)]
+            named.update(problem.key for problem in rendering.problems.examples)
+        else:
+            assert rendering.middle not in (keys.lower, keys.upper, rendering.first)
+            ranges += [
+                KeyRange(rendering.middle, keys.upper),
+                KeyRange(keys.lower, rendering.middle),
+            ]
+    assert ranges == []
+    assert found == [f"{number:03}" for number in range(8) if number not in huge]
+    assert named == {f"{number:03}" for number in huge}
 
 
 # --- Made while it is read

@@ -262,8 +262,8 @@ def test_a_foreign_location_is_refused():
     assert {problem.code for problem in problems} == {"url-not-allowed"}
 
 
-def test_an_exception_in_a_method_of_the_old_class_refuses_its_item_alone(rows):
-    """The others are listed."""
+def test_an_exception_in_a_method_for_a_tag_of_the_old_class_costs_its_item_the_tag(rows):
+    """The URL is listed, as all others."""
     worst = Article.objects.latest("pk").pk
 
     class Fragile(Articles):
@@ -273,8 +273,29 @@ def test_an_exception_in_a_method_of_the_old_class_refuses_its_item_alone(rows):
             return item.edited_at
 
     found, (problem,) = ours(Fragile)
-    assert len(found) == 8
-    assert (problem.key, problem.code) == (worst, "exception")
+    assert len(found) == 9
+    assert (problem.key, problem.code, problem.skipped) == (worst, "exception", False)
+
+
+def test_a_word_that_is_no_frequency_costs_its_item_the_tag():
+    """As contrib writes it, search engines refuse the file; without it they lose nothing."""
+
+    class Daily(Sitemap):
+        def items(self):
+            return ["/a", "/b"]
+
+        def location(self, item):
+            return item
+
+        def changefreq(self, item):
+            return {"/a": "Daily", "/b": "daily"}[item]
+
+    found, (problem,) = ours(Daily)
+    assert {(entry[0], entry[2]) for entry in found} == {
+        ("https://www.example.com/a", None),
+        ("https://www.example.com/b", "daily"),
+    }
+    assert (problem.key, problem.code, problem.skipped) == ("/a", "invalid-tag-value", False)
 
 
 def test_the_name_comes_from_the_class_unless_another_is_given():

@@ -69,11 +69,11 @@ def test_a_method_gives_them_for_each_site(sections):
 @pytest.mark.parametrize(
     ("item", "code"),
     [
-        ("http://www.example.com/a.xml", "url-not-allowed"),
+        ("http://www.example.com:8080/a.xml", "url-not-allowed"),
         ("https://example.com/a.xml", "url-not-allowed"),
         ("https://www.example.com:8443/a.xml", "url-not-allowed"),
         (f"{CDN}/a.xml", "url-not-allowed"),
-        ("//cdn.example.com/a.xml", "invalid-url"),
+        ("//cdn.example.com/a.xml", "url-not-allowed"),
         ("feeds/a.xml", "invalid-url"),
         ("javascript:/a", "invalid-url"),
         ("/a.xml#b", "invalid-url"),
@@ -173,9 +173,9 @@ def test_a_site_that_only_the_request_knows_has_its_indexes(settings, sections):
 
 def test_the_same_file_is_listed_once(sections, caplog):
     """The first one wins, be it another section's, whatever form the others are in."""
-    external(sitemaps=["/a.xml", f"{BASE}/a.xml", "/%61.xml"])
+    external(sitemaps=["/a.xml", f"{BASE}/a.xml", "/%61.xml", "//www.example.com/a.xml"])
     external("others", sitemaps=["/b.xml", External(location="/a.xml", lastmod="2024-01-01")])
-    assert listed() == [f"{BASE}/a.xml", f"{BASE}/%61.xml", f"{BASE}/b.xml"]
+    assert listed() == [f"{BASE}/a.xml", f"{BASE}/b.xml"]
     assert caplog.text.count("is in the index already") == 2
 
 
@@ -211,15 +211,16 @@ def test_a_lastmod_that_is_wrong_or_to_come_is_left_out(sections, caplog, value)
     assert "Invalid date" in caplog.text
 
 
-def test_a_method_that_fails_on_an_item_leaves_that_item_out(sections, caplog):
-    """The others are listed."""
+def test_a_lastmod_that_fails_on_an_item_costs_it_the_lastmod(sections, caplog):
+    """The item is listed, and the reason is told."""
 
     def lastmod(self, item):
         return {"/a.xml": None}[item]
 
     external(sitemaps=["/a.xml", "/b.xml"], lastmod=lastmod)
-    assert listed() == [f"{BASE}/a.xml"]
+    assert listed() == [f"{BASE}/a.xml", f"{BASE}/b.xml"]
     assert "lastmod raised KeyError" in caplog.text
+    assert "(listed without it)" in caplog.text
 
 
 # --- Registering
@@ -436,3 +437,9 @@ def test_a_site_may_name_it(settings, sections):
     }
     assert checks.check_site_sections() == []
     assert [message.id for message in checks.check_section_sites()] == ["sitemapkit.E004"]
+
+
+def test_two_slashes_name_a_declared_host(sections):
+    """They have the scheme of the site, whoever's host follows (RFC 3986, 4.2)."""
+    external(sitemaps=["//cdn.example.com/a.xml"], hosts=[CDN])
+    assert listed() == [f"{CDN}/a.xml"]

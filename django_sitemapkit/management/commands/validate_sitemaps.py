@@ -4,11 +4,13 @@ from collections.abc import Iterable
 from http.client import HTTPException
 from importlib import import_module
 from pathlib import Path
+from threading import TIMEOUT_MAX
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import Examined, build, examine, examine_published
+from django_sitemapkit.builds.fetching import MAX_SECONDS
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.management.base import (
     Exit,
@@ -48,8 +50,18 @@ class Command(SiteCommand):
             " .xsd file for all. It needs lxml, and no network.",
         )
 
+        parser.add_argument(
+            "--max-seconds",
+            type=_seconds,
+            default=MAX_SECONDS,
+            metavar="SECONDS",
+            help="How long an address may take, with all that its index lists; default:"
+            " %(default)s.",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         """Read everything, then tell."""
+        self.max_seconds = options["max_seconds"]
         self.verbosity = options["verbosity"]
         self.schemas = _schemas(options["schema"]) if options["schema"] else None
         if options["sources"]:
@@ -69,7 +81,7 @@ class Command(SiteCommand):
 
     def _read(self, source: str) -> Iterable[Examined]:
         try:
-            yield from examine(source, self.schemas)
+            yield from examine(source, self.schemas, seconds=self.max_seconds)
         except (OSError, HTTPException, ValueError) as error:
             message = f"{source} cannot be read: {error}"
             raise CommandError(message, returncode=Exit.FAILED) from error
@@ -114,6 +126,13 @@ class Command(SiteCommand):
         if invalid:
             message = f"{invalid:,} documents are not valid."
             raise CommandError(message, returncode=Exit.FAILED)
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds <= TIMEOUT_MAX:  # as nan is not
+        raise ValueError(text)
+    return seconds
 
 
 def _schemas(path: str) -> Any:

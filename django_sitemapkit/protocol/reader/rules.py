@@ -13,6 +13,7 @@ from urllib.parse import quote
 from django_sitemapkit.exceptions import RefusedValue
 from django_sitemapkit.protocol.dates import parse_w3c
 from django_sitemapkit.protocol.limits import CHANGEFREQS, MAX_LOCATION, MIN_LOCATION
+from django_sitemapkit.protocol.locations import normal_escapes
 from django_sitemapkit.protocol.reader.findings import Fault, shown
 
 WHITE_SPACE = " \t\r\n"
@@ -28,7 +29,6 @@ _LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _UNSAFE = re.compile(r"[^A-Za-z0-9\-._~!$&'()*+,;=:@/?%]")
 _DOT_SEGMENT = re.compile(r"/(?:\.|%2e){1,2}(?=[/?]|\Z)", re.IGNORECASE)
 _PATH_BEGINS = re.compile(r"(?=[/?])")
-_ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 _QUICK_HOST = r"https?://(?:[a-z0-9-]{1,63}\.)+[a-z0-9-]{1,63}"
@@ -240,7 +240,7 @@ def _split(url: str) -> tuple[str, str]:
     scheme = scheme.lower()
     authority, *path = _PATH_BEGINS.split(rest, maxsplit=1)
     authority = authority.lower().removesuffix(":" + _DEFAULT_PORTS[scheme])
-    normal = _ESCAPE.sub(lambda escape: escape[0].upper(), "".join(path))
+    normal = normal_escapes("".join(path))
     return f"{scheme}://{authority}", normal if normal.startswith("/") else "/" + normal
 
 
