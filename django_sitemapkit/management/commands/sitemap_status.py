@@ -138,7 +138,7 @@ class Command(SiteCommand):
             reasons = ", ".join(
                 f"{what}: {count:,} pages" if count else what for what, count in item.pages.items()
             )
-            write(f"  due: {item.section}: {': '.join(filter(None, (reasons, item.error)))}")
+            write(f"  due: {item.section or 'index'}: {': '.join(filter(None, (reasons, item.error)))}")
         for kept in report.builds:
             reason = f": {kept.reason}" if kept.reason else ""
             write(f"  build {kept.build}: {kept.status}, {kept.started_at}{reason}")
