@@ -8,7 +8,8 @@ from django_sitemapkit.builds.changes import OverrideChanges
 from django_sitemapkit.builds.duplicates import Order
 from django_sitemapkit.builds.fingerprints import Fingerprints
 from django_sitemapkit.builds.manifests import held_build, indexes_of, published_build
-from django_sitemapkit.builds.reuse import Reason, Reuse, StoredFiles, lines_by_page
+from django_sitemapkit.builds.reuse import Reason, Reuse, lines_by_page
+from django_sitemapkit.builds.stored import StoredFiles
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.overrides import sections_of

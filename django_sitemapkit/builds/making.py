@@ -26,7 +26,8 @@ from django_sitemapkit.builds.manifests import (
 )
 from django_sitemapkit.builds.reading import ReadAhead
 from django_sitemapkit.builds.results import FileResult
-from django_sitemapkit.builds.reuse import Reuse, StoredFiles, lines_by_page
+from django_sitemapkit.builds.reuse import Reuse, lines_by_page
+from django_sitemapkit.builds.stored import StoredFiles
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.overrides import section_of, sections_of

@@ -1,7 +1,6 @@
 """Whether a page keeps the file that is stored, or why not: asked by builds and by the status."""
 
-from collections.abc import Callable, Collection
-from functools import cached_property
+from collections.abc import Callable
 
 from django.db.models import TextChoices
 from django.utils import timezone
@@ -11,9 +10,7 @@ from django_sitemapkit.builds.changes import OverrideChanges
 from django_sitemapkit.builds.fingerprints import Fingerprints, code_in
 from django_sitemapkit.builds.manifests import lines_of
 from django_sitemapkit.models import Build, BuildFile
-from django_sitemapkit.publishing import SitemapStorage, folder_of
 from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sites import Site
 
 Status = BuildFile.Status
 
@@ -34,36 +31,6 @@ class Reason(TextChoices):
     DUPLICATES = "duplicates, here or elsewhere", _("duplicates, here or elsewhere")
     AGAIN = "duplicates are listed again", _("duplicates are listed again")
     BROKEN = "cannot be read", _("cannot be read")
-
-
-class StoredFiles:
-    """Which files of a site the storage has: by one listing, where it can list them.
-
-    Otherwise each file is asked for. Without ``ask`` none is, and all count as stored.
-    """
-
-    def __init__(self, site: Site, storage: SitemapStorage, *, ask: bool = True) -> None:
-        self._site = site
-        self._storage = storage
-        self._ask = ask
-
-    @cached_property
-    def _names(self) -> frozenset[str] | None:
-        names = self._storage.names(folder_of(self._site))
-        return None if names is None else frozenset(names)
-
-    def has(self, name: str) -> bool:
-        """Return whether a file is stored. Raises StorageFailure where the storage cannot tell."""
-        if self._names is not None:
-            return name in self._names
-        return not self._ask or self._storage.has(name)
-
-    def lost(self, names: Collection[str]) -> set[str]:
-        """Return those that are not stored; each that a listing lacks is asked for by itself.
-
-        A listing may lag behind what was stored just now.
-        """
-        return {name for name in names if not (self.has(name) or self._storage.has(name))}
 
 
 class Reuse:

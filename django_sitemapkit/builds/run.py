@@ -45,6 +45,7 @@ from django_sitemapkit.builds.pruning import prune
 from django_sitemapkit.builds.publication import publish_finished
 from django_sitemapkit.builds.results import BuildResult, FileResult
 from django_sitemapkit.builds.settling import answered_by_build, settle, told
+from django_sitemapkit.builds.stored import reopen_lost
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure, Unpublishable
 from django_sitemapkit.models import Build, BuildFile
@@ -208,6 +209,10 @@ class Builder:
         started = time.perf_counter()
         record = self._begin()
         self._make_pages(record)
+        if self._lost(record):
+            self._make_pages(record)
+            if lost := self._lost(record):
+                raise BuildFailed(f"{lost[0]} was stored, but the storage does not have it.")
         try:
             outcome = publish_finished(
                 self.site,
@@ -239,6 +244,10 @@ class Builder:
             reason=outcome.reason,
             warnings=tuple(record.warnings.splitlines()),
         )
+
+    def _lost(self, record: Build) -> list[str]:
+        """Return which files are not stored; their pages are pending again."""
+        return reopen_lost(self.site, record, self.holding, self.storage)
 
     def _make_pages(self, record: Build) -> None:
         """Have all pages made that are missing, those too that come of a split meanwhile."""
