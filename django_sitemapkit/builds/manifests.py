@@ -101,7 +101,7 @@ def freeze(
             site=site.key,
             declaration=declaration,
             fence=lease.fence,
-            started_at=timezone.now(),
+            started_at=lease.now(),
             started_by=started_by,
         )
         for position, line in enumerate(lines):

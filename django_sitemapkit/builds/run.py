@@ -11,8 +11,6 @@ from itertools import chain, count
 from operator import attrgetter
 from pathlib import Path
 
-from django.utils import timezone
-
 from django_sitemapkit.builds.delivery import deliver
 from django_sitemapkit.builds.duplicates import (
     Distinct,
@@ -164,7 +162,7 @@ def abandon(record: Build, holding: Holding, reason: str) -> None:
     """Record that a build is given up."""
     with holding.guarded():
         primary(Build).filter(pk=record.pk).update(
-            status=Build.Status.ABANDONED, ended_at=timezone.now(), reason=reason
+            status=Build.Status.ABANDONED, ended_at=holding.lease.now(), reason=reason
         )
 
 
