@@ -90,6 +90,7 @@ class _PagesBuilder(Builder):
                 fence=self.holding.lease.fence,
                 started_at=self.holding.lease.now(),
                 started_by=self.started_by,
+                checked_by=live.checkers_of({line.section for line in lines}),
             )
             for line in lines:
                 line.build = record

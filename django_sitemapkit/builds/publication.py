@@ -117,7 +117,9 @@ def _is_same(held: Build, lines: list[BuildFile], indexes: "_Indexes") -> bool:
 def _end_as(
     same: Build, record: Build, status: Build.Status, holding: Holding, reason: str = ""
 ) -> None:
-    """Record that a build has the files of another one, which learns what its rows are now.
+    """Record that a build has the files of another one, which learns when it was seen to be so.
+
+    And what its rows are now.
 
     Rows may change and their entries not. The next build would make those pages again. A page
     without a URL that the other one did not have yet becomes one of its own.
@@ -133,6 +135,9 @@ def _end_as(
                 for name in KNOWN:
                     setattr(former, name, getattr(line, name))
                 former.save(update_fields=KNOWN)
+        sections = lines_of(record).exclude(section="").values_list("section", flat=True)
+        same.checked_by = record.checkers_of(sections.distinct())
+        same.save(update_fields=["checked_by"])
         lines_of(record).delete()
         _end(record, holding, status, reason=reason)
 
