@@ -138,14 +138,20 @@ def status_of(site: Site, *, rows: bool = True) -> SiteStatus:
     )
 
 
+def is_being_built(site: Site) -> bool:
+    """Return whether a process that is alive has the lease of a site."""
+    silence = DatabaseNow() - dt.timedelta(seconds=settings.LEASE_SECONDS)
+    held = primary(Lease).filter(name=f"build:{site.key}", heartbeat__gte=silence)
+    return held.exclude(owner="").exists()
+
+
 def who_builds(site: Site) -> str:
     """Return who builds a site since when, or ""."""
     held = primary(Lease).filter(name=f"build:{site.key}").exclude(owner="")
     lease = held.first()
     if lease is None:
         return ""
-    silence = DatabaseNow() - dt.timedelta(seconds=settings.LEASE_SECONDS)
-    if held.filter(heartbeat__lt=silence).exists():
+    if not is_being_built(site):
         return f"{lease.holder}, who gives no sign any more: the next build takes over"
     return lease.holder
 
