@@ -139,7 +139,8 @@ class Overview:
 
     def _address(self, site: Site, **more: int) -> str:
         address = reverse(f"{self.admin.admin_site.name}:sitemapkit_overview")
-        return f"{address}?{urlencode({'site': site.key, **more})}"
+        query: dict[str, str | int] = {"site": site.key, **more}
+        return f"{address}?{urlencode(query)}"
 
     def _record(self, request: HttpRequest, site: Site, **asked_for: Any) -> dict[str, int]:
         """Record a request and have it begun; return what the page is told of it."""

@@ -156,9 +156,7 @@ def who_builds(site: Site) -> str:
     return lease.holder
 
 
-def _sections(
-    site: Site, build: Build | None
-) -> tuple[tuple[SectionStatus, ...], str | None]:
+def _sections(site: Site, build: Build | None) -> tuple[tuple[SectionStatus, ...], str | None]:
     """Return the sections as they are published, and when the oldest of all was last built."""
     lines = lines_of(build).exclude(section="") if build else BuildFile.objects.none()
     done = Q(status=BuildFile.Status.DONE)
@@ -193,8 +191,9 @@ def _checked(build: Build, sections: Collection[str]) -> dict[str, dt.datetime]:
     """Return when the builds ended that last compared these sections with their rows."""
     checkers = build.checkers_of(sections)
     ended = primary(Build).filter(pk__in=set(checkers.values())).exclude(ended_at=None)
-    moments = dict(ended.values_list("pk", "ended_at"))
-    return {name: moments[pk] for name, pk in checkers.items() if pk in moments}
+    moments = {record.pk: record.ended_at for record in ended}
+    found = {name: moments.get(pk) for name, pk in checkers.items()}
+    return {name: moment for name, moment in found.items() if moment is not None}
 
 
 def find_url(site: Site, url: str) -> Iterator[str]:

@@ -186,7 +186,10 @@ def test_a_click_while_files_are_pruned_says_that_it_waits(built):
     assert message_of(client, what="check") == ("sitemapkit-queued", waits)
     BuildRequest.objects.all().delete()
     age_lease()
-    assert message_of(client, what="check") == ("sitemapkit-queued", "Check: queued. It starts now.")
+    assert message_of(client, what="check") == (
+        "sitemapkit-queued",
+        "Check: queued. It starts now.",
+    )
 
 
 @pytest.mark.parametrize("fails", [True, False])
@@ -195,7 +198,7 @@ def test_what_came_of_a_click_is_told_where_it_was_made(built, monkeypatch, fail
     client = person("builder")
     if fails:
         monkeypatch.setattr(requests, "prune", lambda site: 1 / 0)
-    monkeypatch.setattr(overview, "begin", lambda site, choose: carry_out(site, choose))
+    monkeypatch.setattr(overview, "begin", carry_out)
     text = text_of(client.post(ASK, asked("prune"), follow=True))
     assert "It starts now" not in text
     kind, said = ("error", "ZeroDivisionError") if fails else ("success", "0 files and 0 orphans")
