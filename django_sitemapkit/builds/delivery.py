@@ -4,8 +4,6 @@ import logging
 from collections.abc import Callable
 from functools import cache
 
-from django.utils import timezone
-
 from django_sitemapkit.builds.differences import changed_indexes, changed_pages
 from django_sitemapkit.builds.export import INDEX, Export, PageId
 from django_sitemapkit.builds.holding import Holding
@@ -47,7 +45,7 @@ def deliver(
     if not done or alias != publication.delivered_to:
         with holding.guarded():
             primary(Publication).filter(pk=publication.pk).update(
-                delivered_at=timezone.now(), delivered_to=alias
+                delivered_at=holding.lease.now(), delivered_to=alias
             )
 
 

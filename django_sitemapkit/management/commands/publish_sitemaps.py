@@ -7,11 +7,11 @@ from django.core.management.base import CommandError, CommandParser
 from django_sitemapkit.builds import publish
 from django_sitemapkit.builds.manifests import primary
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
-from django_sitemapkit.management.base import Exit, SiteCommand
+from django_sitemapkit.management.base import Exit, PublishedCommand
 from django_sitemapkit.models import Build
 
 
-class Command(SiteCommand):
+class Command(PublishedCommand):
     """Let a site serve another build, whose files are all still stored."""
 
     help = __doc__ or ""
