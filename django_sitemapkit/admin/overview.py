@@ -254,7 +254,10 @@ def _sections(status: SiteStatus) -> list[dict[str, Any]]:
         }
         for section in status.sections
     ]
+    index = dues.pop("", None)
     rows += [{"name": name, "gone": True, "due": item} for name, item in dues.items()]
+    if index is not None:
+        rows.append({"name": _("Index"), "index": True, "due": index})
     for row in rows:
         item = row["due"]
         row["why"] = reasons(item.pages) if item else ""

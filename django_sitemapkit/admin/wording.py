@@ -9,22 +9,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, router, transaction
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
-from django_sitemapkit.builds.due import (
-    AGAIN,
-    BROKEN,
-    CODE,
-    DATE,
-    DUPLICATES,
-    GONE,
-    METHODS,
-    NEVER,
-    NEW,
-    OVERRIDES,
-    ROWS,
-    SOMEWHERE,
-)
+from django_sitemapkit.builds.reuse import Reason
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.models import Build, BuildRequest
 from django_sitemapkit.sites import Site, all_sites
@@ -32,23 +19,6 @@ from django_sitemapkit.sites import Site, all_sites
 logger = logging.getLogger("django_sitemapkit")
 
 Read = TypeVar("Read")
-
-REASONS = {
-    NEVER: gettext_lazy("never built"),
-    NEW: gettext_lazy("new pages"),
-    GONE: gettext_lazy("pages gone"),
-    CODE: gettext_lazy("code or settings changed"),
-    ROWS: gettext_lazy("rows changed"),
-    OVERRIDES: gettext_lazy("overrides changed"),
-    SOMEWHERE: gettext_lazy("overrides changed, here or elsewhere"),
-    DUPLICATES: gettext_lazy("duplicates, here or elsewhere"),
-    AGAIN: gettext_lazy("duplicates are listed again"),
-    DATE: gettext_lazy("a lastmod of the future has come"),
-    METHODS: gettext_lazy("known only by rendering"),
-    BROKEN: gettext_lazy("cannot be read"),
-}
-"""Why pages are due, for people."""
-
 
 def number(value: int | None) -> str:
     """Return a number with its thousands told apart."""
@@ -64,9 +34,9 @@ def reasons(pages: Mapping[str, int]) -> str:
     """Return in words why pages of a section are due, and how many."""
     return ", ".join(
         ngettext("%(reason)s: %(count)s page", "%(reason)s: %(count)s pages", count)
-        % {"reason": REASONS.get(reason, reason), "count": number(count)}
+        % {"reason": Reason(reason).label, "count": number(count)}
         if count
-        else str(REASONS.get(reason, reason))
+        else str(Reason(reason).label)
         for reason, count in pages.items()
     )
 

@@ -10,7 +10,7 @@ from django_sitemapkit.builds.holding import Holding
 from django_sitemapkit.builds.manifests import primary
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import LeaseLost, StorageFailure
-from django_sitemapkit.models import Build, DatabaseNow, Publication
+from django_sitemapkit.models import Build, Publication
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import index_address, page_addresses
 from django_sitemapkit.signals import sitemaps_published
@@ -67,7 +67,7 @@ def _forget(publication: Publication, holding: Holding) -> Publication:
     """Record that it is not known what is in the export; return the publication as it is now."""
     with holding.guarded():
         row = primary(Publication).filter(pk=publication.pk)
-        row.update(delivered=None, delivered_at=None, export_reset_at=DatabaseNow())
+        row.update(delivered=None, delivered_at=None, export_reset_at=holding.lease.now())
         return row.select_related("build", "delivered").get()
 
 
@@ -96,9 +96,9 @@ def _record(
     row = primary(Publication).filter(pk=publication.pk)
     values: dict[str, object] = {}
     if not done or alias != publication.delivered_to:
-        values = {"delivered_at": DatabaseNow(), "delivered_to": alias}
+        values = {"delivered_at": holding.lease.now(), "delivered_to": alias}
     if unknown:
-        values["export_reset_at"] = DatabaseNow()
+        values["export_reset_at"] = holding.lease.now()
     doubt = publication.export_doubt if alias else 0
     if values or doubt:
         with holding.guarded():

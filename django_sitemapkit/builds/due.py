@@ -4,26 +4,23 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from django.utils import timezone
-
 from django_sitemapkit.builds.changes import OverrideChanges
 from django_sitemapkit.builds.duplicates import Order
-from django_sitemapkit.builds.fingerprints import Fingerprints, code_in
-from django_sitemapkit.builds.manifests import lines_of, published_build
+from django_sitemapkit.builds.fingerprints import Fingerprints
+from django_sitemapkit.builds.manifests import held_build, indexes_of, published_build
+from django_sitemapkit.builds.reuse import Reason, Reuse, lines_by_page
+from django_sitemapkit.builds.stored import StoredFiles
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, all_pages
 from django_sitemapkit.planning.store import current_plan
+from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import Site
 
-NEVER, NEW, GONE = "never built", "new pages", "pages gone"
-CODE, ROWS = "code or settings changed", "rows changed"
-OVERRIDES, SOMEWHERE = "overrides changed", "overrides changed, here or elsewhere"
-AGAIN, DUPLICATES = "duplicates are listed again", "duplicates, here or elsewhere"
-DATE, METHODS = "a lastmod of the future has come", "known only by rendering"
-BROKEN = "cannot be read"
+Known = dict[int, list[BuildFile]]
+"""The lines of a section's pages, by number: as published, and as held for review."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +28,7 @@ class SectionDue:
     """What is due of one section."""
 
     section: str
-    """The section's name."""
+    """The section's name; "" for the index."""
     pages: dict[str, int] = field(default_factory=dict)
     """Reasons, and how many pages each holds for; 0 where they are not counted."""
     error: str = ""
@@ -43,103 +40,116 @@ def due(site: Site, *, rows: bool = True) -> Iterator[SectionDue]:
 
     Without ``rows`` no row is looked at; else the database takes a look at every row of the
     sections that have fingerprints. Sections with methods are always rendered, and only then
-    compared.
+    compared. What a build that is held for review has stored already is not made anew.
     """
-    live = published_build(site)
-    published = lines_of(live).exclude(section="") if live else BuildFile.objects.none()
-    known: dict[str, dict[int, BuildFile]] = {}
-    for line in published:
-        known.setdefault(line.section, {})[line.number] = line
-    fingerprints, changes = Fingerprints(site), OverrideChanges(site)
-    order = Order() if settings.DEDUPLICATE else None
+    look = _Look(site, rows=rows)
     for section in sections_of(site):
         name = section.get_name()
-        lines = known.pop(name, None)
+        lines = look.known.pop(name, None)
         try:
-            pages = _due(section, lines, fingerprints, changes, order, rows=rows)
+            pages = look.at(section, lines)
         except Exception as error:  # noqa: BLE001  one that fails hides nothing of the others
-            _pass_page(order, BROKEN)  # What it lists, nobody knows.
+            look.pass_page(Reason.BROKEN)  # What it lists, nobody knows.
             reason = f"{type(error).__name__}: {error}"
-            yield SectionDue(section=name, pages={BROKEN: 0}, error=reason)
+            yield SectionDue(section=name, pages={Reason.BROKEN: 0}, error=reason)
         else:
             yield SectionDue(section=name, pages=dict(pages))
-    for name, gone in known.items():
-        yield SectionDue(section=name, pages=dict(_gone(gone)))
+    for name, gone in look.known.items():
+        yield SectionDue(section=name, pages=dict(look.gone(gone)))
+    if lost := look.lost_indexes():
+        yield SectionDue(section="", pages={Reason.LOST: lost})
 
 
-def _due(
-    section: BaseSection,
-    known: dict[int, BuildFile] | None,
-    fingerprints: Fingerprints,
-    changes: OverrideChanges,
-    order: Order | None,
-    *,
-    rows: bool,
-) -> Counter[str]:
-    keyset = section.keyset
-    if not rows and (keyset is None or current_plan(section, keyset) is None):
-        _pass_page(order, DUPLICATES)
-        return _unseen(section, known)
-    planned = all_pages(section)
-    if known is None:
-        _pass_page(order, DUPLICATES)
-        return Counter({NEVER: len(planned)})
-    reasons: Counter[str] = Counter()
-    for page in planned:
-        line = known.pop(page.number, None)
-        reason = NEW if line is None else _why(section, page, line, fingerprints, changes, rows)
-        if line is not None and not reason:
-            reason = _duplicates(line, order)
-        if reason:
-            reasons[reason] += 1
-        _pass_page(order, reason or (line.listing if line else ""))
-    return reasons + _gone(known)
+class _Look:
+    """A look at all that a site has and had."""
+
+    def __init__(self, site: Site, *, rows: bool) -> None:
+        self._rows = rows
+        self._fingerprints = Fingerprints(site)
+        self._order = Order() if settings.DEDUPLICATE else None
+        self._files = StoredFiles(site, SitemapStorage(), ask=rows)
+        self._reuse = Reuse(
+            self._fingerprints,
+            OverrideChanges(site),
+            lambda line: self._files.has(line.name),
+            deduplicate=settings.DEDUPLICATE,
+        )
+        live, held = published_build(site), held_build(site)
+        self._last = held or live
+        self.known: dict[str, Known] = {}
+        for build in (live, held):
+            for (section, number), line in lines_by_page(build).items():
+                self.known.setdefault(section, {}).setdefault(number, []).append(line)
+
+    def at(self, section: BaseSection, known: Known | None) -> Counter[str]:
+        """Count what is due of a section, by reason; what is left in ``known`` is not planned."""
+        keyset = section.keyset
+        if not self._rows and (keyset is None or current_plan(section, keyset) is None):
+            self.pass_page(Reason.DUPLICATES)
+            return _unseen(section, known)
+        planned = all_pages(section)
+        if known is None:
+            self.pass_page(Reason.DUPLICATES)
+            return Counter({Reason.NEVER: len(planned)})
+        reasons: Counter[str] = Counter()
+        for page in planned:
+            reason, listing = self._why(section, page, known.pop(page.number, []))
+            if reason is not None:
+                reasons[reason] += 1
+            self.pass_page(reason or listing)
+        return reasons + self.gone(known)
+
+    def _why(
+        self, section: BaseSection, page: PlannedPage, formers: list[BuildFile]
+    ) -> tuple[Reason | None, str]:
+        """Return why a page is due; or None, and what stands for what its file lists.
+
+        Of several files that it cannot keep the last one tells why.
+        """
+
+        def fingerprint() -> str:
+            return self._fingerprints.of(section, page.keys)[1]
+
+        reason: Reason | None = Reason.NEW
+        for former in formers:
+            reason = self._reuse.why_not(section, former, fingerprint if self._rows else None)
+            reason = reason or self._duplicates(former)
+            if reason is None:
+                return None, former.listing
+        return reason, ""
+
+    def _duplicates(self, line: BuildFile) -> Reason | None:
+        """Return the reason why what a page leaves out may be another than when it was made."""
+        if self._order is None or line.before == self._order.before:
+            return None
+        return Reason.DUPLICATES if line.duplicates or not line.before else None
+
+    def pass_page(self, listing: str) -> None:
+        """Go on behind a page; where a reason stands for what it lists, that is not known."""
+        if self._order is not None:
+            self._order.pass_page(listing)
+
+    def gone(self, known: Known) -> Counter[str]:
+        """Count the files that the next build has no more."""
+        lines = (line for formers in known.values() for line in formers)
+        gone = sum(
+            line.status == BuildFile.Status.DONE and line.build_id == self._last_id
+            for line in lines
+        )
+        return Counter({Reason.GONE: gone} if gone else {})
+
+    @property
+    def _last_id(self) -> int | None:
+        return self._last.pk if self._last else None
+
+    def lost_indexes(self) -> int:
+        """Count the indexes whose stored files are gone."""
+        lines = indexes_of(self._last) if self._last else ()
+        return sum(not self._files.has(line.name) for line in lines)
 
 
-def _why(
-    section: BaseSection,
-    page: PlannedPage,
-    line: BuildFile,
-    fingerprints: Fingerprints,
-    changes: OverrideChanges,
-    rows: bool,
-) -> str:
-    """Return the reason why a page is due by itself, or ""."""
-    if not line.fingerprint and not (rows and fingerprints.of(section, page.keys)[1]):
-        return METHODS
-    if line.fingerprint and code_in(line.fingerprint) != fingerprints.code_of(section):
-        return CODE
-    if line.changes_at is not None and line.changes_at <= timezone.now():
-        return DATE
-    if rows and fingerprints.of(section, page.keys)[1] != line.fingerprint:
-        return ROWS
-    if changes.concern(section, line, look=rows):
-        return OVERRIDES if rows else SOMEWHERE
-    return ""
-
-
-def _duplicates(line: BuildFile, order: Order | None) -> str:
-    """Return the reason why what a page leaves out may be another than when it was made, or ""."""
-    if order is None:
-        return AGAIN if line.duplicates else ""
-    due = line.before != order.before and (line.duplicates or not line.before)
-    return DUPLICATES if due else ""
-
-
-def _pass_page(order: Order | None, listing: str) -> None:
-    """Go on behind a page; where a reason stands for what it lists, that is not known."""
-    if order is not None:
-        order.pass_page(listing)
-
-
-def _unseen(section: BaseSection, known: dict[int, BuildFile] | None) -> Counter[str]:
+def _unseen(section: BaseSection, known: Known | None) -> Counter[str]:
     """Return what can be said of a section whose rows would have to be counted off."""
     if known is None:
-        return Counter({NEVER: 0})
-    return Counter({METHODS: len(known)} if section.keyset is None else {CODE: 0})
-
-
-def _gone(lines: dict[int, BuildFile]) -> Counter[str]:
-    """Count the files that the next build has no more."""
-    gone = sum(line.status == BuildFile.Status.DONE for line in lines.values())
-    return Counter({GONE: gone} if gone else {})
+        return Counter({Reason.NEVER: 0})
+    return Counter({Reason.METHODS: len(known)} if section.keyset is None else {Reason.CODE: 0})

@@ -10,7 +10,6 @@ from contextlib import suppress
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.utils import timezone
 
 from django_sitemapkit.builds.duplicates import PageDamaged
 from django_sitemapkit.builds.files import holds_location
@@ -89,8 +88,9 @@ class _PagesBuilder(Builder):
                 site=self.site.key,
                 declaration=live.declaration,
                 fence=self.holding.lease.fence,
-                started_at=timezone.now(),
+                started_at=self.holding.lease.now(),
                 started_by=self.started_by,
+                checked_by=live.checkers_of({line.section for line in lines}),
             )
             for line in lines:
                 line.build = record

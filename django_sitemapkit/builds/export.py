@@ -174,7 +174,7 @@ class Export(ExportedFiles):
         publication = primary(Publication).filter(site=self.site.key).first()
         if publication is None or publication.delivered_at is None:
             return False  # The index out there may still be that of a build before.
-        grace = timezone.now() - dt.timedelta(seconds=settings.GRACE_SECONDS)
+        grace = self.holding.lease.now() - dt.timedelta(seconds=settings.GRACE_SECONDS)
         lines = primary(BuildFile).filter(build__site=self.site.key, status=BuildFile.Status.DONE)
         served = Q(build__replaced_at=None) | Q(build__replaced_at__gte=grace)
         if publication.delivered_at >= grace:  # As long the index of before was out there.

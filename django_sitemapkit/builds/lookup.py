@@ -4,11 +4,10 @@ import datetime as dt
 from collections.abc import Sequence
 
 from django.db.models import Exists, F, Q
-from django.utils import timezone
 
 from django_sitemapkit.builds.manifests import lines_of, primary, published_build
 from django_sitemapkit.conf import settings
-from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.models import Build, BuildFile, StoredNow
 from django_sitemapkit.sites import Site
 
 __all__ = ["has_section", "published_build", "published_file", "section_names", "unbuilt"]
@@ -26,7 +25,7 @@ def published_file(site: Site, section: str, number: int) -> BuildFile | None:
 
     A page from which editors have taken the last URL is not answered from an earlier build.
     """
-    grace = timezone.now() - dt.timedelta(seconds=settings.GRACE_SECONDS)
+    grace = StoredNow() - dt.timedelta(seconds=settings.GRACE_SECONDS)
     emptied = Q(status=BuildFile.Status.EMPTY, build__replaced_at=None) & ~Q(overridden=b"")
     line = (
         primary(BuildFile)

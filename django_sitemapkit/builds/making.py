@@ -20,13 +20,14 @@ from django_sitemapkit.builds.manifests import (
     held_build,
     holds,
     keys_of,
-    lines_of,
     primary,
     published_build,
     take_over,
 )
 from django_sitemapkit.builds.reading import ReadAhead
 from django_sitemapkit.builds.results import FileResult
+from django_sitemapkit.builds.reuse import Reuse, lines_by_page
+from django_sitemapkit.builds.stored import StoredFiles
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.overrides import section_of, sections_of
@@ -89,9 +90,12 @@ class PageMaker:
         self.storage = SitemapStorage()
         self._scope = site.scope()
         self._fingerprints = Fingerprints(site)
-        self._changes = OverrideChanges(site)
-        self._live = _lines_by_page(published_build(site))
-        self._held = _lines_by_page(held_build(site))
+        self._files = StoredFiles(site, self.storage)
+        self._reuse = Reuse(
+            self._fingerprints, OverrideChanges(site), self._stands, deduplicate=deduplicate
+        )
+        self._live = lines_by_page(published_build(site))
+        self._held = lines_by_page(held_build(site))
         self._open = ExitStack()
         self._ahead = ReadAhead()
 
@@ -219,19 +223,13 @@ class PageMaker:
 
     def _still_holds(self, line: BuildFile, section: BaseSection) -> bool:
         """Return whether a page is what it was, by its fingerprint; then the line says so."""
-        if self.full or not line.fingerprint:
+        if self.full:
             return False
-        now = timezone.now()
         for former in self._formers(line):
-            ripe = former.changes_at is not None and former.changes_at <= now
-            if former.fingerprint != line.fingerprint or ripe:
-                continue
-            if former.status != Status.EMPTY and not self._stands(former):
-                continue
-            if self._changes.concern(section, former):
+            if self._reuse.why_not(section, former, lambda: line.fingerprint):
                 continue
             standing = self.distinct.admit(former) if self.distinct else None
-            if standing is None and (self.distinct or former.duplicates):
+            if standing is None and self.distinct:
                 continue
             take_over(line, former)
             line.revision = section.overrides.revision
@@ -246,13 +244,7 @@ class PageMaker:
             return False
         if self.distinct is not None and former.name in self.distinct.damaged:
             return False
-        return self.storage.has(former.name) if self._names is None else former.name in self._names
-
-    @cached_property
-    def _names(self) -> frozenset[str] | None:
-        """The stored files, by one look; None where the storage cannot tell them."""
-        names = self.storage.names(folder_of(self.site))
-        return None if names is None else frozenset(names)
+        return self._files.has(former.name)
 
     def _store(self, line: BuildFile, page: LocalPage) -> str:
         """Bring a page's file into the storage, and say in the line what it is."""
@@ -317,13 +309,6 @@ class PageMaker:
                 lower=line.upper,
                 upper=upper,
             )
-
-
-def _lines_by_page(build: Build | None) -> dict[tuple[str, int], BuildFile]:
-    """Return the pages of a build, with URLs or without, by section and number."""
-    lines = lines_of(build) if build else BuildFile.objects.none()
-    pages = lines.filter(status__in=(Status.DONE, Status.EMPTY)).exclude(section="")
-    return {(line.section, line.number): line for line in pages}
 
 
 class Runner(ABC):

@@ -86,6 +86,7 @@ def freeze(
     """
     live = published_build(site)
     lines: list[BuildFile] = []
+    unseen: list[str] = []
     for section in sections_of(site):
         beat()
         name = section.get_name()
@@ -94,6 +95,7 @@ def freeze(
         )
         if kept is not None and kept.exists():
             lines += (copy_of(line) for line in kept.order_by("position"))
+            unseen.append(name)
         else:
             lines += _section_lines(section, live, fingerprints, beat)
     with transaction.atomic(using=router.db_for_write(Build)):
@@ -101,8 +103,9 @@ def freeze(
             site=site.key,
             declaration=declaration,
             fence=lease.fence,
-            started_at=timezone.now(),
+            started_at=lease.now(),
             started_by=started_by,
+            checked_by=live.checkers_of(unseen) if live else {},
         )
         for position, line in enumerate(lines):
             line.build = build

@@ -11,7 +11,7 @@ from django_sitemapkit.builds.export import Export
 from django_sitemapkit.builds.holding import Holding, hold
 from django_sitemapkit.builds.manifests import held_build, lines_of, primary
 from django_sitemapkit.conf import settings
-from django_sitemapkit.models import Build, BuildFile, Publication
+from django_sitemapkit.models import Build, BuildFile, Publication, StoredNow
 from django_sitemapkit.publishing import SitemapStorage, folder_of
 from django_sitemapkit.sites import Site
 
@@ -64,7 +64,7 @@ def prune(
     if not dry_run and over:
         with holding.guarded():
             # First the mark: from here on nobody publishes such a build again.
-            primary(Build).filter(pk__in=over).update(pruned_at=timezone.now())
+            primary(Build).filter(pk__in=over).update(pruned_at=holding.lease.now())
         names = _deleted(names, storage, holding)
         with holding.guarded():
             for build in primary(Build).filter(pk__in=over):
@@ -82,7 +82,7 @@ def _over(site: Site) -> list[int]:
     kept = set(newest.values_list("pk", flat=True)[: settings.KEEP_BUILDS])
     live = primary(Publication).filter(site=site.key).values_list("build_id", flat=True)
     kept.update(live)
-    grace = timezone.now() - dt.timedelta(seconds=settings.GRACE_SECONDS)
+    grace = StoredNow() - dt.timedelta(seconds=settings.GRACE_SECONDS)
     replaced = Q(status=Build.Status.PUBLISHED, replaced_at__lt=grace)
     given_up = Q(status__in=(Build.Status.ABANDONED, Build.Status.FAILED))
     given_up |= Q(status=Build.Status.HELD, ended_at__lt=grace)
@@ -125,7 +125,7 @@ def _sweep(
     if found is None:
         return (), False
     known = _stored(primary(Build).filter(site=site.key))
-    old = timezone.now() - ORPHAN_AGE
+    old = holding.lease.now() - ORPHAN_AGE
     orphans = []
     for name in sorted(set(found) - known):
         holding.beat()
@@ -134,6 +134,7 @@ def _sweep(
         if stored_at is not None and stored_at.timestamp() < old.timestamp():
             orphans.append(name)
     if not dry_run:
-        storage.sweep_workshops(folder_of(site), old)
+        # They are on a disk of this host, or of one that shares it.
+        storage.sweep_workshops(folder_of(site), timezone.now() - ORPHAN_AGE)
         orphans = _deleted(orphans, storage, holding)
     return tuple(orphans), True

@@ -74,7 +74,7 @@ def publish_finished(
     if not entries:
         reason = "no section has a URL"
         with holding.guarded():
-            _end(record, Build.Status.FAILED, reason=reason)
+            _end(record, holding, Build.Status.FAILED, reason=reason)
         raise Unpublishable(f"Site {site.key!r}: {reason}; what was published stays.")
     live = published_build(site)
     indexes = _Indexes(write_indexes(entries), storage)
@@ -101,7 +101,7 @@ def publish_finished(
     results = indexes.store(site, record, same, holding)
     if reason:
         with holding.guarded():
-            _end(record, Build.Status.HELD, reason=reason)
+            _end(record, holding, Build.Status.HELD, reason=reason)
         return Outcome(status=Build.Status.HELD, build=record.pk, indexes=results, reason=reason)
     _flip(site, record, holding)
     if whole:
@@ -118,7 +118,9 @@ def _is_same(held: Build, lines: list[BuildFile], indexes: "_Indexes") -> bool:
 def _end_as(
     same: Build, record: Build, status: Build.Status, holding: Holding, reason: str = ""
 ) -> None:
-    """Record that a build has the files of another one, which learns what its rows are now.
+    """Record that a build has the files of another one, which learns when it was seen to be so.
+
+    And what its rows are now.
 
     Rows may change and their entries not. The next build would make those pages again. A page
     without a URL that the other one did not have yet becomes one of its own.
@@ -134,8 +136,11 @@ def _end_as(
                 for name in KNOWN:
                     setattr(former, name, getattr(line, name))
                 former.save(update_fields=KNOWN)
+        sections = lines_of(record).exclude(section="").values_list("section", flat=True)
+        same.checked_by = record.checkers_of(sections.distinct())
+        same.save(update_fields=["checked_by"])
         lines_of(record).delete()
-        _end(record, status, reason=reason)
+        _end(record, holding, status, reason=reason)
 
 
 def _let_go(site: Site, record: Build, holding: Holding) -> None:
@@ -187,8 +192,8 @@ def publish(site: Site, build: int) -> int:
 
 def _flip(site: Site, record: Build, holding: Holding) -> None:
     """Let the site serve another build: one transaction, under the lease."""
-    now = timezone.now()
     with holding.guarded():
+        now = holding.lease.now()
         fence = holding.lease.fence
         publication, _ = (
             primary(Publication)
@@ -211,11 +216,11 @@ def _flip(site: Site, record: Build, holding: Holding) -> None:
         # A build that is gone back to ended when it did: the age of what is served is its own.
         ended_at = record.ended_at or now
         published = {"published_at": now, "replaced_at": None, "ended_at": ended_at, "reason": ""}
-        _end(record, Build.Status.PUBLISHED, **published)
+        _end(record, holding, Build.Status.PUBLISHED, **published)
 
 
-def _end(record: Build, status: Build.Status, **values: object) -> None:
-    for name, value in {"status": status, "ended_at": timezone.now(), **values}.items():
+def _end(record: Build, holding: Holding, status: Build.Status, **values: object) -> None:
+    for name, value in {"status": status, "ended_at": holding.lease.now(), **values}.items():
         setattr(record, name, value)
     record.save()
 

@@ -11,8 +11,6 @@ from itertools import chain, count
 from operator import attrgetter
 from pathlib import Path
 
-from django.utils import timezone
-
 from django_sitemapkit.builds.delivery import deliver
 from django_sitemapkit.builds.duplicates import (
     Distinct,
@@ -45,6 +43,7 @@ from django_sitemapkit.builds.pruning import prune
 from django_sitemapkit.builds.publication import publish_finished
 from django_sitemapkit.builds.results import BuildResult, FileResult
 from django_sitemapkit.builds.settling import answered_by_build, settle, told
+from django_sitemapkit.builds.stored import reopen_lost
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure, Unpublishable
 from django_sitemapkit.models import Build, BuildFile
@@ -174,7 +173,7 @@ def abandon(record: Build, holding: Holding, reason: str) -> None:
     """Record that a build is given up."""
     with holding.guarded():
         primary(Build).filter(pk=record.pk).update(
-            status=Build.Status.ABANDONED, ended_at=timezone.now(), reason=reason
+            status=Build.Status.ABANDONED, ended_at=holding.lease.now(), reason=reason
         )
 
 
@@ -221,6 +220,10 @@ class Builder:
         started = time.perf_counter()
         record = self._begin()
         self._make_pages(record)
+        if self._lost(record):
+            self._make_pages(record)
+            if lost := self._lost(record):
+                raise BuildFailed(f"{lost[0]} was stored, but the storage does not have it.")
         try:
             outcome = publish_finished(
                 self.site,
@@ -254,6 +257,10 @@ class Builder:
             warnings=tuple(record.warnings.splitlines()),
             exported=exported,
         )
+
+    def _lost(self, record: Build) -> list[str]:
+        """Return which files are not stored; their pages are pending again."""
+        return reopen_lost(self.site, record, self.holding, self.storage)
 
     def _make_pages(self, record: Build) -> None:
         """Have all pages made that are missing, those too that come of a split meanwhile."""

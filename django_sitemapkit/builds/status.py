@@ -1,12 +1,11 @@
 """What is published and what is going on, as values."""
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db.models import Count, Max, Q, Sum
-from django.utils import timezone
 
 from django_sitemapkit.builds.due import SectionDue, due
 from django_sitemapkit.builds.export_status import ExportStatus, export_status
@@ -14,7 +13,7 @@ from django_sitemapkit.builds.files import holds_location
 from django_sitemapkit.builds.manifests import lines_of, pages, primary, published_build
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
-from django_sitemapkit.models import Build, BuildFile, DatabaseNow, Lease, Publication
+from django_sitemapkit.models import Build, BuildFile, DatabaseNow, Lease, Publication, StoredNow
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import page_address
@@ -42,6 +41,8 @@ class SectionStatus:
     """Rows that were left out."""
     changed_at: str | None = None
     """When the newest of its files became what it is."""
+    checked_at: str | None = None
+    """When the last build ended that compared its files with the rows; None if it is not built."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +74,9 @@ class SiteStatus:
     published_at: str | None
     """When that was published."""
     checked_at: str | None
-    """When a build last ended well, be it that nothing had changed."""
+    """The earliest such moment of its sections; None if nothing is published."""
+    as_of: str | None
+    """The database's time of this status; None if nothing is published."""
     running: str
     """Who builds since when; "" if nobody does."""
     sections: Sequence[SectionStatus]
@@ -90,10 +93,19 @@ class SiteStatus:
         return asdict(self)
 
     def is_older(self, hours: float) -> bool:
-        """Return whether the last good build ended longer ago than that, or there was none."""
-        if self.checked_at is None:
-            return True
-        age = timezone.now() - dt.datetime.fromisoformat(self.checked_at)
+        """Return whether a section was last built longer ago than that, or nothing is published."""
+        return self.checked_at is None or self._is_older(self.checked_at, hours)
+
+    def late_sections(self, hours: float) -> list[str]:
+        """Return the names of the sections that were last built longer ago than that."""
+        return [
+            section.name
+            for section in self.sections
+            if section.checked_at is not None and self._is_older(section.checked_at, hours)
+        ]
+
+    def _is_older(self, moment: str, hours: float) -> bool:
+        age = dt.datetime.fromisoformat(self.as_of or moment) - dt.datetime.fromisoformat(moment)
         return age > dt.timedelta(hours=hours)
 
 
@@ -103,18 +115,19 @@ def status_of(site: Site, *, rows: bool = True, export: bool = True) -> SiteStat
     Without ``rows``, no row is looked at, and none is said to have changed. Without ``export``,
     nothing is read from the storage that the files are exported to.
     """
-    publication = primary(Publication).filter(site=site.key).select_related("build").first()
+    publications = primary(Publication).filter(site=site.key).select_related("build")
+    publication = publications.annotate(now=StoredNow()).first()
     builds = primary(Build).filter(site=site.key)
-    good = builds.filter(status__in=(Build.Status.PUBLISHED, Build.Status.UNCHANGED))
-    last = good.order_by("-ended_at").first()
+    sections, checked_at = _sections(site, publication.build if publication else None)
     return SiteStatus(
         site=site.key,
         base_url=f"{site.origin}{site.path}",
         build=publication.build_id if publication else None,
         published_at=publication.published_at.isoformat() if publication else None,
-        checked_at=last.ended_at.isoformat() if last and last.ended_at else None,
+        checked_at=checked_at,
+        as_of=publication.now.isoformat() if publication else None,
         running=who_builds(site),
-        sections=tuple(_sections(site, publication.build if publication else None)),
+        sections=sections,
         due=tuple(item for item in due(site, rows=rows) if item.pages),
         builds=tuple(
             BuildStatus(
@@ -142,7 +155,10 @@ def who_builds(site: Site) -> str:
     return lease.holder
 
 
-def _sections(site: Site, build: Build | None) -> Iterator[SectionStatus]:
+def _sections(
+    site: Site, build: Build | None
+) -> tuple[tuple[SectionStatus, ...], str | None]:
+    """Return the sections as they are published, and when the oldest of all was last built."""
     lines = lines_of(build).exclude(section="") if build else BuildFile.objects.none()
     done = Q(status=BuildFile.Status.DONE)
     totals = lines.values("section").annotate(
@@ -152,21 +168,32 @@ def _sections(site: Site, build: Build | None) -> Iterator[SectionStatus]:
         skipped=Sum("skipped", default=0),
         changed_at=Max("lastmod", filter=done),
     )
+    found = {total["section"]: total for total in totals}
+    checked = _checked(build, found) if build else {}
     known = {
-        total["section"]: SectionStatus(
-            name=total["section"],
+        name: SectionStatus(
+            name=name,
             built=True,
             pages=total["pages"],
             urls=total["urls"],
             bytes=total["bytes"],
             skipped=total["skipped"],
             changed_at=total["changed_at"].isoformat() if total["changed_at"] else None,
+            checked_at=checked[name].isoformat() if name in checked else None,
         )
-        for total in totals
+        for name, total in found.items()
     }
-    for section in sections_of(site):
-        name = section.get_name()
-        yield known.get(name, SectionStatus(name=name, built=False))
+    names = [section.get_name() for section in sections_of(site)]
+    sections = tuple(known.get(name, SectionStatus(name=name, built=False)) for name in names)
+    return sections, min(checked.values()).isoformat() if checked else None
+
+
+def _checked(build: Build, sections: Collection[str]) -> dict[str, dt.datetime]:
+    """Return when the builds ended that last compared these sections with their rows."""
+    checkers = build.checkers_of(sections)
+    ended = primary(Build).filter(pk__in=set(checkers.values())).exclude(ended_at=None)
+    moments = dict(ended.values_list("pk", "ended_at"))
+    return {name: moments[pk] for name, pk in checkers.items() if pk in moments}
 
 
 def find_url(site: Site, url: str) -> Iterator[str]:

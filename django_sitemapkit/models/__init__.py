@@ -2,7 +2,7 @@
 
 from django_sitemapkit.models.builds import Build, BuildFile, BuildRequest, Publication
 from django_sitemapkit.models.fields import SitemapFields
-from django_sitemapkit.models.leases import DatabaseNow, Lease
+from django_sitemapkit.models.leases import DatabaseNow, Lease, StoredNow
 from django_sitemapkit.models.overrides import (
     ExclusionRule,
     ExtraUrl,
@@ -27,6 +27,7 @@ __all__ = [
     "Revision",
     "SectionSettings",
     "SitemapFields",
+    "StoredNow",
     "UrlOverride",
     "hash_of",
 ]

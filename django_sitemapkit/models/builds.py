@@ -1,5 +1,6 @@
 """Builds with their manifests, what of them is published, and what is asked for."""
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from django.db import models
@@ -38,6 +39,13 @@ class Build(models.Model):
     started_by = models.CharField(
         _("started by"), max_length=200, blank=True, help_text=_("Who asked for it.")
     )
+    checked_by = models.JSONField(
+        _("checked by"),
+        default=dict,
+        blank=True,
+        editable=False,
+        help_text=_("The sections that another build compared with the rows last, and which one."),
+    )
     warnings = models.TextField(
         _("warnings"), blank=True, help_text=_("What its lastmods say that can hardly be true.")
     )
@@ -61,6 +69,10 @@ class Build(models.Model):
 
     def __str__(self) -> str:
         return f"{self.pk} ({self.site})"
+
+    def checkers_of(self, sections: Iterable[str]) -> dict[str, int]:
+        """Return for each section which build compared its files with the rows last."""
+        return {name: self.checked_by.get(name, self.pk) for name in sections}
 
 
 class BuildFile(models.Model):

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import IntegrityError, models, router, transaction
 from django.db.models.functions import Now
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 
@@ -17,6 +18,30 @@ class DatabaseNow(Now):
     def as_mysql(self, compiler: Any, connection: Any, **context: Any) -> Any:
         """Use the time in UTC, as Django stores it, whatever the session's time zone is."""
         return self.as_sql(compiler, connection, template="UTC_TIMESTAMP(6)", **context)
+
+
+class StoredNow(DatabaseNow):
+    """The database's clock as Django stores moments: in local time under USE_TZ = False."""
+
+    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        """Use the time with milliseconds, in the zone of what is stored."""
+        template = (
+            "STRFTIME('%%%%Y-%%%%m-%%%%d %%%%H:%%%%M:%%%%f', 'NOW',"
+            f" '{_offset(connection):+} seconds')"
+        )
+        return self.as_sql(compiler, connection, template=template, **context)
+
+    def as_mysql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        """Use the time with microseconds, in the zone of what is stored."""
+        template = f"(UTC_TIMESTAMP(6) + INTERVAL {_offset(connection)} SECOND)"
+        return self.as_sql(compiler, connection, template=template, **context)
+
+
+def _offset(connection: Any) -> int:
+    """Return the seconds from UTC to the zone in which a connection stores moments."""
+    zone = connection.timezone or timezone.get_default_timezone()
+    offset = dt.datetime.now(zone).utcoffset() or dt.timedelta()
+    return int(offset.total_seconds())
 
 
 class LeaseManager(models.Manager["Lease"]):
@@ -89,6 +114,12 @@ class Lease(models.Model):
         primary = Lease.objects.using(router.db_for_write(Lease))
         mine = primary.filter(name=self.name, fence=self.fence, owner=self.owner)
         return bool(mine.update(heartbeat=DatabaseNow()))
+
+    def now(self) -> dt.datetime:
+        """Return the database's time, which all who hold leases have in common."""
+        primary = Lease.objects.using(router.db_for_write(Lease))
+        now: dt.datetime = primary.values_list(StoredNow(), flat=True).get(name=self.name)
+        return now
 
     def release(self) -> None:
         """Give the lease back, unless someone else has it by now."""

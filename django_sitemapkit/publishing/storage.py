@@ -211,7 +211,9 @@ class SitemapStorage:
         """Return the names of the files of a folder, or None if they cannot be told."""
         try:
             _, files = self.storage.listdir(folder)
-        except (NotImplementedError, FileNotFoundError):
+        except FileNotFoundError:  # A local folder comes with its first file.
+            return []
+        except NotImplementedError:
             return None
         except Exception as error:  # noqa: BLE001  each storage has errors of its own
             logger.warning("%s could not be listed: %s", folder, error)

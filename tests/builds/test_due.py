@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import due, status_of
+from django_sitemapkit.builds.reuse import Reason
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.planning import refresh
 from django_sitemapkit.registry import registry
@@ -66,17 +67,17 @@ def test_nothing_is_due_after_a_build(built):
 
 def test_what_was_never_built_is_due(storage, sections):
     """All sections before the first build, and a new one after it."""
-    assert told() == {"products": {due.NEVER: 3}, "readings": {due.NEVER: 3}}
+    assert told() == {"products": {Reason.NEVER: 3}, "readings": {Reason.NEVER: 3}}
     run()
     sections.add(Articles)
-    assert told() == {"articles": {due.NEVER: 1}}
+    assert told() == {"articles": {Reason.NEVER: 1}}
 
 
 def test_pages_whose_rows_changed_are_due(built):
     """And they alone are made."""
     edit_product("p0")
     edit_product("p4")
-    assert told() == {"products": {due.ROWS: 2}}
+    assert told() == {"products": {Reason.ROWS: 2}}
     assert made() == {"products": 2}
     assert told() == {}
 
@@ -87,7 +88,7 @@ def test_rows_that_change_nothing_visible_are_due_once(built):
     Product.objects.filter(slug="p0").update(note="x")
     assert told() == {}
     Reading.objects.filter(level=0).update(level=1)
-    assert told() == {"readings": {due.ROWS: 1}}
+    assert told() == {"readings": {Reason.ROWS: 1}}
     run()
     assert told() == {}
 
@@ -97,7 +98,7 @@ def test_new_pages_are_due(built):
     shop = Product.objects.first().shop
     Product.objects.bulk_create(Product(shop=shop, slug=f"q{n}") for n in range(2))
     refresh(registry.get(SITE, "products"))
-    assert told() == {"products": {due.ROWS: 1, due.NEW: 1}}
+    assert told() == {"products": {Reason.ROWS: 1, Reason.NEW: 1}}
 
 
 def test_pages_that_are_gone_are_due(built):
@@ -105,13 +106,13 @@ def test_pages_that_are_gone_are_due(built):
     Product.objects.exclude(slug="p0").delete()
     refresh(registry.get(SITE, "products"))
     before = BuildFile.objects.filter(section="products").count()
-    assert told() == {"products": {due.ROWS: 1, due.GONE: before - 1}}
+    assert told() == {"products": {Reason.ROWS: 1, Reason.GONE: before - 1}}
 
 
 def test_a_section_that_is_gone_is_due(built, sections):
     """With as many files as it had; of one that had none, nothing is."""
     sections.remove("readings")
-    assert told() == {"readings": {due.GONE: 3}}
+    assert told() == {"readings": {Reason.GONE: 3}}
     run()
     assert told() == {}
 
@@ -135,8 +136,8 @@ def test_code_and_settings_are_a_reason(built, sections, settings, what):
         settings.SITEMAPKIT_MAX_BYTES = 5000
     else:
         settings.ROOT_URLCONF = "tests.testapp.urls_deep"
-    both = {"products": {due.CODE: 3}, "readings": {due.CODE: 3}}
-    assert told() == (both if what in ("setting", "address") else {"readings": {due.CODE: 3}})
+    both = {"products": {Reason.CODE: 3}, "readings": {Reason.CODE: 3}}
+    assert told() == (both if what in ("setting", "address") else {"readings": {Reason.CODE: 3}})
 
 
 def test_a_lastmod_of_the_future_is_due_when_it_comes(storage):
@@ -145,7 +146,7 @@ def test_a_lastmod_of_the_future_is_due_when_it_comes(storage):
     run()
     assert told() == {}
     BuildFile.objects.update(changes_at=F("changes_at") - dt.timedelta(hours=3))
-    assert told() == {"products": {due.DATE: 1}}
+    assert told() == {"products": {Reason.DATE: 1}}
 
 
 def test_methods_are_known_only_by_rendering(storage, sections):
@@ -153,7 +154,7 @@ def test_methods_are_known_only_by_rendering(storage, sections):
     declare_anew(sections, Readings, priority=lambda self, reading: 0.5)
     sections.add(type("Pages", (StaticSection,), {"items": ["/a/"]}))
     run()
-    expected = {"readings": {due.METHODS: 3}, "pages": {due.METHODS: 1}}
+    expected = {"readings": {Reason.METHODS: 3}, "pages": {Reason.METHODS: 1}}
     assert told() == told(rows=False) == expected
     assert made() == {}
     assert told() == expected
@@ -189,12 +190,12 @@ def test_quick_looks_at_no_row(storage, sections, rows_read, state):
         declare_anew(sections, Products, key="slug")
     assert rows_read(lambda: command("sitemap_status", "--quick")) == []
     assert rows_read(lambda: command("sitemap_status"))
-    pages = {due.METHODS: 1} if state in ("built", "key changed") else {due.NEVER: 0}
+    pages = {Reason.METHODS: 1} if state in ("built", "key changed") else {Reason.NEVER: 0}
     expected = {
-        "never planned": {"products": {due.NEVER: 0}, "readings": {due.NEVER: 0}},
-        "planned": {"products": {due.NEVER: 3}, "readings": {due.NEVER: 0}},
+        "never planned": {"products": {Reason.NEVER: 0}, "readings": {Reason.NEVER: 0}},
+        "planned": {"products": {Reason.NEVER: 3}, "readings": {Reason.NEVER: 0}},
         "built": {},
-        "key changed": {"products": {due.CODE: 0}},
+        "key changed": {"products": {Reason.CODE: 0}},
     }
     assert told(rows=False) == expected[state] | {"pages": pages}
 

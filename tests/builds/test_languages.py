@@ -6,6 +6,7 @@ from django.db.models import F
 from django_sitemapkit import Element, Section
 from django_sitemapkit.builds import differences_of, due
 from django_sitemapkit.builds import preview as preview_of
+from django_sitemapkit.builds.reuse import Reason
 from tests.builds import BASE, SITE, live, manifest, run, served, states, use_storage, xml
 from tests.languages import COLUMNS, IN_ALL, ROUTE, ROWS, place
 from tests.testapp.models import Photo, Place, PlaceTranslation
@@ -69,7 +70,7 @@ def test_a_changed_translation_makes_its_page_anew(storage, sections, options):
     row.update(slug_es="new")
     translations.update(slug="new")
     if options["location"] is COLUMNS:
-        assert told() == {"places": {due.ROWS: 1}}
+        assert told() == {"places": {Reason.ROWS: 1}}
     assert stored(run()) == {3}
     assert b"new" in xml(storage, manifest()["places", 3])
     assert stored(run()) == set()
@@ -113,7 +114,7 @@ def test_media_that_move_make_all_pages_anew(storage, sections, settings):
     declare(sections, location=COLUMNS, images="cover")
     run()
     settings.MEDIA_URL = "https://cdn.example.net/"
-    assert told() == {"places": {due.CODE: 3}}
+    assert told() == {"places": {Reason.CODE: 3}}
     assert stored(run()) == {1, 2, 3}
     assert b"https://cdn.example.net/c0.jpg" in xml(storage, manifest()["places", 1])
 
@@ -142,10 +143,10 @@ def test_links_that_are_switched_on_make_all_pages_anew(storage, sections):
     declare(sections, location=COLUMNS, alternates=False)
     run()
     declare(sections, location=COLUMNS)
-    assert told() == {"places": {due.CODE: 3}}
+    assert told() == {"places": {Reason.CODE: 3}}
     assert stored(run()) == {1, 2, 3}
     declare(sections, location=COLUMNS, x_default="es")
-    assert told() == {"places": {due.CODE: 3}}
+    assert told() == {"places": {Reason.CODE: 3}}
     assert b"x-default" in xml(storage, manifest()["places", 1] if stored(run()) else None)
     assert told() == {}
 

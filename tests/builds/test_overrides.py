@@ -6,7 +6,8 @@ import pytest
 
 from django_sitemapkit import Route, Section
 from django_sitemapkit.builds import changes, publish
-from django_sitemapkit.builds.due import OVERRIDES, SOMEWHERE, due
+from django_sitemapkit.builds.due import due
+from django_sitemapkit.builds.reuse import Reason
 from django_sitemapkit.models import UrlOverride
 from django_sitemapkit.overrides import Overrides
 from tests.builds import (
@@ -53,7 +54,7 @@ def product(number):
 
 def counted(*, rows=True):
     """Return how many pages of which section are due because of overrides."""
-    reason = OVERRIDES if rows else SOMEWHERE
+    reason = Reason.OVERRIDES if rows else Reason.SOMEWHERE
     found = {one.section: one.pages.get(reason, 0) for one in due(SITE, rows=rows)}
     return {name: count for name, count in found.items() if count}
 

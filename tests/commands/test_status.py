@@ -94,6 +94,7 @@ def test_json_has_the_figures(built):
             "bytes": sum(page.bytes for page in pages),
             "skipped": 0,
             "changed_at": max(page.lastmod for page in pages).isoformat(),
+            "checked_at": build.ended_at.isoformat(),
         }
     ]
     (listed,) = site["builds"]

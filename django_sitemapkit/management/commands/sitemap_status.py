@@ -31,7 +31,8 @@ class Command(SiteCommand):
             "--max-age",
             type=float,
             metavar="HOURS",
-            help="Exit with 1 if a site has nothing published, or the last build is older.",
+            help="Exit with 1 if a site has nothing published, or a section was last built longer"
+            " ago.",
         )
         either = parser.add_mutually_exclusive_group()
         either.add_argument(
@@ -76,7 +77,7 @@ class Command(SiteCommand):
                 for line in (line for section in advised or () for line in section.lines()):
                     self.stdout.write(line)
         hours = options["max_age"]
-        late = [r.site for r in reports if hours is not None and r.is_older(hours)]
+        late = [_late(r, hours) for r in reports if hours is not None and r.is_older(hours)]
         if late:
             raise CommandError(
                 f"Not built within {hours:g} hours: {', '.join(late)}.",
@@ -142,12 +143,20 @@ class Command(SiteCommand):
             reasons = ", ".join(
                 f"{what}: {count:,} pages" if count else what for what, count in item.pages.items()
             )
-            write(f"  due: {item.section}: {': '.join(filter(None, (reasons, item.error)))}")
+            write(f"  due: {item.section or 'index'}: {': '.join(filter(None, (reasons, item.error)))}")
         for kept in report.builds:
             reason = f": {kept.reason}" if kept.reason else ""
             write(f"  build {kept.build}: {kept.status}, {kept.started_at}{reason}")
             for warning in kept.warnings:
                 write(f"    warning: {warning}")
+
+
+def _late(report: SiteStatus, hours: float) -> str:
+    """Return what is late of a site: some of its sections, or all of it."""
+    sections = report.late_sections(hours)
+    if len(sections) in {0, sum(section.built for section in report.sections)}:
+        return report.site
+    return f"{report.site} ({', '.join(sections)})"
 
 
 def _as_dict(report: SiteStatus, advice: list[SectionAdvice] | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('sitemapkit', '0001_initial'),
+        ('sitemapkit', '0002_build_checked_by'),
     ]
 
     operations = [

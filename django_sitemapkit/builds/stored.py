@@ -1,0 +1,60 @@
+"""Which files of a site are stored, and what becomes of a build of which some are lost."""
+
+from collections.abc import Collection
+from functools import cached_property
+
+from django_sitemapkit.builds.holding import Holding
+from django_sitemapkit.builds.manifests import lines_of, pages
+from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.publishing import SitemapStorage, folder_of
+from django_sitemapkit.sites import Site
+
+LINES_PER_QUERY = 500
+"""Lines of a manifest that are changed at a time."""
+
+
+class StoredFiles:
+    """Which files of a site the storage has: by one listing, where it can list them.
+
+    Otherwise each file is asked for. Without ``ask`` none is, and all count as stored.
+    """
+
+    def __init__(self, site: Site, storage: SitemapStorage, *, ask: bool = True) -> None:
+        self._site = site
+        self._storage = storage
+        self._ask = ask
+
+    @cached_property
+    def _names(self) -> frozenset[str] | None:
+        names = self._storage.names(folder_of(self._site))
+        return None if names is None else frozenset(names)
+
+    def has(self, name: str) -> bool:
+        """Return whether a file is stored. Raises StorageFailure where the storage cannot tell."""
+        if self._names is not None:
+            return name in self._names
+        return not self._ask or self._storage.has(name)
+
+    def lost(self, names: Collection[str]) -> set[str]:
+        """Return those that are not stored; each that a listing lacks is asked for by itself.
+
+        A listing may lag behind what was stored just now.
+        """
+        return {name for name in names if not (self.has(name) or self._storage.has(name))}
+
+
+def reopen_lost(site: Site, record: Build, holding: Holding, storage: SitemapStorage) -> list[str]:
+    """Let the pages of a build be pending again whose files are lost; return the files' names.
+
+    They may be those of a process that was killed, or of sections that the build leaves as they
+    are published.
+    """
+    names = dict(pages(record).values_list("pk", "name"))
+    lost = StoredFiles(site, storage).lost(set(names.values()))
+    lines = [pk for pk, name in names.items() if name in lost]
+    values = {"name": "", "sha256": "", "urls": 0, "bytes": 0, "size": 0, "lastmod": None}
+    for start in range(0, len(lines), LINES_PER_QUERY):
+        some = lines_of(record).filter(pk__in=lines[start : start + LINES_PER_QUERY])
+        with holding.guarded():
+            some.update(status=BuildFile.Status.PENDING, **values)
+    return sorted(lost)

@@ -1,0 +1,112 @@
+"""One decision: what the status says is due is what the next build makes anew."""
+
+import pytest
+
+from django_sitemapkit.builds import due, status_of
+from tests.builds import (
+    ALL,
+    SITE,
+    Products,
+    edit_product,
+    fill,
+    manifest,
+    run,
+    states,
+    use_storage,
+)
+from tests.commands import run as command
+from tests.testapp.models import Reading
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(params=["Memory", "Wordless"])
+def storage(request, settings, sections):
+    """Give the storage of a built site, one that lists its files or not."""
+    for section in ALL:
+        sections.add(section)
+    fill()
+    storage = use_storage(settings, request.param)
+    run()
+    return storage
+
+
+def told(**options):
+    """Return what is due of each section of which anything is."""
+    return {item.section: item.pages for item in due.due(SITE, **options) if item.pages}
+
+
+def made(result):
+    """Return the files that a build has stored, by section and number."""
+    return {page for page, state in states(result).items() if state == "stored"}
+
+
+@pytest.mark.parametrize("page", [("products", 1), ("", 0)])
+def test_a_file_that_is_gone_is_due_and_the_next_build_stores_it(storage, page):
+    """A page or the index, and nothing else of the site."""
+    storage.delete(manifest()[page].name)
+    assert told() == {page[0]: {"stored files lost": 1}}
+    assert made(run()) == {page}
+    assert told() == {}
+
+
+def test_a_look_without_rows_lists_the_files_and_asks_for_none(storage):
+    """A storage that cannot list its files would need a request for each."""
+    storage.delete(manifest()["products", 1].name)
+    storage.calls.clear()
+    found = told(rows=False)
+    assert {method for method, _name in storage.calls} <= {"listdir", "exists"}
+    lists = type(storage).__name__ == "Memory"
+    assert found == ({"products": {"stored files lost": 1}} if lists else {})
+
+
+def test_the_status_names_the_index_that_is_gone(storage):
+    """It is no section's file."""
+    storage.delete(manifest()["", 0].name)
+    assert "  due: index: stored files lost: 1 pages\n" in command("sitemap_status")[1]
+    assert [item.section for item in status_of(SITE).due] == [""]
+
+
+@pytest.fixture
+def held(storage, settings):
+    """Let a build wait for a decision: a page changed, one is new and many rows are gone."""
+    settings.SITEMAPKIT_MAX_SHRINK = 0.1
+    Reading.objects.filter(level__gte=10).delete()
+    edit_product("p0")
+    result = run()
+    assert result.status == "held"
+    return result.build
+
+
+def test_what_is_held_for_review_is_not_due_again(held):
+    """The next build makes nothing anew, of the pages that are gone either."""
+    assert told() == {}
+    assert made(run()) == set()
+    assert told() == {}
+
+
+def test_what_changed_since_a_build_was_held_is_due(held, storage):
+    """It alone, and with its own reason; as is a file of the held build that is gone."""
+    edit_product("p4", day=2)
+    assert told() == {"products": {"rows changed": 1}}
+    storage.delete(manifest(held)["products", 1].name)
+    assert told() == {"products": {"rows changed": 1, "stored files lost": 1}}
+    result = run()
+    assert result.status == "held"
+    assert {("products", 1), ("products", 3)} <= made(result)
+    assert told() == {}
+
+
+def test_a_section_that_only_a_held_build_has_is_not_due(held, sections):
+    """Its files are stored, and kept by the next build."""
+    sections.add(type("Copies", (Products,), {"limit": 5}))
+    assert told() == {"copies": {"never built": 1}}
+    assert run().status == "held"
+    assert told() == {}
+
+
+def test_no_file_is_due_again_where_the_whole_folder_is_gone(storage):
+    """All of it is lost, and told without a look at the rows where the storage lists its files."""
+    storage.reset({})
+    lost = {"products": 3, "readings": 3, "articles": 1, "": 1}
+    assert told() == {name: {"stored files lost": count} for name, count in lost.items()}
