@@ -10,11 +10,12 @@ import datetime as dt
 import hashlib
 import re
 import shutil
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from pathlib import Path
 from urllib.parse import unquote
 
 from django.core.files.storage import storages
+from django.db import DatabaseError
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
@@ -74,9 +75,8 @@ class ExportedFiles:
         indexes = primary(BuildFile).filter(build__in=records, section="", number=FIRST)
         return indexes.filter(sha256=sha256).exists()
 
-    def lacking(self, build: Build) -> set[PageId]:
-        """Return the pages and indexes of a build that the export does not have, or not whole."""
-        lines = [*pages(build), *indexes_of(build)]
+    def lacking(self, lines: Sequence[BuildFile]) -> set[PageId]:
+        """Return which pages and indexes of a build are not in the export, or are cut short."""
         lacking = self._missing(map(_page, lines)) | self._cut_short(lines)
         if settings.EXPORT_TEXT:
             lacking |= self._missing((_page(line) for line in lines if line.section), TEXT_FORM)
@@ -105,9 +105,10 @@ class ExportedFiles:
         return wrong
 
     def _found(self) -> dict[str, set[PageId]]:
-        """Return the pages of the site's sections, by form, and the further indexes there are.
+        """Return the pages and further indexes that have names of ours in the export, by form.
 
-        None where the storage cannot list its files.
+        Ours are those of the sections that the site has or ever built. There are none where the
+        storage cannot list its files.
         """
         lines = primary(BuildFile).filter(build__site=self.site.key).order_by()
         sections = {section.get_name() for section in sections_of(self.site)}
@@ -144,7 +145,7 @@ class ExportedFiles:
 
 
 class Export(ExportedFiles):
-    """The same, as who holds the lease of the site changes them."""
+    """Changes the exported files of a site, under its lease."""
 
     def __init__(self, alias: str, site: Site, storage: SitemapStorage, holding: Holding) -> None:
         super().__init__(alias, site)
@@ -157,9 +158,10 @@ class Export(ExportedFiles):
         Returns how many files were copied. Raises StorageFailure where one cannot be copied whole;
         then the indexes that are not copied yet are those of before.
         """
-        lines, indexes = list(pages(build)), list(indexes_of(build))
-        wanted = changed | self.lacking(build)
-        lines = [line for line in (*lines, *reversed(indexes)) if _page(line) in wanted]
+        indexes = list(indexes_of(build))
+        lines = [*pages(build), *reversed(indexes)]
+        wanted = changed | self.lacking(lines)
+        lines = [line for line in lines if _page(line) in wanted]
         if lines and lines[-1] != indexes[0]:
             lines.append(indexes[0])
         return sum(self._copy(line) for line in lines)
@@ -207,7 +209,7 @@ class Export(ExportedFiles):
         return gone
 
     def _copy(self, line: BuildFile) -> int:
-        """Copy a file, and its text if there is to be one; return how many it were."""
+        """Copy a file, and its text if there is to be one; return how many files that are."""
         try:
             with self.target.workshop(self._folder) as folder:
                 path = folder / "file"
@@ -218,14 +220,14 @@ class Export(ExportedFiles):
                 page, text = _page(line), folder / "text"
                 if with_text := bool(line.section) and settings.EXPORT_TEXT:
                     _write_text(path, text)
-                # Now, and not before the copying: a builder that was paused meanwhile would
-                # replace a later file.
+                # At the last moment: a builder that was paused until now would replace the file
+                # of its successor.
                 self.holding.prove()
                 self.target.replace(self._name(page), path, GZIP if line.section else XML)
                 if with_text:
                     self.target.replace(self._name(page, TEXT_FORM), text, GZIP)
                 return 1 + with_text
-        except (LeaseLost, StorageFailure):
+        except (DatabaseError, LeaseLost, StorageFailure):
             raise
         except Exception as error:
             raise StorageFailure(f"{line.name} could not be exported: {error}") from error

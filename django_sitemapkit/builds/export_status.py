@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from django_sitemapkit.builds.export import ExportedFiles
-from django_sitemapkit.builds.manifests import primary
+from django_sitemapkit.builds.manifests import indexes_of, pages, primary
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Publication
@@ -50,7 +50,8 @@ def _due(publication: Publication, site: Site) -> str:
         files = ExportedFiles(settings.EXPORT, site)
         if not files.is_of([publication.build]):
             return f"its index is not that of build {publication.build_id}"
-        lacking = len(files.lacking(publication.build))
+        build = publication.build
+        lacking = len(files.lacking([*pages(build), *indexes_of(build)]))
     except StorageFailure as error:
         return str(error)
     if not lacking:

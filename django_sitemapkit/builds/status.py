@@ -155,9 +155,7 @@ def who_builds(site: Site) -> str:
     return lease.holder
 
 
-def _sections(
-    site: Site, build: Build | None
-) -> tuple[tuple[SectionStatus, ...], str | None]:
+def _sections(site: Site, build: Build | None) -> tuple[tuple[SectionStatus, ...], str | None]:
     """Return the sections as they are published, and when the oldest of all was last built."""
     lines = lines_of(build).exclude(section="") if build else BuildFile.objects.none()
     done = Q(status=BuildFile.Status.DONE)

@@ -129,7 +129,7 @@ def check_storage_methods(**options: Any) -> list[CheckMessage]:
     """W045: a storage cannot say something of its files, so that something is lost or slow."""
     if value_of("SERVE") == "live":
         return []
-    messages = []
+    messages: list[CheckMessage] = []
     for what, storage, lost in (
         ("The storage of the sitemaps", _source(), LOST_IN_BUILDS),
         (f"SITEMAPKIT_EXPORT is {value_of('EXPORT')!r}, which", _export(), LOST_IN_EXPORT),

@@ -73,19 +73,23 @@ def age(seconds):
 
 
 def build_again():
+    """Run without anything to build."""
     assert run().status == "unchanged"
 
 
 def build_all_again():
+    """Render all pages."""
     assert run(full=True).status == "unchanged"
 
 
 def build_other_rows():
+    """Publish another build."""
     Product.objects.filter(slug="p4").delete()
     assert run().status == "published"
 
 
 def publish_again():
+    """Publish what is served."""
     publish(SITE, Publication.objects.get().build_id)
 
 

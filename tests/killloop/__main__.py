@@ -66,7 +66,8 @@ def run(project, options):
     exported = project.end(reader)
     check_aftermath()
     pruned = Build.objects.exclude(pruned_at=None).count()
-    return f"{report(toll, counted, exported)}; {pruned} builds pruned; {time.monotonic() - began:.0f} s"
+    seconds = time.monotonic() - began
+    return f"{report(toll, counted, exported)}; {pruned} builds pruned; {seconds:.0f} s"
 
 
 def watch(project, toll, slots):
