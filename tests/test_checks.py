@@ -717,6 +717,59 @@ def test_a_storage_that_decompresses_what_it_reads(settings):
     assert found(checks.check_storage_reads_as_stored) == []
 
 
+class Silent(Storage):
+    """Has what a storage must have, and nothing else."""
+
+    def exists(self, name):
+        return False
+
+
+class ListsAndMeasures(Silent):
+    """Has the rest, too."""
+
+    def listdir(self, path):
+        return [], []
+
+    def size(self, name):
+        return 0
+
+    def get_modified_time(self, name):
+        return None
+
+
+def test_a_storage_that_cannot_say_what_it_has(settings, exporting):
+    """The methods are named, with what is lost, for either storage by itself."""
+    silent, sound = f"{__name__}.Silent", f"{__name__}.ListsAndMeasures"
+    exporting(sound, {"BACKEND": silent})
+    (message,) = checks.check_storage_methods()
+    assert message.id == "sitemapkit.W045"
+    assert message.msg == (
+        "The storage of the sitemaps has no size(), listdir(), get_modified_time(): each file is"
+        " read back to learn its size; files that no build has are never found, and stay; files"
+        " that no build has are never known to be old, and stay."
+    )
+    exporting(silent)
+    (message,) = checks.check_storage_methods()
+    assert message.msg == (
+        "SITEMAPKIT_EXPORT is 'shown', which has no size(), listdir(): each file is read back to"
+        " learn its size; each file is asked for by its name, and files that no build has stay"
+        " public."
+    )
+    settings.SITEMAPKIT_SERVE = "live"
+    assert found(checks.check_storage_methods) == []
+
+
+def test_the_usual_storages_can_say_what_they_have(exporting, settings):
+    """On disk and on S3; nor is anything said of a storage that there is not."""
+    exporting(DISK["BACKEND"], location="/srv/a")
+    assert found(checks.check_storage_methods) == []
+    settings.SITEMAPKIT_EXPORT = "no-such"
+    assert found(checks.check_storage_methods) == []
+    pytest.importorskip("storages")
+    exporting(OUR_S3, bucket_name="shown")
+    assert found(checks.check_storage_methods) == []
+
+
 @isolate_apps("tests.testapp")
 def test_a_mixin_without_declaration(monkeypatch):
     """A model that takes SitemapMixin and declares nothing is reported."""

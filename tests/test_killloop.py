@@ -1,6 +1,7 @@
 """Whatever dies, whenever it dies: crawlers get complete, valid files, and the next run heals.
 
-The short form of ``python -m tests.killloop``, which runs as long as one likes.
+The short form of ``python -m tests.killloop``. With KILLLOOP_KILLS, it takes so many kills, however
+long they take.
 """
 
 import os
@@ -17,6 +18,9 @@ pytestmark = pytest.mark.killloop
 ROOT = Path(__file__).resolve().parents[1]
 SECONDS = 25
 """How long builders are killed; the rest of a run takes some seconds more."""
+
+LONGEST = 3600
+"""The same where a number of kills is asked for."""
 
 
 def require_server(variable, default):
@@ -38,13 +42,18 @@ def test_crawlers_never_notice_that_builders_are_killed(database):
     if database in SERVERS:
         pytest.importorskip("psycopg" if database == "postgresql" else "MySQLdb")
         require_server(*SERVERS[database])
+    kills = os.environ.get("KILLLOOP_KILLS")
+    seconds = LONGEST if kills else SECONDS
+    options = ["--database", database, "--seconds", str(seconds)]
+    if kills:
+        options += ["--kills", kills]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.killloop", "--database", database, "--seconds", str(SECONDS)],
+        [sys.executable, "-m", "tests.killloop", *options],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=10 * SECONDS,
+        timeout=10 * SECONDS + seconds,
         check=False,
     )
     sys.stdout.write(done.stdout)

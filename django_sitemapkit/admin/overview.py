@@ -211,7 +211,7 @@ class Overview:
 
 def _site_context(site: Site, *, rows: bool) -> dict[str, Any]:
     """Return all that a site's page shows; every query is made here."""
-    status = status_of(site, rows=rows)
+    status = status_of(site, rows=rows, export=False)
     progress = progress_of(site)
     ended = primary(BuildRequest).filter(site=site.key).exclude(ended_at=None)
     return {

@@ -9,6 +9,7 @@ from django_sitemapkit.builds.export import INDEX, Export, PageId
 from django_sitemapkit.builds.holding import Holding
 from django_sitemapkit.builds.manifests import primary
 from django_sitemapkit.conf import settings
+from django_sitemapkit.exceptions import LeaseLost, StorageFailure
 from django_sitemapkit.models import Build, Publication
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import index_address, page_addresses
@@ -20,33 +21,96 @@ logger = logging.getLogger("django_sitemapkit")
 
 def deliver(
     site: Site, holding: Holding, storage: SitemapStorage, *, everything: bool = False
-) -> None:
+) -> int:
     """Export what a site serves and send the signal, where that was not done yet.
 
     What a process that was killed did not get to is done by the next run. Pages that are missing
-    in the export are brought there each time; with ``everything``, or to another storage than the
-    last time, all of them. Raises StorageFailure where the export fails.
+    in the export are brought there each time. All of them are with ``everything``, to another
+    storage than the last time, and where the export is not what the database says that it is.
+    Returns how many files were exported. Raises StorageFailure where the export fails.
     """
-    publications = primary(Publication).filter(site=site.key).select_related("build", "delivered")
-    publication = publications.first()
+    publication = _publication(site)
     if publication is None:
-        return
-    done = publication.delivered_at is not None and not everything
-    changed: list[PageId] = []
-    if not done:
-        changed = _changed(publication, everything=everything)
+        return 0
     alias = settings.EXPORT or ""
-    elsewhere = bool(alias) and alias != publication.delivered_to
-    if alias:
-        brought = _changed(publication, everything=True) if elsewhere else changed
-        Export(alias, site, storage, holding).bring(publication.build, set(brought))
+    export = Export(alias, site, storage, holding) if alias else None
+    unknown = export is not None and not export.is_of(_out_there(publication))
+    if unknown:
+        logger.warning(
+            "Site %r: the index in the export %r is of no build that the database knows; all files"
+            " are exported again.",
+            *(site.key, alias),
+        )
+        publication = _forget(publication, holding)
+    everything |= unknown or (export is not None and bool(publication.export_doubt))
+    done = publication.delivered_at is not None and not everything
+    changed = [] if done else _changed(publication, everything=everything)
+    copied = 0
+    if export is not None:
+        if everything or alias != publication.delivered_to:
+            changed_there = _changed(publication, everything=True)
+        else:
+            changed_there = changed
+        copied = _bring(export, publication, set(changed_there))
     if not done:
         _tell(site, publication, changed)
+    _record(publication, alias, holding, done=done, unknown=unknown)
+    return copied
+
+
+def _publication(site: Site) -> Publication | None:
+    publications = primary(Publication).filter(site=site.key)
+    return publications.select_related("build", "delivered").first()
+
+
+def _forget(publication: Publication, holding: Holding) -> Publication:
+    """Record that it is not known what is in the export; return the publication as it is now."""
+    with holding.guarded():
+        row = primary(Publication).filter(pk=publication.pk)
+        row.update(delivered=None, delivered_at=None, export_reset_at=holding.lease.now())
+        return row.select_related("build", "delivered").get()
+
+
+def _bring(export: Export, publication: Publication, changed: set[PageId]) -> int:
+    """Bring the export to what is published, and record it where that may have harmed it.
+
+    A process that has lost the lease may have replaced a file that its successor had copied just
+    before. The successor does not see that, so the next run copies all files again.
+    """
+    try:
+        copied = export.bring(publication.build, changed)
+        if copied:
+            export.holding.prove()
+    except (LeaseLost, StorageFailure):
+        lease = export.holding.lease
+        if not lease.renew():
+            primary(Publication).filter(pk=publication.pk).update(export_doubt=lease.fence)
+        raise
+    return copied
+
+
+def _record(
+    publication: Publication, alias: str, holding: Holding, *, done: bool, unknown: bool
+) -> None:
+    """Record what is delivered, and that the export is as it should be."""
+    row = primary(Publication).filter(pk=publication.pk)
+    values: dict[str, object] = {}
     if not done or alias != publication.delivered_to:
+        values = {"delivered_at": holding.lease.now(), "delivered_to": alias}
+    if unknown:
+        values["export_reset_at"] = holding.lease.now()
+    doubt = publication.export_doubt if alias else 0
+    if values or doubt:
         with holding.guarded():
-            primary(Publication).filter(pk=publication.pk).update(
-                delivered_at=holding.lease.now(), delivered_to=alias
-            )
+            row.update(**values)
+            row.filter(export_doubt=doubt).update(export_doubt=0)
+
+
+def _out_there(publication: Publication) -> list[Build | None]:
+    """Return the builds of which one's index is in the export, unless it was restored."""
+    if publication.delivered_at is not None:
+        return [publication.build]
+    return [publication.build, *_formers(publication)]
 
 
 def _formers(publication: Publication) -> list[Build | None]:

@@ -31,6 +31,10 @@ class Holding:
         if self.due:
             self._renew()
 
+    def prove(self) -> None:
+        """Give a sign of life at once. Raises LeaseLost where another process has taken over."""
+        self._renew()
+
     @contextmanager
     def guarded(self) -> Iterator[None]:
         """Record something in a transaction that holds only as long as the lease is ours.

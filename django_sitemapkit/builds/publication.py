@@ -1,6 +1,7 @@
 """Publishing a finished build, holding one back, and going back to an earlier one."""
 
 import hashlib
+import secrets
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -156,11 +157,11 @@ def _knows_alike(one: BuildFile, other: BuildFile) -> bool:
     return all(getattr(one, name) == getattr(other, name) for name in KNOWN)
 
 
-def publish(site: Site, build: int) -> None:
+def publish(site: Site, build: int) -> int:
     """Publish a build that is stored: what ``publish_sitemaps`` does.
 
     It is one that was held back, or an earlier one. Of the one that is served already, all is
-    delivered once more.
+    delivered once more. Returns how many files were exported.
 
     Raises BuildFailed where there is no such build, its files are gone or damaged in size, and
     BuildRunning while the site is being built.
@@ -186,7 +187,7 @@ def publish(site: Site, build: int) -> None:
         live = published_build(site)
         _flip(site, record, holding)
         _let_go(site, record, holding)
-        deliver(site, holding, storage, everything=live == record)
+        return deliver(site, holding, storage, everything=live == record)
 
 
 def _flip(site: Site, record: Build, holding: Holding) -> None:
@@ -285,7 +286,8 @@ class _Indexes:
             take_over(line, former)
         else:
             state = "stored"
-            extension = f"{holding.lease.fence}.xml"
+            # A restored database gives out the same build and fence once more.
+            extension = f"{holding.lease.fence}-{secrets.token_hex(3)}.xml"
             line.name = file_name(site, str(line), sha256, line.build_id, extension)
             line.sha256, line.urls, line.lastmod = sha256, index.sitemaps, timezone.now()
             line.bytes = line.size = len(index.data)

@@ -52,6 +52,8 @@ class BuildResult:
     """Why it is held back; "" if it is not."""
     warnings: Sequence[str] = ()
     """What its lastmods say that can hardly be true."""
+    exported: int | None = None
+    """Files that were copied to the export; None where there is none."""
 
     @property
     def urls(self) -> int:

@@ -102,7 +102,7 @@ def build(
     with hold(site) as holding:
         answered = answered_by_build(site, sections, full=full)
         distrusted = frozenset(distrusted)
-        _deliver_what_is_left(site, holding)
+        exported = _deliver_what_is_left(site, holding)
         finished, stopped = None, ""
         for _ in range(ATTEMPTS):
             builder = Builder(
@@ -115,6 +115,7 @@ def build(
                 full=full,
                 started_by=started_by,
             )
+            builder.export_all = full
             try:
                 result = builder.run()
             except (PagesMoved, LeftUnpublishable) as reason:
@@ -127,9 +128,15 @@ def build(
                 # All of them at once: the next build is to meet no further one.
                 distrusted |= _damaged(site, holding)
                 continue
+            exported += result.exported or 0
             if not builder.continued:
                 settle(answered, told(result), build=result.build)
-                return replace(result, finished=finished, stopped=builder.stopped or stopped)
+                return replace(
+                    result,
+                    finished=finished,
+                    stopped=builder.stopped or stopped,
+                    exported=exported if settings.EXPORT else None,
+                )
             finished = result.build
     raise BuildFailed(f"Site {site.key!r}: its pages kept changing; build again.")
 
@@ -141,12 +148,16 @@ def _damaged(site: Site, holding: Holding) -> frozenset[str]:
     return frozenset(damaged_names(lines, SitemapStorage(), holding.beat))
 
 
-def _deliver_what_is_left(site: Site, holding: Holding) -> None:
-    """Deliver what a process that was killed has published; a failure is told at the end."""
+def _deliver_what_is_left(site: Site, holding: Holding) -> int:
+    """Deliver what a process that was killed has published; a failure is told at the end.
+
+    Returns how many files were exported.
+    """
     try:
-        deliver(site, holding, SitemapStorage())
+        return deliver(site, holding, SitemapStorage())
     except StorageFailure as error:
         logger.warning("Site %r: %s", site.key, error)
+        return 0
 
 
 def require_sections(site: Site, names: Collection[str]) -> None:
@@ -201,6 +212,8 @@ class Builder:
         """How many URLs of a section are meant to go, however many that are."""
         self.continued = False
         """Whether it is the build of another process that was killed."""
+        self.export_all = False
+        """Whether the export gets all files, not only those that it lacks."""
 
     def run(self) -> BuildResult:
         """Make what is missing and publish it; return what became of it."""
@@ -227,7 +240,8 @@ class Builder:
             raise
         for index in outcome.indexes:
             self._report(index, len(self.files) + 1)
-        deliver(self.site, self.holding, self.storage)
+        everything = self.export_all and not self.continued
+        exported = deliver(self.site, self.holding, self.storage, everything=everything)
         try:
             prune(self.site, self.holding, self.storage)
         except Exception:  # The build is published: what is left over is the next one's.
@@ -241,6 +255,7 @@ class Builder:
             stopped=self.stopped,
             reason=outcome.reason,
             warnings=tuple(record.warnings.splitlines()),
+            exported=exported,
         )
 
     def _lost(self, record: Build) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Count, Max, Q, Sum
 
 from django_sitemapkit.builds.due import SectionDue, due
+from django_sitemapkit.builds.export_status import ExportStatus, export_status
 from django_sitemapkit.builds.files import holds_location
 from django_sitemapkit.builds.manifests import lines_of, pages, primary, published_build
 from django_sitemapkit.conf import settings
@@ -84,6 +85,8 @@ class SiteStatus:
     """What the next build will make anew, and why; only sections of which it will anything."""
     builds: Sequence[BuildStatus]
     """The last builds, the newest first."""
+    export: ExportStatus | None = None
+    """The export; None if there is none, or nothing is published, or it was not asked for."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON takes it."""
@@ -106,10 +109,11 @@ class SiteStatus:
         return age > dt.timedelta(hours=hours)
 
 
-def status_of(site: Site, *, rows: bool = True) -> SiteStatus:
+def status_of(site: Site, *, rows: bool = True, export: bool = True) -> SiteStatus:
     """Return what is published of a site, what is due and what is going on.
 
-    Without ``rows``, no row is looked at, and none is said to have changed.
+    Without ``rows``, no row is looked at, and none is said to have changed. Without ``export``,
+    nothing is read from the storage that the files are exported to.
     """
     publications = primary(Publication).filter(site=site.key).select_related("build")
     publication = publications.annotate(now=StoredNow()).first()
@@ -135,6 +139,7 @@ def status_of(site: Site, *, rows: bool = True) -> SiteStatus:
             )
             for build in builds.order_by("-pk")[:SHOWN_BUILDS]
         ),
+        export=export_status(site) if export else None,
     )
 
 

@@ -24,6 +24,7 @@ from django_sitemapkit.checks.files import (
     check_export_overwrites,
     check_sendfile,
     check_storage,
+    check_storage_methods,
     check_storage_reads_as_stored,
 )
 from django_sitemapkit.checks.sites import (
@@ -66,6 +67,7 @@ __all__ = [
     "check_settings",
     "check_site_sections",
     "check_storage",
+    "check_storage_methods",
     "check_storage_reads_as_stored",
     "check_unknown_settings",
     "check_urlconfs",

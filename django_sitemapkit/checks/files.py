@@ -19,6 +19,19 @@ OVERWRITING = ("file_overwrite", "overwrite_files", "allow_overwrite")
 
 S3 = "storages.backends.s3"
 
+LOST_IN_BUILDS = {
+    "size": "each file is read back to learn its size",
+    "listdir": "files that no build has are never found, and stay",
+    "get_modified_time": "files that no build has are never known to be old, and stay",
+}
+"""What builds do without some methods of the storage that they keep their files in."""
+
+LOST_IN_EXPORT = {
+    "size": "each file is read back to learn its size",
+    "listdir": "each file is asked for by its name, and files that no build has stay public",
+}
+"""The same of the storage that they export to."""
+
 
 @register(Tags.files, deploy=True)
 def check_storage(**options: Any) -> list[CheckMessage]:
@@ -112,6 +125,26 @@ def check_export_encodes(**options: Any) -> list[CheckMessage]:
 
 
 @register(Tags.files)
+def check_storage_methods(**options: Any) -> list[CheckMessage]:
+    """W045: a storage cannot say something of its files, so that something is lost or slow."""
+    if value_of("SERVE") == "live":
+        return []
+    messages: list[CheckMessage] = []
+    for what, storage, lost in (
+        ("The storage of the sitemaps", _source(), LOST_IN_BUILDS),
+        (f"SITEMAPKIT_EXPORT is {value_of('EXPORT')!r}, which", _export(), LOST_IN_EXPORT),
+    ):
+        without = [name for name in lost if storage is not None and not _has(storage, name)]
+        if without:
+            methods = ", ".join(f"{name}()" for name in without)
+            losses = "; ".join(lost[name] for name in without)
+            message = f"{what} has no {methods}: {losses}."
+            hint = "Use a storage that has them, or silence this check: builds work even so."
+            messages.append(checks.Warning(message, hint=hint, id="sitemapkit.W045"))
+    return messages
+
+
+@register(Tags.files)
 def check_codec(**options: Any) -> list[CheckMessage]:
     """E014: the codec asked for is not installed."""
     if value_of("GZIP") != "isal" or has_isal():
@@ -151,6 +184,14 @@ def _place(storage: Storage | None) -> object:
         hosts = (getattr(storage, name, None) for name in ("endpoint_url", "account_name"))
         return bucket, *hosts, (getattr(storage, "location", "") or "").strip("/")
     return None
+
+
+def _has(storage: Storage, method: str) -> bool:
+    """Return whether a storage has a method of its own where Django's base has none.
+
+    One that raises NotImplementedError itself is not seen: it would have to be called.
+    """
+    return getattr(type(storage), method, None) is not getattr(Storage, method)
 
 
 def _encodes(storage: Storage) -> bool:

@@ -127,6 +127,11 @@ def held_back(result: BuildResult) -> str:
     )
 
 
+def files_exported(count: int) -> str:
+    """Return a sentence about an export."""
+    return f"{count:,} file{'' if count == 1 else 's'} exported."
+
+
 def describe(result: FileResult) -> str:
     """Return one line about a file."""
     name = f"{result.section or 'index'} {result.number or ''}"

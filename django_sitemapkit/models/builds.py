@@ -185,6 +185,16 @@ class Publication(models.Model):
         blank=True,
         help_text=_("The storage it was exported to."),
     )
+    export_reset_at = models.DateTimeField(
+        _("export reset at"),
+        null=True,
+        help_text=_("When an export that no known build had left was replaced."),
+    )
+    export_doubt = models.PositiveBigIntegerField(
+        _("export in doubt"),
+        default=0,
+        help_text=_("Fence of a builder that lost its lease while it exported; 0 if none did."),
+    )
 
     class Meta:
         verbose_name = _("publication")

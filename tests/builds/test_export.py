@@ -242,14 +242,13 @@ def test_children_come_before_the_index(site):
 
 @pytest.mark.thorough
 def test_publishing_what_is_served_brings_all_again(site, client):
-    """What other hands have changed there is nobody's to see until then."""
+    """What other hands have changed in a page is nobody's to see until then."""
     run()
     edit_product()
     record = run().build
-    for name in ("sitemap-products-2.xml.gz", INDEX):
-        site.shown.put(name, b"defaced")
+    site.shown.put("sitemap-products-2.xml.gz", b"defaced")
     run()
-    assert site.shown.contents()[INDEX] == b"defaced"
+    assert site.shown.contents()["sitemap-products-2.xml.gz"] == b"defaced"
     names(site)
     publish(SITE, record)
     assert set(names(site)) == {INDEX, *PAGES}
@@ -317,8 +316,8 @@ def test_the_grace_period_begins_when_the_index_is_exported(site, client):
 
 @pytest.mark.thorough
 def test_nothing_else_in_the_folder_is_touched(site, settings):
-    """However much it looks like a sitemap."""
-    others = {"robots.txt", "sitemap-products-99.xml.gz", "sitemap-articles-1.xml", "a/sitemap.xml"}
+    """However much it looks like a sitemap, unless a page of a section here would have its name."""
+    others = {"robots.txt", "sitemap-posts-1.xml.gz", "sitemap-articles-1.xml", "a/sitemap.xml"}
     for name in others:
         site.shown.put(name, b"theirs")
     settings.SITEMAPKIT_GRACE_SECONDS = 0

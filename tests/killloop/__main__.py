@@ -4,7 +4,8 @@
                              [--seed X]
 
 Two builders work side by side; most are killed by SIGKILL, some paused until another has taken
-over. A writer changes the rows, two crawlers follow the index over HTTP. Ends with 1 at the first
+over, and the clocks of half of them are an hour wrong. A writer changes the rows, two crawlers
+follow the index over HTTP, and a reader does in the exported files. Ends with 1 at the first
 response that is not complete and valid, the first child of an index that is not there, and the
 first pass that misses a URL of all generations; what was answered is kept. The same seed gives the
 same rows, fates and moments; how the processes meet is the machine's.
@@ -56,14 +57,17 @@ def run(project, options):
     project.start("web")
     writer = project.start("writer", seed)
     crawlers = [project.start("crawler", seed + n) for n in (1, 2)]
+    reader = project.start("reader", seed + 5)
     toll = Toll(options.kills, options.seconds, typical)
     slots = [Slot(project.start("builder", n), toll, seed + n, LEASE_SECONDS) for n in (3, 4)]
     watch(project, toll, slots)
     project.end(writer)
     counted = [project.end(crawler) for crawler in crawlers]
+    exported = project.end(reader)
     check_aftermath()
     pruned = Build.objects.exclude(pruned_at=None).count()
-    return f"{report(toll, counted)}; {pruned} builds pruned; {time.monotonic() - began:.0f} s"
+    seconds = time.monotonic() - began
+    return f"{report(toll, counted, exported)}; {pruned} builds pruned; {seconds:.0f} s"
 
 
 def watch(project, toll, slots):
@@ -77,10 +81,10 @@ def watch(project, toll, slots):
             raise RuntimeError(wrong)
 
 
-def report(toll, counted):
+def report(toll, counted, exported):
     """Return the figures of a run."""
-    builds, kills, at_work, pauses = (
-        toll.counts[name] for name in ("builds", "kills", "kills at work", "pauses")
+    builds, kills, at_work, pauses, jumps = (
+        toll.counts[name] for name in ("builds", "kills", "kills at work", "pauses", "jumps")
     )
     passes, late, reads = (
         sum(each[name] for each in counted) for name in ("passes", "late", "reads")
@@ -89,8 +93,10 @@ def report(toll, counted):
     codes = ", ".join(f"{code}: {times}" for code, times in sorted(toll.codes.items()))
     return (
         f"all valid: {builds} builds (by exit code {codes}), {kills} kills, {at_work} of them with"
-        f" the lease held, {pauses} pauses; {reads:,} reads in {passes:,} passes, {late}"
-        f" more too slow to count; {generations} generations seen"
+        f" the lease held, {pauses} pauses, {jumps} wrong clocks; {reads:,} reads in {passes:,}"
+        f" passes, {late} more too slow to count; {generations} generations seen;"
+        f" {exported['reads']:,} reads of exported files in {exported['passes']:,} passes,"
+        f" {exported['late']} more too slow to count"
     )
 
 

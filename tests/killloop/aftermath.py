@@ -1,14 +1,17 @@
 """What must be true once nobody kills any more and one build has run undisturbed."""
 
+import datetime as dt
 import os
 import time
 from collections import Counter
 from pathlib import Path
 
 from django.core.management import call_command
+from django.db.models import F
 
 from django_sitemapkit.builds import build, examine_published, prune
-from django_sitemapkit.models import Build, BuildFile, Lease
+from django_sitemapkit.builds.manifests import published_build
+from django_sitemapkit.models import Build, BuildFile, Lease, Publication
 from django_sitemapkit.sites import all_sites
 from tests.killloop.crawler import Crawler, Violation
 from tests.killloop.rows import all_paths
@@ -34,6 +37,7 @@ def check_aftermath():
     held = list(Lease.objects.exclude(owner="").values_list("name", flat=True))
     require(not held, f"leases are left held: {held}")
     check_storage(site)
+    check_export(site)
 
 
 def check_log():
@@ -55,6 +59,29 @@ def check_storage(site):
     require(stored == named, f"unnamed: {sorted(stored - named)}; lost: {sorted(named - stored)}")
     folders = [path for path in storage.rglob(".*") if path.is_dir()]
     require(not folders, f"{len(folders)} folders of killed builders are left: {folders[:3]}")
+
+
+def check_export(site):
+    """Raise Violation where, after the grace period, the export is not what is published."""
+    age = dt.timedelta(seconds=LONG_AGO)
+    Build.objects.exclude(replaced_at=None).update(replaced_at=F("replaced_at") - age)
+    Publication.objects.update(delivered_at=F("delivered_at") - age)
+    prune(site)
+    export, storage = Path(FOLDER) / "export", Path(FOLDER) / "storage"
+    there = {path.name: path.read_bytes() for path in export.rglob("*") if path.is_file()}
+    lines = BuildFile.objects.filter(build=published_build(site), status=BuildFile.Status.DONE)
+    should = {_exported_as(line): (storage / line.name).read_bytes() for line in lines}
+    require(
+        there.keys() == should.keys(),
+        f"the export has {sorted(there.keys() - should.keys())},"
+        f" and lacks {sorted(should.keys() - there.keys())}",
+    )
+    others = [name for name in should if there[name] != should[name]]
+    require(not others, f"exported files are not those that are published: {others}")
+
+
+def _exported_as(line):
+    return f"sitemap-{line.section}-{line.number}.xml.gz" if line.section else "sitemap.xml"
 
 
 def require(condition, why):

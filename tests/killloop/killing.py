@@ -11,6 +11,7 @@ from django.db import connection
 
 from django_sitemapkit.management.base import Exit
 from django_sitemapkit.models import Lease
+from tests.killloop.clock import JUMPS
 from tests.killloop.roles import BUG
 
 KILLED, PAUSED = 0.65, 0.12
@@ -42,10 +43,11 @@ class Toll:
         enough = self.counts["kills"] >= self.kills
         return enough or time.monotonic() > self.until or self.stopped.is_set()
 
-    def note(self, fate, code, seconds, *, at_work):
+    def note(self, fate, code, seconds, *, at_work, jumped):
         """Take in how a build ended; ``at_work`` is one that died with the lease in its hands."""
         with self.lock:
             self.counts["builds"] += 1
+            self.counts["jumps"] += jumped
             self.codes[code] += 1
             self.counts["kills"] += code == -signal.SIGKILL
             self.counts["kills at work"] += code == -signal.SIGKILL and at_work
@@ -76,7 +78,8 @@ class Slot(threading.Thread):
 
     def build(self):
         """Fork one build, let its fate come over it, note and return how it ended."""
-        self._say("build")
+        clock = self.chance.choice(JUMPS)
+        self._say(clock)
         began = time.monotonic()
         child = int(self._hear())
         number = self.chance.random()
@@ -91,7 +94,7 @@ class Slot(threading.Thread):
         at_work = self._holds(child)
         self._say("reap")
         code = int(self._hear())
-        self.toll.note(fate, code, seconds, at_work=at_work)
+        self.toll.note(fate, code, seconds, at_work=at_work, jumped=bool(clock))
         return code
 
     def _befall(self, child, fate, ended):

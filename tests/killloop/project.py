@@ -30,7 +30,8 @@ class Project:
         self.roles = []
 
     def __enter__(self):
-        (self.folder / "storage").mkdir()
+        for folder in ("storage", "export"):
+            (self.folder / folder).mkdir()
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         os.environ |= {
             "DJANGO_SETTINGS_MODULE": "tests.killloop.settings",

@@ -47,14 +47,14 @@ def say(text):
 
 
 def builder(_seed):
-    """Fork a build for each line that comes in; say its process, and how it ended.
+    """Fork a build for each line, which says how wrong its clock is; say its process and its end.
 
     A child stays a zombie until the next line, so that nobody kills what has its number next.
     """
-    for _ in sys.stdin:
+    for line in sys.stdin:
         child = os.fork()
         if not child:
-            os._exit(build_once())
+            os._exit(build_once(int(line)))
         say(child)
         os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
         say("ended")
@@ -63,8 +63,11 @@ def builder(_seed):
         say(os.waitstatus_to_exitcode(status))
 
 
-def build_once():
-    """Do what ``manage.py build_sitemaps`` does; return the exit code."""
+def build_once(clock):
+    """Do what ``manage.py build_sitemaps`` does by a wrong clock; return the exit code."""
+    from tests.killloop.clock import jump
+
+    jump(clock)
     try:
         call_command("build_sitemaps", verbosity=0)
     except CommandError as error:
@@ -113,13 +116,27 @@ def writer(seed):
 
 
 def crawler(seed):
-    """Crawl, pass after pass, until the first that breaks the promise."""
-    from tests.killloop.crawler import Crawler, Missed
+    """Crawl over HTTP, pass after pass, until the first that breaks the promise."""
+    from tests.killloop.crawler import Crawler
+
+    crawl(Crawler, seed)
+
+
+def reader(seed):
+    """Do the same with the exported files alone, without the views and the database."""
+    from tests.killloop.crawler import ExportReader
+
+    crawl(ExportReader, seed)
+
+
+def crawl(kind, seed):
+    """Crawl until asked to end."""
+    from tests.killloop.crawler import Missed
     from tests.killloop.rows import permanent_paths
     from tests.killloop.settings import FOLDER, GRACE_SECONDS, SITEMAPKIT_BASE_URL
 
     stop = Stop()
-    crawler = Crawler(SITEMAPKIT_BASE_URL, FOLDER, random.Random(seed))
+    crawler = kind(SITEMAPKIT_BASE_URL, FOLDER, random.Random(seed))
     permanent = permanent_paths()
     counts = Counter(passes=0, late=0)
     while not stop():
@@ -137,5 +154,5 @@ def crawler(seed):
 
 if __name__ == "__main__":
     django.setup()
-    role = {"builder": builder, "crawler": crawler, "web": web, "writer": writer}[sys.argv[1]]
-    role(int(sys.argv[2]))
+    roles = {each.__name__: each for each in (builder, crawler, reader, web, writer)}
+    roles[sys.argv[1]](int(sys.argv[2]))

@@ -31,6 +31,7 @@ ROOT_URLCONF = "tests.killloop.urls"
 SECRET_KEY = "killloop"
 SITEMAPKIT_BASE_URL = os.environ["KILLLOOP_BASE_URL"]
 SITEMAPKIT_MAX_SHRINK = 1  # Tests delete whole sections.
+SITEMAPKIT_EXPORT = "export"
 SITEMAPKIT_GRACE_SECONDS = GRACE_SECONDS
 SITEMAPKIT_KEEP_BUILDS = 1
 SITEMAPKIT_LEASE_SECONDS = LEASE_SECONDS
@@ -39,6 +40,10 @@ STORAGES = {
     "sitemaps": {
         "BACKEND": "django.core.files.storage.FileSystemStorage",
         "OPTIONS": {"location": f"{FOLDER}/storage"},
+    },
+    "export": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {"location": f"{FOLDER}/export"},
     },
 }
 USE_TZ = True

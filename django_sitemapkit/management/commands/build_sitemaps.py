@@ -15,6 +15,7 @@ from django_sitemapkit.management.base import (
     SiteCommand,
     caller,
     ending_cleanly,
+    files_exported,
     held_back,
 )
 from django_sitemapkit.models import BuildRequest
@@ -174,6 +175,8 @@ class Command(SiteCommand):
             f" {len(result.files):,} files, {result.stored:,} stored,"
             f" {result.seconds:.2f} s, {rate:,.0f} URLs per second."
         )
+        if result.exported is not None:
+            text += f" {files_exported(result.exported)}"
         if result.finished:
             text = f"Build {result.finished}, which a killed process left, was finished. {text}"
         return f"{text} One was abandoned: {result.stopped}." if result.stopped else text

@@ -6,8 +6,9 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import publish
 from django_sitemapkit.builds.manifests import primary
+from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
-from django_sitemapkit.management.base import Exit, PublishedCommand
+from django_sitemapkit.management.base import Exit, PublishedCommand, files_exported
 from django_sitemapkit.models import Build
 
 
@@ -28,10 +29,11 @@ class Command(PublishedCommand):
             raise CommandError(message, returncode=Exit.USAGE)
         site = self.sites([record.site])[0]
         try:
-            publish(site, record.pk)
+            exported = publish(site, record.pk)
         except BuildRunning as error:
             raise CommandError(str(error), returncode=Exit.RUNNING) from error
         except SitemapKitError as error:
             raise CommandError(str(error), returncode=Exit.FAILED) from error
         if options["verbosity"]:
-            self.stdout.write(f"Site {site.key!r} now serves build {record.pk}.")
+            copied = f" {files_exported(exported)}" if settings.EXPORT else ""
+            self.stdout.write(f"Site {site.key!r} now serves build {record.pk}.{copied}")

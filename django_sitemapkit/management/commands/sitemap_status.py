@@ -135,6 +135,10 @@ class Command(PublishedCommand):
             if section.skipped:
                 line += f"  {section.skipped:,} rows left out"
             write(line if section.built else f"  {section.name:<26} not built: served live")
+        if report.export is not None:
+            export = report.export
+            state = f"due: {export.due}" if export.due else f"complete since {export.exported_at}"
+            write(f"  export to {export.storage!r}: {state}")
         for item in report.due:
             reasons = ", ".join(
                 f"{what}: {count:,} pages" if count else what for what, count in item.pages.items()

@@ -1,0 +1,262 @@
+"""The database, the export or the storage restored from a backup: the next run brings them in line.
+
+The database is compared with what is there, and not with what it remembers.
+"""
+
+import datetime as dt
+import re
+
+import pytest
+
+from django_sitemapkit.builds import prune, publish, status_of
+from django_sitemapkit.exceptions import LeaseLost
+from django_sitemapkit.models import BuildFile, Publication
+from django_sitemapkit.publishing import SitemapStorage, folder_of
+from tests.builds import (
+    SITE,
+    Articles,
+    Products,
+    edit_product,
+    fill,
+    let_time_pass,
+    manifest,
+    named,
+    run,
+    served,
+    take_lease,
+)
+from tests.builds.backups import PACKAGE, back_up, restore
+from tests.builds.exports import export_to, exported
+from tests.testapp.models import Article, Product, Shop
+
+pytestmark = pytest.mark.django_db
+
+DAY = 86_400
+INDEX = "sitemap.xml"
+LATER = {"sitemap-products-4.xml.gz", "sitemap-products-5.xml.gz"}
+
+
+class Site:
+    """A site with two sections, its storage, and what it is exported to."""
+
+    def __init__(self, settings, sections, backend="tests.builds.exports.Overwriting", **options):
+        for section in (Products, Articles):
+            sections.add(section)
+        fill()
+        self.source, self.shown = export_to(settings, backend, **options)
+
+
+@pytest.fixture
+def site(settings, sections):
+    """Give a site that is exported to a storage elsewhere, built once."""
+    site = Site(settings, sections)
+    run()
+    return site
+
+
+def change_rows():
+    """Let a page change, others come, and one go."""
+    edit_product()
+    shop = Shop.objects.get()
+    Product.objects.bulk_create(Product(shop=shop, slug=f"q{n}") for n in range(4))
+    Article.objects.all().delete()
+
+
+def age(seconds):
+    """Let all that was replaced or exported have been so much longer ago."""
+    let_time_pass(seconds)
+    publication = Publication.objects.get()
+    for name in ("delivered_at", "export_reset_at"):
+        if (moment := getattr(publication, name)) is not None:
+            setattr(publication, name, moment - dt.timedelta(seconds=seconds))
+    publication.save()
+
+
+def build_again():
+    """Run without anything to build."""
+    assert run().status == "unchanged"
+
+
+def build_all_again():
+    """Render all pages."""
+    assert run(full=True).status == "unchanged"
+
+
+def build_other_rows():
+    """Publish another build."""
+    Product.objects.filter(slug="p4").delete()
+    assert run().status == "published"
+
+
+def publish_again():
+    """Publish what is served."""
+    publish(SITE, Publication.objects.get().build_id)
+
+
+@pytest.mark.parametrize(
+    "bring_in_line", [build_again, build_all_again, build_other_rows, publish_again]
+)
+def test_an_export_that_a_restored_database_does_not_know_is_replaced(site, client, bring_in_line):
+    """It lists what is published, and nothing that came after the backup."""
+    backup = back_up()
+    change_rows()
+    run()
+    assert exported(site.shown) == served(client)
+    restore(backup)
+    assert exported(site.shown) != served(client)
+    bring_in_line()
+    assert exported(site.shown) == served(client)
+
+
+def test_files_that_no_build_in_a_restored_database_has_go_after_the_grace_period(site, client):
+    """A reader of the index before finds them until then. Files of others stay."""
+    others = {"robots.txt", "sitemap-1.xml", "sitemap-other-1.xml.gz", "sitemap-products.xml.gz"}
+    for name in others:
+        site.shown.put(name, b"theirs")
+    backup = back_up()
+    change_rows()
+    run()
+    later = site.shown.names()
+    assert later >= LATER
+    restore(backup)
+    age(2 * DAY)  # The backup is older than the grace period.
+    run()
+    assert site.shown.names() == later
+    age(DAY - 60)
+    for day in (1, 2):  # However often it is published meanwhile.
+        edit_product(day=day)
+        run()
+    assert site.shown.names() == later
+    age(120)
+    run()
+    assert site.shown.names() == later - LATER
+    assert others <= site.shown.names()
+    assert exported(site.shown) == served(client)
+
+
+def test_texts_of_pages_that_a_restored_database_does_not_know_go_too(settings, sections):
+    """They are files of those pages in another form."""
+    settings.SITEMAPKIT_EXPORT_TEXT = True
+    site = Site(settings, sections)
+    run()
+    backup, before = back_up(), site.shown.names()
+    change_rows()
+    run()
+    assert "sitemap-products-5.txt.gz" in site.shown.names()
+    restore(backup)
+    run()
+    age(DAY + 60)
+    run()
+    assert site.shown.names() == before
+
+
+def test_an_empty_database_takes_over_the_export_of_another_one(site, client):
+    """The database is lost, and the rows are loaded into a new one."""
+    backup = back_up()
+    change_rows()
+    run()
+    restore([(model, [] if model in PACKAGE else rows) for model, rows in backup])
+    assert run().status == "published"
+    assert exported(site.shown) == served(client)
+    age(DAY + 60)
+    run()
+    assert not LATER & site.shown.names()
+
+
+def test_an_export_that_was_restored_is_brought_up_to_date(site, client):
+    """All of it, though the database says that it is done."""
+    backup = site.shown.contents()
+    change_rows()
+    run()
+    site.shown.reset(backup)
+    for name, content in backup.items():
+        site.shown.put(name, content)
+    assert exported(site.shown) != served(client)
+    assert run().status == "unchanged"
+    assert exported(site.shown) == served(client)
+
+
+def test_a_file_that_was_cut_short_in_an_export_on_disk_comes_back(settings, sections, tmp_path):
+    """Its size is known, and looking at it costs nothing there."""
+    backend = "django.core.files.storage.FileSystemStorage"
+    Site(settings, sections, backend, location=tmp_path)
+    run()
+    page = tmp_path / "sitemap-products-2.xml.gz"
+    whole = page.read_bytes()
+    page.write_bytes(whole[:-9])
+    assert status_of(SITE).export.due == "1 file missing or cut short"
+    assert run().exported == 2
+    assert page.read_bytes() == whole
+    assert status_of(SITE).export.due == ""
+
+
+def test_a_full_build_copies_all_files(site, client):
+    """Where the names and the index are right, and what is in the pages is not."""
+    page = "sitemap-products-2.xml.gz"
+    whole = site.shown.contents()[page]
+    site.shown.put(page, b"defaced")
+    build_again()
+    assert site.shown.contents()[page] == b"defaced"
+    build_all_again()
+    assert site.shown.contents()[page] == whole
+
+
+def test_a_storage_that_was_restored_gets_the_files_it_lacks(site, client):
+    """Readers get the rows meanwhile, and the published files after the next run."""
+    backup = site.source.contents()
+    change_rows()
+    run()
+    before = {address: sorted(entries) for address, entries in served(client).items()}
+    site.source.reset(backup)
+    run()
+    names = named(manifest().values())
+    assert names <= site.source.names()
+    assert before == {address: sorted(entries) for address, entries in served(client).items()}
+    assert exported(site.shown) == served(client)
+
+
+def test_files_that_a_restored_database_does_not_know_are_swept(site, client):
+    """From the storage of the builds, as those that killed builders left."""
+    backup, before = back_up(), site.source.names()
+    change_rows()
+    run()
+    later = site.source.names() - before
+    assert later
+    restore(backup)
+    assert prune(SITE).orphans == ()  # They may be in use: they are not a day old.
+    site.source.aged = None
+    assert set(prune(SITE).orphans) == later
+    assert site.source.names() == before == named(BuildFile.objects.all())
+
+
+def test_an_index_has_a_name_that_a_restored_database_does_not_give_again(site):
+    """Build and fence may have the same numbers once more, and the index the same content."""
+    line = manifest()["", 0]
+    start = f"{folder_of(SITE)}/index-{line.sha256[:16]}-{line.build_id}.1-"
+    assert line.name.startswith(start)
+    assert re.fullmatch(r"[0-9a-f]{6}\.xml", line.name.removeprefix(start))
+
+
+def test_a_page_of_a_builder_that_woke_up_is_replaced(site, client, monkeypatch):
+    """It put an older file where its successor had put its own, and could still say so."""
+    replace = SitemapStorage.replace
+    woken = []
+
+    def overtaken(storage, name, path, content_type):
+        if name == "sitemap-products-1.xml.gz" and not woken:
+            woken.append(name)
+            take_lease().release()
+            edit_product(day=2)
+            assert run().status == "published"
+        replace(storage, name, path, content_type)
+
+    monkeypatch.setattr(SitemapStorage, "replace", overtaken)
+    edit_product()
+    with pytest.raises(LeaseLost):
+        run()
+    assert exported(site.shown) != served(client)
+    assert "lost its lease" in status_of(SITE).export.due
+    assert run().status == "unchanged"
+    assert exported(site.shown) == served(client)
+    assert run().exported == 0
+    assert status_of(SITE).export.due == ""

@@ -1,0 +1,98 @@
+"""The commands say what they exported, and what is left to do there."""
+
+import json
+
+import pytest
+
+from django_sitemapkit.models import Publication
+from tests.builds.exports import export_to
+from tests.commands import run
+from tests.testapp.serving import make_products
+
+pytestmark = pytest.mark.django_db
+
+OVERWRITING = "tests.builds.exports.Overwriting"
+
+
+@pytest.fixture
+def shown(products, settings):
+    """Give what a section of three products on two pages is exported to."""
+    return export_to(settings, OVERWRITING)[1]
+
+
+def export_line():
+    """Return what the status says of the export."""
+    (line,) = [line for line in run("sitemap_status")[1].splitlines() if "export" in line]
+    return line.strip()
+
+
+def export_json():
+    """Return the same, for programs."""
+    return json.loads(run("sitemap_status", "--json")[1])[0]["export"]
+
+
+def test_a_build_says_how_many_files_it_exported(shown):
+    """All of a new export, the changed ones later, and none of an unchanged build."""
+    assert " 3 files exported." in run("build_sitemaps")[1]
+    make_products("d")
+    assert " 2 files exported." in run("build_sitemaps")[1]
+    assert " 0 files exported." in run("build_sitemaps")[1]
+    assert " 3 files exported." in run("build_sitemaps", "--full")[1]
+
+
+def test_an_export_that_is_new_to_a_built_site_is_counted_too(products, settings):
+    """Though the build that brings it is unchanged."""
+    run("build_sitemaps")
+    assert "exported" not in run("build_sitemaps")[1]
+    export_to(settings, OVERWRITING)
+    out = run("build_sitemaps")[1]
+    assert "published" in out  # The storage is another one, too.
+    assert " 3 files exported." in out
+    settings.SITEMAPKIT_EXPORT = None
+    assert "exported" not in run("build_sitemaps")[1]
+
+
+def test_publishing_says_how_many_files_it_exported(shown):
+    """Those that differ of an earlier build, and all of the one that is served."""
+    run("build_sitemaps")
+    first = Publication.objects.get().build_id
+    make_products("d")
+    run("build_sitemaps")
+    serves = f"Site 'default' now serves build {first}."
+    assert run("publish_sitemaps", first)[1] == f"{serves} 2 files exported.\n"
+    assert run("publish_sitemaps", first)[1] == f"{serves} 3 files exported.\n"
+
+
+def test_the_status_knows_the_export(shown, settings):
+    """Since when it is complete, or why it is not; for people and for programs."""
+    run("build_sitemaps")
+    exported_at = Publication.objects.get().delivered_at.isoformat()
+    assert export_line() == f"export to 'shown': complete since {exported_at}"
+    assert export_json() == {"storage": "shown", "exported_at": exported_at, "due": ""}
+
+    shown.delete("sitemap-products-2.xml.gz")
+    assert export_line() == "export to 'shown': due: 1 file missing or cut short"
+
+    shown.put("sitemap.xml", b"of a backup")
+    build = Publication.objects.get().build_id
+    assert export_line() == f"export to 'shown': due: its index is not that of build {build}"
+
+    Publication.objects.update(delivered_at=None)
+    due = f"build {build} is not exported"
+    assert export_json() == {"storage": "shown", "exported_at": None, "due": due}
+
+    settings.SITEMAPKIT_EXPORT = None
+    assert export_json() is None
+
+
+def test_an_export_that_cannot_be_reached_ends_no_status(shown):
+    """The rest is told, and what the storage said."""
+    run("build_sitemaps")
+
+    def on_call(index, method, name, args, proceed):
+        raise OSError("the bucket is gone")
+
+    shown.on_call = on_call
+    code, out, _ = run("sitemap_status")
+    assert code == 0
+    assert "due: sitemap.xml could not be looked for: the bucket is gone" in out
