@@ -1,6 +1,6 @@
 """The app's place in Django: what happens once all models are loaded."""
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext_lazy as _
 
@@ -17,6 +17,9 @@ class SitemapKitConfig(AppConfig):
         """Register the sections and the system checks."""
         from django_sitemapkit import checks  # noqa: F401, PLC0415
         from django_sitemapkit.mixins import register_models  # noqa: PLC0415
+        from django_sitemapkit.sites import follow_current_site  # noqa: PLC0415
 
+        if apps.is_installed("django.contrib.sites"):
+            follow_current_site()
         register_models()
         autodiscover_modules("sitemaps")

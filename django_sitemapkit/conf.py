@@ -251,6 +251,10 @@ def _bounded(
 def _check_base_url(setting: str, value: object) -> None:
     if not isinstance(value, str):
         raise ImproperlyConfigured(f'{setting} must be text such as "https://www.example.com".')
+    if "//" not in value and not value.startswith("/"):
+        raise ImproperlyConfigured(
+            f'{setting} is {value!r}: add https://, as in "https://{value or "www.example.com"}".'
+        )
     try:
         normalise_base(value)
     except RefusedValue as error:

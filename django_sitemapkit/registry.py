@@ -1,6 +1,7 @@
 """The sections of a project, by name."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeVar, overload
 
@@ -23,6 +24,12 @@ Declared = type[BaseSection] | type[ExternalSection]
 
 EXTRA_URLS = "extra-urls"
 """The name of the section of URLs that editors add; no other may have it."""
+
+NOT_REGISTERED = (
+    "no section is registered; declare one in the module sitemaps.py of an installed app, with"
+    " @register above it"
+)
+"""Why there is no sitemap, and the way out, where there is nothing to make one of."""
 
 MAX_NAME = 80
 """Characters of a section's name; it becomes part of file names and database columns."""
@@ -103,24 +110,35 @@ registry = Registry()
 """The registry that ``register`` fills and the views read."""
 
 
+_NOTHING: Any = object()
+
+
 @overload
 def register(section: _Declared) -> _Declared: ...
 @overload
 def register(section: Any, *, name: str | None = ...) -> Any: ...
-def register(section: Any, *, name: str | None = None) -> Any:
+@overload
+def register(*, name: str | None = ...) -> Callable[[_Declared], _Declared]: ...
+def register(section: Any = _NOTHING, *, name: str | None = None) -> Any:
     """Register a section; as a decorator ``@register``, or called with an old contrib sitemap.
 
-    ``name`` overrides the section's own. Returns what it was given. Raises ImproperlyConfigured
-    where it is no section, or the name is taken.
+    ``name`` overrides the section's own: ``@register(name="goods")``. Returns what it was given.
+    Raises ImproperlyConfigured where it is no section, or the name is taken.
     """
+    if section is _NOTHING:
+        return partial(register, name=name)
     registry.add(section, name)
     return section
 
 
 def register_all(sections: Mapping[str, Any]) -> None:
-    """Register a dict of names and sections, such as one made for contrib's ``sitemap`` view."""
+    """Register a dict of names and sections, such as one made for contrib's ``sitemap`` view.
+
+    As there, a value may be called without arguments and return one: a ``partial`` of a class.
+    """
     for name, section in sections.items():
-        registry.add(section, name)
+        is_factory = callable(section) and not isinstance(section, type)
+        registry.add(section() if is_factory else section, name)
 
 
 def _is_on(section: Declared, site: Site, switched: Switched) -> bool:

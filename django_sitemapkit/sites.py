@@ -4,12 +4,16 @@ In this order: ``SITEMAPKIT_SITES``, ``SITEMAPKIT_BASE_URL``, the sites framewor
 views alone, the host of the request, where nobody can forge it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 from urllib.parse import unquote
 
 from django.apps import apps
+from django.conf import LazySettings
 from django.conf import settings as django_settings
 from django.core.exceptions import DisallowedHost, ImproperlyConfigured
 from django.http import Http404, HttpRequest
@@ -77,12 +81,13 @@ class Site:
         """Let ``reverse()`` and ``get_absolute_url()`` answer for this site, in one language.
 
         The language is LANGUAGE_CODE unless given, and the time zone TIME_ZONE, never the
-        visitor's: a file is the same for all. Never hold it across a ``yield``: all of these are
-        the thread's.
+        visitor's: a file is the same for all. The sites framework's current site is this one.
+        Never hold it across a ``yield``: all of these are the thread's.
         """
         prefix, urlconf = get_script_prefix(), get_urlconf()
         set_script_prefix(self.prefix)
         set_urlconf(self.urlconf)
+        site_id = _site_id.set(cache(lambda: _framework_id(self)))
         try:
             with (
                 translation.override(language or django_settings.LANGUAGE_CODE),
@@ -90,6 +95,7 @@ class Site:
             ):
                 yield
         finally:
+            _site_id.reset(site_id)
             set_script_prefix(prefix)
             set_urlconf(urlconf)
 
@@ -179,10 +185,80 @@ def _from_framework() -> list[Site]:
     return [_framework_site(site.pk, site.domain) for site in known]
 
 
+class NoFrameworkSite(ImproperlyConfigured):
+    """Something asked for the current site, and the sites framework has none of this host."""
+
+    def __init__(self, host: str) -> None:
+        self.message = (
+            "the current site of the sites framework is asked for, which has no site"
+            f" {host!r}; SITE_ID would be another host's."
+        )
+        self.hint = (
+            f"Add {host!r} to the sites of the framework, or write a Section that asks self.site."
+        )
+        super().__init__(f"{self.message} {self.hint}")
+
+
+_site_id: ContextVar[Callable[[], Any] | None] = ContextVar("sitemapkit_site_id", default=None)
+"""What finds the active site's id in the sites framework, of this thread or task."""
+
+
+class _SiteId:
+    """``settings.SITE_ID``, but the active site's id while there is an active site.
+
+    ``Site.objects.get_current()``, ``CurrentSiteManager`` and projects read that setting. It is
+    the same for all threads, so no other value can be set there for the time of a section.
+    """
+
+    def __get__(self, instance: LazySettings | None, owner: type | None = None) -> Any:
+        find = _site_id.get()
+        found = None if find is None else find()
+        if found is None:
+            raise AttributeError("SITE_ID")  # LazySettings then looks it up as any other setting.
+        return found
+
+    def __set__(self, instance: LazySettings, value: object) -> None:
+        raise AttributeError("SITE_ID")  # pragma: no cover  LazySettings stores elsewhere.
+
+
+def follow_current_site() -> None:
+    """Let the sites framework's current site be the active one, whatever SITE_ID is."""
+    LazySettings.SITE_ID = _SiteId()  # type: ignore[attr-defined]
+
+
+def _framework_id(site: Site) -> Any:
+    """Return a site's id in the sites framework; None where SITE_ID tells it.
+
+    Of several sites in the settings, SITE_ID is one at the most; the others are known by their
+    domain. Raises NoFrameworkSite where the framework has no such domain.
+    """
+    from django.contrib.sites.models import Site as FrameworkSite  # noqa: PLC0415
+
+    known = FrameworkSite.objects
+    if len(settings.SITES) > 1:
+        host = site.origin.partition("://")[2]
+        for domain in (host, split_domain_port(host)[0]):
+            for pk in known.filter(domain__iexact=domain).values_list("pk", flat=True):
+                return pk
+        raise NoFrameworkSite(host)
+    if settings.SITES or settings.BASE_URL or site.key == DEFAULT_KEY:
+        return None
+    return FrameworkSite._meta.pk.to_python(site.key)
+
+
 def _current(request: HttpRequest) -> Site:
+    from django.contrib.sites.models import Site as FrameworkSite  # noqa: PLC0415
     from django.contrib.sites.shortcuts import get_current_site  # noqa: PLC0415
 
-    site = get_current_site(request)
+    try:
+        site = get_current_site(request)
+    except FrameworkSite.DoesNotExist as error:
+        if site_id := getattr(django_settings, "SITE_ID", None):
+            raise ImproperlyConfigured(
+                f"SITE_ID is {site_id!r}, and the sites framework has no such site: add it there,"
+                " or set SITEMAPKIT_BASE_URL."
+            ) from error
+        raise Http404(f"The sites framework has no site at {request.get_host()}.") from error
     return _framework_site(getattr(site, "pk", DEFAULT_KEY), site.domain)
 
 

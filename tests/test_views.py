@@ -592,15 +592,15 @@ def test_host_that_is_not_allowed_is_400_where_it_matters(client, settings, both
         assert client.get(address, headers={"host": "evil.example"}).status_code == 400
 
 
-def test_open_hosts_without_a_base_url_are_refused(client, settings, both):
-    """Where anybody may name the host, no sitemap is made from it."""
+def test_open_hosts_without_a_base_url_are_refused(client, settings, both, caplog):
+    """Where anybody may name the host, no sitemap is made from it: the log says what to set."""
     settings.SITEMAPKIT_BASE_URL = None
     settings.ALLOWED_HOSTS = ["*"]
-    client.raise_request_exception = False
 
     response = client.get(INDEX, headers={"host": "evil.example"})
-    assert response.status_code == 500
-    assert b"evil" not in response.content
+    assert response.status_code == 503
+    assert response.content == b"This sitemap cannot be served right now.\n"
+    assert "Set SITEMAPKIT_BASE_URL" in caplog.text
 
 
 def test_pages_under_a_path(client, settings, sections):

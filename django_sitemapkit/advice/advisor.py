@@ -5,6 +5,8 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
+
 from django_sitemapkit.advice.fields import only_finding
 from django_sitemapkit.advice.gain import gain_of
 from django_sitemapkit.advice.indexes import index_finding
@@ -34,12 +36,15 @@ def advise_section(section: BaseSection) -> SectionAdvice:
     path = f"{kind.__module__}.{kind.__qualname__}"
     advice = SectionAdvice(section=section.get_name(), declared=path)
     try:
+        require_pageable(section)
         asked = _stand_in(section) if isinstance(section, ContribSection) else section
         if not isinstance(asked, Section):
-            return replace(advice, passed_over="it has no queryset that could be read by key.")
+            return replace(advice, passed_over=_why_not(section))
         require_pageable(asked)
         advice = replace(advice, head=_head(section), model=asked.keyset.field.model._meta.label)
         return _advise(asked, advice, section)
+    except ImproperlyConfigured as error:
+        return replace(advice, passed_over=str(error))
     except Exception as error:  # noqa: BLE001  get_queryset() and managers are the project's
         return replace(advice, passed_over=f"{type(error).__name__}: {error}")
 
@@ -146,6 +151,16 @@ def _stand_in(section: ContribSection) -> Section | None:
         body[tag] = _asking(source) if isinstance(source, Method) else source.value  # type: ignore[union-attr]
     kind: type[Section] = type(type(section).__name__, (Section,), body)
     return kind(section.site)
+
+
+def _why_not(section: BaseSection) -> str:
+    """Return why nothing can be advised for a section."""
+    if section.keyset is None:
+        return "it has no queryset that could be read by key."
+    return (
+        "it is asked for each object in every language, and no Route is advised for that. A"
+        " Section with i18n = True and a Route reads columns instead."
+    )
 
 
 def _asking(source: Method) -> Any:

@@ -103,8 +103,11 @@ class PageMaker:
         with ExitStack() as stack:
             try:
                 folder = stack.enter_context(self.storage.workshop(folder_of(self.site)))
+            except PermissionError as error:
+                user = "the user that builds may not write there"
+                raise BuildFailed(f"{error.filename}: {user}; change its permissions.") from error
             except OSError as error:
-                raise BuildFailed(f"There is no room to make files in: {error}") from error
+                raise BuildFailed(f"No file can be made beside the stored ones: {error}") from error
             self._folder = folder
             self._press = stack.enter_context(Press())
             if self._deduplicate:

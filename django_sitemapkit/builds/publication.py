@@ -28,6 +28,7 @@ from django_sitemapkit.exceptions import BuildFailed, LeaseLost, Unpublishable
 from django_sitemapkit.models import Build, BuildFile, Publication
 from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
 from django_sitemapkit.publishing.storage import sync
+from django_sitemapkit.registry import NOT_REGISTERED, registry
 from django_sitemapkit.rendering import Index, external_entries, write_indexes
 from django_sitemapkit.sites import Site
 
@@ -72,7 +73,7 @@ def publish_finished(
     lines = list(pages(record))
     entries = [*index_lines(site, lines), *external_entries(site)]
     if not entries:
-        reason = "no section has a URL"
+        reason = "no section has a URL" if registry.declared() else NOT_REGISTERED
         with holding.guarded():
             _end(record, holding, Build.Status.FAILED, reason=reason)
         raise Unpublishable(f"Site {site.key!r}: {reason}; what was published stays.")

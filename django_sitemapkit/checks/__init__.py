@@ -3,9 +3,11 @@
 docs/checks.md lists them all. Importing this registers them.
 """
 
+from django_sitemapkit.checks.addresses import check_shadowed_addresses
 from django_sitemapkit.checks.declarations import (
     DECLARATION,
     check_costs,
+    check_current_sites,
     check_declarations,
     check_mixin_querysets,
     check_mixins,
@@ -27,6 +29,7 @@ from django_sitemapkit.checks.files import (
     check_storage_methods,
     check_storage_reads_as_stored,
 )
+from django_sitemapkit.checks.registered import check_left_modules, check_registered
 from django_sitemapkit.checks.sites import (
     check_addresses,
     check_addresses_differ,
@@ -47,6 +50,7 @@ __all__ = [
     "check_addresses_differ",
     "check_codec",
     "check_costs",
+    "check_current_sites",
     "check_declarations",
     "check_export_elsewhere",
     "check_export_encodes",
@@ -57,14 +61,17 @@ __all__ = [
     "check_external_options",
     "check_external_sitemaps",
     "check_host",
+    "check_left_modules",
     "check_mixin_querysets",
     "check_mixins",
+    "check_registered",
     "check_robots",
     "check_runner",
     "check_scope",
     "check_section_sites",
     "check_sendfile",
     "check_settings",
+    "check_shadowed_addresses",
     "check_site_sections",
     "check_storage",
     "check_storage_methods",

@@ -7,12 +7,20 @@ from django.core import checks
 from django.core.checks import CheckMessage, Error, Info, Tags, register
 from django.db import DatabaseError
 
-from django_sitemapkit.checks.asking import site_of
+from django_sitemapkit.checks.asking import configured, site_of
 from django_sitemapkit.mixins import SitemapMixin, declared_models, own_options
 from django_sitemapkit.registry import registry
-from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sections.validation import PAGEABLE, languages, locations, options, rows
-from django_sitemapkit.sections.validation.faults import Fault, Finder
+from django_sitemapkit.sections import BaseSection, Section
+from django_sitemapkit.sections.validation import (
+    PAGEABLE,
+    items,
+    languages,
+    locations,
+    options,
+    rows,
+)
+from django_sitemapkit.sections.validation.faults import Fault, Finder, rows_of
+from django_sitemapkit.sites import NoFrameworkSite
 
 Kind = type[Error] | type[checks.Warning] | type[Info]
 
@@ -43,7 +51,6 @@ DECLARATION: dict[str, tuple[Kind, Finder]] = {
     "sitemapkit.E131": (Error, locations.unknown_route),
     "sitemapkit.E132": (Error, locations.wrong_location),
     "sitemapkit.E133": (Error, locations.no_location),
-    "sitemapkit.E134": (Error, locations.unknown_item),
     "sitemapkit.E135": (Error, options.objectless_method),
     "sitemapkit.E136": (Error, languages.wrong_languages),
     "sitemapkit.E137": (Error, languages.unknown_translation),
@@ -57,6 +64,9 @@ DECLARATION: dict[str, tuple[Kind, Finder]] = {
     "sitemapkit.W151": (checks.Warning, locations.overridden_urls),
     "sitemapkit.W152": (checks.Warning, languages.idle_languages),
     "sitemapkit.W153": (checks.Warning, languages.doubtful_language),
+    # They may read the database: last, so that the others are found without one.
+    "sitemapkit.E134": (Error, items.unknown_item),
+    "sitemapkit.E155": (Error, items.wrong_items),
 }
 """Each mistake in a declaration: its id, how grave it is, and what finds it."""
 
@@ -104,14 +114,35 @@ def check_declarations(**options: Any) -> list[CheckMessage]:
         for identifier, (kind, find) in DECLARATION.items():
             try:
                 fault = find(section)
+            except NoFrameworkSite:
+                break  # E156 reports it.
             except DatabaseError as error:
-                messages.append(_unread(section, error))
+                # Items may be a list of rows, and the database not there yet.
+                messages += [_unread(section, error)] if isinstance(section, Section) else []
                 break
             except Exception as error:  # noqa: BLE001  a project's method may raise anything
                 messages.append(_unasked(section, error))
                 break
             if fault is not None:
                 messages.append(_message(kind, identifier, section, fault))
+    return messages
+
+
+@register(Tags.models)
+def check_current_sites(**options: Any) -> list[CheckMessage]:
+    """E156: a section asks for the current site, which the sites framework does not have."""
+    messages: list[CheckMessage] = []
+    for site in configured():
+        for section in registry.of(site):
+            try:
+                _ = rows_of(section), items.wrong_items(section)
+            except NoFrameworkSite as error:
+                message = f"Section {section.get_name()!r} on site {site.key!r}: {error.message}"
+                messages.append(
+                    Error(message, hint=error.hint, obj=type(section), id="sitemapkit.E156")
+                )
+            except Exception:  # noqa: BLE001, S112  check_declarations() reports it
+                continue
     return messages
 
 
@@ -134,7 +165,7 @@ def _is_broken(section: BaseSection) -> bool:
 
 
 def _message(kind: Kind, identifier: str, section: BaseSection, fault: Fault) -> CheckMessage:
-    text = f"Section {section.get_name()!r}: {fault.message}."
+    text = f"Section {section.get_name()!r}: {fault.sentence}"
     return kind(text, hint=fault.hint, obj=type(section), id=identifier)
 
 

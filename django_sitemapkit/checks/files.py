@@ -42,7 +42,10 @@ def check_storage(**options: Any) -> list[CheckMessage]:
         f"STORAGES has no {ALIAS!r}: sitemaps are stored among the static files, where"
         " `collectstatic --clear` deletes them."
     )
-    hint = f"Add an entry {ALIAS!r} to STORAGES; docs/hosting.md has examples."
+    hint = (
+        f'Add to STORAGES: "{ALIAS}": {{"BACKEND": "django.core.files.storage.FileSystemStorage",'
+        ' "OPTIONS": {"location": BASE_DIR / "sitemaps"}}.'
+    )
     return [checks.Warning(message, hint=hint, id="sitemapkit.W008")]
 
 

@@ -18,7 +18,7 @@ from django_sitemapkit.checks.asking import (
     sites_in_settings,
     value_of,
 )
-from django_sitemapkit.conf import NAMES, settings
+from django_sitemapkit.conf import NAMES, Settings, settings
 from django_sitemapkit.registry import registry
 from django_sitemapkit.runners.choosing import get_runner
 
@@ -31,7 +31,7 @@ def check_settings(**options: Any) -> list[CheckMessage]:
         try:
             getattr(settings, name)
         except ImproperlyConfigured as error:
-            hint = f"docs/settings.md says what {PREFIX}{name} may be."
+            hint = " ".join(getattr(Settings, name).__doc__.split())
             messages.append(Error(str(error), hint=hint, id="sitemapkit.E001"))
     return messages
 
@@ -59,7 +59,7 @@ def check_urlconfs(**options: Any) -> list[CheckMessage]:
         try:
             import_module(site.urlconf or django_settings.ROOT_URLCONF)
         except ImportError as error:
-            message = f'SITEMAPKIT_SITES[{site.key!r}]["URLCONF"]: {error}.'
+            message = f'SITEMAPKIT_SITES[{site.key!r}]["URLCONF"]: {str(error).rstrip(".")}.'
             hint = "Give the dotted path of a module that can be imported."
             messages.append(Error(message, hint=hint, id="sitemapkit.E010"))
     return messages
@@ -139,7 +139,10 @@ def check_scope(**options: Any) -> list[CheckMessage]:
             messages.append(
                 checks.Warning(
                     f"Site {site.key!r}: a sitemap in {directory} may list nothing outside of it.",
-                    hint="Include django_sitemapkit.urls at the root, unless you mean it so.",
+                    hint=(
+                        "Include django_sitemapkit.urls at the root of the URLconf, not within"
+                        " i18n_patterns() or below another path, unless you mean it so."
+                    ),
                     id="sitemapkit.W006",
                 )
             )
@@ -177,7 +180,7 @@ def _answering(resolver: URLResolver, path: str) -> Iterator[Any]:
 @register(Tags.security, deploy=True)
 def check_host(**options: Any) -> list[CheckMessage]:
     """W007: only the Host header says where the site is."""
-    if configured() or apps.is_installed("django.contrib.sites"):
+    if configured() or apps.is_installed("django.contrib.sites") or _is_wrong():
         return []
     hint = 'Set SITEMAPKIT_BASE_URL = "https://www.example.com".'
     message = (
@@ -202,6 +205,15 @@ def check_runner(**options: Any) -> list[CheckMessage]:
             )
         ]
     return []
+
+
+def _is_wrong() -> bool:
+    """Return whether E001 reports the base URL, or the sites, that are set."""
+    try:
+        _ = settings.BASE_URL, settings.SITES
+    except ImproperlyConfigured:
+        return True
+    return False
 
 
 def _sites_are_set() -> bool:

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 
 from django_sitemapkit.conf import settings
@@ -17,6 +18,7 @@ from django_sitemapkit.protocol.writers import IndexWriter, escaped
 from django_sitemapkit.rendering.columns import is_future
 from django_sitemapkit.rendering.externals import external_entries
 from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.sections.validation import require_pageable
 from django_sitemapkit.sites import Site
 
 logger = logging.getLogger("django_sitemapkit")
@@ -63,7 +65,7 @@ def index_entries(site: Site, sections: Iterable[BaseSection] | None = None) -> 
     A page's lastmod is that of its newest entry where the section promises ``trust_lastmod``,
     else there is none. Raises NotPlanned while a large section is being planned.
     """
-    sections = list(sections_of(site) if sections is None else sections)
+    sections = list(usable_sections(site) if sections is None else sections)
     for section, pages in zip(sections, pages_of_all(sections), strict=True):
         address = page_addresses(site, section.get_name())
         for page in pages:
@@ -73,6 +75,22 @@ def index_entries(site: Site, sections: Iterable[BaseSection] | None = None) -> 
                 location=address(page.number),
                 lastmod=newest_lastmod(section, page),
             )
+
+
+def usable_sections(site: Site) -> list[BaseSection]:
+    """Return the sections of a site that can be read; one that cannot is logged by name.
+
+    The others are listed all the same.
+    """
+    usable = []
+    for section in sections_of(site):
+        try:
+            require_pageable(section)
+        except ImproperlyConfigured as error:
+            logger.error("%s It is not in the index.", error)  # noqa: TRY400  the text says it all
+        else:
+            usable.append(section)
+    return usable
 
 
 def page_address(site: Site, section: str, number: int) -> str:
@@ -126,7 +144,7 @@ def render_indexes(site: Site) -> dict[int, Index]:
 
 def count_indexes(site: Site) -> int:
     """Return how many indexes ``render_indexes`` gives, mostly by one look at the plan."""
-    sections = sections_of(site)
+    sections = usable_sections(site)
     external = list(external_entries(site))
     at_most = count_at_most(sections) + len(external)
     if at_most <= settings.MAX_SITEMAPS:

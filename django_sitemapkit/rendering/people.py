@@ -11,10 +11,10 @@ from django.core.exceptions import ValidationError
 from django.db import DataError, transaction
 from django.utils.translation import get_language_info
 
-from django_sitemapkit.overrides import section_of, sections_of
+from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import PlannedPage, pages_of_all
 from django_sitemapkit.rendering.columns import Checker
-from django_sitemapkit.rendering.indexes import ANY_NUMBER
+from django_sitemapkit.rendering.indexes import ANY_NUMBER, usable_sections
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.rendering.titles import heading_of, titles_of
 from django_sitemapkit.sections import BaseSection
@@ -94,7 +94,7 @@ def tree_of(site: Site) -> list[Branch]:
 
     Takes as many queries as the index. Raises NotPlanned while a large section is being planned.
     """
-    sections = sections_of(site)
+    sections = usable_sections(site)
     pages = pages_of_all(sections)
     return [
         branch_of(section, found) for section, found in zip(sections, pages, strict=True) if found

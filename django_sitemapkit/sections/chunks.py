@@ -4,13 +4,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
 from django.db import Error as DatabaseFailure
 from django.urls import NoReverseMatch
 from django.utils.functional import Promise
 
 from django_sitemapkit.exceptions import RefusedValue
 
-INFRASTRUCTURE = (DatabaseFailure, ConnectionError, TimeoutError, MemoryError)
+INFRASTRUCTURE = (
+    DatabaseFailure,
+    ConnectionError,
+    TimeoutError,
+    MemoryError,
+    ImproperlyConfigured,
+)
 """What fails a whole page, because it says nothing about the row it happened to meet."""
 
 

@@ -11,6 +11,7 @@ from django.db.models.query import ModelIterable
 
 from django_sitemapkit.sections.base import BaseSection, name_of
 from django_sitemapkit.sections.chunks import Chunk, each, tag_values
+from django_sitemapkit.sections.items import sliceable
 from django_sitemapkit.sections.keysets import (
     CHUNK,
     KeyRange,
@@ -67,7 +68,7 @@ class ContribSection(BaseSection):
         """What the old class's ``items()`` returns; a queryset it may keep is left unevaluated."""
         with self.site.active():
             items = self.sitemap.items()
-        return unlocked(items.all()) if isinstance(items, QuerySet) else items
+            return unlocked(items.all()) if isinstance(items, QuerySet) else sliceable(items)
 
     @cached_property
     def keyset(self) -> Keyset | None:
@@ -116,13 +117,15 @@ class ContribSection(BaseSection):
                 chunk.columns[tag] = tag_values(source.function, items, tag)
         if self.spoken is not None:
             spoken = self.spoken.spoken_by(items, chunk.refusals)
-            return self.spoken.chunk(chunk, items, self._locate, spoken)
-        chunk.locations, refusals = each(self._locate, items, "location")
+            return self.spoken.chunk(chunk, items, self.locate, spoken)
+        chunk.locations, refusals = each(self.locate, items, "location")
         chunk.refusals = chunk.refusals | refusals
         return chunk
 
-    def _locate(self, item: Any) -> str:
-        return str(self.sitemap.location(item))
+    def locate(self, item: Any) -> str:
+        """Return the location of an item: what the method returns, or the same for all items."""
+        location = self.sitemap.location
+        return str(location(item) if callable(location) else location)
 
     def _source(self, option: str) -> Source:
         value = getattr(self.sitemap, option, None) if option in TAGS else None

@@ -1,6 +1,6 @@
 """Sections whose URLs stand in a list, not in the database; they page by position."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,21 @@ from django_sitemapkit.sections.chunks import Chunk, each, tag_values
 from django_sitemapkit.sections.keysets import CHUNK, KeyRange
 from django_sitemapkit.sections.languages import extensions_of
 from django_sitemapkit.sections.options import Method
+
+UNORDERED = (set, frozenset)
+"""What has another order in each process, so that no page would be the same in two of them."""
+
+
+def sliceable(items: Any) -> Any:
+    """Return items that can be counted and cut into pages: an iterator is read into a list.
+
+    So is any other iterable, such as the values of a dict. What cannot be read is returned as it
+    is, and a dict or a set too: a check says why they are no items.
+    """
+    is_list = isinstance(items, Sequence)
+    if is_list or isinstance(items, (Mapping, *UNORDERED)) or not isinstance(items, Iterable):
+        return items
+    return list(items)
 
 
 class ItemSection(BaseSection):
@@ -27,8 +42,8 @@ class ItemSection(BaseSection):
     def all_items(self) -> Sequence[Any]:
         """The items as a sequence that can be sliced."""
         with self.site.active():
-            items: Iterable[Any] = self.items() if callable(self.items) else self.items
-            return items if isinstance(items, Sequence) else list(items)
+            items: Sequence[Any] = sliceable(self.items() if callable(self.items) else self.items)
+            return items
 
     def size(self) -> int:
         """Return how many items there are."""
@@ -66,16 +81,19 @@ class StaticSection(ItemSection):
     """A section of a few pages by hand: ``items = ["home", "about", "/press/"]``.
 
     An item is a URL name without arguments, a path from the root of the host, or an absolute URL
-    of the site.
+    of the site; or an object that has a ``get_absolute_url()``.
     """
 
     def _languages_of(self, item: Any) -> Sequence[str]:
         """Return all languages of a URL name; a path is the same in all, and one page."""
         codes = self.spoken.codes if self.spoken else []
-        is_path = type(self).location is StaticSection.location and "/" in str(item)
-        return codes[:1] if is_path else codes
+        is_default = type(self).location is StaticSection.location
+        is_path = not hasattr(item, "get_absolute_url") and "/" in str(item)
+        return codes[:1] if is_default and is_path else codes
 
     def location(self, item: Any) -> str:
         """Return the address of an item."""
+        if hasattr(item, "get_absolute_url"):
+            return str(item.get_absolute_url())
         text = str(item)
         return text if "/" in text else reverse(text)

@@ -70,7 +70,8 @@ class Languages:
     def __init__(self, section: "BaseSection") -> None:
         named = section.languages
         every = [code for code, _ in django_settings.LANGUAGES]
-        self.codes: list[str] = every if named is None or isinstance(named, str) else list(named)
+        some = every if named is None or isinstance(named, str) else named
+        self.codes: list[str] = list(dict.fromkeys(some))
         """The languages that an object may have, in the order in which they are listed."""
         hosts = section.language_hosts
         self.sites: dict[str, Site] = {

@@ -64,6 +64,8 @@ class Section(BaseSection):
             raise ImproperlyConfigured(
                 f"Section {self.get_name()!r}: set queryset, or override get_queryset()."
             )
+        if not hasattr(self.queryset, "all"):
+            return self.queryset  # A check says that it is no queryset.
         return self.queryset.all()
 
     @cached_property

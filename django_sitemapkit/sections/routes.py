@@ -243,8 +243,10 @@ def _compile(
 ) -> CompiledRoute:
     view, resolver = _within_namespaces(viewname, resolver)
     candidates = []
+    taken = []
     for possibility, pattern, defaults, converters in resolver.reverse_dict.getlist(view):
         for template, params in possibility:
+            taken.append(_shown(params))
             if positional:
                 if len(params) != positional:
                     continue
@@ -258,9 +260,21 @@ def _compile(
                 required = {k: v for k, v in defaults.items() if k in names and k not in params}
             candidates.append(_candidate(own, template, pattern, converters, required, prefix))
     if not candidates:
-        arguments = f"{positional} positional arguments" if positional else f"arguments {names}"
-        raise NoReverseMatch(f"The URLconf has no pattern {viewname!r} with {arguments}.")
+        if not taken:
+            raise NoReverseMatch(f"The URLconf has no pattern named {viewname!r}.")
+        given = f"{positional} positional arguments" if positional else ", ".join(names) or "none"
+        raise NoReverseMatch(
+            f"The pattern {viewname!r} takes the arguments: {' or: '.join(dict.fromkeys(taken))};"
+            f" the Route gives: {given}."
+        )
     return CompiledRoute(viewname, tuple(candidates))
+
+
+def _shown(params: Sequence[str]) -> str:
+    """Return the arguments of a pattern for a message; the resolver calls unnamed ones _0, _1."""
+    if params and all(name.startswith("_") for name in params):
+        return f"{len(params)} positional arguments"
+    return ", ".join(params) or "none"
 
 
 def _within_namespaces(viewname: str, resolver: URLResolver) -> tuple[str, URLResolver]:

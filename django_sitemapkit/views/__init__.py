@@ -9,7 +9,9 @@ from functools import wraps
 from itertools import islice
 from typing import Any
 
+from django.conf import settings as django_settings
 from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import ImproperlyConfigured
 from django.core.handlers.asgi import ASGIRequest
 from django.db import InterfaceError, OperationalError, connections
 from django.db.transaction import non_atomic_requests
@@ -23,6 +25,7 @@ from django.views.decorators.http import require_safe
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import NotPlanned, NotPublished
+from django_sitemapkit.registry import NOT_REGISTERED, registry
 from django_sitemapkit.rendering.templates import template_blocks
 from django_sitemapkit.sites import site_for
 from django_sitemapkit.views.documents import Document, asynchronous, joined
@@ -53,6 +56,9 @@ def public_view(view: View) -> View:
         except NotPlanned as error:
             logger.warning("%s", error)
             return _come_back()
+        except ImproperlyConfigured as error:
+            logger.error("%s", error)  # noqa: TRY400  the text says it all
+            return _come_back(str(error) if django_settings.DEBUG else "")
         except (OperationalError, InterfaceError):
             logger.exception("The database does not answer.")
             return _come_back()
@@ -78,9 +84,9 @@ def sitemap_view(view: View) -> View:
     return public_view(answer)
 
 
-def _come_back() -> HttpResponse:
+def _come_back(reason: str = "") -> HttpResponse:
     return HttpResponse(
-        "This sitemap cannot be served right now.\n",
+        f"This sitemap cannot be served right now.\n{reason}",
         status=503,
         content_type="text/plain; charset=utf-8",
         headers={"Retry-After": str(RETRY_AFTER), "X-Robots-Tag": "noindex"},
@@ -101,7 +107,8 @@ def index(request: HttpRequest, number: str = "0") -> HttpResponseBase:
     if response is None:
         response = live_index(site, document, int(number))
     if response is None:
-        raise Http404("There is no sitemap to list in it.")
+        reason = "no section has a URL" if registry.declared() else NOT_REGISTERED
+        raise Http404(f"There is no sitemap to list in it: {reason}.")
     return response
 
 

@@ -18,6 +18,7 @@ from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import PageRendering, render_indexes, validators_of
 from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.sections.validation import naming
 from django_sitemapkit.sites import Site
 from django_sitemapkit.views.documents import Document, digest_of, joined
 
@@ -73,7 +74,8 @@ def rendered(
         return unchanged
     rendering = PageRendering(section, page.keys, scope)
     blocks = _delivered(rendering, section, page, planned=planned)
-    first = list(islice(blocks, 2))
+    with naming(section):
+        first = list(islice(blocks, 2))
     if not first:
         return None
     whole = rendering.complete

@@ -17,6 +17,7 @@ from django_sitemapkit.rendering.people import (
     portion_of,
     tree_of,
 )
+from django_sitemapkit.sections.validation import naming
 from django_sitemapkit.sites import Site
 
 
@@ -34,7 +35,8 @@ def people_page(request: HttpRequest, site: Site, name: str, number: int) -> Htt
         return None
     start = request.GET.get("from")
     try:
-        portion = portion_of(section, page, start)
+        with naming(section):
+            portion = portion_of(section, page, start)
     except LookupError:
         return None
     before, behind = neighbours_of(section, page)

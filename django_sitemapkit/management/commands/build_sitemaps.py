@@ -87,7 +87,7 @@ class Command(SiteCommand):
                         raise self._ended(error, Exit.RUNNING) from error
                     if self.verbosity:
                         self.stdout.write(f"Skipped: {error}")
-                except SitemapKitError as error:
+                except (SitemapKitError, ImproperlyConfigured) as error:
                     raise self._ended(error, Exit.FAILED) from error
         if self.held:
             raise CommandError("\n".join(self.held), returncode=Exit.HELD)
@@ -95,7 +95,7 @@ class Command(SiteCommand):
             message = f"{left_out:,} rows had to be left out."
             raise CommandError(message, returncode=Exit.PROBLEMS)
 
-    def _ended(self, error: SitemapKitError, code: Exit) -> CommandError:
+    def _ended(self, error: Exception, code: Exit) -> CommandError:
         """Return what ends the command; what was held back before it is told all the same."""
         return CommandError("\n".join([*self.held, str(error)]), returncode=code)
 

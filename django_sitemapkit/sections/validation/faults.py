@@ -30,6 +30,16 @@ class Fault:
     hint: str
     """What to write instead."""
 
+    @property
+    def sentence(self) -> str:
+        """What is wrong, with one full stop, whatever it quotes ends with."""
+        return f"{self.message.rstrip('.')}."
+
+    @property
+    def text(self) -> str:
+        """Both, for an error."""
+        return f"{self.sentence} {self.hint}"
+
 
 Finder = Callable[[BaseSection], Fault | None]
 

@@ -1,6 +1,7 @@
 """Mistakes in what a section says of languages and extensions."""
 
 import re
+from collections.abc import Sequence
 
 from django.conf import settings
 from django.core.exceptions import FieldDoesNotExist, FieldError, ImproperlyConfigured
@@ -24,6 +25,8 @@ _PREFIX = re.compile(r"[a-z_][a-z0-9_.-]*", re.IGNORECASE)
 def idle_languages(section: BaseSection) -> Fault | None:
     """Find what is said of languages by a section that lists each object once."""
     if isinstance(section, ContribSection) or section.i18n:
+        if section.i18n and (repeated := _repeated(section.languages)):
+            return Fault(f"languages has {repeated!r} twice, which has no effect", "Name it once.")
         if section.i18n and not section.alternates and section.x_default is not False:
             return Fault("x_default has no effect without alternates", "Set alternates = True.")
         return None
@@ -34,6 +37,14 @@ def idle_languages(section: BaseSection) -> Fault | None:
         f"{', '.join(named)} {'has' if len(named) == 1 else 'have'} no effect without i18n",
         "Set i18n = True to list each object in every language.",
     )
+
+
+def _repeated(codes: Sequence[str] | str | None) -> str | None:
+    """Return a code that is named twice, or None; text is the path of a column."""
+    if codes is None or isinstance(codes, str):
+        return None
+    codes = list(codes)
+    return next((code for place, code in enumerate(codes) if code in codes[:place]), None)
 
 
 _OF_LANGUAGES = {

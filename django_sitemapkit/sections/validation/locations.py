@@ -1,12 +1,14 @@
 """Mistakes in where locations come from, and what is passed over or costs more than it need."""
 
 import inspect
+from copy import copy
+from types import SimpleNamespace
+from typing import Any
 
 from django.urls import NoReverseMatch
 
 from django_sitemapkit.sections.base import BaseSection
 from django_sitemapkit.sections.contrib import ContribSection
-from django_sitemapkit.sections.items import StaticSection
 from django_sitemapkit.sections.options import Method, Plain
 from django_sitemapkit.sections.querysets import Section, get_absolute_url
 from django_sitemapkit.sections.routes import Route
@@ -21,7 +23,8 @@ def unknown_route(section: BaseSection) -> Fault | None:
         with section.site.active():
             section.location_source.compile()
     except NoReverseMatch as error:
-        return Fault(f"location: {error}", "Check the URL's name and its arguments.")
+        hint = "Use the name of a URL pattern, and give each of its arguments a column."
+        return Fault(f"location: {error}", hint)
     return None
 
 
@@ -46,21 +49,6 @@ def no_location(section: BaseSection) -> Fault | None:
         f"it has no location, and {rows.model.__name__} no get_absolute_url()",
         'Set location = Route("url-name", argument="column").',
     )
-
-
-def unknown_item(section: BaseSection) -> Fault | None:
-    """Find an item of a StaticSection that is neither a path nor a URL name."""
-    if not isinstance(section, StaticSection) or callable(section.items):
-        return None
-    if type(section).location is not StaticSection.location:
-        return None
-    for item in section.items:
-        try:
-            with section.site.active():
-                section.location(item)
-        except (NoReverseMatch, TypeError) as error:
-            return Fault(f"items: {error}", "An item is a URL name without arguments, or a path.")
-    return None
 
 
 def reads_objects(section: BaseSection) -> Fault | None:
@@ -96,10 +84,39 @@ def overridden_urls(section: BaseSection) -> Fault | None:
         return None
     from django.contrib.sitemaps import Sitemap  # noqa: PLC0415
 
+    kind = type(section.sitemap)
     for name in ("get_urls", "_urls", "_items", "_location", "paginator"):
-        if inspect.getattr_static(type(section.sitemap), name) is not vars(Sitemap)[name]:
-            return Fault(
-                f"it overrides {name}, which is not asked",
-                "Declare it as a Section: items, location and the tags are all that counts.",
-            )
+        own = inspect.getattr_static(kind, name)
+        if own is vars(Sitemap)[name] or (name == "get_urls" and _forces_host(section.sitemap)):
+            continue
+        return Fault(
+            f"it overrides {name}, which is not asked: {_lost_by(own)}",
+            "Declare it as a Section, which has options for images, videos, news and alternates.",
+        )
     return None
+
+
+def _forces_host(sitemap: Any) -> bool:
+    """Return whether a get_urls() only calls the original for another site or protocol.
+
+    Nothing is lost then: scheme and host are those of our own site. It is tried on one entry.
+    """
+    entries = [{"item": None, "location": "/"}]
+    before = [dict(entry) for entry in entries]
+    tried = copy(sitemap)
+    tried._urls = lambda *arguments, **named: entries
+    try:
+        found = tried.get_urls(site=SimpleNamespace(domain="www.example.com", name=""))
+    except Exception:  # noqa: BLE001  a project's method may raise anything
+        return False
+    return found is entries and entries == before
+
+
+def _lost_by(own: Any) -> str:
+    """Return what is lost where a method is not asked, as far as its text tells."""
+    try:
+        text = inspect.getsource(getattr(own, "fget", own))
+    except (OSError, TypeError):
+        text = ""
+    named = [word for word in ("images", "videos", "news", "alternates") if word in text]
+    return f"its {' and '.join(named)} are lost" if named else "what it changes is lost"

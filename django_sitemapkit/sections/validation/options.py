@@ -30,12 +30,13 @@ from django_sitemapkit.sections.options import (
     resolved,
     source_of,
 )
-from django_sitemapkit.sections.querysets import Section
+from django_sitemapkit.sections.querysets import Section, as_expression
 from django_sitemapkit.sections.repeats import has_many_values
 from django_sitemapkit.sections.routes import Route
 from django_sitemapkit.sections.validation.faults import (
     Fault,
     columns_of,
+    has_no_rows,
     queryset_of,
 )
 from django_sitemapkit.sections.zones import zone_of
@@ -46,6 +47,8 @@ def misplaced_option(section: BaseSection) -> Fault | None:
     if isinstance(section, ContribSection):
         return None
     for name in _own_attributes(section):
+        if name == "items" and isinstance(section, Section) and has_no_rows(section):
+            continue  # Said already, where it has no rows.
         if name in _ELSEWHERE and name not in options_of(section):
             return Fault(f"{name} is no option here", _ELSEWHERE[name])
     return None
@@ -131,13 +134,20 @@ def column_without_rows(section: BaseSection) -> Fault | None:
 def unknown_column(section: BaseSection) -> Fault | None:
     """Find an option or Route argument that names no column."""
     rows = queryset_of(section)
-    if rows is None or not isinstance(section, Section):
+    if rows is None or not isinstance(section, Section) or rows.query.combinator:
         return None
     for option, expression in [*columns_of(section), *_title_of(section)]:
         try:
-            rows.values_list(expression)
+            query = rows.values(sitemap_column=as_expression(expression)).query
         except (FieldError, ValueError, TypeError) as error:
             return Fault(f"{option}: {error}", "Name a field, a path over relations, or an F().")
+        try:
+            _ = query.annotations["sitemap_column"].output_field
+        except FieldError as error:
+            return Fault(
+                f"{option}: {error}",
+                "Give the expression an output_field, such as output_field=CharField().",
+            )
     return None
 
 

@@ -4,6 +4,7 @@ from django.db.models import (
     BinaryField,
     CompositePrimaryKey,
     JSONField,
+    Model,
     QuerySet,
 )
 from django.db.models.query import ModelIterable
@@ -26,6 +27,11 @@ def no_queryset(section: BaseSection) -> Fault | None:
     """Find a section without rows."""
     if not isinstance(section, Section) or not has_no_rows(section):
         return None
+    if hasattr(section, "items"):
+        return Fault(
+            "it has no rows: a Section is not asked for items, as classes of contrib are",
+            "Call it get_queryset(), and return a QuerySet; for a list derive from StaticSection.",
+        )
     return Fault("it has no rows", "Set queryset, or override get_queryset().")
 
 
@@ -34,12 +40,25 @@ def no_model_rows(section: BaseSection) -> Fault | None:
     rows = rows_of(section)
     if rows is None:
         return None
+    if isinstance(rows, type) and issubclass(rows, Model):
+        return Fault(
+            f"its rows are the model {rows.__name__} itself",
+            f"Set queryset = {rows.__name__}.objects.all().",
+        )
     if not isinstance(rows, QuerySet):
         return Fault(
             f"its rows are a {type(rows).__name__}",
-            "Return a QuerySet; for a list use StaticSection.",
+            "Use a QuerySet; for a list derive from StaticSection.",
         )
-    if rows._iterable_class is not ModelIterable:
+    iterable = rows._iterable_class
+    if issubclass(iterable, ModelIterable) and iterable is not ModelIterable:
+        return Fault(
+            f"its queryset gives objects of several classes, by {iterable.__name__}: that of"
+            " specific(), or of a polymorphic model",
+            f"Leave specific() out, or call non_polymorphic(): rows of {rows.model.__name__} are"
+            " read, and a method may ask each of them for its object of the other class.",
+        )
+    if iterable is not ModelIterable:
         return Fault(
             "its queryset ends in values() or values_list()",
             "Leave that out: the section itself reads no more columns than it needs.",

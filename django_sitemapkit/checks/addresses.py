@@ -1,0 +1,65 @@
+"""Checks of what answers at the package's addresses."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core import checks
+from django.core.checks import CheckMessage, Tags, register
+from django.core.exceptions import ImproperlyConfigured
+from django.urls import Resolver404, ResolverMatch, resolve
+
+from django_sitemapkit.checks.asking import configured
+from django_sitemapkit.registry import registry
+from django_sitemapkit.sites import Site
+
+
+@register(Tags.urls)
+def check_shadowed_addresses(**options: Any) -> list[CheckMessage]:
+    """W030: another pattern of the URLconf answers at one of the package's addresses."""
+    messages: list[CheckMessage] = []
+    for site in configured():
+        told: set[str] = set()
+        for address, match in _answered_elsewhere(site):
+            pattern = f"{match.route!r} ({_path_of(match.func)})"
+            if pattern not in told:
+                told.add(pattern)
+                message = (
+                    f"Site {site.key!r}: {address} is answered by the pattern {pattern}, which"
+                    " comes before those of django_sitemapkit.urls."
+                )
+                hint = "Remove that pattern, or include django_sitemapkit.urls before it."
+                messages.append(checks.Warning(message, hint=hint, id="sitemapkit.W030"))
+    return messages
+
+
+def _answered_elsewhere(site: Site) -> Iterator[tuple[str, ResolverMatch]]:
+    """Yield each of the package's addresses that something else answers, and what does."""
+    for address, name in _addresses(site):
+        path = address.removeprefix(site.base)
+        try:
+            with site.active():
+                match = resolve(path, site.urlconf)
+        except Resolver404:
+            continue
+        if match.app_name != "sitemapkit" or match.url_name != name:
+            yield address, match
+
+
+def _addresses(site: Site) -> Iterator[tuple[str, str]]:
+    """Yield an address of each kind, of each section, with the name of its pattern."""
+    try:
+        yield site.address("index"), "index"
+        yield site.address("tree"), "tree"
+        for section in registry.of(site):
+            page = {"section": section.get_name(), "number": 1}
+            for form in ("xml.gz", "xml", "txt"):
+                yield site.address("page", **page, form=form), "page"
+            yield site.address("tree-page", **page), "tree-page"
+    except ImproperlyConfigured:
+        return  # W005 reports that they are not included.
+
+
+def _path_of(view: Any) -> str:
+    view = getattr(view, "view_class", view)
+    name = getattr(view, "__qualname__", type(view).__qualname__)
+    return f"{view.__module__}.{name}"

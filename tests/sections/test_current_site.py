@@ -1,0 +1,201 @@
+"""Old classes that ask the sites framework for the current site: each of ours sees its own."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+from django.apps import apps
+from django.conf import settings as django_settings
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
+from django.http import Http404
+from django.test import modify_settings, override_settings
+
+from django_sitemapkit import Section, checks, register
+from django_sitemapkit.sections.keysets import KeyRange
+from django_sitemapkit.sites import all_sites, site_for
+from tests import factories
+from tests.testapp.models import Article
+
+HOSTS = ("www.example.com", "other.example")
+SITES = {host: {"BASE_URL": f"https://{host}"} for host in HOSTS}
+
+
+@pytest.fixture(scope="module")
+def framework_tables(django_db_setup, django_db_blocker):
+    """Install the sites framework and flat pages, with their tables."""
+    names = ["django.contrib.sites", "django.contrib.flatpages"]
+    with (
+        modify_settings(INSTALLED_APPS={"append": names}),
+        override_settings(ALLOWED_HOSTS=["*"]),
+        django_db_blocker.unblock(),
+    ):
+        models = [apps.get_model("sites.Site"), apps.get_model("flatpages.FlatPage")]
+        with connection.schema_editor() as editor:
+            for model in models:
+                editor.create_model(model)
+        yield
+        with connection.schema_editor() as editor:
+            for model in reversed(models):
+                editor.delete_model(model)
+
+
+@pytest.fixture
+def framework(framework_tables, db, settings):
+    """Give the framework two sites, and each a flat page."""
+    from django.contrib.flatpages.models import FlatPage
+    from django.contrib.sites.models import Site
+
+    Site.objects.clear_cache()
+    settings.SITE_ID = 1
+    for pk, host in enumerate(HOSTS, start=1):
+        site = Site.objects.create(pk=pk, domain=host)
+        FlatPage.objects.create(url=f"/flat-{pk}/", title=host).sites.add(site)
+    yield Site
+    Site.objects.clear_cache()
+
+
+@pytest.fixture
+def flat_pages(framework, sections, settings):
+    """Register the flat pages for two sites of the settings, at addresses that are their own."""
+    from django.contrib.flatpages.sitemaps import FlatPageSitemap
+
+    class FlatPages(FlatPageSitemap):
+        def location(self, item):
+            return item.url
+
+    settings.SITEMAPKIT_SITES = SITES
+    register(FlatPages)
+
+
+def listed(client, host):
+    """Return the paths that a host's flat pages list, and their hosts."""
+    response = client.get("/sitemap-flat-pages-1.xml", headers={"host": host})
+    if response.status_code != 200:
+        return response.status_code
+    document = b"".join(response).decode()
+    return [part.partition("<")[0] for part in document.split("<loc>")[1:]]
+
+
+def test_each_host_lists_its_own_flat_pages(flat_pages, client):
+    """Not those of SITE_ID."""
+    assert [listed(client, host) for host in HOSTS] == [
+        ["https://www.example.com/flat-1/"],
+        ["https://other.example/flat-2/"],
+    ]
+    assert django_settings.SITE_ID == 1
+
+
+def test_a_host_that_the_framework_does_not_have_lists_no_other_hosts_pages(
+    flat_pages, framework, client
+):
+    """It is an error by check, which names section, host and the way out; the page waits."""
+    assert checks.check_current_sites() == []
+    framework.objects.filter(domain=HOSTS[1]).update(domain="renamed.example")
+    (message,) = checks.check_current_sites()
+    assert message.id == "sitemapkit.E156"
+    assert message.msg == (
+        "Section 'flat-pages' on site 'other.example': the current site of the sites framework is"
+        " asked for, which has no site 'other.example'; SITE_ID would be another host's."
+    )
+    assert message.hint == (
+        "Add 'other.example' to the sites of the framework, or write a Section that asks self.site."
+    )
+    assert [listed(client, host) for host in HOSTS] == [["https://www.example.com/flat-1/"], 503]
+
+
+def test_a_location_that_asks_for_the_current_site_is_its_own(framework, sections, settings):
+    """A row cannot be listed for the wrong host, nor lost: its page fails by name."""
+
+    class Products(Section):
+        queryset = Article.objects.all()
+
+        def location(self, obj):
+            return f"/{django_settings.SITE_ID}/{obj.pk}/"
+
+    everything = KeyRange()
+    settings.SITEMAPKIT_SITES = {**SITES, "third": {"BASE_URL": "https://third.example"}}
+    article = factories.ArticleFactory()
+    found = []
+    for site in all_sites()[:2]:
+        (chunk,) = Products(site).chunks(everything)
+        found += chunk.locations
+    assert found == [f"/1/{article.pk}/", f"/2/{article.pk}/"]
+    with pytest.raises(match=r"'third.example'"):
+        list(Products(all_sites()[2]).chunks(everything))
+
+
+def test_one_site_keeps_the_projects_site_id(framework, settings):
+    """The framework's domain is often left at example.com; with one site nothing is in doubt."""
+    (site,) = all_sites()
+    framework.objects.filter(pk=1).update(domain="left.alone")
+    with site.active():
+        assert framework.objects.get_current().pk == 1
+    del settings.SITE_ID
+    with site.active():
+        assert not hasattr(django_settings, "SITE_ID")
+
+
+def test_without_settings_each_site_of_the_framework_is_its_own(framework, settings):
+    """No SITE_ID is needed then to ask for the current one."""
+    settings.SITEMAPKIT_BASE_URL = None
+    del settings.SITE_ID
+    for site in all_sites():
+        with site.active():
+            assert str(framework.objects.get_current().pk) == site.key
+
+
+def test_threads_and_tasks_do_not_see_each_others_site(framework, settings, monkeypatch):
+    """Two are active at once, and the thread outside sees the setting."""
+    settings.SITEMAPKIT_SITES = SITES
+    ids = {f"https://{host}": pk for pk, host in enumerate(HOSTS, start=1)}
+    monkeypatch.setattr("django_sitemapkit.sites._framework_id", lambda site: ids[site.origin])
+    barrier = Barrier(3, timeout=10)
+
+    def ask(site):
+        with site.active():
+            barrier.wait()
+            found = django_settings.SITE_ID
+            barrier.wait()
+        return found
+
+    with ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(ask, site) for site in all_sites()]
+        barrier.wait()
+        assert django_settings.SITE_ID == 1
+        barrier.wait()
+        assert [answer.result() for answer in asked] == [1, 2]
+
+    async def in_task(site):
+        await asyncio.sleep(0)
+        with site.active():
+            return await asyncio.create_task(_site_id())
+
+    async def both():
+        return await asyncio.gather(*map(in_task, all_sites()))
+
+    assert asyncio.run(both()) == [1, 2]
+
+
+async def _site_id():
+    await asyncio.sleep(0)
+    return django_settings.SITE_ID
+
+
+def test_a_host_that_the_framework_does_not_know_is_not_found(framework, settings, rf, client):
+    """As with SITEMAPKIT_SITES, it is 404, with the host in the reason."""
+    settings.SITEMAPKIT_BASE_URL = None
+    del settings.SITE_ID
+    with pytest.raises(Http404, match=r"no site at unknown\.example"):
+        site_for(rf.get("/sitemap.xml", headers={"host": "unknown.example"}))
+    response = client.get("/sitemap.xml", headers={"host": "unknown.example"})
+    assert response.status_code == 404
+
+
+def test_a_site_id_of_no_site_names_the_setting(framework, settings, rf):
+    """It is the project's mistake, not the reader's."""
+    settings.SITEMAPKIT_BASE_URL = None
+    settings.SITE_ID = 7
+    with pytest.raises(ImproperlyConfigured, match=r"SITE_ID is 7.*SITEMAPKIT_BASE_URL"):
+        site_for(rf.get("/sitemap.xml"))
