@@ -97,11 +97,8 @@ class PageMaker:
 
     def __enter__(self) -> "PageMaker":
         with ExitStack() as stack:
-            try:
-                folder = stack.enter_context(self.storage.workshop(folder_of(self.site)))
-            except OSError as error:
-                raise BuildFailed(f"There is no room to make files in: {error}") from error
-            self._folder = folder
+            workshop = self.storage.workshop(folder_of(self.site))
+            self._folder = folder = stack.enter_context(workshop)
             self._press = stack.enter_context(Press())
             if self._deduplicate:
                 pages = distinct_pages(folder, self.storage, self._beat)
@@ -281,6 +278,7 @@ class PageMaker:
             line.first, line.last = encode(page.first), encode(page.last)
         line.skipped = page.problems.skipped
         line.problems = "\n".join(map(str, page.problems.examples))
+        line.problem_kinds = page.problems.kinds()
         dates = page.lastmods
         line.oldest_lastmod, line.newest_lastmod = dates.oldest, dates.newest
         line.newest_key = (encode(dates.newest_key) if dates.newest else None) or ""
@@ -375,6 +373,7 @@ def _result_of_former(line: BuildFile) -> FileResult:
         bytes=line.bytes,
         size=line.size,
         problems=tuple(line.problems.splitlines()),
+        kinds={code: (count, first) for code, (count, first) in line.problem_kinds.items()},
         skipped=line.skipped,
         duplicates=line.duplicates,
     )
@@ -393,6 +392,7 @@ def result_of(
         size=page.size,
         seconds=page.seconds,
         problems=tuple(map(str, page.problems.examples)),
+        kinds=page.problems.kinds(),
         skipped=page.problems.skipped,
         duplicates=duplicates,
     )

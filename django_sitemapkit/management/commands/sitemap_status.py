@@ -9,8 +9,11 @@ from django_sitemapkit.advice import SectionAdvice, advise
 from django_sitemapkit.builds import SiteStatus, differences_of, find_url, status_of
 from django_sitemapkit.builds.manifests import primary
 from django_sitemapkit.exceptions import RefusedValue, SitemapKitError, StorageFailure
-from django_sitemapkit.management.base import Exit, SiteCommand
+from django_sitemapkit.management.base import Exit, SiteCommand, count_of
 from django_sitemapkit.models import Build
+
+MAX_HOURS = 876_000
+"""A hundred years: nobody means more, and dates end somewhere."""
 
 
 class Command(SiteCommand):
@@ -52,12 +55,13 @@ class Command(SiteCommand):
             help="Look at some rows of each section, and say what would make it faster.",
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         """Show each site."""
         asked = options["find"] or options["diff"] is not None
         if asked and (options["json"] or options["quick"] or options["max_age"] is not None):
             message = "--json, --quick and --max-age do not go with --find and --diff."
             raise CommandError(message, returncode=Exit.USAGE)
+        _require_hours(options["max_age"])
         sites = self.sites(options["site"])
         if options["find"]:
             self._find(sites, options["find"])
@@ -69,7 +73,8 @@ class Command(SiteCommand):
         advice = [list(advise(site)) if options["advise"] else None for site in sites]
         if options["json"]:
             told = map(_as_dict, reports, advice)
-            self.stdout.write(json.dumps(list(told), indent=2))
+            for line in json.dumps(list(told), indent=2).splitlines():
+                self.stdout.write(line)
         else:
             for report, advised in zip(reports, advice, strict=True):
                 self._show(report)
@@ -132,7 +137,7 @@ class Command(SiteCommand):
                 f" {section.bytes:>14,} bytes"
             )
             if section.skipped:
-                line += f"  {section.skipped:,} rows left out"
+                line += f"  {count_of(section.skipped, 'row')} left out"
             write(line if section.built else f"  {section.name:<26} not built: served live")
         for item in report.due:
             reasons = ", ".join(
@@ -144,6 +149,13 @@ class Command(SiteCommand):
             write(f"  build {kept.build}: {kept.status}, {kept.started_at}{reason}")
             for warning in kept.warnings:
                 write(f"    warning: {warning}")
+
+
+def _require_hours(hours: float | None) -> None:
+    """Refuse what is no age, as "nan"."""
+    if hours is not None and not 0 <= hours <= MAX_HOURS:
+        message = f"--max-age takes hours from 0 to {MAX_HOURS:,}, not {hours}."
+        raise CommandError(message, returncode=Exit.USAGE)
 
 
 def _as_dict(report: SiteStatus, advice: list[SectionAdvice] | None) -> dict[str, Any]:

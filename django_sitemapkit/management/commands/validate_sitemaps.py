@@ -19,6 +19,7 @@ from django_sitemapkit.management.base import (
     held_back,
 )
 from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import Site
 
 
@@ -48,7 +49,7 @@ class Command(SiteCommand):
             " .xsd file for all. It needs lxml, and no network.",
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         """Read everything, then tell."""
         self.verbosity = options["verbosity"]
         self.schemas = _schemas(options["schema"]) if options["schema"] else None
@@ -71,7 +72,7 @@ class Command(SiteCommand):
         try:
             yield from examine(source, self.schemas)
         except (OSError, HTTPException, ValueError) as error:
-            message = f"{source} cannot be read: {error}"
+            message = printable(f"{source} cannot be read: {error}")
             raise CommandError(message, returncode=Exit.FAILED) from error
 
     def _tell(self, examined: Iterable[Examined]) -> list[Examined]:
@@ -95,12 +96,12 @@ class Command(SiteCommand):
         sections = {document.section for document in damaged} & known
         names = {document.stored for document in damaged}
         try:
-            with ending_cleanly():
+            with ending_cleanly(), Progress(self, self.verbosity) as progress:
                 result = build(
                     site,
                     sections=sections,
                     distrusted=names,
-                    on_file=Progress(self, self.verbosity),
+                    on_file=progress,
                     started_by=caller(),
                 )
         except BuildRunning as error:
@@ -125,4 +126,4 @@ def _schemas(path: str) -> Any:
         message = "--schema needs lxml: pip install django-sitemapkit[schema]"
         raise CommandError(message, returncode=Exit.USAGE) from error
     except ValueError as error:
-        raise CommandError(f"--schema: {error}.", returncode=Exit.USAGE) from error
+        raise CommandError(f"--schema: {printable(error)}.", returncode=Exit.USAGE) from error
