@@ -2,22 +2,30 @@
 
 import datetime as dt
 import errno
+import json
 import logging
 import tempfile
+from io import StringIO
 
 import pytest
 from django.conf import global_settings
 from django.core import checks as django_checks
+from django.core.management import call_command
+from django.core.management.base import OutputWrapper
+from django.db import connections
 from django.db.migrations.recorder import MigrationRecorder
 
 from django_sitemapkit import checks
+from django_sitemapkit.management.commands.build_sitemaps import Command
 from django_sitemapkit.models import Build, Lease, Publication, Revision
-from tests.commands import run
+from tests.commands import Terminal, run
 from tests.factories import SITE
 from tests.testapp.models import Product
 from tests.testapp.serving import Products, declare, make_products
 
 pytestmark = pytest.mark.django_db
+
+FUTURE = dt.datetime(2999, 1, 1, tzinfo=dt.UTC)
 
 
 class Many(Products):
@@ -70,8 +78,7 @@ def test_pages_that_did_not_change_tell_their_reasons_too(many):
 
 def test_values_that_are_left_out_are_counted(sections):
     """The row is listed, and the total says that something is missing."""
-    future = dt.datetime(2999, 1, 1, tzinfo=dt.UTC)
-    declare(sections, Products, lastmod=lambda self, product: future)
+    declare(sections, Products, lastmod=lambda self, product: FUTURE)
     make_products("a", "b")
     _, out, err = run("build_sitemaps")
     assert err.startswith("Problem (2 times): products ")
@@ -250,3 +257,84 @@ def test_a_build_that_no_database_could_have(products, command):
     code, _, err = run(*command, "9" * 30)
     assert code == 2
     assert err.startswith("There is no build 999")
+
+
+# Text from elsewhere, and signals
+
+EVIL = "gone\nBuild 99: published\x1b[2J"
+SHOWN = r"gone\nBuild 99: published\x1b[2J"
+
+
+def test_what_a_storage_says_forges_no_line(products, monkeypatch):
+    """Its error is one line of the command's, and orders the terminal nothing."""
+
+    def refuse(self, name, content, max_length=None):
+        raise OSError(errno.ENOSPC, EVIL)
+
+    monkeypatch.setattr("django.core.files.storage.FileSystemStorage.save", refuse)
+    _, _, err = run("build_sitemaps")
+    assert err.endswith(f"could not be stored: [Errno 28] {SHOWN}")
+
+
+def test_what_a_server_says_forges_no_line(monkeypatch):
+    """The reason phrase of HTTP is the server's own text."""
+
+    def refuse(source, schemas):
+        raise OSError(f"HTTP Error 500: {EVIL}")
+
+    monkeypatch.setattr("django_sitemapkit.management.commands.validate_sitemaps.examine", refuse)
+    code, out, err = run("validate_sitemaps", "https://evil.example/sitemap.xml")
+    assert (code, out) == (1, "")
+    assert err == f"https://evil.example/sitemap.xml cannot be read: HTTP Error 500: {SHOWN}"
+
+
+def test_what_is_kept_of_a_build_forges_no_line(products):
+    """Whatever wrote the reason into the database."""
+    run("build_sitemaps")
+    Build.objects.update(reason=EVIL)
+    assert f": {SHOWN}\n" in run("sitemap_status")[1]
+    assert json.loads(run("sitemap_status", "--json")[1])[0]["builds"][0]["reason"] == EVIL
+
+
+def test_colours_are_the_commands_own(products, sections):
+    """They stay where they were, around the text."""
+    declare(sections, Products, name="future", lastmod=lambda self, product: FUTURE)
+    err = Terminal()
+    call_command("build_sitemaps", stdout=StringIO(), stderr=err, force_color=True)
+    assert "\x1b[33;1mProblem (3 times): future " in err.getvalue()
+
+
+def test_ctrl_c_is_one_line(products, monkeypatch):
+    """Exit 130, and no traceback; a caller in Python still gets its KeyboardInterrupt."""
+
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("django_sitemapkit.management.commands.build_sitemaps.build", interrupt)
+    monkeypatch.setattr(connections, "close_all", lambda: None)
+    out, err = Terminal(), StringIO()
+    with pytest.raises(SystemExit) as ended:
+        Command(stdout=out, stderr=err).run_from_argv(["manage.py", "build_sitemaps"])
+    assert ended.value.code == 130
+    assert err.getvalue() == (
+        "Interrupted. What was published stays; the next run goes on with this build.\n"
+    )
+    assert out.getvalue().endswith("\r\x1b[K")
+    with pytest.raises(KeyboardInterrupt):
+        run("build_sitemaps")
+
+
+def test_a_command_within_another_leaves_no_traces_of_a_bar(products):
+    """Another command's output ends each piece with a line feed, on a terminal too."""
+    terminal = Terminal()
+    call_command("build_sitemaps", stdout=OutputWrapper(terminal))
+    assert not set("\r\x1b█░") & set(terminal.getvalue())
+    assert len(terminal.getvalue().splitlines()) == 4
+
+
+def test_a_bar_is_gone_when_a_build_fails(bad):
+    """What went wrong stands in a line of its own."""
+    Product.objects.filter(slug="a").delete()
+    terminal = Terminal()
+    assert run("build_sitemaps", out=terminal)[0] == 1
+    assert terminal.getvalue().endswith("\r\x1b[K")
