@@ -662,6 +662,21 @@ def test_the_numbers_of_the_pages_are_those_of_the_code():
     assert (pruning.ORPHAN_AGE.days, storage.ATTEMPTS, status.SHOWN_BUILDS) == (1, 3, 5)
 
 
+@pytest.mark.django_db
+def test_the_nginx_block_passes_on_each_header(products, client, settings, tmp_path):
+    """Of what Django says of a file that nginx sends, nginx keeps some by itself."""
+    place = {"BACKEND": settings.STORAGES["default"]["BACKEND"], "OPTIONS": {"location": tmp_path}}
+    settings.STORAGES = {**settings.STORAGES, "sitemaps": place}
+    call_command("build_sitemaps", verbosity=0)
+    settings.SITEMAPKIT_SENDFILE = "x-accel-redirect"
+    listed = [path_of(address) for address in locations(body_of(client, "/sitemap.xml"))]
+    response = client.get(listed[0], headers={"accept-encoding": "gzip"})
+    kept = {"X-Accel-Redirect", "Content-Type", "Cache-Control"}
+    added = re.findall(r"add_header ([\w-]+) \$upstream_http_(\w+);", text_of("hosting.md"))
+    assert {header for header, _ in added} == set(response.headers) - kept
+    assert all(header.lower().replace("-", "_") == variable for header, variable in added)
+
+
 def test_the_layers_are_those_of_the_contract():
     """The rooms in architecture.md are those that exist, in the order that CI keeps."""
     contract = (ROOT / "pyproject.toml").read_text("utf-8").partition("layers = [")[2]
