@@ -14,11 +14,13 @@ class SitemapKitConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the sections and the system checks."""
+        """Register the sections and the system checks; keep the log printable."""
         from django_sitemapkit import checks  # noqa: F401, PLC0415
         from django_sitemapkit.mixins import register_models  # noqa: PLC0415
+        from django_sitemapkit.printable import protect_log  # noqa: PLC0415
         from django_sitemapkit.sites import follow_current_site  # noqa: PLC0415
 
+        protect_log()
         if apps.is_installed("django.contrib.sites"):
             follow_current_site()
         register_models()

@@ -1,8 +1,17 @@
 """Every error this package raises, the common base first."""
 
+from django_sitemapkit.printable import printable
+
 
 class SitemapKitError(Exception):
-    """The base of all errors raised on purpose by django-sitemapkit."""
+    """The base of all errors raised on purpose by django-sitemapkit.
+
+    Its message is one line, whatever the error of a storage or the value of a row that it tells.
+    """
+
+    def __init__(self, *arguments: object) -> None:
+        shown = (printable(each) if isinstance(each, str) else each for each in arguments)
+        super().__init__(*shown)
 
 
 class RefusedValue(SitemapKitError, ValueError):

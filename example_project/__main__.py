@@ -1,5 +1,7 @@
 """``python3 -m example_project``: the environment, the data, the sitemaps built and read back."""
 
+import argparse
+import os
 import subprocess
 import sys
 import time
@@ -17,20 +19,37 @@ STEPS = (
 
 def main() -> int:
     """Run every step; return the exit code of the first that fails, or 0."""
-    began = time.monotonic()
     total = len(STEPS) + 1
+    _parser(total).parse_args()
+    began = time.monotonic()
     _heading(1, total, "Make the environment")
     from example_project.bootstrap import ensure_environment  # noqa: PLC0415  (after the heading)
 
     python = ensure_environment(["example"])
+    # Else what a step writes to stdout comes behind its warnings, where output is a file.
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     for number, (title, arguments) in enumerate(STEPS, start=2):
         _heading(number, total, title)
-        code = subprocess.run([python, MANAGE, *arguments], check=False).returncode  # noqa: S603
+        command = [python, MANAGE, *arguments]
+        code = subprocess.run(command, check=False, env=environment).returncode  # noqa: S603
         if code:
             print(f"\nStopped at step {number} of {total}: {title.lower()} (exit code {code}).")
             return code
     print(f"\nDone in {time.monotonic() - began:.1f} s.")
     return 0
+
+
+def _parser(total: int) -> argparse.ArgumentParser:
+    """Return what answers ``--help``, and refuses arguments: there are none."""
+    titles = ["Make the environment", *(title for title, _ in STEPS)]
+    return argparse.ArgumentParser(
+        prog="python3 -m example_project",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=f"Build the sitemaps of a gazetteer and read them back, in {total} steps:\n\n"
+        + "\n".join(f"  {number}. {title}" for number, title in enumerate(titles, start=1)),
+        epilog="It takes no arguments. DATABASE_URL, SITEMAPKIT_BASE_URL and SITEMAPS_ROOT in the"
+        "\nenvironment choose another database, address and folder.",
+    )
 
 
 def _heading(number: int, total: int, title: str) -> None:

@@ -92,4 +92,6 @@ STORAGES = {
 }
 
 SITEMAPKIT_SERVE = "auto"
+# Not "auto": files and times would depend on whether the tests have put ISA-L into .venv.
+SITEMAPKIT_GZIP = "zlib"
 SITEMAPKIT_BASE_URL = os.environ.get("SITEMAPKIT_BASE_URL", "http://127.0.0.1:8000")

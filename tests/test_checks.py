@@ -518,9 +518,9 @@ DISK = {"BACKEND": "django.core.files.storage.FileSystemStorage"}
 ELSEWHERE = {"BACKEND": "django.core.files.storage.Storage"}
 
 
-@override_settings(STORAGES=storages_with())
+@override_settings(STORAGES=storages_with(), STATIC_ROOT="/srv/static", STATIC_URL="/static/")
 def test_no_storage_of_their_own():
-    """A deployment that stores sitemaps among the static files is told what clears them."""
+    """Who stores sitemaps among the static files is told what clears them."""
     (message,) = checks.check_storage()
     assert message.id == "sitemapkit.W008"
     assert "collectstatic --clear" in message.msg
@@ -797,6 +797,7 @@ def test_a_mixin_with_an_unknown_queryset(monkeypatch):
     assert found(checks.check_mixin_querysets) == ["sitemapkit.E012"]
 
 
+@override_settings(STORAGES=storages_with(sitemaps=DISK))
 def test_the_project_of_the_tests_is_sound():
     """Django's own run of all checks finds nothing in the tests' project."""
     assert [

@@ -1,5 +1,6 @@
 """The screen of extra URLs, which no section gives, and the page to paste many of them."""
 
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -23,7 +24,7 @@ from django_sitemapkit.admin.steering import (
     site_of,
 )
 from django_sitemapkit.admin.transfers import TransferAdmin
-from django_sitemapkit.admin.wording import number
+from django_sitemapkit.admin.wording import number, told
 from django_sitemapkit.models import ExtraUrl
 from django_sitemapkit.overrides.cells import EXTRA_URLS
 from django_sitemapkit.overrides.transfer import (
@@ -31,11 +32,15 @@ from django_sitemapkit.overrides.transfer import (
     Outcome,
     compared_rows,
 )
+from django_sitemapkit.registry import EXTRA_URLS as EXTRA_SECTION
 from django_sitemapkit.rendering.explanations import explain_path
 from django_sitemapkit.sites import Site
 
 MAX_PASTED_LINES = 5_000
 """URLs that are pasted at a time."""
+
+LOOKED_UP = 20
+"""Pasted URLs that are looked for in the sections: each may take as long as a page does."""
 
 SHOWN = 200
 """Lines that the page tells of."""
@@ -99,6 +104,26 @@ class ExtraUrlAdmin(TransferAdmin):
         """Return where the URL stands, with which values, or why it does not."""
         return explained([explain_path(site, row.path)])
 
+    def save_model(self, request: HttpRequest, obj: ExtraUrl, form: Any, change: bool) -> None:
+        """Save it, and warn of a section that gives the URL already."""
+        super().save_model(request, obj, form, change)
+        self._warn_of_sections(request, [obj])
+
+    def _warn_of_sections(self, request: HttpRequest, added: list[ExtraUrl]) -> None:
+        """Warn of each URL that a section gives already, where the sections can be asked."""
+        sites = known_sites(request)
+        for row in added:
+            site = site_of(sites, row.site)
+            if site is None:
+                continue
+            found, _why = told(partial(explain_path, site, row.path, without=EXTRA_SECTION))
+            if found and found.listed:
+                text = gettext(
+                    "The section %(section)s gives %(url)s already: the sitemaps list it twice."
+                    " To change its values, use an override."
+                )
+                messages.warning(request, text % {"section": found.section, "url": row.path})
+
     def get_urls(self) -> list[URLPattern]:
         """Add the page to paste URLs."""
         view = self.admin_site.admin_view(self.paste_view)
@@ -133,6 +158,7 @@ class ExtraUrlAdmin(TransferAdmin):
             )
             return self._paste_page(request, form, comparison)
         log_added(request.user.pk, new)
+        self._warn_of_sections(request, new[:LOOKED_UP])
         self._tell(request, len(new), comparison)
         return HttpResponseRedirect(self._way_out(request))
 

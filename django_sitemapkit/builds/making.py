@@ -101,14 +101,8 @@ class PageMaker:
 
     def __enter__(self) -> "PageMaker":
         with ExitStack() as stack:
-            try:
-                folder = stack.enter_context(self.storage.workshop(folder_of(self.site)))
-            except PermissionError as error:
-                user = "the user that builds may not write there"
-                raise BuildFailed(f"{error.filename}: {user}; change its permissions.") from error
-            except OSError as error:
-                raise BuildFailed(f"No file can be made beside the stored ones: {error}") from error
-            self._folder = folder
+            workshop = self.storage.workshop(folder_of(self.site))
+            self._folder = folder = stack.enter_context(workshop)
             self._press = stack.enter_context(Press())
             if self._deduplicate:
                 pages = distinct_pages(folder, self.storage, self._beat)
@@ -276,6 +270,7 @@ class PageMaker:
             line.first, line.last = encode(page.first), encode(page.last)
         line.skipped = page.problems.skipped
         line.problems = "\n".join(map(str, page.problems.examples))
+        line.problem_kinds = page.problems.kinds()
         dates = page.lastmods
         line.oldest_lastmod, line.newest_lastmod = dates.oldest, dates.newest
         line.newest_key = (encode(dates.newest_key) if dates.newest else None) or ""
@@ -363,6 +358,7 @@ def _result_of_former(line: BuildFile) -> FileResult:
         bytes=line.bytes,
         size=line.size,
         problems=tuple(line.problems.splitlines()),
+        kinds={code: (count, first) for code, (count, first) in line.problem_kinds.items()},
         skipped=line.skipped,
         duplicates=line.duplicates,
     )
@@ -381,6 +377,7 @@ def result_of(
         size=page.size,
         seconds=page.seconds,
         problems=tuple(map(str, page.problems.examples)),
+        kinds=page.problems.kinds(),
         skipped=page.problems.skipped,
         duplicates=duplicates,
     )

@@ -25,7 +25,7 @@ Row = TypeVar("Row", bound=Model)
 
 STORED = (
     *("name", "sha256", "urls", "bytes", "size", "lastmod"),
-    *("first", "last", "skipped", "problems"),
+    *("first", "last", "skipped", "problems", "problem_kinds"),
     *("fingerprint", "overridden", "changes_at"),
     *("oldest_lastmod", "newest_lastmod", "newest_key", "dated"),
     *("before", "listing", "duplicates"),

@@ -1,6 +1,7 @@
 """What a build reports: objects, for commands and callers alike."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -24,6 +25,8 @@ class FileResult:
     """How long it took."""
     problems: Sequence[str] = ()
     """The first problems of each kind, in words."""
+    kinds: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    """How many problems there are of each kind, and the first of them, by their code."""
     skipped: int = 0
     """Rows that were left out."""
     duplicates: int = 0
@@ -74,3 +77,27 @@ class BuildResult:
     def problems(self) -> int:
         """Files in which something was left out."""
         return sum(bool(file.problems) for file in self.files)
+
+    @property
+    def skipped(self) -> int:
+        """Rows that were left out of the pages it made."""
+        return sum(file.skipped for file in self.files)
+
+
+def problem_kinds(files: Iterable[FileResult]) -> list[tuple[int, str]]:
+    """Return how many problems there are of each kind in each section, and the first of them."""
+    counts: Counter[tuple[str, str]] = Counter()
+    first: dict[tuple[str, str], str] = {}
+    for file in files:
+        for code, (count, example) in file.kinds.items():
+            counts[file.section, code] += count
+            first.setdefault((file.section, code), example)
+    return [(count, first[kind]) for kind, count in counts.items()]
+
+
+def problem_lines(files: Iterable[FileResult]) -> list[str]:
+    """Return a line for each kind of problem in each section."""
+    return [
+        f"Problem ({count:,} times): {example}" if count > 1 else f"Problem: {example}"
+        for count, example in problem_kinds(files)
+    ]

@@ -4,7 +4,7 @@ import logging
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain, count
@@ -41,11 +41,11 @@ from django_sitemapkit.builds.manifests import (
 )
 from django_sitemapkit.builds.pruning import prune
 from django_sitemapkit.builds.publication import publish_finished
-from django_sitemapkit.builds.results import BuildResult, FileResult
+from django_sitemapkit.builds.results import BuildResult, FileResult, problem_lines
 from django_sitemapkit.builds.settling import answered_by_build, settle, told
 from django_sitemapkit.builds.stored import reopen_lost
 from django_sitemapkit.conf import settings
-from django_sitemapkit.exceptions import BuildFailed, StorageFailure, Unpublishable
+from django_sitemapkit.exceptions import BuildFailed, SitemapKitError, StorageFailure, Unpublishable
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import all_pages, refresh
@@ -128,8 +128,12 @@ def build(
                 # All of them at once: the next build is to meet no further one.
                 distrusted |= _damaged(site, holding)
                 continue
+            except SitemapKitError:
+                _log_problems(site, builder.files)
+                raise
             exported += result.exported or 0
             if not builder.continued:
+                _log_problems(site, builder.files)
                 settle(answered, told(result), build=result.build)
                 return replace(
                     result,
@@ -139,6 +143,13 @@ def build(
                 )
             finished = result.build
     raise BuildFailed(f"Site {site.key!r}: its pages kept changing; build again.")
+
+
+def _log_problems(site: Site, files: Iterable[FileResult]) -> None:
+    """Log what was left out; where there is no log, Python would print it beside the command."""
+    if logger.hasHandlers():
+        for line in problem_lines(files):
+            logger.warning("Site %r: %s", site.key, line)
 
 
 def _damaged(site: Site, holding: Holding) -> frozenset[str]:

@@ -8,6 +8,7 @@ from django.utils import timezone
 from django_sitemapkit.builds.manifests import primary
 from django_sitemapkit.builds.results import BuildResult
 from django_sitemapkit.models import BuildRequest
+from django_sitemapkit.printable import printable_lines
 from django_sitemapkit.sites import Site
 
 
@@ -34,8 +35,9 @@ def settle(
 ) -> None:
     """Record what became of some requests; those that someone else has settled stay as they are."""
     if requests:
+        text = printable_lines(outcome)
         primary(BuildRequest).filter(pk__in=requests, ended_at=None).update(
-            ended_at=timezone.now(), open_as=None, build=build, failed=failed, outcome=outcome
+            ended_at=timezone.now(), open_as=None, build=build, failed=failed, outcome=text
         )
 
 

@@ -9,6 +9,7 @@ from django.db import DatabaseError
 
 from django_sitemapkit.checks.asking import configured, site_of
 from django_sitemapkit.mixins import SitemapMixin, declared_models, own_options
+from django_sitemapkit.printable import printable
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sections import BaseSection, Section
 from django_sitemapkit.sections.validation import (
@@ -165,13 +166,13 @@ def _is_broken(section: BaseSection) -> bool:
 
 
 def _message(kind: Kind, identifier: str, section: BaseSection, fault: Fault) -> CheckMessage:
-    text = f"Section {section.get_name()!r}: {fault.sentence}"
+    text = printable(f"Section {section.get_name()!r}: {fault.sentence}")
     return kind(text, hint=fault.hint, obj=type(section), id=identifier)
 
 
 def _unasked(section: BaseSection, error: Exception) -> CheckMessage:
     return Error(
-        f"Section {section.get_name()!r} raised {type(error).__name__}: {error}",
+        printable(f"Section {section.get_name()!r} raised {type(error).__name__}: {error}"),
         hint="get_queryset() must work without rows, and without tables it does not read.",
         obj=type(section),
         id="sitemapkit.E100",
@@ -181,7 +182,9 @@ def _unasked(section: BaseSection, error: Exception) -> CheckMessage:
 def _unread(section: BaseSection, error: Exception) -> CheckMessage:
     """Tell it as a warning: an error would keep ``migrate`` from making the table."""
     return checks.Warning(
-        f"Section {section.get_name()!r} reads the database while it is declared: {error}",
+        printable(
+            f"Section {section.get_name()!r} reads the database while it is declared: {error}"
+        ),
         hint="Build the queryset without reading rows; use a Subquery.",
         obj=type(section),
         id="sitemapkit.W100",

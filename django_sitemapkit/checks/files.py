@@ -10,8 +10,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.files.storage import FileSystemStorage, InMemoryStorage, Storage, storages
 
 from django_sitemapkit.checks.asking import value_of
+from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.publishing.storage import ALIAS
+from django_sitemapkit.publishing.storage import ADD_ENTRY, ALIAS
 from django_sitemapkit.rendering.compression import has_isal
 
 OVERWRITING = ("file_overwrite", "overwrite_files", "allow_overwrite")
@@ -33,20 +34,21 @@ LOST_IN_EXPORT = {
 """The same of the storage that they export to."""
 
 
-@register(Tags.files, deploy=True)
+@register(Tags.files)
 def check_storage(**options: Any) -> list[CheckMessage]:
-    """W008: the files go to the static files storage, which others clear."""
+    """W008: the files go to the static files storage, which others clear, or nowhere."""
     if ALIAS in django_settings.STORAGES or value_of("SERVE") == "live":
         return []
-    message = (
-        f"STORAGES has no {ALIAS!r}: sitemaps are stored among the static files, where"
-        " `collectstatic --clear` deletes them."
+    source = _source()
+    nowhere = source is None or (isinstance(source, FileSystemStorage) and _place(source) is None)
+    what = (
+        "build_sitemaps has no place for its files."
+        if nowhere
+        else "sitemaps are stored among the static files, where `collectstatic --clear` deletes"
+        " them."
     )
-    hint = (
-        f'Add to STORAGES: "{ALIAS}": {{"BACKEND": "django.core.files.storage.FileSystemStorage",'
-        ' "OPTIONS": {"location": BASE_DIR / "sitemaps"}}.'
-    )
-    return [checks.Warning(message, hint=hint, id="sitemapkit.W008")]
+    message = f'STORAGES has no "{ALIAS}": {what}'
+    return [checks.Warning(message, hint=ADD_ENTRY, id="sitemapkit.W008")]
 
 
 @register(Tags.files)
@@ -172,7 +174,7 @@ def _export() -> Storage | None:
 def _source() -> Storage | None:
     try:
         return SitemapStorage().storage
-    except ImproperlyConfigured:
+    except StorageFailure:
         return None
 
 

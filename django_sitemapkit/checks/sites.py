@@ -1,15 +1,21 @@
 """Checks of settings, sites and addresses."""
 
 import difflib
-from collections.abc import Iterator
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.apps import apps
 from django.conf import settings as django_settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
+from django.db import Error as DatabaseFailure
+from django.db import connections, router
+from django.http.request import split_domain_port, validate_host
 from django.urls import URLResolver, get_resolver
 
 from django_sitemapkit.checks.asking import (
@@ -19,6 +25,8 @@ from django_sitemapkit.checks.asking import (
     value_of,
 )
 from django_sitemapkit.conf import NAMES, Settings, settings
+from django_sitemapkit.models import Build
+from django_sitemapkit.models.migrated import unapplied_migrations
 from django_sitemapkit.registry import registry
 from django_sitemapkit.runners.choosing import get_runner
 
@@ -187,6 +195,46 @@ def check_host(**options: Any) -> list[CheckMessage]:
         "Sitemaps take their host from the request; with wildcards in ALLOWED_HOSTS they fail."
     )
     return [checks.Warning(message, hint=hint, id="sitemapkit.W007")]
+
+
+@register(Tags.sites)
+def check_allowed_hosts(**options: Any) -> list[CheckMessage]:
+    """W040: Django refuses requests for the host that the sitemaps name.
+
+    On a developer's machine that is as it should be, so it is looked at without DEBUG alone.
+    """
+    allowed = django_settings.ALLOWED_HOSTS
+    if django_settings.DEBUG or not allowed:
+        return []
+    return [
+        checks.Warning(
+            f"Site {site.key!r}: ALLOWED_HOSTS does not have {host!r}, the host of"
+            f" {site.origin}: whoever asks for its sitemaps there is answered 400.",
+            hint=f"Add {host!r} to ALLOWED_HOSTS, or change the base URL.",
+            id="sitemapkit.W040",
+        )
+        for site in sites_in_settings()
+        if not validate_host(host := split_domain_port(urlsplit(site.origin).netloc)[0], allowed)
+    ]
+
+
+@register(Tags.database)
+def check_migrations(
+    databases: Collection[str] | None = None, **options: Any
+) -> list[CheckMessage]:
+    """W041: the tables are not there yet, or not as this version needs them.
+
+    ``migrate`` runs the checks of the database too, before it does what this one asks for.
+    """
+    alias = router.db_for_write(Build)
+    if alias not in (databases or ()) or sys.argv[1:2] == ["migrate"]:
+        return []
+    with suppress(DatabaseFailure):
+        connections[alias].ensure_connection()
+    if not (missing := unapplied_migrations(own=True)):
+        return []
+    hint = "Until then nothing is built or served."
+    return [checks.Warning(missing, hint=hint, id="sitemapkit.W041")]
 
 
 @register()

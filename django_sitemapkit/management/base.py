@@ -1,9 +1,9 @@
-"""What the commands share: sites by key, exit codes, a clean end on SIGTERM, lines and bars."""
+"""What the commands share: sites by key, exit codes, a clean end on signals, lines and bars."""
 
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any
@@ -13,11 +13,18 @@ from django.core.management.base import (
     BaseCommand,
     CommandError,
     CommandParser,
+    OutputWrapper,
     SystemCheckError,
 )
+from django.db import DatabaseError
 
 from django_sitemapkit.builds import BuildResult, FileResult
+from django_sitemapkit.models.migrated import unapplied_migrations
+from django_sitemapkit.printable import printable, printable_lines
 from django_sitemapkit.sites import Site, all_sites
+
+CLEAR_LINE = "\r\x1b[K"
+"""What has a terminal go back to the beginning of its line, and empty it."""
 
 
 class Exit(IntEnum):
@@ -29,10 +36,68 @@ class Exit(IntEnum):
     HELD = 3
     RUNNING = 4
     PROBLEMS = 5
+    INTERRUPTED = 130
+
+
+class PrintableOutput(OutputWrapper):
+    """An output of a command to which everything is one line, and does nothing but show itself."""
+
+    def write(
+        self,
+        msg: str = "",
+        style_func: Callable[[str], str] | None = None,
+        ending: str | None = None,
+    ) -> None:
+        """Write one line; ``style_func`` and ``ending`` are the command's own."""
+        self._out.write(printable(msg), style_func, ending)
 
 
 class SiteCommand(BaseCommand):
-    """A command for all sites, or for those named by ``--site``."""
+    """A command for all sites, or for those named by ``--site``.
+
+    A subclass writes `run`. What it prints, and the text of a CommandError, is printable.
+    """
+
+    interrupted = "Interrupted."
+    """What Ctrl-C is answered with."""
+    terminal = False
+    """Whether its output is a terminal, and not that of another command."""
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        """Run the command. Through another one's output a bar would leave its traces."""
+        nested = isinstance(options.get("stdout"), OutputWrapper)
+        out = options.get("stdout") or self.stdout
+        self.terminal = not nested and getattr(out, "isatty", lambda: False)()
+        return super().execute(*args, **options)
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        """Run the command of a shell, which Ctrl-C ends with one line."""
+        try:
+            super().run_from_argv(argv)
+        except KeyboardInterrupt:
+            self.stderr.write(self.interrupted)
+            sys.exit(Exit.INTERRUPTED)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Call `run`; what stops it because migrations are missing names them."""
+        out, err = self.stdout, self.stderr
+        self.stdout, self.stderr = PrintableOutput(out), PrintableOutput(err)
+        try:
+            self.run(options)
+        except CommandError as error:
+            error.args = (printable_lines(error),)
+            raise
+        except DatabaseError as error:
+            if missing := unapplied_migrations():
+                message = f"{printable(error)}. {missing}"
+                raise CommandError(message, returncode=Exit.FAILED) from error
+            raise
+        finally:
+            self.stdout, self.stderr = out, err
+
+    def run(self, options: dict[str, Any]) -> None:
+        """Do what the command is for."""
+        raise NotImplementedError
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add ``--site``."""
@@ -48,7 +113,7 @@ class SiteCommand(BaseCommand):
         try:
             known = {site.key: site for site in all_sites()}
         except ImproperlyConfigured as error:
-            raise CommandError(str(error), returncode=Exit.USAGE) from error
+            raise CommandError(printable(error), returncode=Exit.USAGE) from error
         for key in keys or ():
             if key not in known:
                 names = ", ".join(known)
@@ -97,24 +162,42 @@ def caller() -> str:
 
 
 class Progress:
-    """Prints a line for each file, or on a terminal a bar below the lines."""
+    """Prints a line for each file, or on a terminal a bar below the lines.
 
-    def __init__(self, command: BaseCommand, verbosity: int) -> None:
+    A context manager: at its end, however that comes, the bar is gone.
+    """
+
+    def __init__(self, command: SiteCommand, verbosity: int) -> None:
         self.command = command
         self.verbosity = verbosity
-        self.bar = verbosity == 1 and getattr(command.stdout, "isatty", lambda: False)()
+        self.bar = verbosity == 1 and command.terminal
+        self.files: dict[tuple[str, int], FileResult] = {}
+        """What became of each file, the last time it was made."""
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._clear()
 
     def __call__(self, result: FileResult, place: int, total: int) -> None:
         """Print what became of a file, the ``place``-th of ``total``."""
+        self.files[result.section, result.number] = result
+        self._clear()
         if self.verbosity:
-            line = describe(result)
-            self.command.stdout.write(f"\r\x1b[K{line}" if self.bar else line)
+            self.command.stdout.write(describe(result))
         for problem in result.problems if self.verbosity > 1 else ():
             self.command.stderr.write(f"  {problem}")
         if self.bar:
             done = round(30 * place / total)
             bar = f"{'█' * done}{'░' * (30 - done)} {place} of {total}"
-            self.command.stdout.write(bar, ending="\r" if place < total else "\r\x1b[K")
+            self.command.stdout.write(bar, ending="\r")
+            self.command.stdout.flush()
+
+    def _clear(self) -> None:
+        """Take the bar away."""
+        if self.bar:
+            self.command.stdout.write(ending=CLEAR_LINE)
             self.command.stdout.flush()
 
 
@@ -129,7 +212,7 @@ def held_back(result: BuildResult) -> str:
 
 def files_exported(count: int) -> str:
     """Return a sentence about an export."""
-    return f"{count:,} file{'' if count == 1 else 's'} exported."
+    return f"{count_of(count, 'file')} exported."
 
 
 def describe(result: FileResult) -> str:
@@ -141,5 +224,10 @@ def describe(result: FileResult) -> str:
         f" {result.size:>11,} stored {result.seconds:>7.2f} s"
     )
     if result.skipped:
-        line += f"  {result.skipped:,} rows left out"
+        line += f"  {count_of(result.skipped, 'row')} left out"
     return f"{line}, {result.duplicates:,} of them duplicates" if result.duplicates else line
+
+
+def count_of(number: int, thing: str) -> str:
+    """Return a number of things: ``1 row``, ``2,000 rows``."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -108,6 +108,8 @@ class BuildFile(models.Model):
     )
     skipped = models.PositiveIntegerField(_("rows left out"), default=0)
     problems = models.TextField(_("problems"), blank=True)
+    problem_kinds = models.JSONField(_("problems"), default=dict)
+    """By code, how many there are and the first of them."""
     fingerprint = models.CharField(
         _("fingerprint"),
         max_length=100,

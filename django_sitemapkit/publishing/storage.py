@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from django.conf import settings as django_settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.files import File
 from django.core.files.storage import FileSystemStorage, Storage, storages
 
@@ -24,6 +25,18 @@ logger = logging.getLogger("django_sitemapkit")
 ALIAS = "sitemaps"
 """The alias in STORAGES; without it the files go to the static files storage."""
 
+ENTRY = (
+    f'"{ALIAS}": {{"BACKEND": "django.core.files.storage.FileSystemStorage",'
+    ' "OPTIONS": {"location": BASE_DIR / "sitemaps"}}'
+)
+"""An entry for it, as it may stand in a project's settings."""
+
+ADD_ENTRY = (
+    f"Add to STORAGES in the settings: {ENTRY}. Where there is no STORAGES yet, it needs"
+    ' "default" and "staticfiles" too.'
+)
+"""What to do where there is none."""
+
 WORKSHOP = ".building-"
 """What the names of local folders begin with in which files are made."""
 
@@ -32,6 +45,12 @@ ATTEMPTS = 3
 
 HOPELESS = {errno.ENOSPC, errno.EACCES, errno.EPERM, errno.EROFS, errno.EDQUOT, errno.ENAMETOOLONG}
 """Errors that trying again does not mend."""
+
+DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
+"""Those of them that say who may write where."""
+
+FULL = {errno.ENOSPC, errno.EDQUOT}
+"""Those of them that say that a disk or a quota is used up."""
 
 
 class LocalFile(File):  # type: ignore[type-arg]
@@ -50,21 +69,25 @@ class SitemapStorage:
     """The storage of the sitemaps, with every way it can fail brought to a defined end."""
 
     def __init__(self, storage: Storage | None = None) -> None:
-        alias = ALIAS if ALIAS in django_settings.STORAGES else "staticfiles"
-        self.storage = storages[alias] if storage is None else storage
+        self.storage = _configured() if storage is None else storage
         self.pause: Callable[[float], None] = time.sleep
 
     @contextlib.contextmanager
     def workshop(self, folder: str) -> Iterator[Path]:
         """Give a local folder to make files of ``folder`` in; what is left there is deleted.
 
-        On a local disk it lies beside the files, so that storing one is a rename.
+        On a local disk it lies beside the files, so that storing one is a rename. Raises
+        StorageFailure where it cannot be made.
         """
-        parent = None
-        if local := self.local_path(folder):
-            parent = local
-            self._make_folder(parent)
-        with tempfile.TemporaryDirectory(prefix=WORKSHOP, dir=parent) as path:
+        parent = self.local_path(folder)
+        try:
+            if parent is not None:
+                self._make_folder(parent)
+            workshop = tempfile.TemporaryDirectory(prefix=WORKSHOP, dir=parent)
+        except OSError as error:
+            where = Path(tempfile.gettempdir()) if parent is None else parent
+            raise StorageFailure(_why_not_in(where, error)) from error
+        with workshop as path:
             yield Path(path)
 
     def _make_folder(self, path: Path) -> None:
@@ -90,11 +113,15 @@ class SitemapStorage:
     def local_path(self, name: str) -> Path | None:
         """Return where ``name`` lies on a local disk, or None for a storage elsewhere.
 
-        Having a ``path()`` says too little: ``InMemoryStorage`` has one too.
+        Having a ``path()`` says too little: ``InMemoryStorage`` has one too. Raises StorageFailure
+        for the static files storage without STATIC_ROOT, which has no place.
         """
         if not isinstance(self.storage, FileSystemStorage):
             return None
-        return Path(self.storage.path(name))
+        try:
+            return Path(self.storage.path(name))
+        except ImproperlyConfigured as error:
+            raise StorageFailure(f"There is no place for sitemaps: {_why_none(error)}") from error
 
     def put(self, name: str, path: Path) -> None:
         """Store the local file at ``path`` as ``name``, which no file ever had.
@@ -229,6 +256,32 @@ class SitemapStorage:
             return self.storage.get_modified_time(name)
         except Exception:  # noqa: BLE001  a file that goes meanwhile, a storage that cannot tell
             return None
+
+
+def _configured() -> Storage:
+    """Return the storage of the settings; raises StorageFailure where there is none."""
+    try:
+        return storages[ALIAS if ALIAS in django_settings.STORAGES else "staticfiles"]
+    except ImproperlyConfigured as error:
+        raise StorageFailure(f"There is no place for sitemaps: {_why_none(error)}") from error
+
+
+def _why_none(error: ImproperlyConfigured) -> str:
+    if ALIAS in django_settings.STORAGES:
+        return str(error)
+    return f'STORAGES has no "{ALIAS}". {ADD_ENTRY}'
+
+
+def _why_not_in(folder: Path, error: OSError) -> str:
+    """Return why no file can be made in a folder, and the way out."""
+    if error.errno in DENIED:
+        return (
+            f"This process may not write to {folder} ({error.strerror}). Let its user write there,"
+            f' or set another location in STORAGES["{ALIAS}"].'
+        )
+    if error.errno in FULL:
+        return f"There is no room to make files in {folder}: {error.strerror}."
+    return f"No file can be made in {folder}: {error}"
 
 
 def is_hopeless(error: Any) -> bool:

@@ -86,14 +86,16 @@ def explain_object(site: Site, obj: Model) -> list[Explanation]:
     return explained
 
 
-def explain_path(site: Site, path: str) -> Explanation:
+def explain_path(site: Site, path: str, *, without: str = "") -> Explanation:
     """Return what becomes of a URL of a site, given by its normalised path.
 
     The row is found through the routes and the lists of the sections; where it cannot be, the
-    values that hold whatever the row says are told.
+    values that hold whatever the row says are told. The section ``without`` is not looked at.
     """
     location = site.origin + path
     for section, pk in _rows_at(site, path):
+        if section.get_name() == without:
+            continue
         explained = _explain(section, pk, location)
         if explained.location == location:
             return explained

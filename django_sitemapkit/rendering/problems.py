@@ -4,6 +4,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from django_sitemapkit.printable import printable
+
 REMEMBERED = 20
 """Problems kept as examples of each kind; all of them are counted."""
 
@@ -25,7 +27,7 @@ class Problem:
 
     def __str__(self) -> str:
         left_out = "skipped" if self.skipped else "listed without it"
-        return f"{self.section} {self.key!a}: {self.message} ({left_out})"
+        return printable(f"{self.section} {self.key!a}: {self.message} ({left_out})")
 
 
 class ProblemLog:
@@ -52,7 +54,11 @@ class ProblemLog:
                 Problem(section=self.section, key=key, code=code, message=message, skipped=skipped)
             )
 
+    def kinds(self) -> dict[str, tuple[int, str]]:
+        """Return by code how many problems there were, and the first of them."""
+        first = {problem.code: str(problem) for problem in reversed(self.examples)}
+        return {code: (count, first[code]) for code, count in self.counts.items()}
+
     def summary(self) -> str:
         """Return one line: how many of which kind, with an example of each."""
-        first = {problem.code: problem for problem in reversed(self.examples)}
-        return "; ".join(f"{count:,} x {first[code]}" for code, count in self.counts.items())
+        return "; ".join(f"{count:,} x {example}" for count, example in self.kinds().values())

@@ -13,7 +13,7 @@ from django.conf import settings as django_settings
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import ImproperlyConfigured
 from django.core.handlers.asgi import ASGIRequest
-from django.db import InterfaceError, OperationalError, connections
+from django.db import DatabaseError, InterfaceError, OperationalError, connections
 from django.db.transaction import non_atomic_requests
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -25,6 +25,7 @@ from django.views.decorators.http import require_safe
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import NotPlanned, NotPublished
+from django_sitemapkit.models.migrated import unapplied_migrations
 from django_sitemapkit.registry import NOT_REGISTERED, registry
 from django_sitemapkit.rendering.templates import template_blocks
 from django_sitemapkit.sites import site_for
@@ -59,8 +60,9 @@ def public_view(view: View) -> View:
         except ImproperlyConfigured as error:
             logger.error("%s", error)  # noqa: TRY400  the text says it all
             return _come_back(str(error) if django_settings.DEBUG else "")
-        except (OperationalError, InterfaceError):
-            logger.exception("The database does not answer.")
+        except (DatabaseError, InterfaceError) as error:
+            if not _will_pass(error):
+                raise
             return _come_back()
         if settings.CACHE_CONTROL:
             response.headers["Cache-Control"] = settings.CACHE_CONTROL
@@ -70,6 +72,17 @@ def public_view(view: View) -> View:
     for alias in connections:
         answer = non_atomic_requests(using=alias)(answer)
     return login_not_required(answer)
+
+
+def _will_pass(error: Exception) -> bool:
+    """Log an error of the database; return whether it is one that time or ``migrate`` ends."""
+    if missing := unapplied_migrations():
+        logger.error("%s. %s", error, missing)
+        return True
+    if isinstance(error, (OperationalError, InterfaceError)):
+        logger.error("The database does not answer.", exc_info=error)
+        return True
+    return False
 
 
 def sitemap_view(view: View) -> View:

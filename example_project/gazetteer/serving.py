@@ -1,8 +1,8 @@
 """The project on a port of this machine, for as long as a command needs it."""
 
+import contextlib
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,7 +22,7 @@ class _QuietHandler(WSGIRequestHandler):
         """Leave the terminal to the command; errors are logged by Django itself."""
 
 
-@contextmanager
+@contextlib.contextmanager
 def served() -> Iterator[str]:
     """Serve the project over HTTP in a thread, and give the base URL it is served at.
 
@@ -49,6 +49,16 @@ def served() -> Iterator[str]:
 def preferred_port() -> int:
     """Return the port that ``SITEMAPKIT_BASE_URL`` names, or 8000."""
     return urlsplit(settings.SITEMAPKIT_BASE_URL).port or 8000
+
+
+def free_port() -> int:
+    """Return the first port from the preferred one on that `runserver` may take now."""
+    first = preferred_port()
+    for port in range(first, first + 100):
+        with contextlib.suppress(OSError):
+            _Server((HOST, port), _QuietHandler).server_close()
+            return port
+    return first
 
 
 def _listen(port: int) -> _Server:

@@ -144,3 +144,16 @@ def test_with_several_sites_a_paste_is_for_one_of_them(settings):
     assert paste("https://other.example/a/", site="other").status_code == 302
     assert paste("/a/", site="main").status_code == 302
     assert set(ExtraUrl.objects.values_list("site", "path")) == {("other", "/a/"), ("main", "/a/")}
+
+
+def test_warns_of_a_url_that_a_section_gives():
+    """It is saved all the same; a URL that only the extra URLs have is none."""
+    client = chief()
+    told = "The section pages gives /about/ already: the sitemaps list it twice."
+    for path, count in (("/about/", 1), ("/sale/", 0)):
+        response = add("extraurl", client=client, path=path)
+        assert text_of(client.get(response.url)).count(told) == count
+    ExtraUrl.objects.all().delete()
+    response = paste("/other/\n/about/", client=client)
+    assert text_of(client.get(response.url)).count(told) == 1
+    assert ExtraUrl.objects.count() == 2

@@ -52,7 +52,7 @@ def test_text_before_the_first_build(products):
 def test_text_counts_what_was_left_out(bad):
     """A reader of the status sees that rows are missing."""
     run("build_sitemaps")
-    assert "1 rows left out" in run("sitemap_status")[1]
+    assert "1 row left out" in run("sitemap_status")[1]
 
 
 def test_text_says_who_builds(built):

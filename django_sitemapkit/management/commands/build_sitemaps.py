@@ -1,12 +1,14 @@
 """Make the sitemaps' files and publish them."""
 
+from collections.abc import Collection
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 
-from django_sitemapkit.builds import BuildResult, Runner, build, preview
+from django_sitemapkit.builds import BuildResult, FileResult, Runner, build, preview
 from django_sitemapkit.builds.requests import carry_out
+from django_sitemapkit.builds.results import problem_kinds, problem_lines
 from django_sitemapkit.builds.run import require_sections
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.management.base import (
@@ -14,6 +16,7 @@ from django_sitemapkit.management.base import (
     Progress,
     SiteCommand,
     caller,
+    count_of,
     ending_cleanly,
     files_exported,
     held_back,
@@ -21,6 +24,8 @@ from django_sitemapkit.management.base import (
 from django_sitemapkit.models import BuildRequest
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import refresh
+from django_sitemapkit.printable import printable
+from django_sitemapkit.rendering.problems import REMEMBERED
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sites import Site
 
@@ -29,6 +34,7 @@ class Command(SiteCommand):
     """Make the files of all sections, or of those named, and publish them at once."""
 
     help = __doc__ or ""
+    interrupted = "Interrupted. What was published stays; the next run goes on with this build."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the sections and options."""
@@ -70,7 +76,7 @@ class Command(SiteCommand):
             help="Processes that make pages; more than one asks for the runner processes.",
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         """Build each site."""
         self.verbosity = options["verbosity"]
         sites = self.sites(options["site"])
@@ -92,7 +98,7 @@ class Command(SiteCommand):
         if self.held:
             raise CommandError("\n".join(self.held), returncode=Exit.HELD)
         if left_out and options["strict"]:
-            message = f"{left_out:,} rows had to be left out."
+            message = f"{count_of(left_out, 'row')} had to be left out."
             raise CommandError(message, returncode=Exit.PROBLEMS)
 
     def _ended(self, error: Exception, code: Exit) -> CommandError:
@@ -105,7 +111,7 @@ class Command(SiteCommand):
             try:
                 require_sections(site, names)
             except ValueError as error:
-                raise CommandError(str(error), returncode=Exit.USAGE) from error
+                raise CommandError(printable(error), returncode=Exit.USAGE) from error
 
     def _runner(self, options: dict[str, Any]) -> Runner:
         name, workers = options["runner"], options["workers"]
@@ -116,7 +122,7 @@ class Command(SiteCommand):
         try:
             return get_runner(name, workers)
         except (ImportError, ImproperlyConfigured, TypeError, ValueError) as error:
-            raise CommandError(f"Runner: {error}", returncode=Exit.USAGE) from error
+            raise CommandError(f"Runner: {printable(error)}", returncode=Exit.USAGE) from error
 
     def _build(self, site: Site, options: dict[str, Any]) -> int:
         """Do what is asked for one site; return how many rows were left out."""
@@ -124,33 +130,52 @@ class Command(SiteCommand):
             self._plan(site, options["sections"])
             return 0
         progress = Progress(self, self.verbosity)
-        if options["dry_run"]:
-            result = preview(site, sections=options["sections"], on_file=progress)
-        else:
-            result = build(
-                site,
-                sections=options["sections"],
-                runner=self.runner,
-                on_file=progress,
-                full=options["full"],
-                started_by=caller(),
-            )
+        try:
+            with progress:
+                result = self._made(site, options, progress)
+        finally:  # It may be why nothing is published.
+            self._tell_problems(progress.files.values())
         for warning in result.warnings:
-            self.stderr.write(self.style.WARNING(f"Warning: {warning}"))
+            self.stderr.write(f"Warning: {warning}", self.style.WARNING)
         if result.status == "held":
             self.held.append(held_back(result))
         if self.verbosity:
             self.stdout.write(self._total(result))
         if not options["dry_run"]:
             self._carry_out_what_is_open(site)
-        return sum(file.skipped for file in result.files)
+        return result.skipped
+
+    def _made(self, site: Site, options: dict[str, Any], progress: Progress) -> BuildResult:
+        """Make the files, or render them for a dry run."""
+        sections = options["sections"]
+        if options["dry_run"]:
+            return preview(site, sections=sections, on_file=progress)
+        return build(
+            site,
+            sections=sections,
+            runner=self.runner,
+            on_file=progress,
+            full=options["full"],
+            started_by=caller(),
+        )
+
+    def _tell_problems(self, files: Collection[FileResult]) -> None:
+        """Print a line for each kind of problem; where each one is printed they stand already."""
+        if self.verbosity != 1:
+            return
+        for line in problem_lines(files):
+            self.stderr.write(line, self.style.WARNING)
+        if any(count > 1 for count, _ in problem_kinds(files)):
+            self.stderr.write(
+                f"--verbosity 2 prints the first {REMEMBERED} of each kind in each file."
+            )
 
     def _carry_out_what_is_open(self, site: Site) -> None:
         """Build what was asked for in the admin and is still open."""
         kinds = [BuildRequest.Kind.BUILD]
         for asked in carry_out(site, lambda: self.runner, kinds=kinds, patience=0):
             if asked.failed:
-                self.stderr.write(self.style.WARNING(f"Asked for in the admin: {asked.outcome}"))
+                self.stderr.write(f"Asked for in the admin: {asked.outcome}", self.style.WARNING)
             elif self.verbosity:
                 self.stdout.write(f"Asked for in the admin: {asked.outcome}")
 
@@ -175,8 +200,17 @@ class Command(SiteCommand):
             f" {len(result.files):,} files, {result.stored:,} stored,"
             f" {result.seconds:.2f} s, {rate:,.0f} URLs per second."
         )
+        if left_out := _left_out(result):
+            text = f"{text} Left out: {left_out}."
         if result.exported is not None:
             text += f" {files_exported(result.exported)}"
         if result.finished:
             text = f"Build {result.finished}, which a killed process left, was finished. {text}"
         return f"{text} One was abandoned: {result.stopped}." if result.stopped else text
+
+
+def _left_out(result: BuildResult) -> str:
+    """Return how many rows, and values of rows that are listed, were left out."""
+    values = sum(count for count, _ in problem_kinds(result.files)) - result.skipped
+    counts = ((result.skipped, "row"), (max(values, 0), "value"))
+    return " and ".join(count_of(count, thing) for count, thing in counts if count)

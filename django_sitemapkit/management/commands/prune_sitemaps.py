@@ -21,7 +21,7 @@ class Command(PublishedCommand):
             "--dry-run", action="store_true", help="Say what would be deleted; delete nothing."
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         """Prune each site."""
         for site in self.sites(options["site"]):
             try:

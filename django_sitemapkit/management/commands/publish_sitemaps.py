@@ -21,7 +21,7 @@ class Command(PublishedCommand):
         """Add the build."""
         parser.add_argument("build", type=int, help="The build's id, as sitemap_status shows it.")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         """Publish the build."""
         record = primary(Build).filter(pk=options["build"]).first()
         if record is None:

@@ -9,8 +9,11 @@ from django_sitemapkit.advice import SectionAdvice, advise
 from django_sitemapkit.builds import SiteStatus, differences_of, find_url, status_of
 from django_sitemapkit.builds.manifests import primary
 from django_sitemapkit.exceptions import RefusedValue, SitemapKitError, StorageFailure
-from django_sitemapkit.management.base import Exit, PublishedCommand
+from django_sitemapkit.management.base import Exit, PublishedCommand, count_of
 from django_sitemapkit.models import Build
+
+MAX_HOURS = 876_000
+"""A hundred years: nobody means more, and dates end somewhere."""
 
 
 class Command(PublishedCommand):
@@ -53,12 +56,13 @@ class Command(PublishedCommand):
             help="Look at some rows of each section, and say what would make it faster.",
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         """Show each site."""
         asked = options["find"] or options["diff"] is not None
         if asked and (options["json"] or options["quick"] or options["max_age"] is not None):
             message = "--json, --quick and --max-age do not go with --find and --diff."
             raise CommandError(message, returncode=Exit.USAGE)
+        _require_hours(options["max_age"])
         sites = self.sites(options["site"])
         if options["find"]:
             self._find(sites, options["find"])
@@ -70,7 +74,8 @@ class Command(PublishedCommand):
         advice = [list(advise(site)) if options["advise"] else None for site in sites]
         if options["json"]:
             told = map(_as_dict, reports, advice)
-            self.stdout.write(json.dumps(list(told), indent=2))
+            for line in json.dumps(list(told), indent=2).splitlines():
+                self.stdout.write(line)
         else:
             for report, advised in zip(reports, advice, strict=True):
                 self._show(report)
@@ -133,7 +138,7 @@ class Command(PublishedCommand):
                 f" {section.bytes:>14,} bytes"
             )
             if section.skipped:
-                line += f"  {section.skipped:,} rows left out"
+                line += f"  {count_of(section.skipped, 'row')} left out"
             write(line if section.built else f"  {section.name:<26} not built: served live")
         if report.export is not None:
             export = report.export
@@ -158,6 +163,13 @@ def _late(report: SiteStatus, hours: float) -> str:
     if len(sections) in {0, sum(section.built for section in report.sections)}:
         return report.site
     return f"{report.site} ({', '.join(sections)})"
+
+
+def _require_hours(hours: float | None) -> None:
+    """Refuse what is no age, as "nan"."""
+    if hours is not None and not 0 <= hours <= MAX_HOURS:
+        message = f"--max-age takes hours from 0 to {MAX_HOURS:,}, not {hours}."
+        raise CommandError(message, returncode=Exit.USAGE)
 
 
 def _as_dict(report: SiteStatus, advice: list[SectionAdvice] | None) -> dict[str, Any]:

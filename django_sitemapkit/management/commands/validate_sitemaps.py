@@ -21,6 +21,7 @@ from django_sitemapkit.management.base import (
     held_back,
 )
 from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import Site
 
 
@@ -59,7 +60,7 @@ class Command(PublishedCommand):
             " %(default)s.",
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         """Read everything, then tell."""
         self.max_seconds = options["max_seconds"]
         self.verbosity = options["verbosity"]
@@ -83,7 +84,7 @@ class Command(PublishedCommand):
         try:
             yield from examine(source, self.schemas, seconds=self.max_seconds)
         except (OSError, HTTPException, ValueError) as error:
-            message = f"{source} cannot be read: {error}"
+            message = printable(f"{source} cannot be read: {error}")
             raise CommandError(message, returncode=Exit.FAILED) from error
 
     def _tell(self, examined: Iterable[Examined]) -> list[Examined]:
@@ -110,12 +111,12 @@ class Command(PublishedCommand):
         sections = {document.section for document in damaged} & known
         names = {document.stored for document in damaged}
         try:
-            with ending_cleanly():
+            with ending_cleanly(), Progress(self, self.verbosity) as progress:
                 result = build(
                     site,
                     sections=sections,
                     distrusted=names,
-                    on_file=Progress(self, self.verbosity),
+                    on_file=progress,
                     started_by=caller(),
                 )
         except BuildRunning as error:
@@ -147,4 +148,4 @@ def _schemas(path: str) -> Any:
         message = "--schema needs lxml: pip install django-sitemapkit[schema]"
         raise CommandError(message, returncode=Exit.USAGE) from error
     except ValueError as error:
-        raise CommandError(f"--schema: {error}.", returncode=Exit.USAGE) from error
+        raise CommandError(f"--schema: {printable(error)}.", returncode=Exit.USAGE) from error

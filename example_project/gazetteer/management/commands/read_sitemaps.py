@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from ...progress import ProgressLine
 from ...reading import Reading, read_everything
-from ...serving import HOST, preferred_port, served
+from ...serving import HOST, free_port, preferred_port, served
 
 ROW = "  {:<12}{:>7}{:>11}{:>14}{:>10}{:>12}"
 
@@ -64,13 +64,18 @@ class Command(BaseCommand):
         manage = Path(__file__).resolve().parents[3] / "manage.py"
         # Not resolved: the Python of an environment is a link to one that lacks its packages.
         python, script = (_shortest(path, here) for path in (Path(sys.executable), manage))
-        port = preferred_port()
+        port = free_port()
         base_url = f"http://{HOST}:{port}"
         serve = shlex.join([python, script, "runserver", str(port)])
         self.stdout.write("")
         self.stdout.write("To look at it in a browser, run")
         self.stdout.write(f"  {serve}")
         self.stdout.write(f"and open {base_url}/ or {base_url}/sitemap.xml")
+        if port != preferred_port():
+            self.stdout.write(
+                f"(Port {preferred_port()} is taken. The sitemaps list addresses of"
+                f" {settings.SITEMAPKIT_BASE_URL} all the same: they were built for it.)"
+            )
         if not get_user_model().objects.filter(is_superuser=True, is_active=True).exists():
             self.stdout.write("")
             self.stdout.write("To steer it in the admin, choose a name and a password first, by")

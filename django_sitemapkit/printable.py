@@ -1,0 +1,65 @@
+"""Text from elsewhere, made fit for a log, a terminal or a line of a table.
+
+Exceptions, storages, servers and rows may hold line feeds, which forge lines of a log, and escape
+sequences, which a terminal obeys. `printable` is the one function for all of them. Every error of
+the package, every record of its log and every line that its commands print goes through it.
+"""
+
+import logging
+import traceback
+import unicodedata
+from collections.abc import Iterator
+
+logger = logging.getLogger("django_sitemapkit")
+
+
+def printable(value: object) -> str:
+    r"""Return a value as one line of text that does nothing but show itself.
+
+    Control characters, line separators, invisible and undecodable characters become escapes such
+    as ``\n`` and ``\x1b``. Spaces of any width stay.
+    """
+    text = str(value)
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def printable_lines(value: object) -> str:
+    """Return a text of several lines, each made `printable`."""
+    return "\n".join(map(printable, str(value).split("\n")))
+
+
+def _shown(character: str) -> str:
+    if character.isprintable() or unicodedata.category(character) == "Zs":
+        return character
+    return character.encode("unicode_escape").decode("ascii")
+
+
+class PrintableRecords(logging.Filter):
+    """Makes every record of a logger printable: its message, and its traceback."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Let every record pass, and rewrite those that hold anything else than text."""
+        message = record.getMessage()
+        if (shown := printable(message)) != message:
+            record.msg, record.args = shown, None
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None and not all(str(one).isprintable() for one in _chain(error)):
+            # Indented, so that no line of an exception's text looks like a record of its own.
+            lines = "".join(traceback.format_exception(error)).rstrip("\n").split("\n")
+            record.exc_text = "\n".join(f"  {printable(line)}" for line in lines)
+        return True
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an exception and those that it came of, as a traceback shows them."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def protect_log() -> None:
+    """Make every record of the package's log printable."""
+    logger.addFilter(_RECORDS)
+
+
+_RECORDS = PrintableRecords()

@@ -1,0 +1,82 @@
+"""Text from elsewhere cannot forge a line of a log or a terminal, or give it orders."""
+
+import logging
+
+import pytest
+
+from django_sitemapkit import checks, exceptions
+from django_sitemapkit.printable import printable, printable_lines
+from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.rendering import ProblemLog
+from tests.testapp.serving import Products, declare
+
+EVIL = "gone\nERROR forged\r\x1b[2J\x00\u202e\u2028\udc80"
+SHOWN = r"gone\nERROR forged\r\x1b[2J\x00\u202e\u2028\udc80"
+
+
+def test_what_cannot_be_seen_is_escaped():
+    """Text of any language and spaces of any width stay as they are."""
+    assert printable(EVIL) == SHOWN
+    assert printable(OSError(EVIL)) == SHOWN
+    fine = "Éclair 日本 \N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE} 😀 \\n"
+    assert printable(fine) == fine
+    assert printable(printable(EVIL)) == SHOWN
+    assert printable_lines("a\x1b\nb\r\n") == "a\\x1b\nb\\r\n"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [exceptions.StorageFailure, exceptions.BuildFailed, exceptions.BuildRunning],
+)
+def test_an_error_is_one_line(kind):
+    """Whatever the error of a storage or a database that it tells."""
+    assert str(kind(f"It failed: {EVIL}")) == f"It failed: {SHOWN}"
+    assert str(exceptions.RefusedValue("invalid-url", EVIL)) == SHOWN
+
+
+def test_a_problem_is_one_line():
+    """So are a row's key and the message."""
+    problems = ProblemLog("products")
+    problems.add(EVIL, "exception", EVIL)
+    assert printable(problems.summary()) == problems.summary()
+    assert SHOWN in problems.summary()
+
+
+def test_a_record_of_the_log_is_one_line(caplog):
+    """The storage's own words reach it escaped."""
+
+    class Broken:
+        def listdir(self, folder):
+            raise OSError(EVIL)
+
+    assert SitemapStorage(Broken()).names("sitemaps") is None
+    (record,) = caplog.records
+    assert record.getMessage() == f"sitemaps could not be listed: {SHOWN}"
+    assert "\x1b" not in caplog.text
+
+
+def test_a_traceback_in_the_log_forges_no_record(caplog):
+    """Its lines are indented where an exception's text may look like one; others are as ever."""
+    log = logging.getLogger("django_sitemapkit")
+    for text in (EVIL, "plain"):
+        try:
+            raise ValueError("outer") from OSError(text)
+        except ValueError:
+            log.exception("It broke.")
+    evil, plain = caplog.text.split("It broke.\n")[1:]
+    lines = evil.split("\n")[:-2]  # The last one begins the next record.
+    assert "  OSError: gone" in lines
+    assert all(line.startswith("  ") and printable(line) == line for line in lines)
+    assert plain.startswith("OSError: plain\n")
+
+
+@pytest.mark.parametrize("error", [ValueError])
+def test_a_check_tells_it_in_one_line(sections, error):
+    """What a project's code raises is shown by ``manage.py check``."""
+
+    def rows(self):
+        raise error(EVIL)
+
+    declare(sections, Products, get_queryset=rows)
+    (message,) = checks.check_declarations()
+    assert message.msg == f"Section 'products' raised ValueError: {SHOWN}"
