@@ -41,7 +41,11 @@ def queries_for(model, name):
     """Return the queries for a page: a list is asked one by one, for it stops at the first."""
     fields = {field.name for field in model._meta.fields}
     known = [
-        {key: value for key, value in query.items() if key.split("__")[0] in fields or "__" not in key}
+        {
+            key: value
+            for key, value in query.items()
+            if key.split("__")[0] in fields or "__" not in key
+        }
         for query in QUERIES
     ]
     if name.endswith(("_changelist", "_export")):
