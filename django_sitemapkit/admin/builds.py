@@ -1,7 +1,7 @@
 """The builds: what became of each, what it is made of, and publishing one of them."""
 
 import datetime as dt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
@@ -23,6 +23,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from django_sitemapkit.admin.lists import CheckedListAdmin
 from django_sitemapkit.admin.manifests import differences_context, manifest_context
 from django_sitemapkit.admin.overview import Overview
 from django_sitemapkit.admin.wording import known_site, logger, number, told
@@ -30,11 +31,6 @@ from django_sitemapkit.builds import publish
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.models import Build, BuildFile, Publication
 from django_sitemapkit.sites import all_sites
-
-if TYPE_CHECKING:
-    Base = admin.ModelAdmin[Build]
-else:
-    Base = admin.ModelAdmin
 
 MANY_SITES = 100
 """Sites from which on they are no list to choose from."""
@@ -79,7 +75,7 @@ class BuildList(ChangeList):
 
 
 @admin.register(Build)
-class BuildAdmin(Base):
+class BuildAdmin(CheckedListAdmin):
     """Shows builds; nobody makes or changes one by hand."""
 
     list_display = (

@@ -41,7 +41,10 @@ _SHOWN = (
 def manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
     """Return the manifest of a build for its page: sums, problems, and a page of its files."""
     lines = BuildFile.objects.filter(build=build)
+    sums = _sums(lines)
     section = request.GET.get("section", "")
+    if section not in {total["section"] for total in sums}:
+        section = ""
     chosen = lines.filter(section=section) if section else lines
     files = chosen.order_by("position", "number", "pk").only(*_SHOWN)
     page = Paginator(files, FILES_PER_PAGE).get_page(request.GET.get("p"))
@@ -49,7 +52,7 @@ def manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
     problems = list(faulty[: SHOWN_PROBLEMS + 1])
     addresses = _addresses(build, page.object_list)
     return {
-        "sections": _sums(lines),
+        "sections": sums,
         "section": section,
         "page": page,
         "range": page.paginator.get_elided_page_range(page.number),

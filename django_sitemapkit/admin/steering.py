@@ -16,6 +16,7 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
+from django_sitemapkit.admin.lists import CheckedListAdmin
 from django_sitemapkit.admin.wording import told
 from django_sitemapkit.exceptions import RefusedValue
 from django_sitemapkit.models import hash_of
@@ -26,9 +27,8 @@ from django_sitemapkit.sites import Site, all_sites
 
 if TYPE_CHECKING:
     _ModelForm = forms.ModelForm[Any]
-    _ModelAdmin = admin.ModelAdmin[Any]
 else:
-    _ModelForm, _ModelAdmin = forms.ModelForm, admin.ModelAdmin
+    _ModelForm = forms.ModelForm
 
 _SITES = "_sitemapkit_sites"
 
@@ -161,7 +161,7 @@ class SiteFilter(admin.SimpleListFilter):
         return queryset if self.value() is None else queryset.filter(site=self.value())
 
 
-class SteeringAdmin(_ModelAdmin):
+class SteeringAdmin(CheckedListAdmin):
     """A screen of what editors set. A child says by ``look`` what its rows come to."""
 
     form = SteeringForm

@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.core import signing
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError
@@ -101,7 +102,12 @@ class TransferAdmin(SteeringAdmin):
             raise PermissionDenied
         if request.method not in {"GET", "HEAD"}:
             return HttpResponseNotAllowed(["GET", "HEAD"])
-        rows = self.get_changelist_instance(request).get_queryset(request)
+        try:
+            rows = self.get_changelist_instance(request).get_queryset(request)
+        except IncorrectLookupParameters:
+            text = _("Nothing is exported: the address has a filter that the list does not know.")
+            messages.error(request, text)
+            return HttpResponseRedirect(reverse(self._url_name("changelist")))
         lines = exported(self.transfer, rows) if request.method == "GET" else iter(())
         response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
         name = f"sitemap-{self.opts.model_name}s.csv"

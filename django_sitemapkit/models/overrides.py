@@ -5,9 +5,11 @@ import secrets
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
+from django.core.exceptions import ValidationError
 from django.db import models, router, transaction
 from django.utils.translation import gettext_lazy as _
 
+from django_sitemapkit.exceptions import RefusedValue
 from django_sitemapkit.models.fields import changefreq_field, priority_field
 from django_sitemapkit.protocol.limits import MAX_LOCATION
 from django_sitemapkit.protocol.locations import normalise_path, normalise_pattern
@@ -182,10 +184,23 @@ class HashedSteering(Steering):
     class Meta:
         abstract = True
 
+    normalised: ClassVar[str] = "path"
+    """The field that ``prepare`` brings into its normal form."""
+
     @property
     def identity(self) -> str:
         """The text whose hash it is."""
         raise NotImplementedError
+
+    def clean(self) -> None:
+        """Bring the text into its normal form; raises ValidationError where it has none."""
+        super().clean()
+        try:
+            self.prepare()
+        except RefusedValue as refusal:
+            if getattr(self, self.normalised):  # That it is empty is told by its field.
+                error = ValidationError(str(refusal), code=refusal.code)
+                raise ValidationError({self.normalised: error}) from refusal
 
     def prepare(self) -> None:
         """Take the hash of its identity."""
@@ -285,6 +300,7 @@ class ExclusionRule(HashedSteering):
     """Leaves out all URLs that match a pattern, as robots.txt has them."""
 
     always: ClassVar[Sequence[str]] = (*HashedSteering.always, "pattern")
+    normalised = "pattern"
 
     pattern = models.CharField(
         _("pattern"),

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from django.conf import settings as django_settings
@@ -19,8 +20,14 @@ from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.protocol.locations import UNSAFE
 from django_sitemapkit.sites import Site
 
-_FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
-"""What a spreadsheet takes for the beginning of a formula, be it guarded already."""
+_CELL = '((?:\\A|[,;\t\r\n])[ "]*)'
+"""Where a cell may begin: spreadsheets take commas, semicolons or tabs for the separator."""
+
+_FORMULA = "(?='*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20])"
+"""What a spreadsheet takes for the beginning of a formula, even if it is guarded already."""
+
+_TO_GUARD = re.compile(_CELL + _FORMULA)
+_GUARDED = re.compile(f"{_CELL}'{_FORMULA}")
 
 _LAYOUT = re.compile("[\t\n\r]")
 """Controls that a note may have; a path is looked at for them once more."""
@@ -67,13 +74,13 @@ def text_of(value: Any) -> str:
 
 
 def guarded(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula."""
-    return f"'{text}" if _FORMULA.match(text) else text
+    """Return a text in which no spreadsheet finds a formula, wherever it lets a cell begin."""
+    return _TO_GUARD.sub(r"\1'", text)
 
 
 def unguarded(text: str) -> str:
     """Return what was guarded."""
-    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
+    return _GUARDED.sub(r"\1", text)
 
 
 class RowReader:
@@ -82,6 +89,7 @@ class RowReader:
     def __init__(self, table: Table, sites: Mapping[str, Site]) -> None:
         self._table = table
         self._sites = sites
+        self._scope_of = cache(Site.scope)
         self._now = timezone.now()
         self._readers: dict[str, Callable[[str], Any]] = {
             "include": self._include,
@@ -122,7 +130,7 @@ class RowReader:
             row.model, row.object_id = _identity(label, object_id)
             return
         try:
-            row.path = pasted_path(site, texts.get("path", ""))
+            row.path = pasted_path(site, texts.get("path", ""), self._scope_of(site))
         except RefusedValue as refusal:
             raise refused(f"path: {refusal}") from refusal
 

@@ -32,7 +32,7 @@ MAX_BYTES = 5_000_000
 """Of a file that is taken in."""
 
 MAX_LINES = 50_000
-"""Rows of a file that is taken in."""
+"""Lines of a file that is taken in; a cell with line breaks has several."""
 
 AT_ONCE = 500
 """Rows read, looked up and written by one query."""
@@ -143,9 +143,6 @@ def compared_rows(
     reader = RowReader(table, {site.key: site for site in sites})
     seen: dict[tuple[str, int], int] = {}
     for number, cells in rows:
-        if len(lines) == MAX_LINES:
-            text = _("There are more than %(count)s rows; split them.")
-            raise refused(text % {"count": f"{MAX_LINES:,}"})
         line = Line(number, Outcome.CREATED)
         lines.append(line)
         try:
@@ -172,10 +169,18 @@ def _decoded(data: bytes) -> str:
     if len(data) > MAX_BYTES:
         text = _("The file has more than %(count)s bytes; split it.")
         raise refused(text % {"count": f"{MAX_BYTES:,}"})
+    if _line_count(data) > MAX_LINES:
+        text = _("The file has more than %(count)s lines; split it.")
+        raise refused(text % {"count": f"{MAX_LINES:,}"})
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise refused(_("The file is not encoded in UTF-8.")) from error
+
+
+def _line_count(data: bytes) -> int:
+    ends = data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
+    return ends + (not data.endswith((b"\n", b"\r")))
 
 
 def _rows(table: Table, text: str) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:

@@ -107,7 +107,7 @@ def test_extra_urls_travel_too():
     [
         ("django_sitemapkit.admin.transfers.MAX_BYTES", 3, "more than 3 bytes"),
         ("django_sitemapkit.overrides.transfer.MAX_BYTES", 3, "more than 3 bytes"),
-        ("django_sitemapkit.overrides.transfer.MAX_LINES", 0, "more than 0 rows"),
+        ("django_sitemapkit.overrides.transfer.MAX_LINES", 0, "more than 0 lines"),
     ],
 )
 def test_a_file_has_its_limits(name, value, told, monkeypatch):
@@ -152,7 +152,7 @@ def test_a_dry_run_that_is_refused_by_now_says_why(monkeypatch):
     """What holds is looked at once more."""
     response = upload("path\n/a/\n")
     monkeypatch.setattr("django_sitemapkit.overrides.transfer.MAX_LINES", 0)
-    assert "more than 0 rows" in text_of(apply(response))
+    assert "more than 0 lines" in text_of(apply(response))
 
 
 def test_a_dry_run_that_meets_another_changes_nothing(monkeypatch):

@@ -4,6 +4,7 @@ import threading
 from decimal import Decimal
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 
 from django_sitemapkit.exceptions import RefusedValue
@@ -235,3 +236,29 @@ def test_two_that_change_something_at_once_take_two_numbers(known):
     assert sorted(done) == ["a", "b"]
     assert sorted(row.revision for row in found) == [before + 1, before + 2]
     assert number() == before + 2
+
+
+@pytest.mark.parametrize("model", [UrlOverride, ExtraUrl, ExclusionRule])
+def test_validation_brings_a_text_into_its_normal_form(model):
+    """What save() would refuse is a ValidationError of its field, and so is a second row."""
+    name = "pattern" if model is ExclusionRule else "path"
+    row = model(site=KEY, **{name: "/ñ/"})
+    row.full_clean()
+    assert getattr(row, name) == "/%C3%B1/"
+    row.save()
+    with pytest.raises(ValidationError) as same:
+        model(site=KEY, **{name: "/ñ/"}).full_clean()
+    assert "already exists" in str(same.value)
+    for text in ("/#a", "/a/../b/", "/\x01/"):
+        with pytest.raises(ValidationError) as wrong:
+            model(site=KEY, **{name: text}).full_clean()
+        assert list(wrong.value.message_dict) == [name], text
+        assert len(wrong.value.message_dict[name]) == 1
+
+
+def test_validation_takes_an_override_of_an_object():
+    """It has no path to look at."""
+    UrlOverride(site=KEY, model="testapp.product", object_id="1").full_clean()
+    with pytest.raises(ValidationError) as wrong:
+        ExtraUrl(site=KEY).full_clean()
+    assert wrong.value.message_dict == {"path": ["This field cannot be blank."]}

@@ -6,11 +6,13 @@ import io
 from decimal import Decimal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from django_sitemapkit.exceptions import RefusedValue
 from django_sitemapkit.models import ExtraUrl, UrlOverride
 from django_sitemapkit.overrides import transfer
-from django_sitemapkit.overrides.cells import EXTRA_URLS, OVERRIDES
+from django_sitemapkit.overrides.cells import EXTRA_URLS, OVERRIDES, RowReader, guarded, unguarded
 from django_sitemapkit.overrides.transfer import (
     Outcome,
     compared,
@@ -96,8 +98,21 @@ def test_no_cell_begins_a_formula(note):
     UrlOverride(site="default", path="/a/", note=note).save()
     reader = csv.DictReader(io.StringIO(text_of().removeprefix("\ufeff"), newline=""))
     (row,) = reader
-    assert row["note"] == f"'{note}"
+    assert row["note"].startswith("'")
     assert compare(text_of()).count(Outcome.UNCHANGED) == 1
+
+
+@given(st.text("=+-@'\"\t\r\n,; a＝", max_size=12))
+def test_no_separator_begins_a_formula(note):
+    """Whatever a spreadsheet takes for the separator, none of the cells it sees is a formula."""
+    text = guarded(note)
+    assert unguarded(text) == note
+    for delimiter in ",;\t":
+        file = io.StringIO()
+        csv.writer(file).writerow(["default", "/a/", text])
+        for cells in csv.reader(io.StringIO(file.getvalue(), newline=""), delimiter=delimiter):
+            for cell in cells:
+                assert cell.lstrip(' "')[:1] not in set("=+-@＝"), (note, cells)
 
 
 def test_export_reads_some_rows_at_a_time(django_assert_num_queries, monkeypatch):
@@ -166,11 +181,19 @@ def test_refuses_a_file_as_a_whole(data, told):
         compared(OVERRIDES, data, [SITE])
 
 
-def test_refuses_what_is_too_large(monkeypatch):
-    """Bytes and rows are limited."""
-    monkeypatch.setattr(transfer, "MAX_LINES", 2)
-    with pytest.raises(RefusedValue, match="more than 2 rows"):
-        compare("path\n/a/\n/b/\n/c/\n")
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_refuses_what_is_too_large(monkeypatch, end):
+    """Bytes and lines are limited, and counted before any row is looked at."""
+    looked_at = []
+    monkeypatch.setattr(RowReader, "row", lambda *args: looked_at.append(args))
+    monkeypatch.setattr(transfer, "MAX_LINES", 3)
+    for text in ("path\n/a/\n/b/\n/c/\n", "path\n/a/\n/b/\n/c/", "path\n\n\n\n"):
+        with pytest.raises(RefusedValue, match="more than 3 lines"):
+            compare(text.replace("\n", end))
+    assert looked_at == []
+    monkeypatch.undo()
+    monkeypatch.setattr(transfer, "MAX_LINES", 3)
+    assert len(compare(f"path{end}/a/{end}/b/{end}").lines) == 2
     monkeypatch.setattr(transfer, "MAX_BYTES", 10)
     with pytest.raises(RefusedValue, match="more than 10 bytes"):
         compare("path\n/aaaaaaaa/\n")

@@ -1,0 +1,115 @@
+"""Whatever stands in an address or a form, no page of the admin is a server error."""
+
+import pytest
+from django.contrib import admin
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+from django.utils import timezone
+
+from django_sitemapkit.models import Build, ExclusionRule, ExtraUrl, SectionSettings, UrlOverride
+from tests.admin.editors import ALL, EMPTY, chief, page, text_of
+
+pytestmark = pytest.mark.django_db
+
+QUERIES = [
+    {"site": "\0"},
+    {"site": "x", "status": "x", "include": "x", "kind": "x"},
+    {"section": "\0"},
+    {"changefreq__exact": "\0", "status__exact": "\0"},
+    {"enabled__exact": "x"},
+    {"id__in": "1,\0"},
+    {"path__regex": "(", "reason__regex": "("},
+    {"changed_at__year": "99999", "started_at__year": "99999"},
+    {"q": "\0", "o": "\0", "p": "\0"},
+    {"q": "://\0", "o": "9.-x", "p": "9" * 30},
+    {"unknown": "x"},
+    {"e": "1", "unknown": "x"},
+]
+"""What nobody types and any scanner sends."""
+
+
+def views():
+    """Return the name of every page that the package's screens have, and whether it is a row's."""
+    for model, screen in admin.site._registry.items():
+        if model._meta.app_label == "sitemapkit":
+            for pattern in screen.get_urls():
+                if pattern.name:
+                    yield model, pattern.name, "object_id" in pattern.pattern.regex.groupindex
+
+
+def queries_for(model, name):
+    """Return the queries for a page: a list is asked one by one, for it stops at the first."""
+    fields = {field.name for field in model._meta.fields}
+    known = [
+        {
+            key: value
+            for key, value in query.items()
+            if key.split("__")[0] in fields or "__" not in key
+        }
+        for query in QUERIES
+    ]
+    if name.endswith(("_changelist", "_export")):
+        return known
+    return [{key: value for query in known for key, value in query.items()}, {"section": "\0"}]
+
+
+VIEWS = [pytest.param(*view, id=view[1]) for view in views()]
+
+
+@pytest.fixture
+def rows(sections):
+    """Make a row of each model, and return their keys."""
+    for section in ALL:
+        sections.add(section)
+    rows = [
+        UrlOverride(site="default", path="/a/"),
+        ExtraUrl(site="default", path="/a/"),
+        ExclusionRule(site="default", pattern="/a/"),
+        SectionSettings(site="default", section="products"),
+        Build(site="default", fence=1, started_at=timezone.now()),
+    ]
+    for row in rows:
+        row.save()
+    return {type(row): row.pk for row in rows}
+
+
+@pytest.mark.parametrize(("model", "name", "of_row"), VIEWS)
+def test_no_address_is_a_server_error(rows, model, name, of_row):
+    """Garbage in the query or in the place of a key is answered, be it by a refusal."""
+    client = chief()
+    client.raise_request_exception = False
+    url = reverse(f"admin:{name}", args=[rows[model]] if of_row else [])
+    for query in queries_for(model, name):
+        assert client.get(url, query).status_code < 500, query
+    for key in ("\0", "x", "9" * 30) if of_row else ():
+        url = reverse(f"admin:{name}", args=[key])
+        assert client.get(url).status_code < 500, key
+        assert client.post(url).status_code < 500, key
+
+
+def test_an_export_by_unknown_filters_is_refused():
+    """It leads back to the list and says why; a file of all rows would not be what was asked."""
+    UrlOverride(site="default", path="/a/").save()
+    for query in ({"status": "x"}, {"path__regex": "("}):
+        response = chief().get(page("urloverride", "export"), query, follow=True)
+        assert response.redirect_chain == [(page("urloverride", "changelist"), 302)]
+        assert "Nothing is exported: the address has a filter that the list does not know." in (
+            text_of(response)
+        )
+
+
+def test_no_form_is_a_server_error(rows):
+    """A NUL in any field of any form is refused."""
+    client, nul = chief(), "/a\0/"
+    for model, fields in EMPTY.items():
+        response = client.post(page(model, "add"), dict.fromkeys(fields, nul))
+        assert response.status_code == 200
+    urls = {"urls": nul, "site": nul}
+    assert client.post(page("extraurl", "paste"), urls).status_code == 200
+    asked = {"site": nul, "what": nul, "section": nul}
+    assert client.post(reverse("admin:sitemapkit_ask"), asked).status_code == 404
+    for line in (f"default,{nul},", f"{nul},/a/,", f"default,/a/,{nul}"):
+        file = SimpleUploadedFile("x.csv", f"site,path,note\n{line}\n".encode())
+        response = client.post(page("extraurl", "import"), {"file": file})
+        assert response.status_code == 200
+        assert response.context["refused"] == 1
