@@ -43,6 +43,18 @@ def has_many_values(queryset: QuerySet[Any], column: Any) -> bool:
     return _tells_apart(query, expression)
 
 
+def changes_groups(queryset: QuerySet[Any], column: Any) -> bool:
+    """Return whether a column would change what a queryset's filter on an aggregate counts.
+
+    It joins further related rows, for each of which those are counted once more: the rows that are
+    read with the column are other ones than those without it. Raises FieldError as above.
+    """
+    if not queryset.query.where.contains_aggregate:
+        return False
+    _expression, query = resolved(column, queryset)
+    return _behind_many(query) != _behind_many(queryset.query)
+
+
 def _tells_apart(query: Query, expression: Any) -> bool:
     """Return whether a resolved expression may differ between rows that a join repeats."""
     many = _behind_many(query)

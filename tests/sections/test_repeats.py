@@ -252,6 +252,15 @@ def test_an_option_that_repeats_rows_is_refused(sections, priority, distinct):
     assert "priority" in message.msg
 
 
+@pytest.mark.parametrize(("last", "codes"), [("shop__product__pk", ["E127"]), ("tags__pk", [])])
+def test_an_option_that_changes_what_a_filter_counts_is_refused(sections, last, codes):
+    """Each tag would be counted once for each product of the shop: other rows than were planned."""
+    queryset = ALL.annotate(n=Count("tags")).filter(n=2)
+    options = {"queryset": queryset, "location": ROUTE, "priority": Max(last)}
+    register(type("Things", (Section,), {"__module__": __name__, **options}))
+    assert [message.id[-4:] for message in checks.check_declarations()] == codes
+
+
 def test_images_of_many_by_an_expression_are_refused(sections):
     """Only a path is read beside the rows; an expression is read with them."""
     images = Concat(Value("/"), "photos__address")
