@@ -3,8 +3,10 @@
 They make one row of what a join repeats, unless a column behind the join is selected or grouped by.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from operator import attrgetter
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Aggregate, QuerySet
 from django.db.models.expressions import Col
@@ -13,6 +15,8 @@ from django.db.models.sql import Query
 from django_sitemapkit.exceptions import RepeatedRow
 from django_sitemapkit.sections.keysets import joins_many
 from django_sitemapkit.sections.options import resolved
+
+_NUMBER = attrgetter("int")
 
 
 def repeating_annotation(queryset: QuerySet[Any]) -> str | None:
@@ -41,6 +45,18 @@ def has_many_values(queryset: QuerySet[Any], column: Any) -> bool:
     """
     expression, query = resolved(column, queryset)
     return _tells_apart(query, expression)
+
+
+def changes_groups(queryset: QuerySet[Any], column: Any) -> bool:
+    """Return whether a column would change what a queryset's filter on an aggregate counts.
+
+    It joins further related rows, for each of which those are counted once more: the rows that are
+    read with the column are other ones than those without it. Raises FieldError as above.
+    """
+    if not queryset.query.where.contains_aggregate:
+        return False
+    _expression, query = resolved(column, queryset)
+    return _behind_many(query) != _behind_many(queryset.query)
 
 
 def _tells_apart(query: Query, expression: Any) -> bool:
@@ -83,19 +99,26 @@ def each_once(
     """
     before: frozenset[Any] = frozenset()
     for rows in reads:
-        keys = frozenset(map(key_of, rows))
+        found = map(key_of, rows)
+        if isinstance(key_of(rows[0]), UUID):
+            found = map(_NUMBER, found)  # The hash of a UUID runs Python code.
+        keys = frozenset(found)
         if len(keys) < len(rows) or not keys.isdisjoint(before):
-            raise RepeatedRow(_repeated(section, list(map(key_of, rows)), before))
+            raise RepeatedRow(_repeated(section, next(_again(map(key_of, rows)), key_of(rows[0]))))
         yield rows
         before = keys
 
 
-def _repeated(section: str, keys: Sequence[Any], before: frozenset[Any]) -> str:
-    seen = set(before)
+def _again(keys: Iterable[Hashable]) -> Iterator[Hashable]:
+    """Yield the keys that were there before."""
+    seen: set[Hashable] = set()
     for key in keys:
         if key in seen:
-            break
+            yield key
         seen.add(key)
+
+
+def _repeated(section: str, key: Hashable) -> str:
     return (
         f"Section {section!r}: the row with key {key} comes more than once, or not in the order of"
         " its key. The queryset may join a relation to many objects; wrap it:"

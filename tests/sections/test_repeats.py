@@ -1,5 +1,8 @@
 """Each row is listed once and in the order of its key, whatever the queryset brings, or refused."""
 
+from operator import itemgetter
+from uuid import UUID
+
 import pytest
 from django.contrib.sitemaps import Sitemap
 from django.core.exceptions import ImproperlyConfigured
@@ -27,6 +30,7 @@ from django_sitemapkit.rendering import PageRendering
 from django_sitemapkit.sections import keysets
 from django_sitemapkit.sections.contrib import adapt
 from django_sitemapkit.sections.keysets import EVERYTHING
+from django_sitemapkit.sections.repeats import each_once
 from django_sitemapkit.sections.validation import require_pageable
 from tests.factories import SITE, TagFactory, declare, products
 from tests.testapp.models import Place, Product, Tag
@@ -252,6 +256,15 @@ def test_an_option_that_repeats_rows_is_refused(sections, priority, distinct):
     assert "priority" in message.msg
 
 
+@pytest.mark.parametrize(("last", "codes"), [("shop__product__pk", ["E127"]), ("tags__pk", [])])
+def test_an_option_that_changes_what_a_filter_counts_is_refused(sections, last, codes):
+    """Each tag would be counted once for each product of the shop: other rows than were planned."""
+    queryset = ALL.annotate(n=Count("tags")).filter(n=2)
+    options = {"queryset": queryset, "location": ROUTE, "priority": Max(last)}
+    register(type("Things", (Section,), {"__module__": __name__, **options}))
+    assert [message.id[-4:] for message in checks.check_declarations()] == codes
+
+
 def test_images_of_many_by_an_expression_are_refused(sections):
     """Only a path is read beside the rows; an expression is read with them."""
     images = Concat(Value("/"), "photos__address")
@@ -275,14 +288,12 @@ def test_a_row_that_comes_twice_fails_its_page(rows, kind):
         list(section.chunks(EVERYTHING))
 
 
-def test_rows_that_do_not_come_by_key_fail_their_page(rows):
-    """A row that comes again in the next read is noticed, too."""
-    section = by_method(ALL)
-    section.keyset.queryset.query.standard_ordering = False
-    keyset = type(section.keyset)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(keyset, "__init__", lambda self, queryset, *rest: vars(self).update(
-            vars(section.keyset), queryset=queryset,
-        ))  # fmt: skip
-        with pytest.raises(RepeatedRow, match="Section 'things'"):
-            list(section.chunks(EVERYTHING))
+@pytest.mark.parametrize("key", [int, str, lambda n: UUID(int=n)], ids=["int", "text", "uuid"])
+@pytest.mark.parametrize("reads", [[[1, 1]], [[1, 2, 1]], [[1, 2], [2]], [[3], [5, 4], [1, 5]]])
+def test_a_key_that_comes_again_is_noticed(key, reads):
+    """Within a read, and in the next one, as of rows that do not come by key."""
+    rows = [[(key(n),) for n in read] for read in reads]
+    with pytest.raises(RepeatedRow, match="Section 'things'"):
+        list(each_once(iter(rows), itemgetter(0), "things"))
+    once = [[(key(n),)] for n in range(4)]
+    assert list(each_once(iter(once), itemgetter(0), "things")) == once

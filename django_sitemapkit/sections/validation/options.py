@@ -31,7 +31,7 @@ from django_sitemapkit.sections.options import (
     source_of,
 )
 from django_sitemapkit.sections.querysets import Section, as_expression
-from django_sitemapkit.sections.repeats import has_many_values
+from django_sitemapkit.sections.repeats import changes_groups, has_many_values
 from django_sitemapkit.sections.routes import Route
 from django_sitemapkit.sections.validation.faults import (
     Fault,
@@ -165,6 +165,12 @@ def column_of_many(section: BaseSection) -> Fault | None:
                 return Fault(
                     f"{option}: {_name_of(expression)} has many values for a row, which repeats it",
                     "Take one of them by a Subquery, or annotate an aggregate.",
+                )
+            if changes_groups(rows, expression):
+                return Fault(
+                    f"{option}: {_name_of(expression)} changes what the queryset's filter on an"
+                    " aggregate counts",
+                    "Take it by a Subquery.",
                 )
     return None
 
