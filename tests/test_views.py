@@ -14,7 +14,7 @@ from django.urls import resolve
 from django.utils.http import http_date
 
 from django_sitemapkit import Route, Section, StaticSection
-from django_sitemapkit.models import Lease, Page
+from django_sitemapkit.models import ExclusionRule, Lease, Page
 from django_sitemapkit.views.documents import accepts_gzip
 from tests.cases import few
 from tests.testapp.models import Product, Reading
@@ -282,6 +282,94 @@ def test_page_of_refused_rows_is_404(client, sections):
     make_products("a")
 
     assert client.get(SMALL).status_code == 404
+
+
+class Elsewhere(Products):
+    """Products of which some are on another host, and so left out."""
+
+    name = "products"
+    limit = 2
+    only = ("slug",)
+
+    def location(self, product):
+        return (
+            f"https://elsewhere.example/{product.slug}"
+            if "bad" in product.slug
+            else "/x/" + product.slug
+        )
+
+
+def followed(client):
+    """Return the status of all that the index lists, by the name of the page."""
+    response = client.get(INDEX)
+    found = locations(response.content) if response.status_code == 200 else []
+    return {url.removeprefix(f"{BASE}/sitemap-"): client.get(url).status_code for url in found}
+
+
+def test_index_lists_no_page_whose_rows_are_all_left_out(client, sections):
+    """Neither before nor after anyone has read it; fixed, it is listed at once."""
+    declare(sections, Elsewhere)
+    make_products("a", "bad1", "bad2", "bad3", "b", "c")
+    good = {"products-1.xml.gz": 200, "products-3.xml.gz": 200}
+    assert followed(client) == good
+    assert client.get("/sitemap-products-2.xml").status_code == 404
+    assert followed(client) == good
+
+    Product.objects.filter(slug="bad3").update(slug="fine")
+    assert followed(client) == good | {"products-2.xml.gz": 200}
+
+    Product.objects.filter(slug="fine").update(slug="bad3")
+    assert client.get("/sitemap-products-2.xml").status_code == 404
+    assert followed(client) == good
+
+
+def test_index_lists_no_page_whose_rows_are_all_excluded(client, sections):
+    """What editors set is known at once, whoever has read the page before."""
+    declare(sections, Elsewhere)
+    make_products("a", "b", "c")
+    both = {"products-1.xml.gz": 200, "products-2.xml.gz": 200}
+    assert followed(client) == both
+    rule = ExclusionRule.objects.create(site="default", pattern="/x/c")
+    assert followed(client) == {"products-1.xml.gz": 200}
+    rule.delete()
+    assert followed(client) == both
+
+
+def test_index_lists_no_page_of_a_list_whose_items_are_all_left_out(client, sections):
+    """Such pages are in no plan, and are looked at each time."""
+    pages = [f"https://elsewhere.example/{number}" for number in range(40)] + ["/a"]
+    sections.add(type("Pages", (StaticSection,), {"items": pages, "limit": 20}))
+    assert followed(client) == {"pages-3.xml.gz": 200}
+    pages[19] = "/b"
+    assert followed(client) == {"pages-1.xml.gz": 200, "pages-3.xml.gz": 200}
+
+
+def test_index_of_known_pages_reads_no_rows(client, sections):
+    """A page that lists something is read once for the index, and not again."""
+    declare(sections, Elsewhere)
+    make_products("a", "bad1", "b", "c")
+    followed(client)
+    with CaptureQueriesContext(connection) as queries:
+        client.get(INDEX)
+    assert not [query for query in queries if '"slug"' in query["sql"] or "`slug`" in query["sql"]]
+    assert len(queries) == 4  # what editors set, what is published, the plan, which pages have rows
+
+
+def test_index_without_time_to_read_lists_what_may_be_there(client, sections, monkeypatch):
+    """It stays cheap, however many pages are new; one that is known to be empty is left out."""
+    declare(sections, Elsewhere)
+    make_products("a", "b", "bad1", "bad2")
+    monkeypatch.setattr("django_sitemapkit.rendering.listing.READ_SECONDS", -1)
+    assert followed(client) == {"products-1.xml.gz": 200, "products-2.xml.gz": 404}
+    assert followed(client) == {"products-1.xml.gz": 200}
+
+
+def test_page_that_cannot_be_read_breaks_no_index(client, sections, caplog):
+    """It answers for itself; the others are listed, and found."""
+    declare(sections, Breaking)
+    make_readings(range(3))
+    assert client.get(INDEX).status_code == 200
+    assert "cannot be read" in caplog.text
 
 
 # Conditional requests ---------------------------------------------------------------------------
@@ -613,9 +701,9 @@ def test_pages_under_a_path(client, settings, sections):
 
     index = client.get("/deep/sitemap.xml")
     linked = [address.removeprefix(BASE) for address in locations(index.content)]
-    assert linked == ["/deep/sitemap-products-1.xml.gz", "/deep/sitemap-readings-1.xml.gz"]
+    assert linked == ["/deep/sitemap-products-1.xml.gz"]
     assert locations(client.get(linked[0]).getvalue()) == [f"{BASE}/deep/products/all/a/"]
-    assert client.get(linked[1]).status_code == 404
+    assert client.get("/deep/sitemap-readings-1.xml.gz").status_code == 404
     assert client.get("/sitemap.xml").status_code == 404
 
 

@@ -45,6 +45,14 @@ class Page(models.Model):
     )
     lower = models.TextField(_("lower bound"), null=True)  # noqa: DJ001  null is an open end
     upper = models.TextField(_("upper bound"), null=True)  # noqa: DJ001
+    lists = models.BooleanField(
+        _("lists a URL"), default=True, help_text=_("Whether it had any when it was last read.")
+    )
+    read_revision = models.PositiveIntegerField(
+        _("read as of revision"),
+        null=True,
+        help_text=_("Of what editors set; none where its bounds are new since."),
+    )
 
     class Meta:
         verbose_name = _("page")

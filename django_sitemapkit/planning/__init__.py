@@ -3,11 +3,13 @@
 from django_sitemapkit.planning.pages import (
     all_pages,
     count_at_most,
+    edits_of,
     has_rows,
     neighbours_of,
     page_of,
     pages_of,
     pages_of_all,
+    remember,
     renumber,
     split,
 )
@@ -19,12 +21,14 @@ __all__ = [
     "PlannedPage",
     "all_pages",
     "count_at_most",
+    "edits_of",
     "has_rows",
     "neighbours_of",
     "page_of",
     "pages_of",
     "pages_of_all",
     "refresh",
+    "remember",
     "renumber",
     "split",
 ]

@@ -8,7 +8,7 @@ from django.db import DatabaseError, router, transaction
 from django.db.models import F
 
 from django_sitemapkit.exceptions import NotPlanned
-from django_sitemapkit.models import Lease, Plan
+from django_sitemapkit.models import Lease, Page, Plan
 from django_sitemapkit.planning.leases import give_back
 from django_sitemapkit.planning.store import (
     PlannedPage,
@@ -24,7 +24,13 @@ from django_sitemapkit.planning.store import (
     stored_pages,
 )
 from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sections.keysets import EVERYTHING, KeyRange, Keyset, filled
+from django_sitemapkit.sections.keysets import (
+    EVERYTHING,
+    MAX_PARAMETERS,
+    KeyRange,
+    Keyset,
+    filled,
+)
 from django_sitemapkit.sections.validation import require_pageable
 
 logger = logging.getLogger("django_sitemapkit")
@@ -159,7 +165,7 @@ def split(section: BaseSection, page: PlannedPage, at: Any) -> int | None:
                 last_number=F("last_number") + 1, revision=F("revision") + 1
             )
             same = stored_pages(plan).filter(number=page.number, lower=lower, upper=upper)
-            if not same.update(upper=middle):
+            if not same.update(upper=middle, read_revision=None):
                 transaction.set_rollback(True, using=database)
                 return None
             plan.refresh_from_db(using=database)
@@ -168,6 +174,34 @@ def split(section: BaseSection, page: PlannedPage, at: Any) -> int | None:
         logger.warning("%r: page %s is full, but not split: %s", section, page.number, error)
         return None
     return plan.last_number
+
+
+def edits_of(section: BaseSection) -> int:
+    """Return the number of the site's last edit; 0 where none concerns the section's rows."""
+    overrides = section.overrides
+    return overrides.revision if overrides and overrides.touch(section) else 0
+
+
+def remember(section: BaseSection, pages: Collection[PlannedPage], *, lists: bool) -> None:
+    """Record whether pages of a section list any URL, as they have been read just now.
+
+    Where the database cannot be written to, they are read again the next time.
+    """
+    keyset = section.keyset
+    plan = current_plan(section, keyset) if keyset is not None and pages else None
+    if plan is None:
+        return
+    revision = edits_of(section)
+    database = router.db_for_write(Page)
+    numbers = [page.number for page in pages]
+    for start in range(0, len(numbers), MAX_PARAMETERS):
+        try:
+            with transaction.atomic(using=database):
+                rows = stored_pages(plan).filter(number__in=numbers[start : start + MAX_PARAMETERS])
+                rows.update(lists=lists, read_revision=revision)
+        except DatabaseError as error:
+            logger.warning("%r: what its pages list cannot be recorded: %s", section, error)
+            return
 
 
 def renumber(section: BaseSection, numbers: Collection[int]) -> dict[int, int]:

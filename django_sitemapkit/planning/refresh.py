@@ -221,5 +221,5 @@ def _store(
             if page.number not in before:
                 stored_pages(plan).create(plan=plan, number=page.number, **bounds)
             elif page != before[page.number]:
-                stored_pages(plan).filter(number=page.number).update(**bounds)
+                stored_pages(plan).filter(number=page.number).update(**bounds, read_revision=None)
     return PlanChange(pages=len(new), added=added, retired=retired)

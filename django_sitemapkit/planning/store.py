@@ -1,7 +1,7 @@
 """The plan in the database: found, read, made and replaced."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.db import router, transaction
 from django.db.models import Count, QuerySet
@@ -23,6 +23,10 @@ class PlannedPage:
     """The number in its address."""
     keys: KeyRange
     """Its key range; of a section without a keyset, its positions."""
+    lists: bool = field(default=True, compare=False, repr=False)
+    """Whether it had any URL when it was last read."""
+    read_revision: int | None = field(default=None, compare=False, repr=False)
+    """What editors had set then; None where nobody has read it."""
 
 
 def current_plan(section: BaseSection, keyset: Keyset) -> Plan | None:
@@ -124,7 +128,8 @@ def create_plan(section: BaseSection, keyset: Keyset, beat: Callable[[], None] =
 
 def decoded(page: Page, keyset: Keyset) -> PlannedPage:
     """Return a stored page with its bounds as keys."""
-    return PlannedPage(page.number, KeyRange(keyset.decode(page.lower), keyset.decode(page.upper)))
+    keys = KeyRange(keyset.decode(page.lower), keyset.decode(page.upper))
+    return PlannedPage(page.number, keys, page.lists, page.read_revision)
 
 
 def in_order(pages: Sequence[PlannedPage]) -> list[PlannedPage]:

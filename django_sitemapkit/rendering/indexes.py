@@ -17,6 +17,7 @@ from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.writers import IndexWriter, escaped
 from django_sitemapkit.rendering.columns import is_future
 from django_sitemapkit.rendering.externals import external_entries
+from django_sitemapkit.rendering.listing import with_urls
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sections.validation import require_pageable
 from django_sitemapkit.sites import Site
@@ -66,7 +67,7 @@ def index_entries(site: Site, sections: Iterable[BaseSection] | None = None) -> 
     else there is none. Raises NotPlanned while a large section is being planned.
     """
     sections = list(usable_sections(site) if sections is None else sections)
-    for section, pages in zip(sections, pages_of_all(sections), strict=True):
+    for section, pages in with_urls(sections, pages_of_all(sections)):
         address = page_addresses(site, section.get_name())
         for page in pages:
             yield LivePage(

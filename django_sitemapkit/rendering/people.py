@@ -1,7 +1,7 @@
 """The site map for people: sections, their pages, and a portion of a page's entries at a time."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from urllib.parse import urlencode
@@ -15,6 +15,7 @@ from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import PlannedPage, pages_of_all
 from django_sitemapkit.rendering.columns import Checker
 from django_sitemapkit.rendering.indexes import ANY_NUMBER, usable_sections
+from django_sitemapkit.rendering.listing import with_urls
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.rendering.titles import heading_of, titles_of
 from django_sitemapkit.sections import BaseSection
@@ -90,18 +91,16 @@ class Portion:
 
 
 def tree_of(site: Site) -> list[Branch]:
-    """Return the sections of a site that have any row.
+    """Return the sections of a site that have any URL.
 
     Takes as many queries as the index. Raises NotPlanned while a large section is being planned.
     """
     sections = usable_sections(site)
-    pages = pages_of_all(sections)
-    return [
-        branch_of(section, found) for section, found in zip(sections, pages, strict=True) if found
-    ]
+    pages = with_urls(sections, pages_of_all(sections))
+    return [branch_of(section, found) for section, found in pages if found]
 
 
-def branch_of(section: BaseSection, pages: list[PlannedPage]) -> Branch:
+def branch_of(section: BaseSection, pages: Sequence[PlannedPage]) -> Branch:
     """Return a section with some of its pages."""
     address = tree_addresses(section.site, section.get_name())
     links = [Link(address=address(page.number), title=str(page.number)) for page in pages]

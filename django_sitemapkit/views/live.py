@@ -13,7 +13,7 @@ from django.utils.http import http_date
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.overrides import section_of
-from django_sitemapkit.planning import PlannedPage, page_of, split
+from django_sitemapkit.planning import PlannedPage, page_of, remember, split
 from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import PageRendering, render_indexes, validators_of
@@ -99,5 +99,9 @@ def _delivered(
         raise
     if rendering.problems:
         logger.warning("%r: page %s: %s", section, page.number, rendering.problems.summary())
-    if planned and rendering.overflow is not None:
+    if not planned:
+        return
+    if rendering.overflow is not None:
         split(section, page, rendering.split_at)
+    elif rendering.rows and bool(rendering.urls) != page.lists:
+        remember(section, [page], lists=bool(rendering.urls))
