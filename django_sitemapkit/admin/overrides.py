@@ -317,6 +317,8 @@ class UrlOverrideAdmin(TransferAdmin, SteeringAdmin):
             text = gettext("It is left out, and its page is published without it.")
             if result is None:
                 text = gettext("It is left out; no published file lists it.")
+            elif result.status == "unchanged":
+                text = gettext("It is left out; earlier files that listed it are withdrawn.")
             elif result.reason:
                 text = gettext("Live pages leave it out now; the build is held back: %(reason)s")
                 text, level = text % {"reason": result.reason}, messages.WARNING

@@ -1,19 +1,22 @@
 """Taking a URL out of the published files at once, for the case that must not wait.
 
 The next build would do it too, with all else that is due. Here just the pages that list the URL are
-made anew, as their rows are now; all other files stay as they are published.
+made anew, as their rows are now; all other files stay as they are published. Addresses that only
+earlier builds answer, and that list it too, are withdrawn: what else they list is in the index.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from django.core.exceptions import ValidationError
 
+from django_sitemapkit.builds.changes import packed
 from django_sitemapkit.builds.duplicates import PageDamaged
 from django_sitemapkit.builds.files import holds_location
 from django_sitemapkit.builds.holding import Holding, hold
+from django_sitemapkit.builds.lookup import earlier_pages
 from django_sitemapkit.builds.making import InlineRunner, PagesMoved
 from django_sitemapkit.builds.manifests import (
     copy_of,
@@ -39,8 +42,8 @@ PageName = tuple[str, int]
 def exclude_now(site: Site, override: UrlOverride, *, started_by: str = "") -> BuildResult | None:
     """Make and publish anew the pages that list what an override is about.
 
-    The override is saved already, and excludes its URL. Returns None where no published page can
-    list it: then there is nothing to do. A build that a killed process left is abandoned, since
+    The override is saved already, and excludes its URL. Returns None where no page can list it,
+    the published ones and those of earlier builds: then there is nothing to do. A build that a killed process left is abandoned, since
     its pages are older. SITEMAPKIT_MAX_SHRINK does not count what is excluded here.
 
     Raises BuildRunning while the site is being built, Unpublishable where no URL would be left,
@@ -50,11 +53,17 @@ def exclude_now(site: Site, override: UrlOverride, *, started_by: str = "") -> B
         for left in primary(Build).filter(site=site.key, status=Build.Status.RUNNING):
             abandon(left, holding, "a URL had to be excluded at once")
         live = published_build(site)
-        concerned = dict(_pages_with(site, live, override)) if live else {}
-        if not concerned:
+        if live is None:
             return None
+        concerned = dict(_pages_with(site, list(pages(live)), override))
+        earlier = list(earlier_pages(site, live))
+        withdrawn = dict(_pages_with(site, earlier, override, unreadable=True))
+        if not concerned and not withdrawn:
+            return None
+        builder = _PagesBuilder(site, holding, concerned, started_by)
+        builder.withdraw(withdrawn, override)
         try:
-            return _PagesBuilder(site, holding, concerned, started_by).run()
+            return builder.run()
         except (PagesMoved, PageDamaged) as error:
             raise BuildFailed(f"Site {site.key!r}: {error}; build it as a whole.") from error
 
@@ -76,6 +85,13 @@ class _PagesBuilder(Builder):
         for (section, _number), urls in concerned.items():
             leaving[section] += urls
         self.leaving = leaving
+        self._withdrawn: set[PageName] = set()
+        self._reason = b""
+
+    def withdraw(self, pages: Collection[PageName], override: UrlOverride) -> None:
+        """Let addresses of earlier builds answer no more, because of an override."""
+        self._withdrawn = set(pages)
+        self._reason = packed([override.hash])
 
     def _begin(self) -> Build:
         """Record a build with the lines of the published one, some of them to be made."""
@@ -83,6 +99,7 @@ class _PagesBuilder(Builder):
         if live is None:
             raise BuildFailed(f"Nothing of site {self.site.key!r} is published any more.")
         lines = [self._line(line) for line in lines_of(live).exclude(section="")]
+        lines += self._emptied(lines)
         with self.holding.guarded():
             record = primary(Build).create(
                 site=self.site.key,
@@ -97,6 +114,21 @@ class _PagesBuilder(Builder):
             primary(BuildFile).bulk_create(lines, batch_size=500)
         return record
 
+    def _emptied(self, lines: Sequence[BuildFile]) -> Iterator[BuildFile]:
+        """Yield a line for each address that is withdrawn and has none; say so in the others."""
+        known = {(line.section, line.number): line for line in lines}
+        for section, number in self._withdrawn:
+            line = known.get((section, number))
+            if line is None:
+                yield BuildFile(
+                    section=section,
+                    number=number,
+                    status=BuildFile.Status.EMPTY,
+                    overridden=self._reason,
+                )
+            else:
+                line.overridden = self._reason
+
     def _line(self, former: BuildFile) -> BuildFile:
         if (former.section, former.number) not in self._concerned:
             return copy_of(former)
@@ -109,21 +141,36 @@ class _PagesBuilder(Builder):
         )
 
 
-def _pages_with(site: Site, live: Build, override: UrlOverride) -> Iterator[tuple[PageName, int]]:
-    """Yield the published pages that may list what an override is about, and how often each may."""
+def _pages_with(
+    site: Site, lines: Sequence[BuildFile], override: UrlOverride, *, unreadable: bool = False
+) -> Iterator[tuple[PageName, int]]:
+    """Yield the pages that may list what an override is about, and how often each may.
+
+    One that cannot be read raises StorageFailure; with ``unreadable`` it counts as one of them.
+    """
     if override.path:
         location, storage = site.origin + override.path, SitemapStorage()
-        for line in pages(live):
-            if _lists(line, location, storage):
+        for line in lines:
+            if _lists(line, location, storage, unreadable=unreadable):
                 yield (line.section, line.number), 1
         return
     for section in sections_of(site):
         if not _is_over(section, override.model):
             continue
         key = _key_of(section, override.object_id)
-        for line in pages(live).filter(section=section.get_name()) if key is not None else ():
-            if section.keyset is not None and section.keyset.covers(keys_of(line, section), key):
+        name = section.get_name()
+        for line in lines if key is not None else ():
+            if line.section == name and _covers(section, line, key):
                 yield (line.section, line.number), section.urls_per_row
+
+
+def _covers(section: BaseSection, line: BuildFile, key: Any) -> bool:
+    """Return whether a page's range has a key; of a page by another key, that is not known."""
+    assert section.keyset is not None  # noqa: S101  it has a label
+    try:
+        return section.keyset.covers(keys_of(line, section), key)
+    except (ValueError, ValidationError):
+        return True
 
 
 def _is_over(section: BaseSection, label: str) -> bool:
@@ -147,9 +194,13 @@ def _key_of(section: BaseSection, text: str) -> Any:
     return None
 
 
-def _lists(line: BuildFile, location: str, storage: SitemapStorage) -> bool:
+def _lists(
+    line: BuildFile, location: str, storage: SitemapStorage, *, unreadable: bool
+) -> bool:
     try:
         with storage.open(line.name) as file:
             return holds_location(file, location)
     except Exception as error:
+        if unreadable:
+            return True
         raise StorageFailure(f"{line.name} cannot be read: {error}") from error

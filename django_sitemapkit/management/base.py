@@ -9,7 +9,12 @@ from enum import IntEnum
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import (
+    BaseCommand,
+    CommandError,
+    CommandParser,
+    SystemCheckError,
+)
 
 from django_sitemapkit.builds import BuildResult, FileResult
 from django_sitemapkit.sites import Site, all_sites
@@ -51,6 +56,21 @@ class SiteCommand(BaseCommand):
                     f"There is no site {key!r}; there are: {names}.", returncode=Exit.USAGE
                 )
         return [known[key] for key in keys or known]
+
+
+class PublishedCommand(SiteCommand):
+    """A command about what is published: a section that fails does not keep it from running."""
+
+    has_faults = False
+    """Whether the system checks have found an error."""
+
+    def check(self, *args: Any, **options: Any) -> None:
+        """Report what the system checks find, and go on."""
+        try:
+            super().check(*args, **options)
+        except SystemCheckError as error:
+            self.has_faults = True
+            self.stderr.write(f"{error}\nThis command needs no section, and goes on.")
 
 
 @contextmanager

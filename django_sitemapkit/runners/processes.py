@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from django.conf import ENVIRONMENT_VARIABLE
+from django.conf import settings as django_settings
 from django.db import connections
 
 from django_sitemapkit.builds import FileResult, PageMaker, Runner
@@ -76,6 +77,22 @@ def _require_sharing() -> None:
                 f"The database {alias!r} is in this process's memory, where no other process can"
                 " reach it; use the runner 'inline'."
             )
+        _require_public_schema(alias, connection)
+
+
+def _require_public_schema(alias: str, connection: Any) -> None:
+    """Raise BuildFailed where a connection is switched to the schema of a tenant.
+
+    That is how django-tenants separates tenants. A worker's connection begins in the public
+    schema, and would read other rows than the process that builds.
+    """
+    public = getattr(django_settings, "PUBLIC_SCHEMA_NAME", "public")
+    schema = getattr(connection, "schema_name", None)
+    if schema and schema != public:
+        raise BuildFailed(
+            f"The database {alias!r} is switched to the schema {schema!r}, which worker processes"
+            " do not know of; use the runner 'inline' (--workers 1)."
+        )
 
 
 def _job(maker: PageMaker) -> Job:

@@ -340,3 +340,101 @@ def test_what_was_exported_is_brought_up_to_date(sections, settings, client, mon
 def urls_in(documents):
     """Return all URLs that are exported."""
     return {url for entries in documents.values() for url, _ in entries}
+
+
+# Addresses of builds before
+
+
+def merge():
+    """Let the pages of the products go, whose rows come together on another one."""
+    redeclare(Products, limit=5)
+
+
+def old_page(client):
+    """Return the paths that a reader of the index before gets from the page that has gone."""
+    response = client.get("/sitemap-products-2.xml")
+    return response.status_code, b"/products/all/p2/" in response.getvalue()
+
+
+@pytest.fixture
+def merged(site, client):
+    """Publish a build that lists the URL on another page than the one before."""
+    merge()
+    site.build()
+    assert SECOND not in manifest()
+    assert old_page(client) == (200, True)
+    assert "/products/all/p2/" in locations(client)
+    return site
+
+
+@pytest.mark.parametrize("way", BY)
+def test_the_url_is_gone_from_the_addresses_of_builds_before(merged, client, way):
+    """They answer 404 at once; what else they listed is on pages of the index."""
+    before = set(locations(client))
+    assert now(BY[way]()).status == "published"
+    assert old_page(client)[0] == 404
+    assert set(locations(client)) == before - {"/products/all/p2/"}
+
+
+def test_an_address_that_was_withdrawn_stays_so(merged, client):
+    """Through later builds of some sections and of all, as long as the old build has it."""
+    now(BY["path"]())
+    edit_product("p4")
+    merged.build(sections=["products"])
+    assert old_page(client)[0] == 404
+    edit_product("p4", day=2)
+    merged.build()
+    assert old_page(client)[0] == 404
+    edit_product("p4", day=3)
+    merged.build()
+    assert old_page(client)[0] == 404
+    merged.require()
+
+
+def test_a_url_that_only_an_earlier_build_lists_is_withdrawn(site, client):
+    """Its row went before, and nothing is to be rendered."""
+    Product.objects.filter(slug__in=["p0", "p1", "p2", "p3"]).delete()
+    site.build()
+    assert old_page(client) == (200, True)
+    rendered = list(site.rendered)
+    assert now(BY["path"]()).status == "unchanged"
+    assert site.rendered == rendered
+    assert old_page(client)[0] == 404
+
+
+def test_addresses_that_do_not_list_it_answer_on(merged, client):
+    """An exclusion withdraws no more than it has to."""
+    assert now(by_path("/products/other/p4/", include=False)).status == "published"
+    assert old_page(client) == (200, True)
+
+
+def test_an_earlier_file_that_cannot_be_read_is_withdrawn(merged, client):
+    """It may list the URL, and be there again by the next request."""
+    first = Build.objects.earliest("pk")
+    merged.storage.delete(manifest(first.pk)[SECOND].name)
+    assert now(BY["path"]()).status == "published"
+    assert old_page(client)[0] == 404
+
+
+def test_a_build_that_is_gone_back_to_answers_for_its_pages_again(merged, client):
+    """Someone has asked for that build, with the URL."""
+    first = Build.objects.earliest("pk").pk
+    now(BY["path"]())
+    publish(SITE, first)
+    assert old_page(client) == (200, True)
+
+
+@pytest.mark.thorough
+def test_the_export_has_no_page_that_was_withdrawn(sections, settings, monkeypatch):
+    """Else a web server would give it out until the grace period is over."""
+    monkeypatch.setattr("django_sitemapkit.publishing.storage.time.sleep", lambda seconds: None)
+    for section in ALL:
+        sections.add(section)
+    fill()
+    _source, shown = export_to(settings, "tests.builds.exports.Overwriting")
+    build(SITE)
+    merge()
+    build(SITE)
+    assert "sitemap-products-2.xml.gz" in shown.contents()
+    now(BY["path"]())
+    assert "sitemap-products-2.xml.gz" not in shown.contents()

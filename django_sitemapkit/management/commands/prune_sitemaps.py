@@ -6,10 +6,10 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import prune
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
-from django_sitemapkit.management.base import Exit, SiteCommand
+from django_sitemapkit.management.base import Exit, PublishedCommand
 
 
-class Command(SiteCommand):
+class Command(PublishedCommand):
     """Delete files past their grace period; every build does so by itself."""
 
     help = __doc__ or ""

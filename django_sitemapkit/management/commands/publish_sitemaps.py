@@ -8,11 +8,11 @@ from django_sitemapkit.builds import publish
 from django_sitemapkit.builds.manifests import primary
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
-from django_sitemapkit.management.base import Exit, SiteCommand, files_exported
+from django_sitemapkit.management.base import Exit, PublishedCommand, files_exported
 from django_sitemapkit.models import Build
 
 
-class Command(SiteCommand):
+class Command(PublishedCommand):
     """Let a site serve another build, whose files are all still stored."""
 
     help = __doc__ or ""

@@ -9,11 +9,11 @@ from django_sitemapkit.advice import SectionAdvice, advise
 from django_sitemapkit.builds import SiteStatus, differences_of, find_url, status_of
 from django_sitemapkit.builds.manifests import primary
 from django_sitemapkit.exceptions import RefusedValue, SitemapKitError, StorageFailure
-from django_sitemapkit.management.base import Exit, SiteCommand
+from django_sitemapkit.management.base import Exit, PublishedCommand
 from django_sitemapkit.models import Build
 
 
-class Command(SiteCommand):
+class Command(PublishedCommand):
     """Show each site's sections: pages, URLs, bytes, problems; and its builds."""
 
     help = __doc__ or ""

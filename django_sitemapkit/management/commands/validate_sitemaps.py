@@ -13,7 +13,7 @@ from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.management.base import (
     Exit,
     Progress,
-    SiteCommand,
+    PublishedCommand,
     caller,
     ending_cleanly,
     held_back,
@@ -22,7 +22,7 @@ from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.sites import Site
 
 
-class Command(SiteCommand):
+class Command(PublishedCommand):
     """Validate what is published, or the addresses, files and folders named."""
 
     help = __doc__ or ""
@@ -90,6 +90,9 @@ class Command(SiteCommand):
         return invalid
 
     def _repair(self, site: Site, damaged: list[Examined]) -> None:
+        if self.has_faults:
+            message = "--repair builds, which needs all sections: fix the errors above first."
+            raise CommandError(message, returncode=Exit.FAILED)
         # A damaged page of a section that has gone goes with the build: none names all.
         known = {section.get_name() for section in sections_of(site)}
         sections = {document.section for document in damaged} & known

@@ -1,0 +1,55 @@
+"""Schemas of tenants: what one connection is switched to, no other process sees."""
+
+import pytest
+from django.conf import ENVIRONMENT_VARIABLE
+from django.db import connections
+
+from django_sitemapkit.builds import build
+from django_sitemapkit.exceptions import BuildFailed
+from django_sitemapkit.runners import processes
+from django_sitemapkit.runners.processes import ProcessesRunner
+from tests.builds import SITE, Products, fill, use_storage
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def tenant(sections, settings, monkeypatch):
+    """Give a function that switches the connection as django-tenants does; no worker starts."""
+    real = connections["default"]
+    monkeypatch.setenv(ENVIRONMENT_VARIABLE, "tests.settings")
+    monkeypatch.setattr(real, "is_in_memory_db", lambda: False, raising=False)
+    sections.add(Products)
+    fill()
+    use_storage(settings, "Memory")
+
+    class Started(Exception):
+        """Worker processes would be started now."""
+
+    def crew(job, size):
+        raise Started
+
+    monkeypatch.setattr(processes, "Crew", crew)
+
+    def switch(schema):
+        monkeypatch.setattr(real, "schema_name", schema, raising=False)
+        return Started
+
+    return switch
+
+
+def test_workers_are_refused_in_the_schema_of_a_tenant(tenant):
+    """They would list the public schema's rows as the tenant's; one process builds it as ever."""
+    tenant("acme")
+    with pytest.raises(BuildFailed, match=r"schema 'acme'.*'inline'"):
+        build(SITE, runner=ProcessesRunner(2))
+    assert build(SITE).urls == 5
+
+
+@pytest.mark.parametrize(("schema", "public"), [("public", None), ("shared", "shared"), ("", None)])
+def test_workers_share_the_schema_that_all_connections_begin_in(tenant, settings, schema, public):
+    """Its name may be set, as for django-tenants."""
+    if public:
+        settings.PUBLIC_SCHEMA_NAME = public
+    with pytest.raises(tenant(schema)):
+        build(SITE, runner=ProcessesRunner(2))
