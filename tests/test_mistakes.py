@@ -16,8 +16,10 @@ from django.http import HttpResponse
 from django.test import override_settings
 from django.urls import clear_url_caches, include, path
 from django.utils.translation import get_language
+from django.views.decorators.cache import cache_page
 
-from django_sitemapkit import Route, Section, StaticSection, checks, register, register_all
+from django_sitemapkit import Route, Section, StaticSection, checks, register, register_all, views
+from django_sitemapkit.publishing import SitemapStorage
 from tests import factories
 from tests.testapp.models import Product, Shop, Tag
 
@@ -242,6 +244,22 @@ def test_a_build_names_the_section_that_raises(sections, storage):
         call_command("build_sitemaps", skip_checks=True)
 
 
+@pytest.mark.django_db
+def test_a_folder_that_may_not_be_written_to(sections, storage, monkeypatch):
+    """The build names it, and says whose permissions count."""
+
+    def workshop(self, folder):
+        raise PermissionError(13, "Permission denied", "/srv/sitemaps")
+
+    declare(StaticSection, items=["home"])
+    monkeypatch.setattr(SitemapStorage, "workshop", workshop)
+    with pytest.raises(CommandError) as error:
+        call_command("build_sitemaps", skip_checks=True)
+    assert str(error.value) == (
+        "/srv/sitemaps: the user that builds may not write there; change its permissions."
+    )
+
+
 def test_items_that_the_database_cannot_give_yet_are_no_mistake(sections):
     """A list of rows is asked for by ``migrate`` too, before there is a table."""
 
@@ -427,6 +445,15 @@ def test_a_pattern_before_ours_is_named(sections, monkeypatch, pattern, route, a
                 )
             ]
             assert said(checks.check_shadowed_addresses) == (expected if found else [])
+
+
+def test_our_own_view_may_be_decorated(sections, monkeypatch):
+    """It is still ours that answers."""
+    urlconf = ModuleType("tests.decorated_views")
+    urlconf.urlpatterns = [path("sitemap.xml", cache_page(60)(views.index)), OURS]
+    monkeypatch.setitem(sys.modules, urlconf.__name__, urlconf)
+    with override_settings(ROOT_URLCONF=urlconf.__name__):
+        assert said(checks.check_shadowed_addresses) == []
 
 
 # Texts

@@ -145,7 +145,7 @@ def _stand_in(section: ContribSection) -> Section | None:
         "__module__": section.__module__,
         "name": section.get_name(),
         "queryset": keyset.queryset,
-        "location": lambda _, item: sitemap.location(item),
+        "location": lambda _, item: section.locate(item),
     }
     for tag, source in section.sources.items():
         body[tag] = _asking(source) if isinstance(source, Method) else source.value  # type: ignore[union-attr]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import unquote
 
 from django.core import checks
 from django.core.checks import CheckMessage, Tags, register
@@ -18,11 +19,11 @@ def check_shadowed_addresses(**options: Any) -> list[CheckMessage]:
     """W030: another pattern of the URLconf answers at one of the package's addresses."""
     messages: list[CheckMessage] = []
     for site in configured():
-        told: set[str] = set()
+        named: set[str] = set()
         for address, match in _answered_elsewhere(site):
             pattern = f"{match.route!r} ({_path_of(match.func)})"
-            if pattern not in told:
-                told.add(pattern)
+            if pattern not in named:
+                named.add(pattern)
                 message = (
                     f"Site {site.key!r}: {address} is answered by the pattern {pattern}, which"
                     " comes before those of django_sitemapkit.urls."
@@ -34,14 +35,17 @@ def check_shadowed_addresses(**options: Any) -> list[CheckMessage]:
 
 def _answered_elsewhere(site: Site) -> Iterator[tuple[str, ResolverMatch]]:
     """Yield each of the package's addresses that something else answers, and what does."""
+    from django_sitemapkit import views  # noqa: PLC0415  not while apps are set up
+
     for address, name in _addresses(site):
-        path = address.removeprefix(site.base)
+        path = unquote(address.removeprefix(site.base))
         try:
             with site.active():
                 match = resolve(path, site.urlconf)
         except Resolver404:
             continue
-        if match.app_name != "sitemapkit" or match.url_name != name:
+        ours = match.app_name == "sitemapkit" and match.url_name == name
+        if not ours and match.func.__module__ != views.__name__:  # Ours may be decorated.
             yield address, match
 
 

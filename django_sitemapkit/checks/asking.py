@@ -1,10 +1,13 @@
 """What several checks ask, each answered where another check reports what is wrong."""
 
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.registry import Declared
@@ -43,8 +46,19 @@ def has_urlconf(site: Site) -> bool:
     return True
 
 
+def _any_site() -> Site:
+    """Return a site where the settings have none: one of the framework's, if SITE_ID names none."""
+    example = Site.at("https://www.example.com")
+    if not apps.is_installed("django.contrib.sites") or getattr(django_settings, "SITE_ID", None):
+        return example
+    try:
+        return all_sites()[0]
+    except (DatabaseError, ImproperlyConfigured, IndexError):
+        return replace(example, key="1")  # That of the first migration.
+
+
 def site_of(section: Declared) -> Site:
     """Return a site that has the section, for a look at its declaration."""
-    sites = configured() or [Site.at("https://www.example.com")]
+    sites = configured() or [_any_site()]
     keys = None if section.sites is None else set(map(str, section.sites))
     return next((site for site in sites if keys is None or site.key in keys), sites[0])

@@ -146,6 +146,16 @@ def test_without_settings_each_site_of_the_framework_is_its_own(framework, setti
             assert str(framework.objects.get_current().pk) == site.key
 
 
+def test_the_checks_ask_for_a_site_of_the_framework(framework, sections, settings):
+    """Without SITE_ID there is no other; nothing is wrong with flat pages then."""
+    from django.contrib.flatpages.sitemaps import FlatPageSitemap
+
+    settings.SITEMAPKIT_BASE_URL = None
+    del settings.SITE_ID
+    register(FlatPageSitemap)
+    assert checks.check_declarations() == []
+
+
 def test_threads_and_tasks_do_not_see_each_others_site(framework, settings, monkeypatch):
     """Two are active at once, and the thread outside sees the setting."""
     settings.SITEMAPKIT_SITES = SITES

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
 from django.urls import NoReverseMatch
 
 from django_sitemapkit.sections.base import BaseSection
@@ -11,6 +12,7 @@ from django_sitemapkit.sections.chunks import INFRASTRUCTURE
 from django_sitemapkit.sections.contrib import ContribSection
 from django_sitemapkit.sections.items import UNORDERED, ItemSection, StaticSection
 from django_sitemapkit.sections.validation.faults import Fault
+from django_sitemapkit.sites import NoFrameworkSite
 
 LOOKED_AT = 1000
 """Items of a section that a check asks for their URLs."""
@@ -30,9 +32,11 @@ def wrong_items(section: BaseSection) -> Fault | None:
         )
     try:
         items = _items(section)
-    except INFRASTRUCTURE:
-        raise
-    except Exception as error:  # noqa: BLE001  a project's method may raise anything
+    except Exception as error:
+        if isinstance(error, NoFrameworkSite):
+            raise
+        if isinstance(error, INFRASTRUCTURE) and not isinstance(error, ImproperlyConfigured):
+            raise
         return Fault(
             f"items() raised {type(error).__name__}: {error}",
             "Let items() return a list or a QuerySet whenever it is called; it gets no request.",
