@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import Any
+from typing import Any, TextIO, cast
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import (
@@ -42,14 +42,18 @@ class Exit(IntEnum):
 class PrintableOutput(OutputWrapper):
     """An output of a command to which everything is one line, and does nothing but show itself."""
 
-    def write(
+    def __init__(self, out: OutputWrapper) -> None:
+        super().__init__(cast("TextIO", out))
+        self._command_output = out
+
+    def write(  # type: ignore[override]
         self,
         msg: str = "",
         style_func: Callable[[str], str] | None = None,
         ending: str | None = None,
     ) -> None:
         """Write one line; ``style_func`` and ``ending`` are the command's own."""
-        self._out.write(printable(msg), style_func, ending)
+        self._command_output.write(printable(msg), style_func, ending)
 
 
 class SiteCommand(BaseCommand):

@@ -217,7 +217,8 @@ def test_strict_ends_with_5_where_a_row_was_left_out(bad, storage):
 def test_verbosity(bad):
     """0 is silent, 1 has a line for each kind of problem, 2 one for each problem."""
     assert run("build_sitemaps", "--verbosity", 0) == (0, "", "")
-    for verbosity, start in ((1, "Problem: bad 2: "), (2, "  bad 2: ")):
+    row = f"bad {Product.objects.get(slug='b').pk}: "
+    for verbosity, start in ((1, f"Problem: {row}"), (2, f"  {row}")):
         _, out, err = run("build_sitemaps", "--verbosity", verbosity)
         assert out
         assert [line.startswith(start) for line in err.splitlines()] == [True]
@@ -442,7 +443,7 @@ def test_signal_ends_a_build_cleanly(project, number):
 
     assert process.returncode == 128 + number
     assert "Traceback" not in out
-    said = "Interrupted. What was published stays; the next run goes on with this build.\n"
+    said = "Interrupted. What was published stays; the next run goes on.\n"
     assert number != signal.SIGINT or out == said
     assert project.ask("SELECT owner FROM sitemapkit_lease WHERE owner <> ''") == []
     assert project.ask("SELECT build_id FROM sitemapkit_publication") == published

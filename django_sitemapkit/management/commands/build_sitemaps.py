@@ -34,7 +34,7 @@ class Command(SiteCommand):
     """Make the files of all sections, or of those named, and publish them at once."""
 
     help = __doc__ or ""
-    interrupted = "Interrupted. What was published stays; the next run goes on with this build."
+    interrupted = "Interrupted. What was published stays; the next run goes on."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the sections and options."""
@@ -133,8 +133,10 @@ class Command(SiteCommand):
         try:
             with progress:
                 result = self._made(site, options, progress)
-        finally:  # It may be why nothing is published.
+        except SitemapKitError:  # What was left out may be why nothing is published.
             self._tell_problems(progress.files.values())
+            raise
+        self._tell_problems(result.files)
         for warning in result.warnings:
             self.stderr.write(f"Warning: {warning}", self.style.WARNING)
         if result.status == "held":
