@@ -94,7 +94,7 @@ class BuildAdmin(CheckedListAdmin):
     )
 
     class Media:
-        css = {"all": ["sitemapkit/overview.css"]}
+        css = {"all": ["sitemapkit/theme.css", "sitemapkit/overview.css"]}
 
     # Who may what
 

@@ -194,7 +194,7 @@ class SitemapOverrideInline(_Inline):
     readonly_fields = ("in_the_sitemap",)
 
     class Media:
-        css = {"all": ["sitemapkit/overrides.css"]}
+        css = {"all": ["sitemapkit/theme.css", "sitemapkit/overrides.css"]}
 
     def get_max_num(self, request: HttpRequest, obj: Any = None, **options: Any) -> int:
         """Return how many overrides an object may have: one for each site."""

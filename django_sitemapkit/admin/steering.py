@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
-from django.utils.text import capfirst
+from django.utils.text import capfirst, format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.lists import CheckedListAdmin
@@ -83,6 +83,11 @@ class SteeringForm(_ModelForm):
         for name in ("note", "path", "pattern"):
             if name in self.fields:
                 self.fields[name].widget.attrs["class"] = "vLargeTextField sitemapkit-wide"
+        if "lastmod" in self.fields:
+            # The admin shows names beside both parts, but no labels.
+            names = (_("date"), _("time"))
+            for part, name in zip(self.fields["lastmod"].widget.widgets, names, strict=False):
+                part.attrs["aria-label"] = format_lazy("{}, {}", self.fields["lastmod"].label, name)
         if "path" in self.fields:
             # What is pasted has a host, and is not percent-encoded yet.
             self.fields["path"] = forms.CharField(
@@ -172,7 +177,7 @@ class SteeringAdmin(CheckedListAdmin):
     """What shows that which ``look`` returns."""
 
     class Media:
-        css = {"all": ["sitemapkit/overrides.css"]}
+        css = {"all": ["sitemapkit/theme.css", "sitemapkit/overrides.css"]}
 
     def look(self, request: HttpRequest, site: Site, row: Any, *, stored: bool) -> dict[str, Any]:
         """Return what ``preview_template`` shows of a row, which is saved for that long at least.

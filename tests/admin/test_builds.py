@@ -450,7 +450,7 @@ def test_what_cannot_be_published_is_told(two, settings):
     carry_out(SITE)
     text = text_of(browser.get(page("publish", two[0])))
     assert "Its files were deleted." in text
-    assert 'class="button default"' not in text
+    assert 'class="button sitemapkit-button default"' not in text
     assert page("publish", two[0]) not in text_of(browser.get(page("change", two[0])))
     text = text_of(browser.post(page("publish", two[0]), follow=True))
     assert "was pruned: its files are gone" in text

@@ -145,11 +145,30 @@ def settings_of_site():
     return "tests.browser.settings"
 
 
-@pytest.fixture
-def site(chromium, seeded, port, tmp_path, settings_of_site):
-    """Serve a site of one's own, on which nothing is built yet."""
+@pytest.fixture(scope="session")
+def filled(chromium, seeded, port, tmp_path_factory):
+    """Return a folder in which every screen has something to show, and the sessions."""
+    from tests.browser.test_looks import fill
+
     folder, sessions = seeded
-    shutil.copy(folder / "site.sqlite3", tmp_path)
+    copy = tmp_path_factory.mktemp("filled")
+    shutil.copytree(folder, copy, dirs_exist_ok=True)
+    with serving(copy, port, "tests.browser.settings"), chromium.new_context() as context:
+        fill(Visitor(context, Site(f"http://127.0.0.1:{port}", sessions), "chief"))
+    return copy, sessions
+
+
+@pytest.fixture
+def content(seeded):
+    """Return the folder that the site begins with, and the sessions: nothing is built yet."""
+    return seeded
+
+
+@pytest.fixture
+def site(chromium, content, port, tmp_path, settings_of_site):
+    """Serve a site of one's own."""
+    folder, sessions = content
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     with serving(tmp_path, port, settings_of_site):
         yield Site(f"http://127.0.0.1:{port}", sessions)
 

@@ -1,0 +1,110 @@
+"""The screens under themes of the admin, which bring templates and looks of their own."""
+
+import importlib.util
+
+import pytest
+
+from tests.browser.axe import violations
+from tests.browser.conftest import missing
+
+pytestmark = pytest.mark.browser
+
+THEMES = ["unfold", "grappelli", "jazzmin", "baton"]
+
+BUTTONS = {
+    "sitemapkit/build/overview/": ["Build all that changed", "Check the published files"],
+    "sitemapkit/build/": [],
+    "sitemapkit/build/1/publish/": ["Yes, publish it"],
+    "sitemapkit/urloverride/": [],
+    "sitemapkit/urloverride/add/": ["Save", "Preview"],
+    "sitemapkit/urloverride/1/change/": ["Save", "Preview", "Exclude now"],
+    "sitemapkit/urloverride/import/": ["Dry run"],
+    "sitemapkit/extraurl/paste/": ["Add"],
+    "sitemapkit/exclusionrule/add/": ["Save", "Preview"],
+    "sitemapkit/sectionsettings/add/": ["Save"],
+    "gazetteer/city/203/change/": ["Save"],
+}
+
+UNSEEN = """() => {
+    // What nobody would take for what it is: a button without its text or without a line around it,
+    // a field that has neither border nor background, a status without its colour.
+    const seen = (element) => element.checkVisibility({visibilityProperty: true});
+    const clear = (colour) => /^rgba\\(.*, 0\\)$|^transparent$|\\/ 0\\)$/.test(colour);
+    const drawn = (style) => !clear(style.backgroundColor) || style.boxShadow !== "none"
+        || (parseFloat(style.borderTopWidth) > 0 && !clear(style.borderTopColor));
+    const small = (element) => element.scrollWidth > element.clientWidth + 1
+        || element.getBoundingClientRect().height < 24;
+    const own = ".sitemapkit-button, .sitemapkit-exclude button";
+    const fields = ".app-sitemapkit #content-main form, .app-sitemapkit.change-form form, "
+        + ".sitemapkit-inline";
+    const plain = "input:not([type=hidden], [type=checkbox], [type=radio], [type=file]), select, "
+        + "textarea";
+    const found = (selector, wrong) => [...document.querySelectorAll(selector)]
+        .filter((element) => seen(element) && wrong(element, getComputedStyle(element)));
+    return [
+        ...found(own, (element, style) => small(element) || !drawn(style)),
+        ...found(`:is(${fields}) :is(${plain})`, (element, style) => !drawn(style)
+            && !element.closest("[role=combobox], .select2")),
+        ...found(".sitemapkit-published", (element, style) => clear(style.backgroundColor)),
+    ].map((element) => element.outerHTML.slice(0, 120));
+}"""
+
+
+@pytest.fixture(params=THEMES)
+def theme(request):
+    """Give the name of a theme; skip where it is not installed."""
+    if importlib.util.find_spec(request.param) is None:
+        missing(f"django-{request.param} is not installed; it is in the dependency group browser")
+    return request.param
+
+
+@pytest.fixture
+def content(filled):
+    """Return a site with something on every screen."""
+    return filled
+
+
+@pytest.fixture
+def settings_of_site(theme):
+    """Return the settings with the theme."""
+    return f"tests.browser.settings_{theme}"
+
+
+def reveal(visitor, name):
+    """Open the tab of a part of a form, where the theme makes tabs of them."""
+    tab = visitor.page.get_by_role("tab", name=name)
+    if tab.count():
+        tab.click()
+
+
+def test_screens_are_usable_under_a_theme(site, visit):
+    """Each screen answers and has its buttons; a build and an override come through them."""
+    visitor = visit(strict=False)
+    visitor.build()
+    visitor.open("sitemapkit/urloverride/add/")
+    visitor.page.locator("#id_path").fill("/countries/japan/")
+    reveal(visitor, "Values")
+    visitor.page.locator("#id_include").select_option("No, leave it out")
+    visitor.press("Save")
+    visitor.build("Build all in full")
+    for screen, buttons in BUTTONS.items():
+        visitor.open(screen)
+        for button in buttons:
+            assert visitor.page.get_by_role("button", name=button).first.is_visible(), (
+                screen,
+                button,
+            )
+    assert "/countries/japan/" not in site.entries("countries")
+    assert [fault for fault in visitor.faults() if fault.startswith(("5", "4"))] == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_screens_look_like_screens_under_a_theme(visit, scheme):
+    """By day and by night buttons, fields and statuses are seen, and the package's texts read."""
+    visitor = visit(strict=False, color_scheme=scheme)
+    found = []
+    for screen in BUTTONS:
+        visitor.open(screen)
+        found += [f"{screen}: {each}" for each in visitor.page.evaluate(UNSEEN)]
+        found += violations(visitor, rules=["color-contrast"], include=["[class*=sitemapkit-]"])
+    assert "\n".join(found) == ""
