@@ -48,7 +48,7 @@ def fetched(address: str, deadline: Deadline) -> Iterator[Iterator[bytes]]:
     """
     request = urllib.request.Request(address, headers={"User-Agent": "django-sitemapkit"})  # noqa: S310
     line = _Line(deadline)
-    opener = urllib.request.build_opener(_Unfollowed, _HTTP(line), _HTTPS(line))
+    opener = urllib.request.build_opener(_Unfollowed, _Opening(line))
     # Each read of a socket has its own time limit: of one byte a minute, headers may take for ever.
     timer = Timer(deadline.left, line.cut)
     timer.daemon = True
@@ -102,42 +102,41 @@ class _Line:
                 self._socket.shutdown(socket.SHUT_RDWR)
 
 
-class _Connection(HTTPConnection):
+class _Noted:
+    """A connection whose socket the line knows."""
+
+    sock: socket.socket
+
     def __init__(self, *args: Any, line: _Line, **options: Any) -> None:
         super().__init__(*args, **options)
         self._line = line
 
     def connect(self) -> None:
-        super().connect()
+        super().connect()  # type: ignore[misc]
         self._line.note(self.sock)
 
 
-class _SecureConnection(HTTPSConnection):
-    def __init__(self, *args: Any, line: _Line, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._line = line
-
-    def connect(self) -> None:
-        super().connect()
-        self._line.note(self.sock)
+class _Connection(_Noted, HTTPConnection):
+    pass
 
 
-class _HTTP(urllib.request.HTTPHandler):
+class _SecureConnection(_Noted, HTTPSConnection):
+    pass
+
+
+class _Opening(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
     def __init__(self, line: _Line) -> None:
         super().__init__()
-        self._connection: Any = partial(_Connection, line=line)
+        self._line = line
 
     def http_open(self, req: urllib.request.Request) -> HTTPResponse:
-        return self.do_open(self._connection, req)
-
-
-class _HTTPS(urllib.request.HTTPSHandler):
-    def __init__(self, line: _Line) -> None:
-        super().__init__()
-        self._connection: Any = partial(_SecureConnection, line=line)
+        return self._open(_Connection, req)
 
     def https_open(self, req: urllib.request.Request) -> HTTPResponse:
-        return self.do_open(self._connection, req)
+        return self._open(_SecureConnection, req)
+
+    def _open(self, kind: Any, req: urllib.request.Request) -> HTTPResponse:
+        return self.do_open(partial(kind, line=self._line), req)
 
 
 class _Unfollowed(urllib.request.HTTPRedirectHandler):
