@@ -85,8 +85,8 @@ class SteeringForm(_ModelForm):
                 self.fields[name].widget.attrs["class"] = "vLargeTextField sitemapkit-wide"
         if "lastmod" in self.fields:
             # The admin shows names beside both parts, but no labels.
-            names = (_("date"), _("time"))
-            for part, name in zip(self.fields["lastmod"].widget.widgets, names, strict=False):
+            parts = getattr(self.fields["lastmod"].widget, "widgets", ())
+            for part, name in zip(parts, (_("date"), _("time")), strict=False):
                 part.attrs["aria-label"] = format_lazy("{}, {}", self.fields["lastmod"].label, name)
         if "path" in self.fields:
             # What is pasted has a host, and is not percent-encoded yet.
