@@ -299,7 +299,7 @@ class BuildAdmin(CheckedListAdmin):
         return self._build_page(request, build, "differences", context)
 
     def _asked(self, request: HttpRequest, object_id: str) -> Build:
-        build = self.get_object(request, unquote(object_id))
+        build: Build | None = self.get_object(request, unquote(object_id))
         if build is None:
             raise Http404(_("There is no such build."))
         return build

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
-from django.utils.text import capfirst, format_lazy
+from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.lists import CheckedListAdmin
@@ -85,9 +85,9 @@ class SteeringForm(_ModelForm):
                 self.fields[name].widget.attrs["class"] = "vLargeTextField sitemapkit-wide"
         if "lastmod" in self.fields:
             # The admin shows names beside both parts, but no labels.
-            names = (_("date"), _("time"))
-            for part, name in zip(self.fields["lastmod"].widget.widgets, names, strict=False):
-                part.attrs["aria-label"] = format_lazy("{}, {}", self.fields["lastmod"].label, name)
+            parts = getattr(self.fields["lastmod"].widget, "widgets", ())
+            for part, name in zip(parts, (_("date"), _("time")), strict=False):
+                part.attrs["aria-label"] = f"{self.fields['lastmod'].label}, {name}"
         if "path" in self.fields:
             # What is pasted has a host, and is not percent-encoded yet.
             self.fields["path"] = forms.CharField(
