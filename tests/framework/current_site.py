@@ -5,12 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
-from django.apps import apps
 from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connection
 from django.http import Http404
-from django.test import modify_settings, override_settings
 
 from django_sitemapkit import Section, checks, register
 from django_sitemapkit.sections.keysets import KeyRange
@@ -22,32 +19,14 @@ HOSTS = ("www.example.com", "other.example")
 SITES = {host: {"BASE_URL": f"https://{host}"} for host in HOSTS}
 
 
-@pytest.fixture(scope="module")
-def framework_tables(django_db_setup, django_db_blocker):
-    """Install the sites framework and flat pages, with their tables."""
-    names = ["django.contrib.sites", "django.contrib.flatpages"]
-    with (
-        modify_settings(INSTALLED_APPS={"append": names}),
-        override_settings(ALLOWED_HOSTS=["*"]),
-        django_db_blocker.unblock(),
-    ):
-        models = [apps.get_model("sites.Site"), apps.get_model("flatpages.FlatPage")]
-        with connection.schema_editor() as editor:
-            for model in models:
-                editor.create_model(model)
-        yield
-        with connection.schema_editor() as editor:
-            for model in reversed(models):
-                editor.delete_model(model)
-
-
 @pytest.fixture
-def framework(framework_tables, db, settings):
+def framework(db, settings):
     """Give the framework two sites, and each a flat page."""
     from django.contrib.flatpages.models import FlatPage
     from django.contrib.sites.models import Site
 
     Site.objects.clear_cache()
+    Site.objects.all().delete()
     settings.SITE_ID = 1
     for pk, host in enumerate(HOSTS, start=1):
         site = Site.objects.create(pk=pk, domain=host)
