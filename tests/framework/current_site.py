@@ -11,7 +11,7 @@ from django.http import Http404
 
 from django_sitemapkit import Section, checks, register
 from django_sitemapkit.sections.keysets import KeyRange
-from django_sitemapkit.sites import all_sites, site_for
+from django_sitemapkit.sites import NoFrameworkSite, all_sites, site_for
 from tests import factories
 from tests.testapp.models import Article
 
@@ -101,7 +101,7 @@ def test_a_location_that_asks_for_the_current_site_is_its_own(framework, section
         (chunk,) = Products(site).chunks(everything)
         found += chunk.locations
     assert found == [f"/1/{article.pk}/", f"/2/{article.pk}/"]
-    with pytest.raises(match=r"'third.example'"):
+    with pytest.raises(NoFrameworkSite, match=r"'third.example'"):
         list(Products(all_sites()[2]).chunks(everything))
 
 
