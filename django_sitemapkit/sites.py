@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from django.apps import apps
 from django.conf import LazySettings
 from django.conf import settings as django_settings
-from django.core.exceptions import DisallowedHost, ImproperlyConfigured
+from django.core.exceptions import DisallowedHost, ImproperlyConfigured, ObjectDoesNotExist
 from django.http import Http404, HttpRequest
 from django.http.request import split_domain_port
 from django.urls import (
@@ -247,12 +247,11 @@ def _framework_id(site: Site) -> Any:
 
 
 def _current(request: HttpRequest) -> Site:
-    from django.contrib.sites.models import Site as FrameworkSite  # noqa: PLC0415
     from django.contrib.sites.shortcuts import get_current_site  # noqa: PLC0415
 
     try:
         site = get_current_site(request)
-    except FrameworkSite.DoesNotExist as error:
+    except ObjectDoesNotExist as error:
         if site_id := getattr(django_settings, "SITE_ID", None):
             raise ImproperlyConfigured(
                 f"SITE_ID is {site_id!r}, and the sites framework has no such site: add it there,"

@@ -5,16 +5,13 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
-from django.apps import apps
 from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connection
 from django.http import Http404
-from django.test import modify_settings, override_settings
 
 from django_sitemapkit import Section, checks, register
 from django_sitemapkit.sections.keysets import KeyRange
-from django_sitemapkit.sites import all_sites, site_for
+from django_sitemapkit.sites import NoFrameworkSite, all_sites, site_for
 from tests import factories
 from tests.testapp.models import Article
 
@@ -22,32 +19,14 @@ HOSTS = ("www.example.com", "other.example")
 SITES = {host: {"BASE_URL": f"https://{host}"} for host in HOSTS}
 
 
-@pytest.fixture(scope="module")
-def framework_tables(django_db_setup, django_db_blocker):
-    """Install the sites framework and flat pages, with their tables."""
-    names = ["django.contrib.sites", "django.contrib.flatpages"]
-    with (
-        modify_settings(INSTALLED_APPS={"append": names}),
-        override_settings(ALLOWED_HOSTS=["*"]),
-        django_db_blocker.unblock(),
-    ):
-        models = [apps.get_model("sites.Site"), apps.get_model("flatpages.FlatPage")]
-        with connection.schema_editor() as editor:
-            for model in models:
-                editor.create_model(model)
-        yield
-        with connection.schema_editor() as editor:
-            for model in reversed(models):
-                editor.delete_model(model)
-
-
 @pytest.fixture
-def framework(framework_tables, db, settings):
+def framework(db, settings):
     """Give the framework two sites, and each a flat page."""
     from django.contrib.flatpages.models import FlatPage
     from django.contrib.sites.models import Site
 
     Site.objects.clear_cache()
+    Site.objects.all().delete()
     settings.SITE_ID = 1
     for pk, host in enumerate(HOSTS, start=1):
         site = Site.objects.create(pk=pk, domain=host)
@@ -122,7 +101,7 @@ def test_a_location_that_asks_for_the_current_site_is_its_own(framework, section
         (chunk,) = Products(site).chunks(everything)
         found += chunk.locations
     assert found == [f"/1/{article.pk}/", f"/2/{article.pk}/"]
-    with pytest.raises(match=r"'third.example'"):
+    with pytest.raises(NoFrameworkSite, match=r"'third.example'"):
         list(Products(all_sites()[2]).chunks(everything))
 
 

@@ -1,0 +1,1 @@
+"""Tests of a project that has the sites framework installed."""
