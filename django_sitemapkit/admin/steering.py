@@ -86,8 +86,8 @@ class SteeringForm(_ModelForm):
         if "lastmod" in self.fields:
             # The admin shows names beside both parts, but no labels.
             parts = getattr(self.fields["lastmod"].widget, "widgets", ())
-            for part, name in zip(parts, (_("date"), _("time")), strict=False):
-                part.attrs["aria-label"] = f"{self.fields['lastmod'].label}, {name}"
+            for part, kind in zip(parts, (_("date"), _("time")), strict=False):
+                part.attrs["aria-label"] = f"{self.fields['lastmod'].label}, {kind}"
         if "path" in self.fields:
             # What is pasted has a host, and is not percent-encoded yet.
             self.fields["path"] = forms.CharField(
