@@ -17,11 +17,11 @@ from django.http import (
 )
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from django_sitemapkit.admin.queued import message_of_request, work_in_progress
 from django_sitemapkit.admin.wording import (
     known_site,
     number,
@@ -106,12 +106,13 @@ class Overview:
         if site is None or what not in ASKED:
             raise Http404(why or _("There is no such button."))
         section = request.POST.get("section", "") if what == "section" else ""
+        queued = {}
         if what == "section" and section not in _section_names(site):
             text = _("There is no section “%(section)s” any more.") % {"section": section}
             messages.error(request, text)
         else:
-            self._record(request, site, section=section, **ASKED[what])
-        return HttpResponseRedirect(self._address(site))
+            queued = self._record(request, site, section=section, **ASKED[what])
+        return HttpResponseRedirect(self._address(site, **queued))
 
     def progress(self, request: HttpRequest) -> HttpResponseBase:
         """Return as JSON how far the build of a site is."""
@@ -136,20 +137,18 @@ class Overview:
         if not self.admin.has_view_permission(request):
             raise PermissionDenied
 
-    def _address(self, site: Site) -> str:
+    def _address(self, site: Site, **more: int) -> str:
         address = reverse(f"{self.admin.admin_site.name}:sitemapkit_overview")
-        return f"{address}?{urlencode({'site': site.key})}"
+        query: dict[str, str | int] = {"site": site.key, **more}
+        return f"{address}?{urlencode(query)}"
 
-    def _record(self, request: HttpRequest, site: Site, **asked_for: Any) -> None:
-        now = timezone.now()
-        by = request.user.get_username()
-        asked = record_request(site, by=by, **asked_for)
-        text = _("Asked for: %(what)s. It begins at once.")
-        if asked.requested_at < now:
-            text = _("Asked for already, by %(who)s: %(what)s. It is done once.")
-        who = asked.requested_by or _("someone")
-        messages.success(request, text % {"what": request_text(asked), "who": who})
+    def _record(self, request: HttpRequest, site: Site, **asked_for: Any) -> dict[str, int]:
+        """Record a request and have it begun; return what the page is told of it."""
+        before = work_in_progress(site)
+        asked = record_request(site, by=request.user.get_username(), **asked_for)
         begin(site, get_runner)
+        queued = {"request": asked.pk}
+        return queued if before is None else {**queued, "after": before}
 
     def _page(self, request: HttpRequest, name: str, context: dict[str, Any]) -> HttpResponse:
         several = context.get("several", False)
@@ -197,12 +196,14 @@ class Overview:
         """Show one site; with ``rows`` in the address, its rows are looked at too."""
         rows = "rows" in request.GET
         found, why = told(lambda: _site_context(site, rows=rows))
+        message, _why = told(lambda: message_of_request(site, request))
         context = {
             "site": site,
             "several": several,
             "looked_at_rows": rows,
             "address": self._address(site),
             "failure": why,
+            "message": message,
             **(found or {}),
         }
         return self._page(request, "site", context)

@@ -20,6 +20,7 @@ logger = logging.getLogger("django_sitemapkit")
 
 Read = TypeVar("Read")
 
+
 def number(value: int | None) -> str:
     """Return a number with its thousands told apart."""
     return "-" if value is None else number_format(value, use_l10n=True, force_grouping=True)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from django_sitemapkit.builds.changes import OverrideChanges
 from django_sitemapkit.builds.duplicates import Order
@@ -50,24 +51,32 @@ def due(site: Site, *, rows: bool = True) -> Iterator[SectionDue]:
             pages = look.at(section, lines)
         except Exception as error:  # noqa: BLE001  one that fails hides nothing of the others
             look.pass_page(Reason.BROKEN)  # What it lists, nobody knows.
-            reason = f"{type(error).__name__}: {error}"
-            yield SectionDue(section=name, pages={Reason.BROKEN: 0}, error=reason)
+            yield _broken(name, error)
         else:
             yield SectionDue(section=name, pages=dict(pages))
     for name, gone in look.known.items():
         yield SectionDue(section=name, pages=dict(look.gone(gone)))
-    if lost := look.lost_indexes():
-        yield SectionDue(section="", pages={Reason.LOST: lost})
+    try:
+        lost = look.lost_indexes()
+    except Exception as error:  # noqa: BLE001  each storage has errors of its own
+        yield _broken("", error)
+    else:
+        yield SectionDue(section="", pages={Reason.LOST: lost} if lost else {})
+
+
+def _broken(name: str, error: Exception) -> SectionDue:
+    reason = f"{type(error).__name__}: {error}"
+    return SectionDue(section=name, pages={Reason.BROKEN: 0}, error=reason)
 
 
 class _Look:
     """A look at all that a site has and had."""
 
     def __init__(self, site: Site, *, rows: bool) -> None:
+        self._site = site
         self._rows = rows
         self._fingerprints = Fingerprints(site)
         self._order = Order() if settings.DEDUPLICATE else None
-        self._files = StoredFiles(site, SitemapStorage(), ask=rows)
         self._reuse = Reuse(
             self._fingerprints,
             OverrideChanges(site),
@@ -80,6 +89,11 @@ class _Look:
         for build in (live, held):
             for (section, number), line in lines_by_page(build).items():
                 self.known.setdefault(section, {}).setdefault(number, []).append(line)
+
+    @cached_property
+    def _files(self) -> StoredFiles:
+        """The stored files; a storage that cannot be had is told as any that fails."""
+        return StoredFiles(self._site, SitemapStorage(), ask=self._rows)
 
     def at(self, section: BaseSection, known: Known | None) -> Counter[str]:
         """Count what is due of a section, by reason; what is left in ``known`` is not planned."""

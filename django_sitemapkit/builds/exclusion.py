@@ -43,8 +43,9 @@ def exclude_now(site: Site, override: UrlOverride, *, started_by: str = "") -> B
     """Make and publish anew the pages that list what an override is about.
 
     The override is saved already, and excludes its URL. Returns None where no page can list it,
-    the published ones and those of earlier builds: then there is nothing to do. A build that a killed process left is abandoned, since
-    its pages are older. SITEMAPKIT_MAX_SHRINK does not count what is excluded here.
+    the published ones and those of earlier builds: then there is nothing to do. A build that a
+    killed process left is abandoned, since its pages are older. SITEMAPKIT_MAX_SHRINK does not
+    count what is excluded here.
 
     Raises BuildRunning while the site is being built, Unpublishable where no URL would be left,
     and what else ``build`` raises; the next build takes the override into account in any case.
@@ -194,9 +195,7 @@ def _key_of(section: BaseSection, text: str) -> Any:
     return None
 
 
-def _lists(
-    line: BuildFile, location: str, storage: SitemapStorage, *, unreadable: bool
-) -> bool:
+def _lists(line: BuildFile, location: str, storage: SitemapStorage, *, unreadable: bool) -> bool:
     try:
         with storage.open(line.name) as file:
             return holds_location(file, location)

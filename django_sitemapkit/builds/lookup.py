@@ -22,9 +22,7 @@ __all__ = [
 AT_ONCE = 100
 """Sections looked for by one query."""
 
-SAYS_SO = Q(status=BuildFile.Status.DONE) | (
-    Q(status=BuildFile.Status.EMPTY) & ~Q(overridden=b"")
-)
+SAYS_SO = Q(status=BuildFile.Status.DONE) | (Q(status=BuildFile.Status.EMPTY) & ~Q(overridden=b""))
 """Lines that decide what an address answers: its file, or that editors have emptied it."""
 
 

@@ -118,12 +118,11 @@ def _is_same(held: Build, lines: list[BuildFile], indexes: "_Indexes") -> bool:
 def _end_as(
     same: Build, record: Build, status: Build.Status, holding: Holding, reason: str = ""
 ) -> None:
-    """Record that a build has the files of another one, which learns when it was seen to be so.
+    """Record that a build has the files of another one, which learns what its rows are now.
 
-    And what its rows are now.
-
-    Rows may change and their entries not. The next build would make those pages again. A page
-    without a URL that the other one did not have yet becomes one of its own.
+    It learns that it was compared with them, too. Rows may change and their entries not. The next
+    build would make those pages again. A page without a URL that the other one did not have yet
+    becomes one of its own.
     """
     stored = {(line.section, line.number): line for line in lines_of(same).exclude(section="")}
     with holding.guarded():

@@ -143,14 +143,20 @@ def status_of(site: Site, *, rows: bool = True, export: bool = True) -> SiteStat
     )
 
 
+def is_being_built(site: Site) -> bool:
+    """Return whether a process that is alive has the lease of a site."""
+    silence = DatabaseNow() - dt.timedelta(seconds=settings.LEASE_SECONDS)
+    held = primary(Lease).filter(name=f"build:{site.key}", heartbeat__gte=silence)
+    return held.exclude(owner="").exists()
+
+
 def who_builds(site: Site) -> str:
     """Return who builds a site since when, or ""."""
     held = primary(Lease).filter(name=f"build:{site.key}").exclude(owner="")
     lease = held.first()
     if lease is None:
         return ""
-    silence = DatabaseNow() - dt.timedelta(seconds=settings.LEASE_SECONDS)
-    if held.filter(heartbeat__lt=silence).exists():
+    if not is_being_built(site):
         return f"{lease.holder}, who gives no sign any more: the next build takes over"
     return lease.holder
 
@@ -190,8 +196,9 @@ def _checked(build: Build, sections: Collection[str]) -> dict[str, dt.datetime]:
     """Return when the builds ended that last compared these sections with their rows."""
     checkers = build.checkers_of(sections)
     ended = primary(Build).filter(pk__in=set(checkers.values())).exclude(ended_at=None)
-    moments = dict(ended.values_list("pk", "ended_at"))
-    return {name: moments[pk] for name, pk in checkers.items() if pk in moments}
+    moments = {record.pk: record.ended_at for record in ended}
+    found = {name: moments.get(pk) for name, pk in checkers.items()}
+    return {name: moment for name, moment in found.items() if moment is not None}
 
 
 def find_url(site: Site, url: str) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The overview: what is published, what is due, what is asked for, and who may ask."""
 
 import datetime as dt
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from django.utils import timezone, translation
 
 import django_sitemapkit
 from django_sitemapkit.admin import overview
+from django_sitemapkit.builds import requests
 from django_sitemapkit.builds.requests import carry_out, request
 from django_sitemapkit.builds.reuse import Reason
 from django_sitemapkit.models import (
@@ -83,7 +85,7 @@ def test_who_may_ask(built, who, what):
     assert response.status_code == outsider.get(who, 302)
     assert BuildRequest.objects.count() == (who == "builder")
     if who == "builder":
-        assert response.url == f"{OVERVIEW}?site=default"
+        assert response.url == f"{OVERVIEW}?site=default&request={BuildRequest.objects.get().pk}"
     if who == "anonymous":
         assert response.url.startswith("/admin/login/")
 
@@ -141,18 +143,73 @@ def test_a_button_records_what_it_says(built, what, kind, section, full, said):
     recorded = BuildRequest.objects.get()
     assert (recorded.kind, recorded.section, recorded.full) == (kind, section, full)
     assert (recorded.site, recorded.requested_by) == ("default", "builder")
-    assert f"Asked for: {said}. It begins at once." in text
+    assert f"{said}: queued. It starts now." in text
     assert f"<li>{said} (builder, " in text
 
 
 def test_two_clicks_make_one_build(built):
-    """The second one is told so."""
+    """Whoever clicks second is told so."""
     client = person("builder")
     client.post(ASK, asked())
-    text = text_of(client.post(ASK, asked(), follow=True))
-    assert "Asked for already, by builder: Build all that changed. It is done once." in text
+    assert message_of(client)[1] == "Build all that changed: queued. It starts now."
+    BuildRequest.objects.update(requested_by="ann")
+    again = "Build all that changed: already queued by ann. It is done once. It starts now."
+    assert message_of(client)[1] == again
     carry_out(SITE)
     assert BuildRequest.objects.count() == Build.objects.count() == 1
+
+
+def message_of(client, what="changed"):
+    """Return what the page says of a click: its kind and its text."""
+    text = text_of(client.post(ASK, asked(what), follow=True))
+    ((kind, said),) = re.findall(r'<li class="([\w-]+)">(.*?)</li>', text.partition("<h2")[0])
+    return kind, said
+
+
+def test_a_click_while_others_build_says_when_it_starts(built):
+    """Named where it is a build; and what was queued before comes first."""
+    client = person("builder")
+    said = []
+    run(on_file=lambda *_: said or said.append(message_of(client)))
+    number = Build.objects.get().pk
+    waits = f"Build all that changed: queued. It starts when build {number} has finished."
+    assert said == [("sitemapkit-queued", waits)]
+    waits = "Prune: queued. It starts when what was queued before it has finished."
+    assert message_of(client, what="prune") == ("sitemapkit-queued", waits)
+
+
+def test_a_click_while_files_are_pruned_says_that_it_waits(built):
+    """There is no build to name; a process that died is not waited for."""
+    Lease.objects.acquire(LEASE, seconds=60)
+    client = person("builder")
+    waits = "Check: queued. It starts when the work in progress has finished."
+    assert message_of(client, what="check") == ("sitemapkit-queued", waits)
+    BuildRequest.objects.all().delete()
+    age_lease()
+    assert message_of(client, what="check") == (
+        "sitemapkit-queued",
+        "Check: queued. It starts now.",
+    )
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_what_came_of_a_click_is_told_where_it_was_made(built, monkeypatch, fails):
+    """A failure in red, even where it is over before the page is shown; nothing else in green."""
+    client = person("builder")
+    if fails:
+        monkeypatch.setattr(requests, "prune", lambda site: 1 / 0)
+    monkeypatch.setattr(overview, "begin", carry_out)
+    text = text_of(client.post(ASK, asked("prune"), follow=True))
+    assert "It starts now" not in text
+    kind, said = ("error", "ZeroDivisionError") if fails else ("success", "0 files and 0 orphans")
+    assert re.search(rf'<li class="{kind}">\s*Prune: .*{said}', text)
+    assert '<li class="success">' not in text or not fails
+    other = BuildRequest.objects.create(
+        site="other", kind="prune", requested_at=timezone.now(), ended_at=timezone.now()
+    )
+    for wrong in ("x", "", "\x00", 10**30, -1, 10**6, other.pk):
+        response = client.get(OVERVIEW, {"site": "default", "request": wrong})
+        assert 'class="messagelist"' not in text_of(response)
 
 
 def test_a_click_begins_it_once_it_is_recorded(built, django_capture_on_commit_callbacks):

@@ -67,6 +67,25 @@ def test_the_status_names_the_index_that_is_gone(storage):
     assert [item.section for item in status_of(SITE).due] == [""]
 
 
+@pytest.mark.parametrize("quick", [[], ["--quick"]])
+def test_a_storage_that_fails_is_told_by_the_status(storage, quick):
+    """Beside each section and the index; without a look at the rows it is not asked for files."""
+    storage.on_call = lambda number, method, name, args, proceed: 1 / 0
+    code, out, _ = command("sitemap_status", *quick)
+    assert code == 0
+    for name in ("products", "readings", "articles", "index"):
+        assert (f"  due: {name}: cannot be read: StorageFailure: " in out) == (not quick)
+
+
+def test_a_storage_that_cannot_be_had_is_told_by_the_status(storage, settings):
+    """Such as one whose package is not installed."""
+    broken = {"sitemaps": {"BACKEND": "nowhere.Storage"}}
+    settings.STORAGES = {**settings.STORAGES, **broken}
+    code, out, _ = command("sitemap_status", "--quick")
+    assert code == 0
+    assert "  due: index: cannot be read: InvalidStorageError: " in out
+
+
 @pytest.fixture
 def held(storage, settings):
     """Let a build wait for a decision: a page changed, one is new and many rows are gone."""

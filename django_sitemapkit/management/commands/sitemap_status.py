@@ -143,7 +143,8 @@ class Command(PublishedCommand):
             reasons = ", ".join(
                 f"{what}: {count:,} pages" if count else what for what, count in item.pages.items()
             )
-            write(f"  due: {item.section or 'index'}: {': '.join(filter(None, (reasons, item.error)))}")
+            name = item.section or "index"
+            write(f"  due: {name}: {': '.join(filter(None, (reasons, item.error)))}")
         for kept in report.builds:
             reason = f": {kept.reason}" if kept.reason else ""
             write(f"  build {kept.build}: {kept.status}, {kept.started_at}{reason}")
