@@ -19,7 +19,6 @@ from django.utils.translation import get_language
 from django.views.decorators.cache import cache_page
 
 from django_sitemapkit import Route, Section, StaticSection, checks, register, register_all, views
-from django_sitemapkit.publishing import SitemapStorage
 from tests import factories
 from tests.testapp.models import Product, Shop, Tag
 
@@ -242,22 +241,6 @@ def test_a_build_names_the_section_that_raises(sections, storage):
     declare(Sitemap, items=raising)
     with pytest.raises(CommandError, match=r"Section 'things': items\(\) raised KeyError"):
         call_command("build_sitemaps", skip_checks=True)
-
-
-@pytest.mark.django_db
-def test_a_folder_that_may_not_be_written_to(sections, storage, monkeypatch):
-    """The build names it, and says whose permissions count."""
-
-    def workshop(self, folder):
-        raise PermissionError(13, "Permission denied", "/srv/sitemaps")
-
-    declare(StaticSection, items=["home"])
-    monkeypatch.setattr(SitemapStorage, "workshop", workshop)
-    with pytest.raises(CommandError) as error:
-        call_command("build_sitemaps", skip_checks=True)
-    assert str(error.value) == (
-        "/srv/sitemaps: the user that builds may not write there; change its permissions."
-    )
 
 
 def test_items_that_the_database_cannot_give_yet_are_no_mistake(sections):

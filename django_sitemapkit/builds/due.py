@@ -61,7 +61,8 @@ def due(site: Site, *, rows: bool = True) -> Iterator[SectionDue]:
     except Exception as error:  # noqa: BLE001  each storage has errors of its own
         yield _broken("", error)
     else:
-        yield SectionDue(section="", pages={Reason.LOST: lost} if lost else {})
+        if lost:
+            yield SectionDue(section="", pages={Reason.LOST: lost})
 
 
 def _broken(name: str, error: Exception) -> SectionDue:

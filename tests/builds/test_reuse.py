@@ -83,7 +83,7 @@ def test_a_storage_that_cannot_be_had_is_told_by_the_status(storage, settings):
     settings.STORAGES = {**settings.STORAGES, **broken}
     code, out, _ = command("sitemap_status", "--quick")
     assert code == 0
-    assert "  due: index: cannot be read: InvalidStorageError: " in out
+    assert "  due: index: cannot be read: StorageFailure: " in out
 
 
 @pytest.fixture

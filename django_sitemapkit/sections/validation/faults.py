@@ -69,9 +69,12 @@ def paged_rows_of(section: BaseSection) -> QuerySet[Any] | None:
     """
     if not isinstance(section, ContribSection):
         return queryset_of(section)
-    if section.keyset is not None:
-        return section.keyset.queryset
-    rows = section.items
+    try:
+        keyset, rows = section.keyset, section.items
+    except Exception:  # noqa: BLE001  wrong_items() names it
+        return None
+    if keyset is not None:
+        return keyset.queryset
     if not isinstance(rows, QuerySet) or rows._iterable_class is not ModelIterable:
         return None
     return None if rows.query.combinator else rows
