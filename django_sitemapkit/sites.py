@@ -18,6 +18,7 @@ from django.conf import settings as django_settings
 from django.core.exceptions import DisallowedHost, ImproperlyConfigured, ObjectDoesNotExist
 from django.http import Http404, HttpRequest
 from django.http.request import split_domain_port
+from django.template import Context
 from django.urls import (
     NoReverseMatch,
     get_script_prefix,
@@ -155,6 +156,16 @@ def site_for(request: HttpRequest) -> Site:
     if apps.is_installed("django.contrib.sites"):
         return _current(request)
     return _from_request(request)
+
+
+def site_of_context(context: Context) -> Site:
+    """Return the site that a template is rendered for; without a request, the first one.
+
+    Raises what ``site_for`` and ``all_sites`` raise.
+    """
+    # The processor that names the request in templates is optional; their context has it anyhow.
+    request: Any = getattr(context, "request", None) or context.get("request")
+    return all_sites()[0] if request is None else site_for(request)
 
 
 def _from_settings() -> list[Site]:

@@ -22,11 +22,4 @@ urlpatterns = [
         views.page,
         name="page",
     ),
-    # For people.
-    path("sitemap/", views.tree, name="tree"),
-    re_path(
-        r"^sitemap/(?P<section>[a-z0-9_-]+)/(?P<number>[1-9][0-9]{0,8})/\Z",
-        views.tree_page,
-        name="tree-page",
-    ),
 ]

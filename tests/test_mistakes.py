@@ -401,7 +401,6 @@ EARLIER = {
     "contrib's sections": (
         path("sitemap-<section>.xml", view), "sitemap-<section>.xml", "/sitemap-things-1.xml",
     ),
-    "a page of the project": (path("sitemap/", view), "sitemap/", "/sitemap/"),
     "whatever there is": (path("<path:anything>", view), "<path:anything>", "/sitemap.xml"),
 }  # fmt: skip
 

@@ -10,6 +10,7 @@ def view(request, **kwargs):
 
 urlpatterns = [
     path("", include("django_sitemapkit.urls")),
+    path("", include("django_sitemapkit.contrib.people.urls")),
     path("admin/", admin.site.urls),
     path("", view, name="home"),
     path("about/", view, name="about"),

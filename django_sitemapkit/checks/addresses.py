@@ -53,12 +53,10 @@ def _addresses(site: Site) -> Iterator[tuple[str, str]]:
     """Yield an address of each kind, of each section, with the name of its pattern."""
     try:
         yield site.address("index"), "index"
-        yield site.address("tree"), "tree"
         for section in registry.of(site):
             page = {"section": section.get_name(), "number": 1}
             for form in ("xml.gz", "xml", "txt"):
                 yield site.address("page", **page, form=form), "page"
-            yield site.address("tree-page", **page), "tree-page"
     except ImproperlyConfigured:
         return  # W005 reports that they are not included.
 

@@ -91,9 +91,9 @@ class BaseSection:
     # The namespaces of ``elements`` by prefix: {"shop": "https://www.example.com/ns/shop"}.
     namespaces: Mapping[str, str] = {}
 
-    # For people, on the page /sitemap/: the section's name; default: "City guides" for
-    # "city-guides". And what an entry is called: a field path, an expression, or a method that
-    # gets the object; default: its path. Neither is read for machines.
+    # For django_sitemapkit.contrib.people. The title of the section; default: "City guides" for
+    # "city-guides". And the title of an entry: a field path, an expression, or a method that gets
+    # the object; default: its path. Sitemaps read neither.
     heading: Any = None
     title: Any = None
 

@@ -12,16 +12,14 @@ from django.template.base import FilterExpression, Parser, Token
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from django_sitemapkit.exceptions import NotPlanned
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import page_of
 from django_sitemapkit.protocol.entries import Entry
 from django_sitemapkit.protocol.writers import url_element
 from django_sitemapkit.rendering import index_entries, page_entries
 from django_sitemapkit.rendering.alternates import alternates_of
-from django_sitemapkit.rendering.people import ENTRIES, first_entries, tree_of
 from django_sitemapkit.rendering.templates import StreamingNode
-from django_sitemapkit.sites import Site, all_sites, site_for
+from django_sitemapkit.sites import site_of_context
 from django_sitemapkit.views.addresses import addresses_of
 
 logger = logging.getLogger("django_sitemapkit")
@@ -49,7 +47,7 @@ def sitemap_robots(context: template.Context) -> SafeString:
     """
     if _index(context) is None:
         return SafeString()
-    lines = [f"Sitemap: {address}" for address in addresses_of(_site(context))]
+    lines = [f"Sitemap: {address}" for address in addresses_of(site_of_context(context))]
     return mark_safe("\n".join(lines))  # noqa: S308  normalised URLs
 
 
@@ -62,40 +60,12 @@ def sitemap_alternates(context: template.Context, item: Any) -> SafeString:
     section lists it, or the request is for no site of SITEMAPKIT_SITES.
     """
     try:
-        links = alternates_of(_site(context), item)
+        links = alternates_of(site_of_context(context), item)
     except (Http404, ImproperlyConfigured) as error:
         logger.warning("The versions of %r cannot be told: %s", item, error)
         return SafeString()
     link = '<link rel="alternate" hreflang="{}" href="{}">'
     return format_html_join("\n", link, links)
-
-
-@register.simple_tag(takes_context=True)
-def sitemap_tree(
-    context: template.Context, section: str = "", at_most: int = ENTRIES
-) -> SafeString:
-    """Write links for people: to each section, or to the first entries of one.
-
-    ``{% sitemap_tree %}`` and ``{% sitemap_tree "cities" 20 %}``, for a page or footer of the
-    project's own, by the templates ``sitemapkit/includes/tree.html`` and ``entries.html``. Nothing
-    is written where there is no such section, it is being planned, or the request is for no site of
-    SITEMAPKIT_SITES.
-    """
-    values: dict[str, Any]
-    try:
-        site = _site(context)
-        if section:
-            name, values = "entries", {"entries": first_entries(site, section, at_most)}
-        else:
-            name, values = "tree", {"sections": tree_of(site)}
-    except (Http404, ImproperlyConfigured, NotPlanned) as error:
-        logger.warning("The site map cannot be written: %s", error)
-        return SafeString()
-    if not any(values.values()):
-        return SafeString()
-    engine = context.template.engine  # type: ignore[union-attr]
-    found = engine.get_template(f"sitemapkit/includes/{name}.html")
-    return found.render(context.new(values))
 
 
 @register.simple_tag
@@ -144,7 +114,7 @@ class PagesNode(StreamingNode):
 
     def stream(self, context: template.Context) -> Iterator[str]:
         """Yield the block for one page after the other."""
-        for page in index_entries(_site(context)):
+        for page in index_entries(site_of_context(context)):
             with context.push({self.name: page}):
                 yield self.nodelist.render(context)
 
@@ -162,7 +132,7 @@ class EntriesNode(StreamingNode):
 
     def stream(self, context: template.Context) -> Iterator[str]:
         """Yield the block for one entry after the other; nothing where there is no such page."""
-        site = _site(context)
+        site = site_of_context(context)
         section = section_of(site, str(self.section.resolve(context)))
         page = page_of(section, int(self.number.resolve(context))) if section else None
         if section is None or page is None:
@@ -181,13 +151,7 @@ def _block(parser: Parser, end: str) -> NodeList:
 def _index(context: template.Context) -> str | None:
     """Return the address of the index; a page that no sitemap is for must render all the same."""
     try:
-        return _site(context).address("index")
+        return site_of_context(context).address("index")
     except (Http404, ImproperlyConfigured) as error:
         logger.warning("The sitemap's address cannot be told: %s", error)
         return None
-
-
-def _site(context: template.Context) -> Site:
-    # The processor that names the request in templates is optional; their context has it anyhow.
-    request: Any = getattr(context, "request", None) or context.get("request")
-    return all_sites()[0] if request is None else site_for(request)

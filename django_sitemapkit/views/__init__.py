@@ -31,10 +31,9 @@ from django_sitemapkit.rendering.templates import template_blocks
 from django_sitemapkit.sites import site_for
 from django_sitemapkit.views.documents import Document, asynchronous, joined
 from django_sitemapkit.views.live import empty_news, live_index, live_page
-from django_sitemapkit.views.people import people_index, people_page
 from django_sitemapkit.views.published import published_index, published_page
 
-__all__ = ["index", "page", "robots", "stream_template", "tree", "tree_page"]
+__all__ = ["index", "page", "public_view", "robots", "stream_template"]
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -158,21 +157,6 @@ def robots(request: HttpRequest) -> HttpResponse:
     """
     content_type = "text/plain; charset=utf-8"
     return render(request, "sitemapkit/robots.txt", content_type=content_type)
-
-
-@public_view
-def tree(request: HttpRequest) -> HttpResponse:
-    """Answer with the site map for people: all sections and their pages, as HTML."""
-    return people_index(request, site_for(request))
-
-
-@public_view
-def tree_page(request: HttpRequest, section: str, number: str) -> HttpResponse:
-    """Answer with some entries of a page, for people; 404 where there is none."""
-    response = people_page(request, site_for(request), section, int(number))
-    if response is None:
-        raise Http404("There is no such page, or it lists nothing at present.")
-    return response
 
 
 def stream_template(

@@ -19,11 +19,11 @@ from django.utils import timezone, translation
 
 from django_sitemapkit import Route, Section, StaticSection, Translated
 from django_sitemapkit.builds import build
+from django_sitemapkit.contrib.people import links as people
 from django_sitemapkit.models import ExclusionRule, ExtraUrl, Page, Plan, UrlOverride
 from django_sitemapkit.planning import all_pages
 from django_sitemapkit.planning.pages import LOOKED_AT
 from django_sitemapkit.planning.store import adjoining_page
-from django_sitemapkit.rendering import people
 from tests.factories import SITE
 from tests.languages import place, places, render
 from tests.testapp.models import Article, Product, Reading, Token, Word
@@ -82,7 +82,7 @@ def no_language():
 @pytest.fixture
 def few(monkeypatch):
     """Show four entries at a time."""
-    monkeypatch.setattr(people.portion_of, "__kwdefaults__", {"at_most": 4})
+    monkeypatch.setattr(people.entries_of, "__kwdefaults__", {"at_most": 4})
 
 
 def links(response):
@@ -140,7 +140,7 @@ def test_the_first_page_leads_to_every_section(client, sections):
 @pytest.mark.parametrize("at_once", [1, 3, 4, 100])
 def test_going_on_leads_to_what_the_xml_lists(client, sections, monkeypatch, at_once):
     """Every URL of every page, in the same order, whatever the size of a portion."""
-    monkeypatch.setattr(people.portion_of, "__kwdefaults__", {"at_most": at_once})
+    monkeypatch.setattr(people.entries_of, "__kwdefaults__", {"at_most": at_once})
     declare(sections, Readings, limit=9)
     make_readings(range(-10, 10))
     index = locations(client.get("/sitemap.xml").getvalue())
@@ -157,7 +157,7 @@ def test_going_on_leads_to_what_the_xml_lists(client, sections, monkeypatch, at_
 
 def test_keys_of_all_kinds(client, sections, monkeypatch):
     """Texts in the database's order, with letters that an address has to escape; UUIDs."""
-    monkeypatch.setattr(people.portion_of, "__kwdefaults__", {"at_most": 1})
+    monkeypatch.setattr(people.entries_of, "__kwdefaults__", {"at_most": 1})
     declare(sections, Words)
     declare(sections, Tokens)
     texts = ["a&b=c", "Ä b", "ñ?", "+", "zoo", "Éclair", "10%", "日本", "a/b", '"q"', "<i>"]
@@ -496,7 +496,7 @@ def test_queries_do_not_grow_with_the_pages(client, sections, rf, place):
         with CaptureQueriesContext(connection) as queries:
             assert links(client.get(f"/sitemap/readings/{number}/"))
         with CaptureQueriesContext(connection) as of_tag:
-            assert written('{% sitemap_tree "readings" 20 %}', rf).count("<li>") == 20
+            assert written('{% sitemap_html "readings" 20 %}', rf).count("<li>") == 20
         counts.append((len(queries), len(of_tag)))
         statements = [query["sql"] for query in (*queries, *of_tag)]
         assert unbounded(statements) == []
@@ -591,7 +591,7 @@ def test_the_first_page_takes_the_queries_of_an_index(client, sections):
 
 def test_many_pages_are_not_all_named(client, sections, monkeypatch):
     """The first ones are, and how many follow; each leads to the next."""
-    monkeypatch.setattr(people, "PAGES", 3)
+    monkeypatch.setattr(people, "MAX_LISTED_PAGES", 3)
     declare(sections, Readings, limit=1)
     make_readings(range(5))
     page = body(client.get(TREE))
@@ -637,7 +637,7 @@ def test_a_database_that_does_not_answer(client, sections, monkeypatch):
     def gone(*arguments):
         raise OperationalError("the server has gone away")
 
-    monkeypatch.setattr("django_sitemapkit.views.site_for", gone)
+    monkeypatch.setattr("django_sitemapkit.contrib.people.views.site_for", gone)
     assert client.get(TREE).status_code == 503
 
 
@@ -663,7 +663,11 @@ class WithRobots:
 class Deep:
     """The sitemaps below a path, and a robots.txt there."""
 
-    urlpatterns = [path("maps/", include("django_sitemapkit.urls")), path("robots.txt", view)]
+    urlpatterns = [
+        path("maps/", include("django_sitemapkit.urls")),
+        path("maps/", include("django_sitemapkit.contrib.people.urls")),
+        path("robots.txt", view),
+    ]
 
 
 def test_robots_is_linked_where_it_is_served(client, settings, sections):
@@ -709,7 +713,7 @@ def test_each_site_has_its_own(client, settings, sections):
 
 def test_a_project_may_override_the_templates(client, settings, sections):
     """The base alone, or any of them."""
-    templates = {"sitemapkit/base.html": "<h9>{% block title %}{% endblock %}</h9>"}
+    templates = {"sitemapkit_people/base.html": "<h9>{% block title %}{% endblock %}</h9>"}
     loaders = [
         ("django.template.loaders.locmem.Loader", templates),
         "django.template.loaders.app_directories.Loader",
@@ -726,7 +730,7 @@ def test_a_project_may_override_the_templates(client, settings, sections):
 def written(text, rf, host="www.example.com"):
     """Render a template with the tags."""
     request = rf.get("/", headers={"host": host})
-    return Template(f"{{% load sitemapkit %}}{text}").render(Context({"request": request}))
+    return Template(f"{{% load sitemapkit_people %}}{text}").render(Context({"request": request}))
 
 
 def test_tag_writes_the_sections(rf, sections):
@@ -735,7 +739,7 @@ def test_tag_writes_the_sections(rf, sections):
     declare(sections, Products, heading="All <things>")
     make_readings([1])
     make_products("a")
-    text = written("{% sitemap_tree %}", rf)
+    text = written("{% sitemap_html %}", rf)
     assert re.findall('<a href="(.*?)">(.*?)</a>', text) == [
         (FIRST, "Readings"),
         ("/sitemap/products/1/", "All &lt;things&gt;"),
@@ -746,11 +750,11 @@ def test_tag_writes_the_entries_of_a_section(rf, sections):
     """The first ones, as many as are asked for."""
     declare(sections, Readings)
     make_readings(range(9))
-    count = written('{% sitemap_tree "readings" %}', rf).count("<li>")
+    count = written('{% sitemap_html "readings" %}', rf).count("<li>")
     assert count == 9
-    text = written("{% sitemap_tree name at_most=2 %}".replace("name", '"readings"'), rf)
+    text = written("{% sitemap_html name at_most=2 %}".replace("name", '"readings"'), rf)
     assert re.findall('href="(.*?)"', text) == [f"{BASE}/readings/{n}/" for n in range(2)]
-    assert written('{% sitemap_tree "nothing" %}', rf) == ""
+    assert written('{% sitemap_html "nothing" %}', rf) == ""
 
 
 def test_tag_asks_for_no_plan(rf, sections):
@@ -758,10 +762,10 @@ def test_tag_asks_for_no_plan(rf, sections):
     declare(sections, Readings, limit=2)
     declare(sections, StaticSection, name="pages", items=["/a/", "/b/", "/c/"], limit=2)
     make_readings(range(9))
-    text = written('{% sitemap_tree "readings" 5 %}', rf)
+    text = written('{% sitemap_html "readings" 5 %}', rf)
     assert re.findall('href="(.*?)"', text) == [f"{BASE}/readings/{n}/" for n in range(5)]
     assert not Plan.objects.exists()
-    text = written('{% sitemap_tree "pages" %}', rf)
+    text = written('{% sitemap_html "pages" %}', rf)
     assert re.findall('href="(.*?)"', text) == [f"{BASE}/{name}/" for name in "abc"]
 
 
@@ -773,27 +777,27 @@ def test_tag_writes_as_many_versions_as_it_is_told(rf, sections, count):
     sections.add(type(section))
     for n in range(8):
         place(f"p{n}")
-    found = re.findall('href="(.*?)"', written(f'{{% sitemap_tree "things" {count} %}}', rf))
+    found = re.findall('href="(.*?)"', written(f'{{% sitemap_html "things" {count} %}}', rf))
     assert found == locations(render(section)[1])[:count]
 
 
 def test_tag_writes_nothing_where_there_is_nothing(rf, settings, sections, caplog):
     """A page of the project renders whatever is the matter with the sitemap."""
-    assert written("{% sitemap_tree %}", rf) == ""
+    assert written("{% sitemap_html %}", rf) == ""
     declare(sections, Readings)
     make_readings([1])
     settings.ALLOWED_HOSTS = ["*"]
     settings.SITEMAPKIT_SITES = {"a": {"BASE_URL": "https://a.example"}}
-    assert written("{% sitemap_tree %}", rf) == ""
+    assert written("{% sitemap_html %}", rf) == ""
     assert "The site map cannot be written" in caplog.text
-    assert "<li>" in written("{% sitemap_tree %}", rf, host="a.example")
+    assert "<li>" in written("{% sitemap_html %}", rf, host="a.example")
 
 
 def test_tag_writes_nothing_of_a_section_that_cannot_be_paged(rf, sections, caplog):
     """The page renders, and the log says why."""
     declare(sections, Readings, get_queryset=lambda self: Reading.objects.order_by("pk")[:3])
     make_readings([1])
-    assert written('{% sitemap_tree "readings" %}', rf) == ""
+    assert written('{% sitemap_html "readings" %}', rf) == ""
     assert "The site map cannot be written" in caplog.text
 
 

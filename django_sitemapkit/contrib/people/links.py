@@ -1,4 +1,4 @@
-"""The site map for people: sections, their pages, and a portion of a page's entries at a time."""
+"""The links of the site map: to sections, to their pages, and to a slice of a page's entries."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -7,26 +7,27 @@ from itertools import repeat
 from urllib.parse import urlencode
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
+from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.db import DataError, transaction
+from django.urls import NoReverseMatch, reverse
 from django.utils.translation import get_language_info
 
+from django_sitemapkit.contrib.people.titles import heading_of, titles_of
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import PlannedPage, pages_of_all
 from django_sitemapkit.rendering.columns import Checker
 from django_sitemapkit.rendering.indexes import ANY_NUMBER, usable_sections
 from django_sitemapkit.rendering.listing import with_urls
 from django_sitemapkit.rendering.problems import ProblemLog
-from django_sitemapkit.rendering.titles import heading_of, titles_of
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sections.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.sections.validation import require_pageable
 from django_sitemapkit.sites import Site
 
-ENTRIES = 500
+MAX_ENTRIES = 500
 """Entries that are shown at a time: a page of 50,000 is more than people, or browsers, read."""
 
-PAGES = 100
+MAX_LISTED_PAGES = 100
 """Pages of a section that the site map names one by one."""
 
 NOT_A_KEY = (ValidationError, ValueError, TypeError, ArithmeticError, DataError)
@@ -54,7 +55,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Branch:
+class SectionLinks:
     """A section as the site map shows it."""
 
     name: str
@@ -72,7 +73,7 @@ class Branch:
     @property
     def shown(self) -> list[Link]:
         """The pages that are named one by one; each leads to the next."""
-        return self.pages[:PAGES]
+        return self.pages[:MAX_LISTED_PAGES]
 
     @property
     def more(self) -> int:
@@ -81,50 +82,66 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Portion:
+class EntrySlice:
     """Some entries of a page, in order."""
 
     entries: list[Link]
     """Those that the XML lists too."""
     following: str | None
-    """The text of the key that the next portion begins with; None behind the last one."""
+    """The text of the key that the next slice begins with; None behind the last one."""
 
 
-def tree_of(site: Site) -> list[Branch]:
+def section_links(site: Site) -> list[SectionLinks]:
     """Return the sections of a site that have any URL.
 
     Takes as many queries as the index. Raises NotPlanned while a large section is being planned.
     """
     sections = usable_sections(site)
     pages = with_urls(sections, pages_of_all(sections))
-    return [branch_of(section, found) for section, found in pages if found]
+    return [links_of(section, found) for section, found in pages if found]
 
 
-def branch_of(section: BaseSection, pages: Sequence[PlannedPage]) -> Branch:
+def links_of(section: BaseSection, pages: Sequence[PlannedPage]) -> SectionLinks:
     """Return a section with some of its pages."""
-    address = tree_addresses(section.site, section.get_name())
-    links = [Link(address=address(page.number), title=str(page.number)) for page in pages]
-    return Branch(name=section.get_name(), heading=heading_of(section), pages=links)
+    path = page_paths(section.site, section.get_name())
+    links = [Link(address=path(page.number), title=str(page.number)) for page in pages]
+    return SectionLinks(name=section.get_name(), heading=heading_of(section), pages=links)
 
 
-def tree_addresses(site: Site, section: str) -> Callable[[int], str]:
-    """Return what gives the paths of a section's pages for people."""
-    address = site.address("tree-page", section=section, number=ANY_NUMBER)
-    before, _, after = address.removeprefix(site.origin).rpartition(str(ANY_NUMBER))
+def html_path(site: Site, name: str, **kwargs: object) -> str:
+    """Return the path of a view of the site map: "html" or "html-page".
+
+    Raises ImproperlyConfigured where the URLconf does not include them.
+    """
+    try:
+        with site.active():
+            return reverse(f"sitemapkit_people:{name}", kwargs=kwargs)
+    except NoReverseMatch as error:
+        urlconf = site.urlconf or settings.ROOT_URLCONF
+        raise ImproperlyConfigured(
+            f"Site {site.key!r}: add"
+            f' path("", include("django_sitemapkit.contrib.people.urls")) to {urlconf}.'
+        ) from error
+
+
+def page_paths(site: Site, section: str) -> Callable[[int], str]:
+    """Return a function that gives the path of a section's page by its number."""
+    path = html_path(site, "html-page", section=section, number=ANY_NUMBER)
+    before, _, after = path.rpartition(str(ANY_NUMBER))
     return lambda number: f"{before}{number}{after}"
 
 
-def portion_address(address: str, key: str) -> str:
-    """Return the address of the portion of a page that begins with a key."""
+def entries_address(address: str, key: str) -> str:
+    """Return the address of the slice of a page that begins with a key."""
     return f"{address}?{urlencode({'from': key})}"
 
 
-def portion_of(
-    section: BaseSection, page: PlannedPage, start: str | None = None, *, at_most: int = ENTRIES
-) -> Portion:
+def entries_of(
+    section: BaseSection, page: PlannedPage, start: str | None = None, *, at_most: int = MAX_ENTRIES
+) -> EntrySlice:
     """Return some entries of a page, from its begin or from the key that ``start`` is the text of.
 
-    No row is skipped over and none is counted: it takes two queries to find the portion, two to
+    No row is skipped over and none is counted: it takes two queries to find the slice, two to
     read it and what titles take, wherever it lies. Raises LookupError where ``start`` is no key of
     the page.
     """
@@ -138,7 +155,7 @@ def portion_of(
         if start is None:
             raise
         raise LookupError(f"{start!r} is no key of page {page.number}.") from error
-    return Portion(entries=list(_links(section, keys)), following=following)
+    return EntrySlice(entries=list(_links(section, keys)), following=following)
 
 
 def first_entries(site: Site, name: str, at_most: int) -> list[Link]:
@@ -153,14 +170,14 @@ def first_entries(site: Site, name: str, at_most: int) -> list[Link]:
     keys = EVERYTHING if section.keyset else KeyRange(0, section.size())
     urls = section.urls_per_row
     rows = -(-at_most // urls)  # The last row may have more URLs than there is room for.
-    portion = portion_of(section, PlannedPage(1, keys), at_most=rows * urls)
-    return portion.entries[:at_most]
+    found = entries_of(section, PlannedPage(1, keys), at_most=rows * urls)
+    return found.entries[:at_most]
 
 
 def _by_key(
     section: BaseSection, page: PlannedPage, start: str | None, rows: int
 ) -> tuple[KeyRange, str | None]:
-    """Return the keys of a portion, and the text of the first one behind them."""
+    """Return the keys of a slice, and the text of the first one behind them."""
     keyset = section.keyset
     assert keyset is not None  # noqa: S101  the caller has looked
     keys = page.keys
@@ -177,7 +194,7 @@ def _by_key(
 def _by_position(
     section: BaseSection, page: PlannedPage, start: str | None, rows: int
 ) -> tuple[KeyRange, str | None]:
-    """Return the positions of a portion, and the text of the first one behind them."""
+    """Return the positions of a slice, and the text of the first one behind them."""
     lower, upper = page.keys.lower, min(page.keys.upper, section.size())
     if start is not None:
         if not re.fullmatch("0|[1-9][0-9]{0,8}", start) or not lower <= int(start) < upper:

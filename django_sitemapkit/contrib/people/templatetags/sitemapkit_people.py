@@ -1,0 +1,45 @@
+"""A tag that links to what the sitemaps list: ``{% load sitemapkit_people %}``."""
+
+import logging
+from typing import Any
+
+from django import template
+from django.core.exceptions import ImproperlyConfigured
+from django.http import Http404
+from django.utils.safestring import SafeString
+
+from django_sitemapkit.contrib.people.links import MAX_ENTRIES, first_entries, section_links
+from django_sitemapkit.exceptions import NotPlanned
+from django_sitemapkit.sites import site_of_context
+
+logger = logging.getLogger("django_sitemapkit")
+
+register = template.Library()
+
+
+@register.simple_tag(takes_context=True)
+def sitemap_html(
+    context: template.Context, section: str = "", at_most: int = MAX_ENTRIES
+) -> SafeString:
+    """Write links for people: to each section, or to the first entries of one.
+
+    ``{% sitemap_html %}`` and ``{% sitemap_html "cities" 20 %}``, for a page or footer of the
+    project's own, by the templates ``sitemapkit_people/sections.html`` and ``entries.html``.
+    Nothing is written where there is no such section, it is being planned, or the request is for
+    no site of SITEMAPKIT_SITES.
+    """
+    values: dict[str, Any]
+    try:
+        site = site_of_context(context)
+        if section:
+            name, values = "entries", {"entries": first_entries(site, section, at_most)}
+        else:
+            name, values = "sections", {"sections": section_links(site)}
+    except (Http404, ImproperlyConfigured, NotPlanned) as error:
+        logger.warning("The site map cannot be written: %s", error)
+        return SafeString()
+    if not any(values.values()):
+        return SafeString()
+    engine = context.template.engine  # type: ignore[union-attr]
+    found = engine.get_template(f"sitemapkit_people/{name}.html")
+    return found.render(context.new(values))
