@@ -28,6 +28,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.staticfiles",
     "django_sitemapkit",
+    "django_sitemapkit.advice",
     "django_sitemapkit.contrib.people",
     "example_project.gazetteer",
 ]

@@ -38,6 +38,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.sessions",
     "django_sitemapkit",
+    "django_sitemapkit.advice",
     "django_sitemapkit.contrib.people",
     "tests.testapp",
 ]

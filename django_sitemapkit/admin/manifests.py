@@ -140,7 +140,7 @@ def differences_context(build: Build) -> dict[str, Any]:
         if compared > COMPARED:
             text = _(
                 "The files that changed have %(count)s URLs, too many to compare while you wait."
-                " Use the command: sitemap_status --diff %(build)s"
+                " Use the command: diff_sitemaps %(build)s"
             )
             return {"failure": text % {"count": number(compared), "build": build.pk}}
     totals: Counter[Kind] = Counter()

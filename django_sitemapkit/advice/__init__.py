@@ -1,10 +1,7 @@
 """Advice: what a section could declare to be read faster, by its rows and the database's plans.
 
 Nothing is guessed in silence, and nothing is written: rows are sampled, each finding is checked
-on more of them, and what was seen is said beside what is advised.
+on more of them, and what was seen is said beside what is advised. Add
+``"django_sitemapkit.advice"`` to INSTALLED_APPS for the command ``advise_sitemaps``; from Python
+call ``django_sitemapkit.advice.advisor.advise``.
 """
-
-from django_sitemapkit.advice.advisor import advise, advise_section
-from django_sitemapkit.advice.results import Finding, SectionAdvice
-
-__all__ = ["Finding", "SectionAdvice", "advise", "advise_section"]

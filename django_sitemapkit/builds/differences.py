@@ -157,7 +157,7 @@ def _part(folder: Path, side: str, part: int) -> IO[bytes]:
 
 
 def differences_of(site: Site, build: int | None = None) -> Iterator[Difference]:
-    """Yield what a build changes of what was published before it: ``sitemap_status --diff``.
+    """Yield what a build changes of what was published before it: ``diff_sitemaps``.
 
     By default it is the build that is held back, if there is one, else the published one. The
     files of both are read, as long as they are kept. Raises BuildFailed where there is no such

@@ -209,7 +209,7 @@ def held_back(result: BuildResult) -> str:
     """Return what to do about a build that is held back."""
     return (
         f"Build {result.build} of site {result.site!r} is held back: {result.reason}. What was"
-        f" published stays. Look at it with sitemap_status --diff {result.build}, and let it go"
+        f" published stays. Look at it with diff_sitemaps {result.build}, and let it go"
         f" with publish_sitemaps {result.build}."
     )
 

@@ -373,7 +373,7 @@ def test_too_many_urls_to_compare_are_left_to_the_command(two, monkeypatch):
     """A page has to answer in seconds."""
     monkeypatch.setattr(manifests, "COMPARED", 1)
     text = text_of(person("viewer").get(page("differences", two[1])))
-    assert f"sitemap_status --diff {two[1]}" in text
+    assert f"diff_sitemaps {two[1]}" in text
     assert "<li>https://" not in text
 
 

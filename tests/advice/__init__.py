@@ -3,7 +3,8 @@
 from typing import Any
 
 from django_sitemapkit import Section
-from django_sitemapkit.advice import Finding, SectionAdvice, advise_section
+from django_sitemapkit.advice.advisor import advise_section
+from django_sitemapkit.advice.results import Finding, SectionAdvice
 from django_sitemapkit.sites import Site
 from tests.factories import SITE, declare
 from tests.testapp.models import Product

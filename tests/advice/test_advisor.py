@@ -6,17 +6,10 @@ import pytest
 from django.contrib.sitemaps import GenericSitemap, Sitemap
 
 from django_sitemapkit import Route, StaticSection
-from django_sitemapkit.advice import (
-    Finding,
-    SectionAdvice,
-    advise,
-    advise_section,
-    columns,
-    fields,
-    indexes,
-    sampling,
-)
+from django_sitemapkit.advice import columns, fields, indexes, sampling
 from django_sitemapkit.advice import gain as gains
+from django_sitemapkit.advice.advisor import advise, advise_section
+from django_sitemapkit.advice.results import Finding, SectionAdvice
 from django_sitemapkit.mixins import section_for
 from tests.advice import advice_for, found, seen
 from tests.factories import EPOCH, SITE, ArticleFactory, ShopFactory, declare

@@ -4,7 +4,8 @@ import pytest
 from django.db import connection
 from django.db.models import F, Index, Q
 
-from django_sitemapkit.advice import advise_section, indexes, plans
+from django_sitemapkit.advice import indexes, plans
+from django_sitemapkit.advice.advisor import advise_section
 from tests.advice import advice_for, found, seen
 from tests.cases import few
 from tests.factories import EPOCH, ReadingFactory, ShopFactory, declare, products

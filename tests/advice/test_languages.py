@@ -3,7 +3,7 @@
 import pytest
 from django.utils.translation import get_language
 
-from django_sitemapkit.advice import advise_section
+from django_sitemapkit.advice.advisor import advise_section
 from tests.advice import found, seen
 from tests.languages import COLUMNS, ROUTE, ROWS, place, places
 

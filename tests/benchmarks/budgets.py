@@ -241,7 +241,7 @@ BUDGETS = (
         bounds=(faster("kit-objects-zlib", "contrib", 3),),
         reason=(
             "Both make an object of each row and call its method; `reverse()` in that method takes"
-            " most of the time. `sitemap_status --advise` finds the route that takes its place."
+            " most of the time. `advise_sitemaps` finds the route that takes its place."
         ),
     ),
     Budget(

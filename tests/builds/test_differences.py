@@ -1,6 +1,7 @@
 """Differences: what a build adds, removes and changes, told URL by URL from its files."""
 
 import gzip
+import json
 import tracemalloc
 
 import pytest
@@ -100,7 +101,7 @@ def test_parts_give_the_same_as_the_whole(edited, monkeypatch, part, buffered):
     dealt = []
     deal = differences._deal
     monkeypatch.setattr(
-        differences, "_deal", lambda *arguments: [dealt.append(arguments[1]), deal(*arguments)]
+        differences, "_deal", lambda *arguments: [dealt.append(arguments[0]), deal(*arguments)]
     )
     assert told() == EDITED
     assert min(dealt) > 1
@@ -288,23 +289,23 @@ def test_what_was_never_published_is_an_error(edited):
 
 def test_the_command_prints_a_line_for_each(edited):
     """With the kind before it, of the published build or the one named."""
-    code, out, err = command("sitemap_status", "--diff")
+    code, out, err = command("diff_sitemaps")
     assert (code, err) == (0, "")
     assert {line.replace(BASE, "") for line in out.splitlines()} == EDITED
-    assert command("sitemap_status", "--diff", edited) == (code, out, err)
+    assert command("diff_sitemaps", edited) == (code, out, err)
 
 
 def test_the_command_ends_with_2_for_a_build_there_is_not(edited, settings):
-    """Or that is none of the sites asked for."""
+    """Or that is none of these sites."""
     settings.SITEMAPKIT_SITES = {
         "default": {"BASE_URL": BASE},
         "other": {"BASE_URL": "https://other.example"},
     }
-    for arguments in (["--diff", 999_999], ["--diff", edited, "--site", "other"]):
-        code, out, err = command("sitemap_status", *arguments)
+    for arguments in ([999_999], [edited, "--site", "other"]):
+        code, out, err = command("diff_sitemaps", *arguments)
         assert (code, out) == (2, "")
-        assert f"There is no build {arguments[1]} of the sites asked for." in err
-    assert command("sitemap_status", "--diff", edited, "--site", "default")[0] == 0
+        assert f"There is no build {arguments[0]} of these sites." in err
+    assert command("diff_sitemaps", edited, "--site", "default")[0] == 0
 
 
 @pytest.mark.thorough
@@ -314,17 +315,16 @@ def test_the_command_shows_the_sites_that_it_can(edited, settings):
         "never": {"BASE_URL": "https://never.example"},
         "default": {"BASE_URL": BASE},
     }
-    code, out, err = command("sitemap_status", "--diff")
+    code, out, err = command("diff_sitemaps")
     assert code == 1
     assert len(out.splitlines()) == len(EDITED)
     assert err == "Nothing of site 'never' is published yet."
-    assert command("sitemap_status", "--diff", "--site", "default") == (0, out, "")
+    assert command("diff_sitemaps", "--site", "default") == (0, out, "")
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("other", [["--find", "/a/"], ["--advise"]])
-def test_the_command_does_one_thing_at_a_time(edited, other):
-    """What cannot go together is refused before anything is done."""
-    code, out, err = command("sitemap_status", "--diff", *other)
-    assert (code != 0, out) == (True, "")
-    assert "not allowed with" in err
+def test_the_command_prints_json_for_programs(edited):
+    """An object for each line of the text."""
+    kinds = {"+": "added", "-": "removed", "~": "changed"}
+    text = command("diff_sitemaps")[1].splitlines()
+    found = map(json.loads, command("diff_sitemaps", "--json")[1].splitlines())
+    assert list(found) == [{"change": kinds[line[0]], "url": line[2:]} for line in text]

@@ -152,7 +152,7 @@ def test_links_that_are_switched_on_make_all_pages_anew(storage, sections):
 
 
 def test_a_difference_may_be_in_an_extension_alone(storage, sections):
-    """A link, an image and the second line of a text: ``--diff`` says that the URL changed."""
+    """A link, an image and the second line of a text: the difference is shown."""
     said = {"text": "one\ntwo"}
 
     def elements(self, obj):

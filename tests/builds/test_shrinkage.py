@@ -329,7 +329,7 @@ def test_the_command_ends_with_3_and_says_the_way_out(held, client):
     assert f"Build {held} of site 'default': held;" in out
     assert err == (
         f"Build {held} of site 'default' is held back: {HALF} 50%. What was published stays."
-        f" Look at it with sitemap_status --diff {held}, and let it go with"
+        f" Look at it with diff_sitemaps {held}, and let it go with"
         f" publish_sitemaps {held}."
     )
     assert served(client) == before

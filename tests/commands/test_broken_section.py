@@ -70,10 +70,19 @@ def test_the_status_is_told_with_the_fault(first, quick):
     assert [item["error"] for item in site["due"]] == [f"LookupError: {FAULT}"]
 
 
-@pytest.mark.parametrize("option", ["--find=/readings/10/", "--diff", "--max-age=1", "--advise"])
-def test_what_is_published_is_read(first, option):
-    """No section is asked for that."""
-    assert checked("sitemap_status", option)[0] == 0
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["inspect_sitemap_url", "/readings/10/"],
+        ["diff_sitemaps"],
+        ["sitemap_status", "--max-age=1"],
+        ["advise_sitemaps"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_what_is_published_is_read(first, command):
+    """A section that fails keeps no such command from its work."""
+    assert checked(*command)[0] == 0
 
 
 def test_published_files_are_validated(first):

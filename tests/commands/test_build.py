@@ -113,7 +113,7 @@ def test_unknown_site_or_section_is_a_usage_error(two_sites):
     code, out, err = run("build_sitemaps", "--site", "three")
     assert (code, out) == (2, "")
     assert "no site 'three'; there are: one, two." in err
-    for option in ([], ["--plan"], ["--dry-run"]):
+    for option in ([], ["--plan-only"], ["--dry-run"]):
         code, out, err = run("build_sitemaps", "nothing", *option)
         assert (code, out) == (2, ""), option
         assert "no section 'nothing'; it has: products." in err
@@ -130,8 +130,8 @@ def test_no_site_is_a_usage_error(settings, products):
 
 
 def test_plan_makes_no_file(products, storage):
-    """``--plan`` stores the pages and nothing else."""
-    code, out, _ = run("build_sitemaps", "--plan")
+    """``--plan-only`` stores the pages and nothing else."""
+    code, out, _ = run("build_sitemaps", "--plan-only")
     assert code == 0
     assert out.split()[:3] == ["products", "2", "pages,"]
     assert Page.objects.count() == 2
@@ -142,11 +142,11 @@ def test_plan_makes_no_file(products, storage):
 def test_plan_of_named_sections(products, sections):
     """Only those named are planned."""
     declare(sections, Readings)
-    run("build_sitemaps", "readings", "--plan")
+    run("build_sitemaps", "readings", "--plan-only")
     assert [plan.section for plan in Plan.objects.all()] == ["readings"]
 
 
-@pytest.mark.parametrize("mode", ["--plan", "--dry-run"])
+@pytest.mark.parametrize("mode", ["--plan-only", "--dry-run"])
 @pytest.mark.parametrize("option", [["--runner", "processes"], ["--workers", "2"]])
 def test_a_runner_without_a_build_is_refused(products, mode, option):
     """It would do nothing."""
@@ -223,7 +223,7 @@ def test_verbosity(bad):
         assert out
         assert [line.startswith(start) for line in err.splitlines()] == [True]
         assert "evil.example" in err
-    assert run("build_sitemaps", "--plan", "--verbosity", 0) == (0, "", "")
+    assert run("build_sitemaps", "--plan-only", "--verbosity", 0) == (0, "", "")
     assert run("build_sitemaps", "--dry-run", "--verbosity", 0) == (0, "", "")
 
 

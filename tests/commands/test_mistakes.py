@@ -117,7 +117,7 @@ def unmigrated(monkeypatch, products):
 
 ALL_COMMANDS = [
     ["build_sitemaps"],
-    ["build_sitemaps", "--plan"],
+    ["build_sitemaps", "--plan-only"],
     ["build_sitemaps", "--dry-run"],
     ["publish_sitemaps", "1"],
     ["prune_sitemaps"],
@@ -254,7 +254,7 @@ def test_an_age_that_is_none(products, hours):
     assert SITE.key not in err
 
 
-@pytest.mark.parametrize("command", [["publish_sitemaps"], ["sitemap_status", "--diff"]])
+@pytest.mark.parametrize("command", [["publish_sitemaps"], ["diff_sitemaps"]])
 def test_a_build_that_no_database_could_have(products, command):
     """Exit 2, as for any other build there is not."""
     code, _, err = run(*command, "9" * 30)

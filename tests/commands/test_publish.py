@@ -119,10 +119,29 @@ def test_build_of_another_site(two_sites):
 
 
 def test_build_of_a_site_that_is_gone(two_sites, settings):
-    """Exit 2, with the sites there are."""
+    """Exit 2: it is not a build of any site there is."""
     run("build_sitemaps")
     build = Publication.objects.get(site="one").build_id
     settings.SITEMAPKIT_SITES = {"two": {"BASE_URL": "https://two.example"}}
     code, _, err = run("publish_sitemaps", build)
     assert code == 2
-    assert "there are: two" in err
+    assert err == f"There is no build {build} of these sites."
+
+
+def test_previous_rolls_back(client, two_builds):
+    """Without the id of the build; twice is refused, since nothing was published before."""
+    first, _ = two_builds
+    code, out, err = run("publish_sitemaps", "--previous")
+    assert (code, out, err) == (0, f"Site 'default' now serves build {first}.\n", "")
+    assert slugs(client) == "c"
+    code, out, err = run("publish_sitemaps", "--previous")
+    assert (code, out) == (1, "")
+    assert err == "Site 'default': no build was published before the one it serves."
+
+
+@pytest.mark.parametrize("arguments", [[], ["7", "--previous"]])
+def test_either_a_build_or_the_previous_one(two_builds, arguments):
+    """Neither and both are wrong usage."""
+    before = Publication.objects.get().build_id
+    assert run("publish_sitemaps", *arguments)[0] != 0
+    assert Publication.objects.get().build_id == before

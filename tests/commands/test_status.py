@@ -10,13 +10,11 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_sitemapkit.models import Build, BuildFile, Lease
-from tests.commands import line_of, run
+from tests.commands import run
 from tests.testapp.models import Product
 from tests.testapp.serving import BASE, Readings, declare, make_products
 
 pytestmark = pytest.mark.django_db
-
-FIRST, SECOND = (f"{BASE}/sitemap-products-{n}.xml.gz" for n in (1, 2))
 
 
 @pytest.fixture
@@ -167,79 +165,3 @@ def test_probe_of_a_site_never_built(two_sites):
     code, _, err = run("sitemap_status", "--max-age", 1000)
     assert code == 1
     assert err.endswith(": one.")
-
-
-@pytest.mark.parametrize(
-    ("url", "address"),
-    [
-        ("/products/all/a/", FIRST),
-        (f"{BASE}/products/all/c/", SECOND),
-        ("HTTPS://WWW.Example.com:443/products/all/c/", SECOND),
-        ("/products/all/ñ p/", SECOND),
-        ("/products/all/%C3%B1%20p/", SECOND),
-        (f"{BASE}/products/all/%c3%b1%20p/", SECOND),
-    ],
-)
-def test_find_tells_the_file(products, url, address):
-    """By path or URL, percent-encoded or not, it is the address of the page that lists it."""
-    make_products("ñ p")
-    run("build_sitemaps")
-    assert run("sitemap_status", "--find", url) == (0, f"{address}\n", "")
-
-
-def test_find_of_what_is_not_listed(built):
-    """Exit 1, though it is in the database by now."""
-    make_products("late")
-    code, out, err = run("sitemap_status", "--find", "/products/all/late/")
-    assert (code, out) == (1, "")
-    assert "No published file lists /products/all/late/." in err
-
-
-def test_find_before_the_first_build(products):
-    """Nothing lists anything."""
-    assert run("sitemap_status", "--find", "/products/all/a/")[0] == 1
-
-
-@pytest.mark.parametrize(
-    "url", ["https://evil.example/a/", "javascript:alert(1)", "ftp://x/", "//"]
-)
-def test_find_of_what_cannot_be_listed(built, url):
-    """A URL that is none of the site's is an error in one line."""
-    code, out, err = run("sitemap_status", "--find", url)
-    assert code == 2
-    assert out == ""
-    assert url in err
-
-
-def test_find_looks_at_every_site(two_sites):
-    """A URL of one site is foreign to the other, and found all the same."""
-    run("build_sitemaps")
-    for host in ("one", "two"):
-        found = run("sitemap_status", "--find", f"https://{host}.example/products/all/a/")
-        assert found == (0, f"https://{host}.example/sitemap-products-1.xml.gz\n", "")
-    code, _, err = run("sitemap_status", "--find", "https://three.example/")
-    assert code == 2
-    assert "https://three.example/" in err
-
-
-def test_find_takes_no_part_of_a_url_for_the_whole(built):
-    """Only the very URL counts, with its characters as XML has them."""
-    make_products("c&d")
-    run("build_sitemaps")
-    for part in ("/products/all/", "/products/all/c/x", "/products/all/c"):
-        assert run("sitemap_status", "--find", part)[0] == 1
-    assert run("sitemap_status", "--find", "/products/all/c&d/")[0] == 0
-
-
-@pytest.mark.parametrize("harm", ["gone", "cut"])
-def test_find_where_a_file_is_lost(built, storage, harm):
-    """The way out is named in one line, and no file that is there is overlooked."""
-    path = storage / line_of("products", 1).name
-    if harm == "gone":
-        path.unlink()
-    else:
-        path.write_bytes(path.read_bytes()[:-9])
-    assert run("sitemap_status", "--find", "/products/all/c/")[:2] == (0, f"{SECOND}\n")
-    code, _, err = run("sitemap_status", "--find", "/products/all/zzz/")
-    assert code == 1
-    assert "--repair" in err

@@ -142,7 +142,7 @@ def test_repair_of_all_that_can_be_lost(built, storage):
             path.unlink()
     code, _, err = run("validate_sitemaps", "--repair")
     assert (code, err) == (0, "")
-    assert run("sitemap_status", "--find", "/products/all/c/")[0] == 0
+    assert run("inspect_sitemap_url", "/products/all/c/")[0] == 0
 
 
 def test_repair_touches_nothing_that_is_whole(built):

@@ -44,7 +44,9 @@ class Command(SiteCommand):
         )
         mode = parser.add_mutually_exclusive_group()
         mode.add_argument(
-            "--plan", action="store_true", help="Bring the plans of pages up to date; make nothing."
+            "--plan-only",
+            action="store_true",
+            help="Bring the stored plans of pages up to date; build nothing.",
         )
         mode.add_argument(
             "--dry-run",
@@ -116,8 +118,10 @@ class Command(SiteCommand):
     def _runner(self, options: dict[str, Any]) -> Runner:
         name, workers = options["runner"], options["workers"]
         asked = (name, workers) != (None, None) or options["full"]
-        if (options["plan"] or options["dry_run"]) and asked:
-            message = "--full, --runner and --workers are for builds, not --plan and --dry-run."
+        if (options["plan_only"] or options["dry_run"]) and asked:
+            message = (
+                "--full, --runner and --workers are for builds, not --plan-only and --dry-run."
+            )
             raise CommandError(message, returncode=Exit.USAGE)
         try:
             return get_runner(name, workers)
@@ -126,7 +130,7 @@ class Command(SiteCommand):
 
     def _build(self, site: Site, options: dict[str, Any]) -> int:
         """Do what is asked for one site; return how many rows were left out."""
-        if options["plan"]:
+        if options["plan_only"]:
             self._plan(site, options["sections"])
             return 0
         progress = Progress(self, self.verbosity)

@@ -5,12 +5,8 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from django_sitemapkit.advice import SectionAdvice, advise
-from django_sitemapkit.builds import SiteStatus, differences_of, find_url, status_of
-from django_sitemapkit.builds.manifests import primary
-from django_sitemapkit.exceptions import RefusedValue, SitemapKitError, StorageFailure
+from django_sitemapkit.builds import SiteStatus, status_of
 from django_sitemapkit.management.base import Exit, PublishedCommand, count_of
-from django_sitemapkit.models import Build
 
 MAX_HOURS = 876_000
 """A hundred years: nobody means more, and dates end somewhere."""
@@ -37,50 +33,19 @@ class Command(PublishedCommand):
             help="Exit with 1 if a site has nothing published, or a section was last built longer"
             " ago.",
         )
-        either = parser.add_mutually_exclusive_group()
-        either.add_argument(
-            "--find", metavar="URL", help="Say which published file lists this URL; exit 1 if none."
-        )
-        either.add_argument(
-            "--diff",
-            type=int,
-            nargs="?",
-            const=0,
-            metavar="BUILD",
-            help="Print the URLs that a build adds (+), removes (-) and changes (~): the one held"
-            " back, else the published one.",
-        )
-        either.add_argument(
-            "--advise",
-            action="store_true",
-            help="Look at some rows of each section, and say what would make it faster.",
-        )
 
     def run(self, options: dict[str, Any]) -> None:
         """Show each site."""
-        asked = options["find"] or options["diff"] is not None
-        if asked and (options["json"] or options["quick"] or options["max_age"] is not None):
-            message = "--json, --quick and --max-age do not go with --find and --diff."
-            raise CommandError(message, returncode=Exit.USAGE)
         _require_hours(options["max_age"])
         sites = self.sites(options["site"])
-        if options["find"]:
-            self._find(sites, options["find"])
-            return
-        if options["diff"] is not None:
-            self._diff(sites, options["diff"] or None)
-            return
         reports = [status_of(site, rows=not options["quick"]) for site in sites]
-        advice = [list(advise(site)) if options["advise"] else None for site in sites]
         if options["json"]:
-            told = map(_as_dict, reports, advice)
-            for line in json.dumps(list(told), indent=2).splitlines():
+            found = [report.as_dict() for report in reports]
+            for line in json.dumps(found, indent=2).splitlines():
                 self.stdout.write(line)
         else:
-            for report, advised in zip(reports, advice, strict=True):
+            for report in reports:
                 self._show(report)
-                for line in (line for section in advised or () for line in section.lines()):
-                    self.stdout.write(line)
         hours = options["max_age"]
         late = [_late(r, hours) for r in reports if hours is not None and r.is_older(hours)]
         if late:
@@ -88,43 +53,6 @@ class Command(PublishedCommand):
                 f"Not built within {hours:g} hours: {', '.join(late)}.",
                 returncode=Exit.FAILED,
             )
-
-    def _find(self, sites: list[Any], url: str) -> None:
-        found = 0
-        refused: list[RefusedValue] = []
-        lost: list[StorageFailure] = []
-        for site in sites:
-            try:
-                for address in find_url(site, url):
-                    self.stdout.write(address)
-                    found += 1
-            except RefusedValue as error:  # It may be another site's.
-                refused.append(error)
-            except StorageFailure as error:
-                lost.append(error)
-        if len(refused) == len(sites):
-            raise CommandError(f"{url}: {refused[0]}", returncode=Exit.USAGE)
-        if lost and not found:
-            raise CommandError(str(lost[0]), returncode=Exit.FAILED)
-        if not found:
-            raise CommandError(f"No published file lists {url}.", returncode=Exit.FAILED)
-
-    def _diff(self, sites: list[Any], build: int | None) -> None:
-        if build is not None:
-            keys = primary(Build).filter(pk=build).values_list("site", flat=True)
-            sites = [site for site in sites if site.key in keys]
-            if not sites:
-                message = f"There is no build {build} of the sites asked for."
-                raise CommandError(message, returncode=Exit.USAGE)
-        failed: list[str] = []
-        for site in sites:
-            try:
-                for difference in differences_of(site, build):
-                    self.stdout.write(str(difference))
-            except SitemapKitError as error:
-                failed.append(str(error))
-        if failed:
-            raise CommandError("\n".join(failed), returncode=Exit.FAILED)
 
     def _show(self, report: SiteStatus) -> None:
         write = self.stdout.write
@@ -170,10 +98,3 @@ def _require_hours(hours: float | None) -> None:
     if hours is not None and not 0 <= hours <= MAX_HOURS:
         message = f"--max-age takes hours from 0 to {MAX_HOURS:,}, not {hours}."
         raise CommandError(message, returncode=Exit.USAGE)
-
-
-def _as_dict(report: SiteStatus, advice: list[SectionAdvice] | None) -> dict[str, Any]:
-    """Return a site as JSON takes it, with the advice where it was asked for."""
-    if advice is None:
-        return report.as_dict()
-    return report.as_dict() | {"advice": [section.as_dict() for section in advice]}

@@ -27,8 +27,8 @@ class Command(BaseCommand):
         for line in _in_order(said.getvalue().splitlines()):
             self.stdout.write(line)
         if verbosity:
-            self.stdout.write("\n  What that changed, by sitemap_status --diff:\n")
-            call_command("sitemap_status", "--diff", stdout=self.stdout)
+            self.stdout.write("\n  What that changed, by diff_sitemaps:\n")
+            call_command("diff_sitemaps", stdout=self.stdout)
 
 
 def _in_order(lines: list[str]) -> list[str]:

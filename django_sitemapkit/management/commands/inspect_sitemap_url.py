@@ -1,0 +1,93 @@
+"""Explain one URL: which published files list it, and what the next build will do with it."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from django_sitemapkit.builds import find_url
+from django_sitemapkit.exceptions import RefusedValue, StorageFailure
+from django_sitemapkit.management.base import Exit, PublishedCommand
+from django_sitemapkit.rendering.explanations import Explanation, explain_path
+from django_sitemapkit.sites import Site
+
+
+class Command(PublishedCommand):
+    """Show where a URL is published, and whether the next build lists it or why not."""
+
+    help = __doc__ or ""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the URL."""
+        super().add_arguments(parser)
+        parser.add_argument("url", help="An absolute URL, or a path from the root of the host.")
+        parser.add_argument("--json", action="store_true", help="Print JSON, for programs.")
+
+    def run(self, options: dict[str, Any]) -> None:
+        """Inspect the URL on each site that may list it."""
+        url = options["url"]
+        refused: list[RefusedValue] = []
+        reports: list[dict[str, Any]] = []
+        sites = self.sites(options["site"])
+        for site in sites:
+            try:
+                reports.append(_report(site, url))
+            except RefusedValue as error:  # It may be a URL of another site.
+                refused.append(error)
+        if not reports:
+            raise CommandError(f"{url}: {refused[0]}", returncode=Exit.USAGE)
+        lines = json.dumps(reports, indent=2).splitlines() if options["json"] else _lines(reports)
+        for line in lines:
+            self.stdout.write(line)
+        if not any(report["published"] for report in reports):
+            errors = [report["error"] for report in reports if report["error"]]
+            message = errors[0] if errors else f"No published file lists {url}."
+            raise CommandError(message, returncode=Exit.FAILED)
+
+
+def _report(site: Site, url: str) -> dict[str, Any]:
+    """Return what is known of a URL of a site, as JSON takes it."""
+    location = site.scope().normalise(url)
+    published, error = [], ""
+    try:
+        published.extend(find_url(site, url))
+    except StorageFailure as failure:
+        error = str(failure)
+    found = explain_path(site, location.removeprefix(site.origin))
+    return {
+        "site": site.key,
+        "url": location,
+        "published": published,
+        "error": error,
+        "next_build": {
+            "listed": found.listed,
+            "section": found.section,
+            "reason": found.why,
+            "values": _values(found),
+        },
+    }
+
+
+def _values(found: Explanation) -> dict[str, dict[str, str]]:
+    return {
+        tag: {"value": value.text, "origin": value.origin}
+        for tag, value in found.values.items()
+        if value.text is not None
+    }
+
+
+def _lines(reports: list[dict[str, Any]]) -> Iterator[str]:
+    for report in reports:
+        yield f"{report['url']} (site {report['site']!r})"
+        for address in report["published"]:
+            yield f"  published in {address}"
+        if not report["published"]:
+            yield "  not published"
+        following = report["next_build"]
+        if following["listed"]:
+            yield f"  next build: listed by section {following['section']!r}"
+        else:
+            yield f"  next build: not listed: {following['reason']}"
+        for tag, value in following["values"].items():
+            yield f"    {tag}: {value['value']} ({value['origin']})"

@@ -1,0 +1,133 @@
+"""``inspect_sitemap_url``: where a URL is published, and what the next build does with it."""
+
+import json
+
+import pytest
+
+from django_sitemapkit.models import ExclusionRule, UrlOverride
+from tests.commands import line_of, run
+from tests.factories import SITE
+from tests.testapp.serving import BASE, make_products
+
+pytestmark = pytest.mark.django_db
+
+FIRST, SECOND = (f"{BASE}/sitemap-products-{n}.xml.gz" for n in (1, 2))
+
+
+@pytest.fixture
+def built(products):
+    """Build a section of three products on two pages."""
+    assert run("build_sitemaps")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("/products/all/a/", FIRST),
+        (f"{BASE}/products/all/c/", SECOND),
+        ("HTTPS://WWW.Example.com:443/products/all/c/", SECOND),
+        ("/products/all/ñ p/", SECOND),
+        ("/products/all/%C3%B1%20p/", SECOND),
+        (f"{BASE}/products/all/%c3%b1%20p/", SECOND),
+    ],
+)
+def test_tells_the_file(products, url, address):
+    """By path or URL, percent-encoded or not, it is the address of the page that lists it."""
+    make_products("ñ p")
+    run("build_sitemaps")
+    code, out, err = run("inspect_sitemap_url", url)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[1] == f"  published in {address}"
+
+
+def test_of_what_is_not_listed(built):
+    """Exit 1, though it is in the database by now."""
+    make_products("late")
+    code, out, err = run("inspect_sitemap_url", "/products/all/late/")
+    assert code == 1
+    assert "  not published\n  next build: listed by section 'products'\n" in out
+    assert err == "No published file lists /products/all/late/."
+
+
+def test_before_the_first_build(products):
+    """Nothing lists anything."""
+    assert run("inspect_sitemap_url", "/products/all/a/")[0] == 1
+
+
+@pytest.mark.parametrize(
+    "url", ["https://evil.example/a/", "javascript:alert(1)", "ftp://x/", "//"]
+)
+def test_of_what_cannot_be_listed(built, url):
+    """A URL that is none of the site's is an error in one line."""
+    code, out, err = run("inspect_sitemap_url", url)
+    assert code == 2
+    assert out == ""
+    assert url in err
+
+
+def test_looks_at_every_site(two_sites):
+    """A URL of one site is foreign to the other, and found all the same."""
+    run("build_sitemaps")
+    for host in ("one", "two"):
+        found = run("inspect_sitemap_url", f"https://{host}.example/products/all/a/")
+        assert found[0] == 0
+        assert f"  published in https://{host}.example/sitemap-products-1.xml.gz\n" in found[1]
+    code, _, err = run("inspect_sitemap_url", "https://three.example/")
+    assert code == 2
+    assert "https://three.example/" in err
+
+
+def test_takes_no_part_of_a_url_for_the_whole(built):
+    """Only the very URL counts, with its characters as XML has them."""
+    make_products("c&d")
+    run("build_sitemaps")
+    for part in ("/products/all/", "/products/all/c/x", "/products/all/c"):
+        assert run("inspect_sitemap_url", part)[0] == 1
+    assert run("inspect_sitemap_url", "/products/all/c&d/")[0] == 0
+
+
+@pytest.mark.parametrize("harm", ["gone", "cut"])
+def test_where_a_file_is_lost(built, storage, harm):
+    """The way out is named in one line, and no file that is there is overlooked."""
+    path = storage / line_of("products", 1).name
+    if harm == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:-9])
+    code, out, _ = run("inspect_sitemap_url", "/products/all/c/")
+    assert (code, f"  published in {SECOND}\n" in out) == (0, True)
+    code, _, err = run("inspect_sitemap_url", "/products/all/zzz/")
+    assert code == 1
+    assert "--repair" in err
+
+
+def test_the_next_build_is_told_too(built):
+    """An exclusion counts for the next build; the published file lists the URL still."""
+    ExclusionRule.objects.create(site=SITE.key, pattern="/products/all/a/")
+    UrlOverride.objects.create(site=SITE.key, path="/products/all/c/", priority="0.9")
+    code, out, _ = run("inspect_sitemap_url", "/products/all/a/")
+    assert code == 0
+    assert f"  published in {FIRST}\n  next build: not listed: " in out
+    assert "/products/all/a/" in out.splitlines()[-1]
+    assert "    priority: 0.9 (URL override)\n" in run("inspect_sitemap_url", "/products/all/c/")[1]
+
+
+def test_json_has_the_same(built):
+    """A program gets a list of the sites that may list the URL."""
+    (report,) = json.loads(run("inspect_sitemap_url", "/products/all/a/", "--json")[1])
+    assert report["published"] == [FIRST]
+    assert (report["site"], report["url"]) == (SITE.key, f"{BASE}/products/all/a/")
+    assert report["next_build"] | {"values": {}} == {
+        "listed": True,
+        "section": "products",
+        "reason": "",
+        "values": {},
+    }
+
+
+def test_a_url_that_no_section_produces(built):
+    """The reason is given, and the exit code is 1."""
+    code, out, err = run("inspect_sitemap_url", "/nowhere/")
+    assert code == 1
+    assert "  next build: not listed: " in out
+    assert err == "No published file lists /nowhere/."
