@@ -154,12 +154,13 @@ def test_page_with_awkward_addresses_is_valid(urlset, client, sections, slug):
 
 @pytest.mark.django_db
 def test_page_with_refused_rows_is_valid(urlset, client, sections):
-    """Bad rows leave no trace in the file."""
+    """Bad rows leave no trace in the file, and a wrong value none but the tag that is missing."""
     declare(sections, Everything, location=lambda self, product: product.slug)
     make_products("/good", "javascript:alert(1)", "https://elsewhere.example/", "/\x0b", "/" * 9)
     make_products("/wrong", rank="1.50")
     root = check(urlset, client.get("/sitemap-products-1.xml").getvalue())
-    assert [url[0].text for url in root] == ["https://www.example.com/good"]
+    listed = [[url[0].text, *(tag.tag for tag in url if "priority" in tag.tag)] for url in root]
+    assert listed == [["https://www.example.com/good"], ["https://www.example.com/wrong"]]
 
 
 @pytest.mark.django_db
