@@ -8,7 +8,7 @@ the package, every record of its log and every line that its commands print goes
 import logging
 import traceback
 import unicodedata
-from collections.abc import Iterator
+from contextlib import suppress
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -39,22 +39,16 @@ class PrintableRecords(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Let every record pass, and rewrite those that hold anything else than text."""
-        message = record.getMessage()
-        if (shown := printable(message)) != message:
-            record.msg, record.args = shown, None
+        with suppress(Exception):  # The handler reports what cannot be written.
+            message = record.getMessage()
+            if (shown := printable(message)) != message:
+                record.msg, record.args = shown, None
         error = record.exc_info[1] if record.exc_info else None
-        if error is not None and not all(str(one).isprintable() for one in _chain(error)):
+        if error is not None:
             # Indented, so that no line of an exception's text looks like a record of its own.
             lines = "".join(traceback.format_exception(error)).rstrip("\n").split("\n")
             record.exc_text = "\n".join(f"  {printable(line)}" for line in lines)
         return True
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an exception and those that it came of, as a traceback shows them."""
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 def protect_log() -> None:

@@ -78,17 +78,20 @@ class Site:
         return f"{unquote(self.path)}/"
 
     @contextmanager
-    def active(self, language: str | None = None) -> Iterator[None]:
+    def active(
+        self, language: str | None = None, *, current: "Site | None" = None
+    ) -> Iterator[None]:
         """Let ``reverse()`` and ``get_absolute_url()`` answer for this site, in one language.
 
         The language is LANGUAGE_CODE unless given, and the time zone TIME_ZONE, never the
-        visitor's: a file is the same for all. The sites framework's current site is this one.
+        visitor's: a file is the same for all. The sites framework's current site is this one, or
+        ``current`` where the framework has none of this host.
         Never hold it across a ``yield``: all of these are the thread's.
         """
         prefix, urlconf = get_script_prefix(), get_urlconf()
         set_script_prefix(self.prefix)
         set_urlconf(self.urlconf)
-        site_id = _site_id.set(cache(lambda: _framework_id(self)))
+        site_id = _site_id.set(cache(lambda: _framework_id(self, current)))
         try:
             with (
                 translation.override(language or django_settings.LANGUAGE_CODE),
@@ -237,24 +240,28 @@ def follow_current_site() -> None:
     LazySettings.SITE_ID = _SiteId()  # type: ignore[attr-defined]
 
 
-def _framework_id(site: Site) -> Any:
+def _framework_id(site: Site, current: Site | None = None) -> Any:
     """Return a site's id in the sites framework; None where SITE_ID tells it.
 
     Of several sites in the settings, SITE_ID is one at the most; the others are known by their
-    domain. Raises NoFrameworkSite where the framework has no such domain.
+    domain, and so is the host of a language. One that the framework does not have is seen from
+    ``current``. Raises NoFrameworkSite where there is none to see it from.
     """
     from django.contrib.sites.models import Site as FrameworkSite  # noqa: PLC0415
 
-    known = FrameworkSite.objects
-    if len(settings.SITES) > 1:
-        host = site.origin.partition("://")[2]
-        for domain in (host, split_domain_port(host)[0]):
-            for pk in known.filter(domain__iexact=domain).values_list("pk", flat=True):
-                return pk
-        raise NoFrameworkSite(host)
-    if settings.SITES or settings.BASE_URL or site.key == DEFAULT_KEY:
+    several = len(settings.SITES) > 1
+    if not several and (settings.SITES or settings.BASE_URL or site.key == DEFAULT_KEY):
         return None
-    return FrameworkSite._meta.pk.to_python(site.key)
+    if not several and "://" not in site.key:
+        return FrameworkSite._meta.pk.to_python(site.key)
+    host = site.origin.partition("://")[2]
+    for domain in (host, split_domain_port(host)[0]):
+        known = FrameworkSite.objects.filter(domain__iexact=domain)
+        for pk in known.values_list("pk", flat=True):
+            return pk
+    if current is None or current == site:
+        raise NoFrameworkSite(host)
+    return _framework_id(current)
 
 
 def _current(request: HttpRequest) -> Site:

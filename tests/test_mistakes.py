@@ -164,6 +164,11 @@ DECLARATIONS = {
         "items is a generator, which can be read only once.",
         "Use a list, or write a method: def items(self).",
     ),
+    "get_queryset() without return": (
+        (Section, {"location": PRODUCT, "get_queryset": lambda self: None}),
+        "get_queryset() returned None.",
+        "Return a QuerySet.",
+    ),
     "a list for items() of an old class": (
         (Sitemap, {"items": ["/a/"]}),
         "items is a list.",
@@ -480,9 +485,27 @@ def only_first(self, **options):
     return Sitemap.get_urls(self, **options)[:0]
 
 
+def with_images_of_some(self, **options):
+    """Add to entries that have an item of a kind."""
+    urls = Sitemap.get_urls(self, **options)
+    for url in urls:
+        if url["item"] and url["item"].note:
+            url["images"] = []
+    return urls
+
+
+def without_some(self, **options):
+    """Leave out what is hidden."""
+    urls = Sitemap.get_urls(self, **options)
+    urls[:] = [url for url in urls if url["location"] != "/hidden/"]
+    return urls
+
+
 @pytest.mark.parametrize(
     ("get_urls", "lost"),
     [
+        pytest.param(with_images_of_some, "its images are lost", id="images of some"),
+        pytest.param(without_some, "what it changes is lost", id="without some"),
         pytest.param(over_http, None, id="another host"),
         pytest.param(with_images, "its images are lost", id="images"),
         pytest.param(only_first, "what it changes is lost", id="fewer"),

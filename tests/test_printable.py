@@ -56,7 +56,7 @@ def test_a_record_of_the_log_is_one_line(caplog):
 
 
 def test_a_traceback_in_the_log_forges_no_record(caplog):
-    """Its lines are indented where an exception's text may look like one; others are as ever."""
+    """Its lines are indented, so that none looks like a record of its own."""
     log = logging.getLogger("django_sitemapkit")
     for text in (EVIL, "plain"):
         try:
@@ -67,7 +67,25 @@ def test_a_traceback_in_the_log_forges_no_record(caplog):
     lines = evil.split("\n")[:-2]  # The last one begins the next record.
     assert "  OSError: gone" in lines
     assert all(line.startswith("  ") and printable(line) == line for line in lines)
-    assert plain.startswith("OSError: plain\n")
+    assert plain.startswith("  OSError: plain\n")
+
+
+def test_notes_groups_and_broken_exceptions_are_logged(caplog):
+    """Whatever an exception brings: its notes, those in it, one without a text, one in a circle."""
+
+    class Silent(Exception):
+        def __str__(self):
+            raise RuntimeError
+
+    noted, circle = ValueError("plain"), ValueError("circle")
+    noted.add_note(EVIL)
+    circle.__cause__ = OSError("other")
+    circle.__cause__.__cause__ = circle
+    log = logging.getLogger("django_sitemapkit")
+    for error in (noted, circle, Silent(), ExceptionGroup("many", [OSError(EVIL)])):
+        log.error("It broke.", exc_info=error)
+    assert "\x1b" not in caplog.text
+    assert caplog.text.count("It broke.") == 4
 
 
 @pytest.mark.parametrize("error", [ValueError])

@@ -15,8 +15,11 @@ from django.utils.http import http_date
 
 from django_sitemapkit import Route, Section, StaticSection
 from django_sitemapkit.models import ExclusionRule, Lease, Page
+from django_sitemapkit.planning import pages_of, remember, split
+from django_sitemapkit.sections import keysets
 from django_sitemapkit.views.documents import accepts_gzip
 from tests.cases import few
+from tests.factories import SITE
 from tests.testapp.models import Product, Reading
 from tests.testapp.serving import (
     BASE,
@@ -307,7 +310,7 @@ def followed(client):
 
 
 def test_index_lists_no_page_whose_rows_are_all_left_out(client, sections):
-    """Neither before nor after anyone has read it; fixed, it is listed at once."""
+    """Neither before nor after anyone has read it; fixed, it is listed within a minute."""
     declare(sections, Elsewhere)
     make_products("a", "bad1", "bad2", "bad3", "b", "c")
     good = {"products-1.xml.gz": 200, "products-3.xml.gz": 200}
@@ -316,11 +319,62 @@ def test_index_lists_no_page_whose_rows_are_all_left_out(client, sections):
     assert followed(client) == good
 
     Product.objects.filter(slug="bad3").update(slug="fine")
+    assert followed(client) == good
+    Page.objects.update(read_at=F("read_at") - dt.timedelta(minutes=2))
     assert followed(client) == good | {"products-2.xml.gz": 200}
 
     Product.objects.filter(slug="fine").update(slug="bad3")
     assert client.get("/sitemap-products-2.xml").status_code == 404
     assert followed(client) == good
+
+
+def test_index_reads_a_page_that_lists_nothing_once_a_minute(client, sections):
+    """However often the index is asked for."""
+    declare(sections, Elsewhere)
+    make_products("a", "bad1", "bad2", "bad3")
+    client.get(INDEX)
+    counts = []
+    for minutes in (0, 2, 0):
+        Page.objects.update(read_at=F("read_at") - dt.timedelta(minutes=minutes))
+        with CaptureQueriesContext(connection) as queries:
+            client.get(INDEX)
+        counts.append(sum("slug" in query["sql"] for query in queries))
+    assert counts[0] == counts[2] == 0
+    assert counts[1] > 0
+
+
+def test_index_ends_within_a_page_when_its_time_is_over(client, sections, monkeypatch):
+    """It reads one chunk, and not a whole page of rows that are all left out."""
+    declare(sections, Elsewhere, limit=10)
+    make_products(*(f"bad{number}" for number in range(8)))
+    monkeypatch.setattr(keysets, "FIRST_CHUNK", 2)
+    monkeypatch.setattr(keysets, "CHUNK", 2)
+    monkeypatch.setattr("django_sitemapkit.rendering.listing.READ_SECONDS", 1e-9)
+    with CaptureQueriesContext(connection) as queries:
+        client.get(INDEX)
+    assert sum("slug" in query["sql"] for query in queries) <= 2
+
+
+def test_what_is_read_of_a_page_that_was_split_meanwhile_is_not_recorded(sections):
+    """Its rows are others now."""
+    section = declare(sections, Elsewhere, limit=10)(SITE)
+    make_products("a", "b", "c")
+    (page,) = pages_of(section)
+    split(section, page, Product.objects.get(slug="b").pk)
+    remember(section, [page], lists=False)
+    assert set(Page.objects.values_list("lists", flat=True)) == {True}
+
+
+def test_index_of_sections_that_cannot_be_read_is_no_404(client, sections):
+    """Crawlers are told to come back, not that the sitemap is gone."""
+
+    def broken(self):
+        raise LookupError("no prices")
+
+    declare(sections, Elsewhere, get_queryset=broken)
+    response = client.get(INDEX)
+    assert response.status_code == 503
+    assert response["Retry-After"]
 
 
 def test_index_lists_no_page_whose_rows_are_all_excluded(client, sections):

@@ -1,16 +1,18 @@
 """Bringing what is published to where it is known: the export, and who listens."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
+
+from django.db import DatabaseError, connections, router
 
 from django_sitemapkit.builds.differences import changed_indexes, changed_pages
 from django_sitemapkit.builds.export import INDEX, Export, PageId
 from django_sitemapkit.builds.holding import Holding
-from django_sitemapkit.builds.manifests import primary
+from django_sitemapkit.builds.manifests import lines_of, primary
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import LeaseLost, StorageFailure
-from django_sitemapkit.models import Build, Publication
+from django_sitemapkit.models import Build, BuildFile, Publication
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import index_address, page_addresses
 from django_sitemapkit.signals import sitemaps_published
@@ -81,7 +83,11 @@ def _bring(export: Export, publication: Publication, changed: set[PageId]) -> in
         copied = export.bring(publication.build, changed)
         if copied:
             export.holding.prove()
-    except (LeaseLost, StorageFailure):
+    except (DatabaseError, LeaseLost, StorageFailure):
+        # A process that was paused for long has lost its connection, too.
+        connection = connections[router.db_for_write(Publication)]
+        if not connection.in_atomic_block:
+            connection.close_if_unusable_or_obsolete()
         lease = export.holding.lease
         if not lease.renew():
             primary(Publication).filter(pk=publication.pk).update(export_doubt=lease.fence)
@@ -138,7 +144,21 @@ def _changed(publication: Publication, *, everything: bool) -> list[PageId]:
         for changed in (changed_indexes, changed_pages)
         for line in changed(former, publication.build)
     )
-    return list(dict.fromkeys([INDEX, *((line.section, line.number) for line in lines)]))
+    pages = [(line.section, line.number) for line in lines]
+    return list(dict.fromkeys([INDEX, *pages, *_withdrawn(publication)]))
+
+
+def _withdrawn(publication: Publication) -> Iterable[PageId]:
+    """Return the addresses at which editors want nothing answered, by an exclusion."""
+    emptied = lines_of(publication.build).filter(status=BuildFile.Status.EMPTY)
+    emptied = emptied.exclude(section="").exclude(overridden=b"")
+    return emptied.values_list("section", "number")
+
+
+def announce(site: Site, pages: Iterable[PageId]) -> None:
+    """Send the signal for pages that are no longer answered, though the build is the same."""
+    if publication := _publication(site):
+        _tell(site, publication, list(pages))
 
 
 def _tell(site: Site, publication: Publication, changed: list[PageId]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from django_sitemapkit.builds.changes import packed
+from django_sitemapkit.builds.delivery import announce
 from django_sitemapkit.builds.duplicates import PageDamaged
 from django_sitemapkit.builds.files import holds_location
 from django_sitemapkit.builds.holding import Holding, hold
@@ -64,9 +65,12 @@ def exclude_now(site: Site, override: UrlOverride, *, started_by: str = "") -> B
         builder = _PagesBuilder(site, holding, concerned, started_by)
         builder.withdraw(withdrawn, override)
         try:
-            return builder.run()
+            result = builder.run()
         except (PagesMoved, PageDamaged) as error:
             raise BuildFailed(f"Site {site.key!r}: {error}; build it as a whole.") from error
+        if result.status == "unchanged":  # Else the addresses are announced with what is published.
+            announce(site, withdrawn)
+        return result
 
 
 class _PagesBuilder(Builder):

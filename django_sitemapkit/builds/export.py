@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from pathlib import Path
 from urllib.parse import unquote
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.files.storage import storages
 from django.db import DatabaseError
 from django.db.models import Q, QuerySet
@@ -21,6 +22,7 @@ from django.utils import timezone
 
 from django_sitemapkit.builds.files import decompressed, what_differs
 from django_sitemapkit.builds.holding import Holding
+from django_sitemapkit.builds.lookup import answering
 from django_sitemapkit.builds.manifests import indexes_of, pages, primary
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import LeaseLost, StorageFailure
@@ -50,7 +52,10 @@ class ExportedFiles:
 
     def __init__(self, alias: str, site: Site) -> None:
         self.site = site
-        self.target = SitemapStorage(storages[alias])
+        try:
+            self.target = SitemapStorage(storages[alias])
+        except ImproperlyConfigured as error:  # Such as a backend that is not installed.
+            raise StorageFailure(f"The export {alias!r} cannot be used: {error}") from error
         host = site.origin.partition("://")[2].replace(":", "_")
         self._host = f"{host}/" if len(all_sites()) > 1 else ""
         self._addresses: dict[tuple[str, str], Callable[[int], str]] = {}
@@ -100,7 +105,13 @@ class ExportedFiles:
             path = self.target.local_path(self._name(_page(line)))
             if path is None:
                 break
-            if path.is_file() and path.stat().st_size != line.size:
+            try:
+                size = path.stat().st_size
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise StorageFailure(f"{path} could not be looked at: {error}") from error
+            if size != line.size:
                 wrong.add(_page(line))
         return wrong
 
@@ -188,9 +199,12 @@ class Export(ExportedFiles):
         reset_at = publication.export_reset_at
         if reset_at is not None and reset_at >= grace:  # An unknown index may name any of them.
             needed |= known
-        emptied = primary(BuildFile).filter(build=publication.build_id)
-        emptied = emptied.filter(status=BuildFile.Status.EMPTY).exclude(overridden=b"")
-        needed -= _distinct(emptied)
+        answers: dict[PageId, str] = {}
+        for section, number, status in answering(self.site).values_list(
+            "section", "number", "status"
+        ):
+            answers.setdefault((section, number), status)
+        needed -= {page for page, status in answers.items() if status == BuildFile.Status.EMPTY}
         gone = self._delete(known - needed, XML_FORM)
         listable = self.target.names(self._folder) is not None
         texts = needed if settings.EXPORT_TEXT or not listable else set()

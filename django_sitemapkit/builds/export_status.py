@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from django.core.exceptions import ImproperlyConfigured
+
 from django_sitemapkit.builds.export import ExportedFiles
 from django_sitemapkit.builds.manifests import indexes_of, pages, primary
 from django_sitemapkit.conf import settings
@@ -28,7 +30,11 @@ def export_status(site: Site) -> ExportStatus | None:
     One look at the names there, and one at the index.
     """
     publication = primary(Publication).filter(site=site.key).select_related("build").first()
-    if not settings.EXPORT or publication is None:
+    try:
+        alias = settings.EXPORT
+    except ImproperlyConfigured as error:
+        return ExportStatus(storage="", exported_at=None, due=str(error))
+    if not alias or publication is None:
         return None
     exported_at = publication.delivered_at
     if publication.delivered_to != settings.EXPORT:

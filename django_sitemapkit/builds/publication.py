@@ -34,7 +34,7 @@ from django_sitemapkit.sites import Site
 
 KNOWN = (
     *("fingerprint", "revision", "overridden", "changes_at", "skipped", "problems"),
-    *("before", "listing", "duplicates"),
+    *("problem_kinds", "before", "listing", "duplicates"),
 )
 """What is known of a page beside its file."""
 

@@ -45,7 +45,13 @@ from django_sitemapkit.builds.results import BuildResult, FileResult, problem_li
 from django_sitemapkit.builds.settling import answered_by_build, settle, told
 from django_sitemapkit.builds.stored import reopen_lost
 from django_sitemapkit.conf import settings
-from django_sitemapkit.exceptions import BuildFailed, SitemapKitError, StorageFailure, Unpublishable
+from django_sitemapkit.exceptions import (
+    BuildFailed,
+    LeaseLost,
+    SitemapKitError,
+    StorageFailure,
+    Unpublishable,
+)
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import all_pages, refresh
@@ -255,6 +261,8 @@ class Builder:
         exported = deliver(self.site, self.holding, self.storage, everything=everything)
         try:
             prune(self.site, self.holding, self.storage)
+        except LeaseLost as error:
+            logger.info("Site %r: %s It clears old files away.", self.site.key, error)
         except Exception:  # The build is published: what is left over is the next one's.
             logger.exception("Site %r: old files could not be cleared away.", self.site.key)
         return BuildResult(

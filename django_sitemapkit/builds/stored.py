@@ -16,7 +16,8 @@ LINES_PER_QUERY = 500
 class StoredFiles:
     """Which files of a site the storage has: by one listing, where it can list them.
 
-    Otherwise each file is asked for. Without ``ask`` none is, and all count as stored.
+    Otherwise each file is asked for. Without ``ask`` a storage elsewhere than on the local disk is
+    asked for nothing, and all count as stored.
     """
 
     def __init__(self, site: Site, storage: SitemapStorage, *, ask: bool = True) -> None:
@@ -26,7 +27,10 @@ class StoredFiles:
 
     @cached_property
     def _names(self) -> frozenset[str] | None:
-        names = self._storage.names(folder_of(self._site))
+        folder = folder_of(self._site)
+        if not self._ask and self._storage.local_path(folder) is None:
+            return None
+        names = self._storage.names(folder)
         return None if names is None else frozenset(names)
 
     def has(self, name: str) -> bool:

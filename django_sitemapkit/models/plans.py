@@ -53,6 +53,9 @@ class Page(models.Model):
         null=True,
         help_text=_("Of what editors set; none where its bounds are new since."),
     )
+    read_at = models.DateTimeField(
+        _("read at"), null=True, help_text=_("When it was last looked at for a URL.")
+    )
 
     class Meta:
         verbose_name = _("page")

@@ -2,10 +2,13 @@
 
 import logging
 from collections.abc import Collection, Sequence
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.db import DatabaseError, router, transaction
-from django.db.models import F
+from django.db.models import F, Q
+from django.utils import timezone
 
 from django_sitemapkit.exceptions import NotPlanned
 from django_sitemapkit.models import Lease, Page, Plan
@@ -26,7 +29,6 @@ from django_sitemapkit.planning.store import (
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sections.keysets import (
     EVERYTHING,
-    MAX_PARAMETERS,
     KeyRange,
     Keyset,
     filled,
@@ -37,6 +39,9 @@ logger = logging.getLogger("django_sitemapkit")
 
 PLANNING_SECONDS = 300
 """After so long without a sign, whoever was planning is taken to be dead."""
+
+PAGES_PER_UPDATE = 100
+"""Pages recorded by one statement, each by its number and bounds."""
 
 LOOKED_AT = 5
 """Pages on each side of one that are looked at for any row, before its neighbour is given up."""
@@ -185,20 +190,28 @@ def edits_of(section: BaseSection) -> int:
 def remember(section: BaseSection, pages: Collection[PlannedPage], *, lists: bool) -> None:
     """Record whether pages of a section list any URL, as they have been read just now.
 
-    Where the database cannot be written to, they are read again the next time.
+    One that was split meanwhile is not recorded. Where the database cannot be written to, they are
+    read again the next time.
     """
     keyset = section.keyset
     plan = current_plan(section, keyset) if keyset is not None and pages else None
-    if plan is None:
+    if plan is None or keyset is None:
         return
-    revision = edits_of(section)
+    values = {"lists": lists, "read_revision": edits_of(section), "read_at": timezone.now()}
     database = router.db_for_write(Page)
-    numbers = [page.number for page in pages]
-    for start in range(0, len(numbers), MAX_PARAMETERS):
+    same = [
+        Q(
+            number=page.number,
+            lower=keyset.encode(page.keys.lower),
+            upper=keyset.encode(page.keys.upper),
+        )
+        for page in pages
+    ]
+    for start in range(0, len(same), PAGES_PER_UPDATE):
+        some = reduce(or_, same[start : start + PAGES_PER_UPDATE])
         try:
             with transaction.atomic(using=database):
-                rows = stored_pages(plan).filter(number__in=numbers[start : start + MAX_PARAMETERS])
-                rows.update(lists=lists, read_revision=revision)
+                stored_pages(plan).filter(some).update(**values)
         except DatabaseError as error:
             logger.warning("%r: what its pages list cannot be recorded: %s", section, error)
             return

@@ -1,5 +1,6 @@
 """The plan in the database: found, read, made and replaced."""
 
+import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -27,6 +28,8 @@ class PlannedPage:
     """Whether it had any URL when it was last read."""
     read_revision: int | None = field(default=None, compare=False, repr=False)
     """What editors had set then; None where nobody has read it."""
+    read_at: dt.datetime | None = field(default=None, compare=False, repr=False)
+    """When it was last looked at for a URL."""
 
 
 def current_plan(section: BaseSection, keyset: Keyset) -> Plan | None:
@@ -129,7 +132,7 @@ def create_plan(section: BaseSection, keyset: Keyset, beat: Callable[[], None] =
 def decoded(page: Page, keyset: Keyset) -> PlannedPage:
     """Return a stored page with its bounds as keys."""
     keys = KeyRange(keyset.decode(page.lower), keyset.decode(page.upper))
-    return PlannedPage(page.number, keys, page.lists, page.read_revision)
+    return PlannedPage(page.number, keys, page.lists, page.read_revision, page.read_at)
 
 
 def in_order(pages: Sequence[PlannedPage]) -> list[PlannedPage]:

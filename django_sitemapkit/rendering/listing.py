@@ -1,21 +1,28 @@
-"""Which live pages list any URL: rows are not enough, where all of them are left out.
+"""Which live pages list any URL: rows are not enough, where all of them are skipped.
 
 That is only known by reading a page, and remembered in the plan. A page that lists something is
 read once, to its first URL, and again when an editor has changed anything. One that lists nothing
-is read again each time, since nobody who reads the index asks for it: so it comes back at once.
+is read again once in a while: its rows may have changed, and no reader of the index asks for it.
 """
 
+import datetime as dt
 import logging
-import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+
+from django.utils import timezone
 
 from django_sitemapkit.planning import PlannedPage, edits_of, remember
-from django_sitemapkit.rendering.pages import PageRendering
+from django_sitemapkit.rendering.columns import Checker
+from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sections.keysets import KeyRange
 
 logger = logging.getLogger("django_sitemapkit")
+
+UNLISTED_FOR = dt.timedelta(minutes=1)
+"""How long a page that lists nothing stays out of the index before it is read again."""
 
 READ_SECONDS = 1.0
 """How long an index goes on reading pages; what it does not get to is left as it was."""
@@ -47,34 +54,44 @@ def with_urls(
 
 
 def _is_known(section: BaseSection, page: PlannedPage) -> bool:
-    """Return whether a page lists a URL by what editors have set now, as the plan says."""
-    return page.lists and page.read_revision == edits_of(section)
+    """Return whether the plan says of a page, by what editors have set now, if it lists a URL."""
+    if page.read_revision != edits_of(section) or page.read_at is None:
+        return False
+    # Another machine may have read it, by another clock.
+    return page.lists or abs(timezone.now() - page.read_at) < UNLISTED_FOR
 
 
 def _read(pages: list[tuple[BaseSection, PlannedPage]]) -> dict[tuple[str, int], bool]:
-    """Return whether pages list any URL, by section and number: of those there is time for."""
-    # Not the same ones each time, where there is none for all of them.
-    random.shuffle(pages)
+    """Return whether pages list any URL, by section and number: of those there is time for.
+
+    The one that was not read for longest comes first.
+    """
+    pages.sort(key=lambda pair: "" if pair[1].read_at is None else pair[1].read_at.isoformat())
     until = time.monotonic() + READ_SECONDS
     read: dict[tuple[str, int], bool] = {}
     for section, page in pages:
         if time.monotonic() > until:
             break
         try:
-            read[section.get_name(), page.number] = _has_url(section, page)
+            read[section.get_name(), page.number] = _has_url(section, page, until)
         except Exception as error:  # noqa: BLE001  the page itself fails as it should
             logger.warning("%r: page %s cannot be read: %s", section, page.number, error)
     return read
 
 
-def _has_url(section: BaseSection, page: PlannedPage) -> bool:
-    """Read a page to its first URL."""
+def _has_url(section: BaseSection, page: PlannedPage, until: float) -> bool:
+    """Read a page to its first URL; where time runs out before, it counts as it did."""
     ranges = [page.keys]
     if section.keyset is None:
         first = page.keys.lower + FIRST_ITEMS
         ranges = [KeyRange(page.keys.lower, first), KeyRange(first, page.keys.upper)]
-    scope = section.site.scope()
-    return any(next(iter(PageRendering(section, keys, scope)), None) for keys in ranges)
+    pipeline = Checker(section, section.site.scope(), ProblemLog(section.get_name()))
+    for chunk in chain.from_iterable(map(section.chunks, ranges)):
+        if pipeline.entries(chunk).locations:
+            return True
+        if time.monotonic() > until:
+            return page.lists
+    return False
 
 
 def _remember(section: BaseSection, read: Mapping[PlannedPage, bool]) -> None:
@@ -84,6 +101,6 @@ def _remember(section: BaseSection, read: Mapping[PlannedPage, bool]) -> None:
         new = [
             page
             for page, found in read.items()
-            if found is lists and (page.lists, page.read_revision) != (lists, edits)
+            if found is lists and not (lists and page.lists and page.read_revision == edits)
         ]
         remember(section, new, lists=lists)

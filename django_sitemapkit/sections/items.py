@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from django.db.models import QuerySet
 from django.urls import reverse
 
 from django_sitemapkit.sections.base import BaseSection
@@ -22,6 +23,8 @@ def sliceable(items: Any) -> Any:
     So is any other iterable, such as the values of a dict. What cannot be read is returned as it
     is, and a dict or a set too: a check says why they are no items.
     """
+    if isinstance(items, QuerySet):
+        return items.all()  # One that is set on the class keeps the rows it has read.
     is_list = isinstance(items, Sequence)
     if is_list or isinstance(items, (Mapping, *UNORDERED)) or not isinstance(items, Iterable):
         return items

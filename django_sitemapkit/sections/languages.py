@@ -155,7 +155,7 @@ class Languages:
     @contextmanager
     def active(self, code: str, objects: Iterable[Any]) -> Iterator[None]:
         """Let a language be the active one, and that of objects which hold one of their own."""
-        with self.sites[code].active(code):
+        with self.sites[code].active(code, current=self._section.site):
             for obj in objects:
                 if hasattr(obj, "set_current_language"):  # As those of django-parler do.
                     obj.set_current_language(code)

@@ -43,7 +43,7 @@ class RouteLocator:
         sites = {code: spoken.sites[code] for code in spoken.asked} if spoken else own
         self.ways: list[Way] = []
         for code, at in sites.items():
-            with at.active(code if spoken else None):
+            with at.active(code if spoken else None, current=site):
                 compiled = route.compile()
             self.ways.append(self._way(code, compiled, route.columns))
         related = [part for way in self.ways for part in way.arguments if isinstance(part, Related)]

@@ -15,7 +15,7 @@ from typing import Any
 from django.conf import settings
 from django.db import connections
 from django.db.models import DateField, DateTimeField, Field, Max, Min, QuerySet, TextField
-from django.db.models.expressions import Col
+from django.db.models.expressions import Case, Col, Value
 from django.db.models.functions import Cast, Coalesce, Greatest, Least
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
@@ -52,11 +52,24 @@ def _kind(column: Any) -> "type[Field[Any, Any]] | None":
     """Return the class of field whose values a resolved expression gives unchanged, or None."""
     if isinstance(column, Col):
         return type(column.output_field)
-    if type(column) not in _GIVES_ONE:
+    if isinstance(column, Value):
+        return _kind_of_constant(column.value)
+    if isinstance(column, Case):
+        parts = [*(case.result for case in column.cases), column.default]
+    elif type(column) in _GIVES_ONE:
+        parts = [part for part in column.get_source_expressions() if part is not None]
+    else:
         return None
-    parts = [part for part in column.get_source_expressions() if part is not None]
-    kinds = {*map(_kind, parts), type(column.output_field)}
+    given = [part for part in parts if not (isinstance(part, Value) and part.value is None)]
+    kinds = {*map(_kind, given), type(column.output_field)}
     return kinds.pop() if len(kinds) == 1 else None
+
+
+def _kind_of_constant(value: Any) -> "type[Field[Any, Any]] | None":
+    """Return the class of field that stores a constant as it is; naive moments have no zone."""
+    if isinstance(value, dt.datetime):
+        return None if timezone.is_naive(value) else DateTimeField
+    return DateField if isinstance(value, dt.date) else None
 
 
 def converted(value: Any, expression: Any, queryset: QuerySet[Any]) -> Any:

@@ -12,13 +12,13 @@ from django.http.response import HttpResponseBase
 from django.utils.http import http_date
 
 from django_sitemapkit.conf import settings
-from django_sitemapkit.overrides import section_of
+from django_sitemapkit.overrides import section_of, sections_of
 from django_sitemapkit.planning import PlannedPage, page_of, remember, split
 from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import PageRendering, render_indexes, validators_of
 from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sections.validation import naming
+from django_sitemapkit.sections.validation import naming, require_pageable
 from django_sitemapkit.sites import Site
 from django_sitemapkit.views.documents import Document, digest_of, joined
 
@@ -29,6 +29,9 @@ def live_index(site: Site, document: Document, number: int) -> HttpResponseBase 
     """Return an index of a site's live pages, or None where it would list nothing."""
     index = render_indexes(site).get(number)
     if index is None:
+        if number == 0:
+            for section in sections_of(site):
+                require_pageable(section)  # What cannot be read may list something: not 404.
         return None
     return document.respond(iter([index.data]), digest=digest_of(index.data), whole=True)
 

@@ -7,10 +7,11 @@ import datetime as dt
 import re
 
 import pytest
+from django.db import OperationalError
 
 from django_sitemapkit.builds import prune, publish, status_of
 from django_sitemapkit.exceptions import LeaseLost
-from django_sitemapkit.models import BuildFile, Publication
+from django_sitemapkit.models import BuildFile, Lease, Publication
 from django_sitemapkit.publishing import SitemapStorage, folder_of
 from tests.builds import (
     SITE,
@@ -27,6 +28,7 @@ from tests.builds import (
 )
 from tests.builds.backups import PACKAGE, back_up, restore
 from tests.builds.exports import export_to, exported
+from tests.factories import EPOCH
 from tests.testapp.models import Article, Product, Shop
 
 pytestmark = pytest.mark.django_db
@@ -260,3 +262,38 @@ def test_a_page_of_a_builder_that_woke_up_is_replaced(site, client, monkeypatch)
     assert exported(site.shown) == served(client)
     assert run().exported == 0
     assert status_of(SITE).export.due == ""
+
+
+def test_a_builder_that_wakes_without_its_connection_is_noted(site, monkeypatch):
+    """It cannot prove its lease: what it has replaced is copied again by the next run."""
+    replace, renew = SitemapStorage.replace, Lease.renew
+    state = {"dead": False}
+
+    def late(self, name, path, content_type):
+        if name != "sitemap-products-1.xml.gz":
+            return replace(self, name, path, content_type)
+        data = path.read_bytes()
+        monkeypatch.setattr(SitemapStorage, "replace", replace)
+        Lease.objects.update(heartbeat=EPOCH)
+        edit_product("p0", day=9)
+        run()
+        state["published"] = site.shown.contents()[name]
+        path.write_bytes(data)
+        state["dead"] = True
+        return replace(self, name, path, content_type)
+
+    def fail_once(self):
+        if state["dead"]:
+            state["dead"] = False
+            raise OperationalError("the server closed the connection")
+        return renew(self)
+
+    edit_product("p0")
+    monkeypatch.setattr(SitemapStorage, "replace", late)
+    monkeypatch.setattr(Lease, "renew", fail_once)
+    with pytest.raises(OperationalError):
+        run()
+    assert Publication.objects.get().export_doubt
+    run()
+    assert site.shown.contents()["sitemap-products-1.xml.gz"] == state["published"]
+    assert not Publication.objects.get().export_doubt

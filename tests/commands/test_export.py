@@ -4,9 +4,12 @@ import json
 
 import pytest
 
+from django_sitemapkit.builds import status_of
 from django_sitemapkit.models import Publication
 from tests.builds.exports import export_to
+from tests.builds.storages import Memory
 from tests.commands import run
+from tests.factories import SITE
 from tests.testapp.serving import make_products
 
 pytestmark = pytest.mark.django_db
@@ -96,3 +99,29 @@ def test_an_export_that_cannot_be_reached_ends_no_status(shown):
     code, out, _ = run("sitemap_status")
     assert code == 0
     assert "due: sitemap.xml could not be looked for: the bucket is gone" in out
+
+
+@pytest.mark.parametrize(
+    ("alias", "storages"),
+    [("nowhere", {}), ("broken", {"broken": {"BACKEND": "nowhere.Storage"}})],
+)
+def test_an_export_that_cannot_be_used_is_told_by_the_status(shown, settings, alias, storages):
+    """Whether the alias or the backend is wrong; the rest of the status is shown."""
+    run("build_sitemaps")
+    settings.STORAGES = {**settings.STORAGES, **storages}
+    settings.SITEMAPKIT_EXPORT = alias
+    Publication.objects.update(delivered_to=alias)
+    code, out, _ = run("sitemap_status", "--skip-checks")
+    assert code == 0
+    assert "products" in out
+    assert "due: " in export_line()
+    assert "nowhere" in export_line()
+
+
+def test_a_quick_status_asks_no_remote_storage_for_names(shown, monkeypatch):
+    """A listing of many files is many requests."""
+    run("build_sitemaps")
+    asked = []
+    monkeypatch.setattr(Memory, "listdir", lambda self, path: asked.append(path) or ([], []))
+    status_of(SITE, rows=False, export=False)
+    assert asked == []

@@ -105,6 +105,26 @@ def test_a_location_that_asks_for_the_current_site_is_its_own(framework, section
         list(Products(all_sites()[2]).chunks(everything))
 
 
+def test_the_host_of_a_language_is_seen_from_its_section(framework, sections, settings):
+    """Where the framework has no such site, the links to it are not lost, nor the page."""
+    settings.SITEMAPKIT_SITES = SITES
+
+    class Products(Section):
+        queryset = Article.objects.all()
+        i18n = alternates = True
+        languages = ("en", "es")
+        language_hosts = {"en": "https://www.example.com", "es": "https://es.example.com"}
+
+        def location(self, obj):
+            return f"/{django_settings.SITE_ID}/{obj.pk}/"
+
+    factories.ArticleFactory()
+    (chunk,) = Products(all_sites()[0]).chunks(KeyRange())
+    assert len(chunk.locations) == 2
+    assert not chunk.refusals
+    assert {location.split("/")[1] for location in chunk.locations} == {"1"}
+
+
 def test_one_site_keeps_the_projects_site_id(framework, settings):
     """The framework's domain is often left at example.com; with one site nothing is in doubt."""
     (site,) = all_sites()
@@ -139,7 +159,8 @@ def test_threads_and_tasks_do_not_see_each_others_site(framework, settings, monk
     """Two are active at once, and the thread outside sees the setting."""
     settings.SITEMAPKIT_SITES = SITES
     ids = {f"https://{host}": pk for pk, host in enumerate(HOSTS, start=1)}
-    monkeypatch.setattr("django_sitemapkit.sites._framework_id", lambda site: ids[site.origin])
+    find = lambda site, current: ids[site.origin]  # noqa: E731
+    monkeypatch.setattr("django_sitemapkit.sites._framework_id", find)
     barrier = Barrier(3, timeout=10)
 
     def ask(site):

@@ -8,7 +8,8 @@ from django_sitemapkit import StaticSection
 from django_sitemapkit.sections import items as items_module
 from django_sitemapkit.sections.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.sites import Site
-from tests.factories import declare
+from tests.factories import SITE, ProductFactory, declare
+from tests.testapp.models import Product
 
 
 def static(*items, **options):
@@ -84,6 +85,15 @@ def test_items_and_locations_may_be_methods():
     section = Years(Site.at("https://www.example.com"))
     assert section.size() == 3
     assert read(section).locations == ["/default/2000/", "/default/2001/", "/default/2002/"]
+
+
+@pytest.mark.django_db
+def test_a_queryset_that_is_set_on_the_class_is_read_each_time():
+    """It keeps the rows it has read, and the next request is to see others."""
+    section = type("Things", (StaticSection,), {"items": Product.objects.all()})
+    assert section(SITE).size() == 0
+    ProductFactory()
+    assert section(SITE).size() == 1
 
 
 def test_items_are_asked_for_once_a_request():

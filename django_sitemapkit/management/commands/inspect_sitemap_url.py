@@ -49,7 +49,8 @@ class Command(PublishedCommand):
 def _report(site: Site, url: str) -> dict[str, Any]:
     """Return what is known of a URL of a site, as JSON takes it."""
     location = site.scope().normalise(url)
-    published, error = [], ""
+    published: list[str] = []
+    error = ""
     try:
         published.extend(find_url(site, url))
     except StorageFailure as failure:

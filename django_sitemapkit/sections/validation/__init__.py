@@ -29,6 +29,7 @@ PAGEABLE: tuple[Finder, ...] = (
     rows.repeating_key,
     rows.unorderable_key,
     options.column_of_many,
+    options.wrong_limit,
     items.wrong_items,
 )
 """The mistakes that would lose rows or list them twice, so that a section refuses to run."""

@@ -14,6 +14,12 @@ from django_sitemapkit.sections.querysets import Section, get_absolute_url
 from django_sitemapkit.sections.routes import Route
 from django_sitemapkit.sections.validation.faults import Fault, queryset_of
 
+LOST = ("images", "videos", "news", "alternates")
+"""What a get_urls() of contrib may add to entries, and a Section has options for."""
+
+CHANGES = ('"item"', "'item'", "location", "pop(", "remove(")
+"""What the text of a get_urls() has that looks at entries or takes some out."""
+
 
 def unknown_route(section: BaseSection) -> Fault | None:
     """Find a Route that the URLconf has no pattern for."""
@@ -101,6 +107,9 @@ def _forces_host(sitemap: Any) -> bool:
 
     Nothing is lost then: scheme and host are those of our own site. It is tried on one entry.
     """
+    text = _source_of(type(sitemap).get_urls)
+    if any(word in text for word in (*LOST, *CHANGES)):
+        return False
     entries = [{"item": None, "location": "/"}]
     before = [dict(entry) for entry in entries]
     tried = copy(sitemap)
@@ -112,11 +121,15 @@ def _forces_host(sitemap: Any) -> bool:
     return found is entries and entries == before
 
 
+def _source_of(function: Any) -> str:
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):
+        return ""
+
+
 def _lost_by(own: Any) -> str:
     """Return what is lost where a method is not asked, as far as its text tells."""
-    try:
-        text = inspect.getsource(getattr(own, "fget", own))
-    except (OSError, TypeError):
-        text = ""
-    named = [word for word in ("images", "videos", "news", "alternates") if word in text]
+    text = _source_of(getattr(own, "fget", own))
+    named = [word for word in LOST if word in text]
     return f"its {' and '.join(named)} are lost" if named else "what it changes is lost"

@@ -25,7 +25,11 @@ from django_sitemapkit.sections.validation.faults import (
 
 def no_queryset(section: BaseSection) -> Fault | None:
     """Find a section without rows."""
-    if not isinstance(section, Section) or not has_no_rows(section):
+    if not isinstance(section, Section):
+        return None
+    if not has_no_rows(section):
+        if rows_of(section) is None:
+            return Fault("get_queryset() returned None", "Return a QuerySet.")
         return None
     if hasattr(section, "items"):
         return Fault(
