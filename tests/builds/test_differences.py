@@ -101,7 +101,7 @@ def test_parts_give_the_same_as_the_whole(edited, monkeypatch, part, buffered):
     dealt = []
     deal = differences._deal
     monkeypatch.setattr(
-        differences, "_deal", lambda *arguments: [dealt.append(arguments[0]), deal(*arguments)]
+        differences, "_deal", lambda *arguments: [dealt.append(arguments[1]), deal(*arguments)]
     )
     assert told() == EDITED
     assert min(dealt) > 1

@@ -229,7 +229,7 @@ def test_without_a_section_nothing_is_published(storage, sections, client):
     before, live_build = served(client), Publication.objects.get().build_id
     for section in ("products", "readings", "articles"):
         sections.remove(section)
-    with pytest.raises(BuildFailed, match="no section has a URL"):
+    with pytest.raises(BuildFailed, match="no section is registered"):
         run()
     assert Publication.objects.get().build_id == live_build
     assert Build.objects.latest("pk").status == "failed"
