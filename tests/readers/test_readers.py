@@ -380,10 +380,11 @@ def test_twenty_slow_readers_hold_no_transaction(server):
     SQLite tells by its write-ahead log: it is cut to nothing only while nobody reads from it.
     """
     fill_the_page(server)
+    before = len(server.said("reading ended"))  # The index has looked for a URL on each page.
     with ExitStack() as stack:
         readers = [stack.enter_context(closing(ask(server, PAGE)[0])) for _ in range(20)]
         assert server.said(r"read all \d+ rows") == []
-        assert server.said("reading ended") == []
+        assert len(server.said("reading ended")) == before
 
         probe = sqlite3.connect(server.database, timeout=0, isolation_level=None)
         with closing(probe) as database:
@@ -393,11 +394,11 @@ def test_twenty_slow_readers_hold_no_transaction(server):
                 lambda: database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0,
                 "nobody reads from the write-ahead log",
             )
-        assert server.said("reading ended") == []
+        assert len(server.said("reading ended")) == before
 
         document = read_on(readers[0], b"")
         assert document.endswith(b"</urlset>\n")
-    server.wait_for("reading ended", 20)
+    server.wait_for("reading ended", before + 20)
     assert len(server.said(f"read all {ROWS} rows")) == 1
 
 
