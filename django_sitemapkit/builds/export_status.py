@@ -37,10 +37,10 @@ def export_status(site: Site) -> ExportStatus | None:
     if not alias or publication is None:
         return None
     exported_at = publication.delivered_at
-    if publication.delivered_to != settings.EXPORT:
+    if publication.delivered_to != alias:
         exported_at = None
     return ExportStatus(
-        storage=settings.EXPORT,
+        storage=alias,
         exported_at=exported_at.isoformat() if exported_at else None,
         due=_due(publication, site),
     )
