@@ -24,7 +24,7 @@ from django.core.management import call_command, get_commands, load_command_clas
 from django.core.management.base import BaseCommand, SystemCheckError
 from django.db import connection, models
 from django.template import engines
-from django.test import RequestFactory, modify_settings, override_settings
+from django.test import RequestFactory, override_settings
 from django.test.utils import CaptureQueriesContext, isolate_apps
 from django.urls import path as url
 from django.urls import reverse
@@ -753,7 +753,7 @@ def products(db, sections):
 
 
 @pytest.fixture
-def old():
+def old(settings):
     """Ask contrib's view for a page of a sitemap, by default of OldProducts."""
 
     def ask(page=1, method="get", view=contrib_views.sitemap, sitemap=OldProducts, **headers):
@@ -761,8 +761,8 @@ def old():
         options = {"sitemap_url_name": "section"} if view is contrib_views.index else {}
         return view(request, {"products": sitemap}, **options).render()
 
-    with modify_settings(INSTALLED_APPS={"append": "django.contrib.sitemaps"}):
-        yield ask
+    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "django.contrib.sitemaps"]
+    return ask
 
 
 def locations(body):
@@ -927,9 +927,9 @@ def test_a_reader_that_has_the_page(products, client, old):
     assert "ETag" not in old()
 
 
-@modify_settings(INSTALLED_APPS={"append": "django.contrib.sitemaps"})
 def test_a_misspelt_option(settings, sections):
     """``manage.py check`` warns of it here, and not with contrib's class."""
+    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "django.contrib.sitemaps"]
     settings.SITEMAPKIT_SERVE = "live"  # Else it warns of the storage too.
     registry.add(type("Old", (OldProducts,), {"chngefreq": "weekly"}))
     call_command("check", fail_level="WARNING")
