@@ -4,11 +4,13 @@ They make one row of what a join repeats, unless a column behind the join is sel
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import suppress
 from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Aggregate, QuerySet
+from django.core.exceptions import FieldError
+from django.db.models import Aggregate, F, QuerySet
 from django.db.models.expressions import Col
 from django.db.models.sql import Query
 
@@ -36,6 +38,26 @@ def repeats_groups(queryset: QuerySet[Any]) -> bool:
         return False
     _where, having, _qualify = query.where.split_having_qualify(must_group_by=True)
     return having is not None and _tells_apart(query, having)
+
+
+def orders_groups(queryset: QuerySet[Any]) -> bool:
+    """Return whether an order over a relation to many changes what a filter on aggregates counts.
+
+    Django groups by the columns of ``order_by()``, too; a section has an order of its own.
+    """
+    query = queryset.query
+    if query.group_by is None or not query.where.contains_aggregate:
+        return False
+    for column in query.order_by:
+        named = (
+            F(column.lstrip("+-"))
+            if isinstance(column, str)
+            else getattr(column, "expression", column)
+        )
+        with suppress(FieldError):  # "?", or a name that extra() gives.
+            if has_many_values(queryset, named):
+                return True
+    return False
 
 
 def has_many_values(queryset: QuerySet[Any], column: Any) -> bool:

@@ -32,6 +32,7 @@ from django_sitemapkit.sections.contrib import adapt
 from django_sitemapkit.sections.keysets import EVERYTHING
 from django_sitemapkit.sections.repeats import each_once
 from django_sitemapkit.sections.validation import require_pageable
+from django_sitemapkit.sections.validation import rows as rows_module
 from tests.factories import SITE, TagFactory, declare, products
 from tests.testapp.models import Place, Product, Tag
 
@@ -163,6 +164,18 @@ REFUSED = {
     "tables of its own": (ALL.extra(tables=["testapp_tag"]), "extra"),
     "a join": (ALL.filter(tags__name__gt=""), "relation to many"),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("order", ["tags__name", F("tags__name").desc()])
+def test_an_order_that_changes_what_a_filter_counts_is_refused(order):
+    """Django groups by it, too, and a section is read in an order of its own."""
+    fault = rows_module.repeated(
+        by_route(ALL.order_by(order).annotate(n=Count("tags")).filter(n__gt=1))
+    )
+    assert "order_by()" in fault.message
+    assert "order_by()" in fault.hint
+    allowed = ALL.order_by("?", "shop__slug").annotate(n=Count("tags")).filter(n__gt=1)
+    assert rows_module.repeated(by_route(allowed)) is None
 
 
 @pytest.mark.parametrize(("queryset", "named"), REFUSED.values(), ids=REFUSED)

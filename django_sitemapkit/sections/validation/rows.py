@@ -1,5 +1,7 @@
 """Mistakes in what rows a section has, and by which key they are paged."""
 
+from typing import Any
+
 from django.db.models import (
     BinaryField,
     CompositePrimaryKey,
@@ -12,7 +14,11 @@ from django.db.models.query import ModelIterable
 from django_sitemapkit.sections.base import BaseSection
 from django_sitemapkit.sections.keysets import filters_windows, repeats_rows
 from django_sitemapkit.sections.querysets import Section
-from django_sitemapkit.sections.repeats import repeating_annotation, repeats_groups
+from django_sitemapkit.sections.repeats import (
+    orders_groups,
+    repeating_annotation,
+    repeats_groups,
+)
 from django_sitemapkit.sections.validation.faults import (
     Fault,
     has_no_rows,
@@ -107,17 +113,30 @@ def repeated(section: BaseSection) -> Fault | None:
             f"annotation {name!r} has many values for a row, which repeats it",
             "Take one of them by a Subquery, or annotate an aggregate; to filter, use Exists().",
         )
-    if repeats_groups(rows):
-        return Fault(
-            "its filter on an aggregate also reads a relation to many objects, which repeats rows",
-            "Filter by Exists() for the relation.",
-        )
+    if fault := _regrouped(rows):
+        return fault
     if not repeats_rows(rows):
         return None
     return Fault(
         "its queryset joins a relation to many objects, which repeats rows",
         "Filter by Exists(), or add distinct().",
     )
+
+
+def _regrouped(rows: QuerySet[Any]) -> Fault | None:
+    """Find what changes the groups that a filter on an aggregate counts."""
+    if repeats_groups(rows):
+        return Fault(
+            "its filter on an aggregate also reads a relation to many objects, which repeats rows",
+            "Filter by Exists() for the relation.",
+        )
+    if orders_groups(rows):
+        return Fault(
+            "its order_by() reads a relation to many objects, which changes what its filter on an"
+            " aggregate counts",
+            "Leave order_by() out: a section is read in the order of its key.",
+        )
+    return None
 
 
 def windowed(section: BaseSection) -> Fault | None:
