@@ -139,7 +139,7 @@ class PublishedCommand(SiteCommand):
             super().check(*args, **options)
         except SystemCheckError as error:
             self.has_faults = True
-            self.stderr.write(f"{error}\nThis command needs no section, and goes on.")
+            self.stderr.write(f"{error}\nThis command goes on all the same.")
 
 
 @contextmanager
