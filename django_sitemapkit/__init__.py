@@ -9,6 +9,7 @@ from django_sitemapkit.registry import register, register_all
 from django_sitemapkit.sections import (
     External,
     ExternalSection,
+    ItemSection,
     Route,
     Section,
     StaticSection,
@@ -24,6 +25,7 @@ __all__ = [
     "External",
     "ExternalSection",
     "Image",
+    "ItemSection",
     "News",
     "Route",
     "Section",

@@ -14,7 +14,7 @@ class SitemapKitError(Exception):
         super().__init__(*shown)
 
 
-class RefusedValue(SitemapKitError, ValueError):
+class InvalidValue(SitemapKitError, ValueError):
     """One value of one entry breaks the protocol: the entry is left out, the file goes on.
 
     ``code`` is a short stable word for the kind of fault (``"url-not-allowed"``), fit for
@@ -24,6 +24,11 @@ class RefusedValue(SitemapKitError, ValueError):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+    def named(self, what: str) -> "InvalidValue":
+        """Return this error about ``what``: ``Invalid URL: player of a video: ...``."""
+        kind, _, why = str(self).partition(": ")
+        return InvalidValue(self.code, f"{kind}: {what}: {why}")
 
 
 class InvalidSitemap(SitemapKitError, ValueError):
@@ -64,7 +69,7 @@ class BuildFailed(SitemapKitError):
     """A build could not be finished; what is published is as it was, the next run goes on."""
 
 
-class Unpublishable(BuildFailed):
+class NothingToPublish(BuildFailed):
     """A build is finished, and not to be published: there is nothing in it.
 
     The next run begins a new one.

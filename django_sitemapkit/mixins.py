@@ -8,6 +8,7 @@ from django.db.models import Model, Q, QuerySet
 from django.utils import translation
 from django.utils.text import slugify
 
+from django_sitemapkit import _django
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sections import Section
 
@@ -15,18 +16,29 @@ from django_sitemapkit.sections import Section
 class SitemapMixin:
     """A model that is a section: the options stand in an inner ``class Sitemap``.
 
-    All options of ``Section`` are allowed there. ``queryset`` is the name of a method of the
-    default manager (or of its querysets), or a ``Q``; without it all rows are listed. The
-    section's name is the model's ``verbose_name_plural`` unless ``name`` says otherwise.
+    All options of ``Section`` are allowed there, but for ``queryset``. All rows of the default
+    manager are listed; ``queryset_method`` names a method of the manager, or of its querysets,
+    that returns other rows, and ``filter`` is a ``Q`` that selects from them. The section's name
+    is the model's ``verbose_name_plural`` unless ``name`` is set.
 
-    A plain class without fields: no migration holds more of it than its import path.
+    A plain class without fields: migrations contain only its import path.
+
+    ::
+
+        class Article(SitemapMixin, models.Model):
+            ...
+
+            class Sitemap:
+                queryset_method = "published"
+                location = Route("article", pk="pk")
+                lastmod = "edited_at"
     """
 
 
 def register_models() -> None:
     """Register each installed model that declares its sitemap, and is not registered yet.
 
-    Django asks again whenever a test overrides INSTALLED_APPS.
+    Django calls this again whenever a test overrides INSTALLED_APPS.
     """
     known = {(section.__module__, section.__qualname__) for section in registry}
     for model, options in declared_models():
@@ -49,7 +61,7 @@ def own_options(model: type[Model]) -> type | None:
 
     Never one that a concrete parent has or inherits: the rows are the parent's, and listed there.
     """
-    concrete = model._meta.get_parent_list()
+    concrete = _django.concrete_parents(model)
     for base in model.__mro__:
         options = vars(base).get("Sitemap")
         if isinstance(options, type) and not any(issubclass(parent, base) for parent in concrete):
@@ -59,10 +71,11 @@ def own_options(model: type[Model]) -> type | None:
 
 def section_for(model: type[Model], options: type) -> type[Section]:
     """Return the section class for a model and its ``class Sitemap``."""
-    rows = vars(options).get("queryset") or getattr(options, "queryset", None)
+    method = getattr(options, "queryset_method", None)
+    condition = getattr(options, "filter", None)
 
     def get_queryset(self: Section) -> QuerySet[Any]:
-        return _rows(model, rows)
+        return _rows(model, method, condition)
 
     body: dict[str, Any] = {
         "__module__": model.__module__,
@@ -76,15 +89,12 @@ def section_for(model: type[Model], options: type) -> type[Section]:
     return type("Sitemap", (options, Section), body)
 
 
-def _rows(model: type[Model], rows: str | Q | None) -> QuerySet[Any]:
+def _rows(model: type[Model], method: str | None, condition: Q | None) -> QuerySet[Any]:
     manager = model._default_manager
-    if rows is None:
-        return manager.all()
-    if isinstance(rows, Q):
-        return manager.filter(rows)
-    method = getattr(manager, rows, None) or getattr(manager.all(), rows)
-    found: QuerySet[Any] = method()
-    return found
+    rows = manager.all()
+    if method is not None:
+        rows = (getattr(manager, method, None) or getattr(rows, method))()
+    return rows if condition is None else rows.filter(condition)
 
 
 def _default_name(model: type[Model]) -> str:

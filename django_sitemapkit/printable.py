@@ -23,6 +23,12 @@ def printable(value: object) -> str:
     return text if text.isprintable() else "".join(map(_shown, text))
 
 
+def quoted(value: object) -> str:
+    """Return a value as Python writes it, in ASCII, and shortened where it is long."""
+    text = ascii(value)
+    return text if len(text) <= 120 else f"{text[:100]}...{text[-16:]}"
+
+
 def printable_lines(value: object) -> str:
     """Return a text of several lines, each made `printable`."""
     return "\n".join(map(printable, str(value).split("\n")))

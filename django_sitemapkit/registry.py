@@ -1,15 +1,16 @@
 """The sections of a project, by name."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from types import MappingProxyType
-from typing import Any, TypeVar, overload
+from typing import Any, Self, TypeVar, overload
 
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemapkit.sections import BaseSection, ExternalSection
+from django_sitemapkit.reading import ExternalReader, SectionReader, reader_of
+from django_sitemapkit.sections import BaseSection, ExternalSection, adapt, is_contrib
 from django_sitemapkit.sections.base import NAME
-from django_sitemapkit.sections.contrib import adapt, is_contrib
 from django_sitemapkit.sites import Site
 
 _Declared = TypeVar("_Declared", bound=type[Any])
@@ -49,7 +50,7 @@ class Registry:
         return list(self._sections.values())
 
     def add(self, section: Any, name: str | None = None) -> None:
-        """Add a class of sections, external ones too, or a contrib sitemap, be it an instance.
+        """Add a class of sections, or a contrib sitemap, as a class or an instance.
 
         Raises ImproperlyConfigured for anything else, and for a name that is wrong or taken.
         """
@@ -86,24 +87,42 @@ class Registry:
         """Take a section out; raises KeyError where there is none of that name."""
         del self._sections[name]
 
-    def of(self, site: Site, switched: Switched = NOT_SWITCHED) -> list[BaseSection]:
-        """Return the enabled sections of a site, ready to be asked for their URLs.
+    @contextmanager
+    def isolated(self, *, empty: bool = True) -> Iterator[Self]:
+        """Let tests register sections of their own; afterwards the registry is as before.
+
+        With ``empty=False`` it begins with the sections that are registered already. ::
+
+            with registry.isolated():
+                register(Products)
+                assert client.get("/sitemap.xml").status_code == 200
+        """
+        before = self._sections
+        self._sections = {} if empty else dict(before)
+        try:
+            yield self
+        finally:
+            self._sections = before
+
+    def of(self, site: Site, switched: Switched = NOT_SWITCHED) -> list[SectionReader]:
+        """Return the enabled sections of a site, ready to be read.
 
         ``switched`` names those that are on or off whatever they declare.
         """
-        return [section(site) for section in self if _is_on(section, site, switched)]
+        return [reader_of(section(site)) for section in self if _is_on(section, site, switched)]
 
-    def get(self, site: Site, name: str, switched: Switched = NOT_SWITCHED) -> BaseSection | None:
+    def get(self, site: Site, name: str, switched: Switched = NOT_SWITCHED) -> SectionReader | None:
         """Return one enabled section of a site by name, or None."""
         section = self._sections.get(name)
         if section is None or not issubclass(section, BaseSection):
             return None
-        return section(site) if _is_on(section, site, switched) else None
+        return reader_of(section(site)) if _is_on(section, site, switched) else None
 
-    def externals(self, site: Site) -> list[ExternalSection]:
+    def externals(self, site: Site) -> list[ExternalReader]:
         """Return the enabled external sections of a site, which have no pages of their own."""
         found = [s for s in self._sections.values() if issubclass(s, ExternalSection)]
-        return [section(site) for section in found if _is_on(section, site, NOT_SWITCHED)]
+        sections = [section(site) for section in found if _is_on(section, site, NOT_SWITCHED)]
+        return [ExternalReader(section) for section in sections]
 
 
 registry = Registry()

@@ -4,11 +4,11 @@ In this order: ``SITEMAPKIT_SITES``, ``SITEMAPKIT_BASE_URL``, the sites framewor
 views alone, the host of the request, where nobody can forge it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -16,11 +16,15 @@ from django.apps import apps
 from django.conf import LazySettings
 from django.conf import settings as django_settings
 from django.core.exceptions import DisallowedHost, ImproperlyConfigured, ObjectDoesNotExist
+from django.core.signals import setting_changed
+from django.dispatch import receiver
 from django.http import Http404, HttpRequest
 from django.http.request import split_domain_port
 from django.template import Context
 from django.urls import (
     NoReverseMatch,
+    URLResolver,
+    get_resolver,
     get_script_prefix,
     get_urlconf,
     reverse,
@@ -29,8 +33,8 @@ from django.urls import (
 )
 from django.utils import timezone, translation
 
-from django_sitemapkit.conf import settings
-from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.conf import SiteSettings, settings
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.locations import Scope, normalise_base
 
 DEFAULT_KEY = "default"
@@ -41,7 +45,7 @@ class Site:
     """One site, as sections, plans and builds know it."""
 
     key: str
-    """What tells it from the others: a key of SITEMAPKIT_SITES, an id of the sites framework."""
+    """Its identity: a key of SITEMAPKIT_SITES, an id of the sites framework."""
     origin: str
     """Scheme, host and port: ``https://www.example.com``."""
     path: str = ""
@@ -60,10 +64,10 @@ class Site:
         sections: tuple[str, ...] | None = None,
         urlconf: str | None = None,
     ) -> "Site":
-        """Return the site at ``base_url``; raises ImproperlyConfigured where that is no URL."""
+        """Return the site at ``base_url``; raises ImproperlyConfigured where that is not a URL."""
         try:
             origin, path = normalise_base(base_url)
-        except RefusedValue as error:
+        except InvalidValue as error:
             raise ImproperlyConfigured(f"The base URL of site {key!r}: {error}") from error
         return cls(key=key, origin=origin, path=path, sections=sections, urlconf=urlconf)
 
@@ -119,7 +123,12 @@ class Site:
 
     def scope(self) -> Scope:
         """Return the scope of the site's sitemaps: the folder they are mounted in."""
-        return Scope.of(self.address("index"))
+        return _scope_of(self, get_resolver(self.urlconf))
+
+
+@lru_cache(maxsize=256)
+def _scope_of(site: Site, resolver: URLResolver) -> Scope:
+    return Scope.of(site.address("index"))
 
 
 def all_sites() -> list[Site]:
@@ -127,8 +136,8 @@ def all_sites() -> list[Site]:
 
     Raises ImproperlyConfigured where there is none, or a base URL is wrong.
     """
-    if configured := _from_settings():
-        return configured
+    if configured := _configured_sites():
+        return list(configured)
     if apps.is_installed("django.contrib.sites"):
         return _from_framework()
     raise ImproperlyConfigured(
@@ -138,12 +147,12 @@ def all_sites() -> list[Site]:
 
 
 def site_at(base_url: str) -> Site:
-    """Return the site of the settings that has a base URL, else one that is nothing but it.
+    """Return the site of the settings that has a base URL, else a site with that URL only.
 
-    Raises ImproperlyConfigured where it is no URL.
+    Raises ImproperlyConfigured where it is not a URL.
     """
     wanted = Site.at(base_url, key=base_url)
-    return next((site for site in _from_settings() if site.base == wanted.base), wanted)
+    return next((site for site in _configured_sites() if site.base == wanted.base), wanted)
 
 
 def site_for(request: HttpRequest) -> Site:
@@ -152,10 +161,8 @@ def site_for(request: HttpRequest) -> Site:
     Raises Http404 where SITEMAPKIT_SITES has none at the request's host and path, and
     ImproperlyConfigured where only a Host header that anyone may write could tell.
     """
-    if settings.SITES:
-        return _by_host(_from_settings(), request)
-    if configured := _from_settings():
-        return configured[0]
+    if configured := _configured_sites():
+        return _by_host(configured, request) if settings.SITES else configured[0]
     if apps.is_installed("django.contrib.sites"):
         return _current(request)
     return _from_request(request)
@@ -171,18 +178,30 @@ def site_of_context(context: Context) -> Site:
     return all_sites()[0] if request is None else site_for(request)
 
 
-def _from_settings() -> list[Site]:
+def _configured_sites() -> tuple[Site, ...]:
+    """Return the sites of the settings, in their order."""
     if sites := settings.SITES:
-        return [
-            Site.at(site.base_url, key=key, sections=site.sections, urlconf=site.urlconf)
-            for key, site in sites.items()
-        ]
-    return [Site.at(base_url)] if (base_url := settings.BASE_URL) else []
+        return _sites_of(tuple(sites.items()))
+    return (Site.at(base_url),) if (base_url := settings.BASE_URL) else ()
 
 
-def _by_host(sites: list[Site], request: HttpRequest) -> Site:
+@lru_cache(maxsize=1)
+def _sites_of(sites: tuple[tuple[str, SiteSettings], ...]) -> tuple[Site, ...]:
+    return tuple(
+        Site.at(site.base_url, key=key, sections=site.sections, urlconf=site.urlconf)
+        for key, site in sites
+    )
+
+
+@receiver(setting_changed)
+def _forget_scopes(**changed: Any) -> None:
+    """Reverse the address of the index again: another URLconf may be in force."""
+    _scope_of.cache_clear()
+
+
+def _by_host(sites: Iterable[Site], request: HttpRequest) -> Site:
     """Return the site of the request's host that has the longest path in common with it."""
-    here = _at_host(request, request.get_host()).origin
+    here = _at_host(request.scheme, request.get_host(), get_script_prefix()).origin
     host = here.partition("://")[2]
     for site in sorted(sites, key=lambda site: len(site.path), reverse=True):
         if site.origin.partition("://")[2] == host and request.path.startswith(site.prefix):
@@ -241,7 +260,7 @@ def follow_current_site() -> None:
 
 
 def _framework_id(site: Site, current: Site | None = None) -> Any:
-    """Return a site's id in the sites framework; None where SITE_ID tells it.
+    """Return a site's id in the sites framework; None where SITE_ID has it.
 
     Of several sites in the settings, SITE_ID is one at the most; the others are known by their
     domain, and so is the host of a language. One that the framework does not have is seen from
@@ -296,11 +315,12 @@ def _from_request(request: HttpRequest) -> Site:
     if not django_settings.DEBUG:
         # ALLOWED_HOSTS lets any port pass, and anyone may write one into the header.
         host = split_domain_port(host)[0]
-    return _at_host(request, host)
+    return _at_host(request.scheme, host, get_script_prefix())
 
 
-def _at_host(request: HttpRequest, host: str) -> Site:
+@lru_cache(maxsize=256)
+def _at_host(scheme: str, host: str, prefix: str) -> Site:
     try:
-        return Site.at(f"{request.scheme}://{host.rstrip('.')}{get_script_prefix()}")
+        return Site.at(f"{scheme}://{host.rstrip('.')}{prefix}")
     except ImproperlyConfigured as error:
         raise DisallowedHost(str(error)) from error

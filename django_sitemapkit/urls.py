@@ -12,7 +12,7 @@ urlpatterns = [
     re_path(
         r"^sitemap-(?P<number>[2-9]|[1-9][0-9]{1,8})\.xml\Z",
         views.index,
-        name="further",
+        name="index-page",
     ),
     re_path(
         # [0-9] and not \d: "१" is a digit too, and would be a second address of page 1. Nine

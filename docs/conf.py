@@ -36,7 +36,10 @@ nitpick_ignore_regex = [
     # The package's inner types stand in signatures, and have no page of their own.
     (
         r"py:class",
-        r"django_sitemapkit\.(builds\.(examination|making)|planning|registry|rendering|sections)\..*",
+        (
+            r"django_sitemapkit\."
+            r"(audit\.reader\.\w+|builds\.make|models|planning|reading|registry|rendering|sections)\..*"
+        ),
     ),
     (r"py:.*", r"(django|lxml|idna)\..*"),
     (

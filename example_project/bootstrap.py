@@ -26,7 +26,7 @@ _PIP_WITH_GROUPS = "pip>=25.1"
 _SECTIONS_THAT_INSTALL = ("build-system", "project", "dependency-groups")
 _TAIL_OF_A_FAILURE = 40
 
-if sys.version_info < OLDEST:  # whoever has an older one is told so, not shown a traceback
+if sys.version_info < OLDEST:  # anyone who has an older one is informed, not shown a traceback
     raise SystemExit(
         "This needs Python {}.{} or newer; {} is Python {}.{}.".format(
             *OLDEST, sys.executable, *sys.version_info[:2]
@@ -66,7 +66,7 @@ def ensure_environment(groups: Sequence[str], folder: Path | None = None) -> Pat
 
 
 def _make(folder: Path, found: str | None) -> None:
-    """Make the environment anew, whatever stands there."""
+    """Make the environment again, whatever is there."""
     if importlib.util.find_spec("ensurepip") is None:
         package = f"python{_own_version()}-venv"
         raise SystemExit(
@@ -76,9 +76,9 @@ def _make(folder: Path, found: str | None) -> None:
         )
     why = ""
     if found and found != _own_version():
-        why = f", anew: the one there is of Python {found}"
+        why = f", again: the one there is of Python {found}"
     elif folder.exists():
-        why = ", anew: the one there is broken or was never finished"
+        why = ", again: the one there is broken or was never finished"
     _say(f"Making {_short(folder)} with Python {_own_version()}{why} …")
     if folder.is_symlink():
         folder.unlink()

@@ -29,6 +29,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django_sitemapkit",
     "django_sitemapkit.advice",
+    "django_sitemapkit.audit",
     "django_sitemapkit.contrib.people",
     "example_project.gazetteer",
 ]
@@ -93,7 +94,7 @@ STORAGES = {
     },
 }
 
-SITEMAPKIT_SERVE = "auto"
+SITEMAPKIT_SERVE_FROM = "auto"
 # Not "auto": files and times would depend on whether the tests have put ISA-L into .venv.
-SITEMAPKIT_GZIP = "zlib"
+SITEMAPKIT_GZIP_BACKEND = "zlib"
 SITEMAPKIT_BASE_URL = os.environ.get("SITEMAPKIT_BASE_URL", "http://127.0.0.1:8000")

@@ -28,9 +28,6 @@ def pytest_configure():
 
 @pytest.fixture
 def sections():
-    """Give the registry as empty, and put back what it had."""
-    before = dict(registry._sections)
-    registry._sections.clear()
-    yield registry
-    registry._sections.clear()
-    registry._sections.update(before)
+    """Give the registry as empty, and restore it afterwards."""
+    with registry.isolated():
+        yield registry

@@ -8,6 +8,7 @@ import factory
 from factory import fuzzy
 
 from django_sitemapkit import Section
+from django_sitemapkit.reading import reader_of
 from django_sitemapkit.sites import Site
 from tests.testapp import models
 
@@ -112,5 +113,5 @@ def words(*texts: str) -> list[models.Word]:
 
 
 def declare(base: type = Section, /, *, site: Site = SITE, **options: Any) -> Any:
-    """Return a section with these options, named "things", ready for ``site``."""
-    return type("Things", (base,), {"__module__": __name__, **options})(site)
+    """Return what reads a section with these options, named "things", of ``site``."""
+    return reader_of(type("Things", (base,), {"__module__": __name__, **options})(site))

@@ -3,9 +3,9 @@
 from lxml import etree
 
 from django_sitemapkit import Route, Translated
-from django_sitemapkit.protocol.reader import validate
+from django_sitemapkit.audit.reader import validate
+from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.rendering import PageRendering
-from django_sitemapkit.sections.keysets import EVERYTHING, KeyRange
 from tests.factories import declare
 from tests.testapp.models import Place, PlaceTranslation
 
@@ -35,7 +35,7 @@ def place(name, *codes, **fields):
 
 
 def places(**options):
-    """Return a section over places, in all their languages unless told."""
+    """Return a section over places, in all their languages unless given."""
     return declare(**{"queryset": Place.objects.all(), "location": ROUTE, **IN_ALL, **options})
 
 
@@ -70,7 +70,7 @@ def links(document):
     return found
 
 
-def told(section):
+def shown(section):
     """Return the links by path, without the origin, of all that a section lists."""
     return short(links(render(section)[1]), section.site.origin)
 
@@ -86,7 +86,7 @@ def short(found, origin):
 
 
 def each_of(*versions):
-    """Return what ``told()`` returns where these versions link to each other: ``"en /en/a/"``."""
+    """Return what ``shown()`` returns where these versions link to each other: ``"en /en/a/"``."""
     return {version.partition(" ")[2]: list(versions) for version in versions}
 
 

@@ -39,6 +39,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django_sitemapkit",
     "django_sitemapkit.advice",
+    "django_sitemapkit.audit",
     "django_sitemapkit.contrib.people",
     "tests.testapp",
 ]

@@ -13,8 +13,9 @@ from hypothesis.extra.django import TestCase
 from django_sitemapkit import Route, Section
 from django_sitemapkit.builds import InlineRunner, build, preview
 from django_sitemapkit.planning import pages_of
+from django_sitemapkit.reading import reader_of
+from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.rendering import PageRendering, page_entries
-from django_sitemapkit.sections.keysets import EVERYTHING
 from tests.builds import SITE, manifest, use_storage, xml
 from tests.cases import few
 from tests.factories import ShopFactory
@@ -58,7 +59,9 @@ def section(declared):
 
 def rendered(declared):
     """Return all entries as one page of bytes, and what was wrong with the rest."""
-    rendering = PageRendering(section(declared | {"limit": 50})(SITE), EVERYTHING, SITE.scope())
+    rendering = PageRendering(
+        reader_of(section(declared | {"limit": 50})(SITE)), EVERYTHING, SITE.scope()
+    )
     return b"".join(rendering), dict(rendering.problems.counts)
 
 
@@ -105,17 +108,17 @@ def test_files_and_live_pages_are_the_same(
     sections, settings, client, products, declared, codec, runner
 ):
     """Whatever the codec, the runner and the way they are declared; a dry run finds no change."""
-    settings.SITEMAPKIT_GZIP = codec
+    settings.SITEMAPKIT_GZIP_BACKEND = codec
     storage = use_storage(settings, "Memory")
     sections.add(section(DECLARED[declared]))
-    settings.SITEMAPKIT_SERVE = "live"
+    settings.SITEMAPKIT_SERVE_FROM = "live"
     pages = [client.get(f"/sitemap-products-{n}.xml").getvalue() for n in (1, 2, 3)]
     zipped = [client.get(f"/sitemap-products-{n}.xml.gz").getvalue() for n in (1, 2, 3)]
     assert [gzip.decompress(page) for page in zipped] == pages
     build(SITE, runner=runner)
     lines = manifest()
     assert [xml(storage, lines["products", n]) for n in (1, 2, 3)] == pages
-    settings.SITEMAPKIT_SERVE = "published"
+    settings.SITEMAPKIT_SERVE_FROM = "published"
     assert [client.get(f"/sitemap-products-{n}.xml").getvalue() for n in (1, 2, 3)] == pages
     assert {file.state for file in preview(SITE).files} == {"same"}
     assert sum(page.count(b"</url>") for page in pages) == 12
@@ -125,7 +128,7 @@ def test_files_and_live_pages_are_the_same(
 @pytest.mark.parametrize("declared", DECLARED)
 def test_entries_as_values_say_what_the_xml_says(products, declared):
     """For templates of a project's own."""
-    chosen = section(DECLARED[declared] | {"limit": 50})(SITE)
+    chosen = reader_of(section(DECLARED[declared] | {"limit": 50})(SITE))
     xml = b"".join(PageRendering(chosen, EVERYTHING, SITE.scope())).decode()
     entries = list(page_entries(chosen, pages_of(chosen)[0], SITE.scope()))
     assert len(entries) == 12
@@ -137,7 +140,10 @@ def test_entries_as_values_say_what_the_xml_says(products, declared):
 def test_another_text_is_another_expression():
     """The ways above are read in different ways, or they would prove nothing."""
     ways = {
-        name: (section(declared)(SITE).reads_objects, section(declared)(SITE).read_columns[1])
+        name: (
+            reader_of(section(declared)(SITE)).reads_objects,
+            reader_of(section(declared)(SITE)).read_columns[1],
+        )
         for name, declared in DECLARED.items()
     }
     assert len({str(way) for way in ways.values()}) >= 3

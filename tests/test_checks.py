@@ -12,7 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.files.storage import Storage
 from django.db import OperationalError, models
 from django.db.models import Count, F, Window
-from django.db.models.functions import RowNumber
+from django.db.models.functions import Lower, RowNumber
 from django.test.utils import isolate_apps, override_settings
 
 from django_sitemapkit import (
@@ -24,10 +24,11 @@ from django_sitemapkit import (
     checks,
     register,
 )
-from django_sitemapkit.conf import NAMES
+from django_sitemapkit.conf import SETTING_NAMES
 from django_sitemapkit.protocol.extensions import XHTML
 from django_sitemapkit.protocol.limits import NAMESPACE
-from django_sitemapkit.sections.validation import require_pageable
+from django_sitemapkit.reading import reader_of
+from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.sites import Site
 from tests.testapp.models import Draft, Place, Product, Shop, Tag
 
@@ -75,7 +76,6 @@ MISTAKES = {
     ),
     "a key that is not unique": ({"key": "public"}, "E114"),
     "a misspelt option": ({"chngefreq": "weekly"}, "W140"),
-    "a name in the way": ({"chunks": 5}, "E120"),
     "a method without object": ({"lastmod": lambda self: None}, "E135"),
     "a filter on a window": (
         {
@@ -120,11 +120,13 @@ MISTAKES = {
     "x_default without alternates": ({"i18n": True, "x_default": "en"}, "W152"),
     "an unknown language": ({"i18n": True, "languages": ["en", "tlh"]}, "E136"),
     "no language": ({"i18n": True, "languages": []}, "E136"),
-    "languages behind no relation": ({"i18n": True, "languages": "names__code"}, "E136"),
-    "two that tell the languages": (
-        {"i18n": True, "languages": "slug", "get_languages": lambda self, obj: ["en"]},
+    "languages behind no relation": ({"i18n": True, "object_languages": "names__code"}, "E136"),
+    "languages of objects as a list": ({"i18n": True, "object_languages": ["en"]}, "E136"),
+    "languages of objects as an expression": (
+        {"i18n": True, "object_languages": Lower("slug")},
         "E136",
     ),
+    "languages as text": ({"i18n": True, "languages": "en"}, "E136"),
     "a host for one language": ({"i18n": True, "language_hosts": {"en": "https://a.b"}}, "E136"),
     "fewer URLs on a page than languages": ({**LINKED, "limit": 1}, "E136"),
     "an x_default that is no URL": ({**LINKED, "x_default": "de"}, "E136"),
@@ -181,7 +183,7 @@ COSTS = {
 
 @pytest.mark.parametrize("options", COSTS.values(), ids=COSTS)
 def test_what_reading_objects_costs_is_said_of_a_deployment(sections, options):
-    """A section that reads objects is told so by ``check --deploy``, and not at every command."""
+    """A section that reads objects is reported by ``check --deploy``, and not at every command."""
     declare(**options)
     declare(name="broken", queryset=Product.objects.all()[:5], location=None)
     assert found() == ["sitemapkit.E103"]
@@ -331,13 +333,13 @@ PAGEABLE = {"E102", "E103", "E104", "E105", "E106", "E107", "E111", "E113", "E11
 )
 def test_what_would_lose_rows_refuses_to_run(sections, options):
     """Where the checks were silenced, such a section still refuses to page, by name."""
-    section = declare(**options)(Site.at("https://www.example.com"))
+    section = reader_of(declare(**options)(Site.at("https://www.example.com")))
     with pytest.raises(ImproperlyConfigured, match="Section 'products'"):
         require_pageable(section)
 
 
 def test_contrib_overrides_that_are_not_asked(sections):
-    """A contrib sitemap with its own get_urls() is told that nobody calls it."""
+    """A contrib sitemap with its own get_urls() hears that nobody calls it."""
 
     class Old(sitemaps.Sitemap):
         def get_urls(self, *args, **kwargs):
@@ -360,7 +362,7 @@ def test_languages_are_no_mistake_of_contrib(sections):
 def test_languages_and_extensions_as_they_should_be(sections):
     """Nothing is reported where every option of them is used."""
     declare(
-        **LINKED, x_default="en", languages=["en", "es"], get_languages=lambda self, obj: ["en"],
+        **LINKED, x_default="en", languages=["en", "es"], object_languages=lambda self, obj: ["en"],
         language_hosts={"en": "https://www.example.com", "es": "https://example.es"},
         images="slug", videos=lambda self, obj: None, news=lambda self, obj: None,
         **ELEMENTS, namespaces={"xs": "https://example.com/xs"},
@@ -368,7 +370,7 @@ def test_languages_and_extensions_as_they_should_be(sections):
     route = Route("product", shop="pk", slug=Translated("slug", relation="translations"))
     place = {"queryset": Place.objects.all(), "location": route}
     declare(name="places", **place, **LINKED, x_default="https://example.org/", images="cover")
-    declare(name="rows", **place, **LINKED, languages="translations__language_code",
+    declare(name="rows", **place, **LINKED, object_languages="translations__language_code",
             images="photos__file")  # fmt: skip
     declare(StaticSection, name="pages", items=["home"], **LINKED, images=lambda self, item: None)
     assert found() == []
@@ -383,14 +385,19 @@ def test_a_host_that_is_none(sections, host):
 
 def test_a_list_has_no_columns_of_languages_or_images(sections):
     """A path needs rows to begin at."""
-    declare(StaticSection, items=["home"], i18n=True, languages="translations__language_code")
+    declare(
+        StaticSection,
+        items=["home"],
+        i18n=True,
+        object_languages="translations__language_code",
+    )
     declare(StaticSection, name="images", items=["home"], images=F("cover"))
     assert found() == ["sitemapkit.E136", "sitemapkit.E139"]
 
 
 @pytest.mark.parametrize("code", ["ast", "kab", "es-419", "tlh"])
 def test_a_language_that_google_does_not_know(sections, settings, code):
-    """It is told where links name it, and only there."""
+    """It is reported where links name it, and only there."""
     settings.LANGUAGES = [("en", "English"), (code, code)]
     declare(i18n=True)
     assert found() == []
@@ -416,15 +423,15 @@ WRONG_SETTINGS = {
     "MAX_SITEMAPS": [0, 50_001],
     "SCHEMA_LOCATION": ["yes", None],
     "CACHE_CONTROL": [None, 600],
-    "SERVE": ["files", None],
-    "GRACE_SECONDS": [-1, "1 day"],
+    "SERVE_FROM": ["files", None],
+    "KEEP_REPLACED_SECONDS": [-1, "1 day"],
     "KEEP_BUILDS": [0, 1.5],
     "LEASE_SECONDS": [0, True],
-    "GZIP": ["zstd", None],
+    "GZIP_BACKEND": ["zstd", None],
     "RUNNER": ["", None],
     "WORKERS": [0, "2"],
     "MAX_SHRINK": [-0.1, 1.5, "0.5", True, None],
-    "EXPORT": ["no-such-alias", 5, ["default"]],
+    "EXPORT_STORAGE": ["no-such-alias", 5, ["default"]],
     "EXPORT_TEXT": ["yes", None],
     "DEDUPLICATE": ["yes", None],
     "SENDFILE": ["nginx"],
@@ -448,7 +455,7 @@ def test_a_wrong_setting_is_an_error_and_no_traceback(name, value):
 
 def test_every_setting_has_a_wrong_value_above():
     """No setting is left without a test of its validation."""
-    assert set(WRONG_SETTINGS) == set(NAMES)
+    assert set(WRONG_SETTINGS) == set(SETTING_NAMES)
 
 
 @override_settings(SITEMAPKIT_MAX_URL=5)
@@ -477,7 +484,7 @@ def test_sections_and_sites_that_do_not_exist(sections):
 
 @override_settings(ROOT_URLCONF="tests.urls_without")
 def test_urls_that_are_not_included():
-    """A project without the package's URLs is told where to include them."""
+    """A project without the package's URLs hears where to include them."""
     messages = checks.check_addresses()
     assert [message.id for message in messages] == ["sitemapkit.W005"]
     assert "tests.urls_without" in messages[0].msg
@@ -520,7 +527,7 @@ ELSEWHERE = {"BACKEND": "django.core.files.storage.Storage"}
 
 @override_settings(STORAGES=storages_with(), STATIC_ROOT="/srv/static", STATIC_URL="/static/")
 def test_no_storage_of_their_own():
-    """Who stores sitemaps among the static files is told what clears them."""
+    """Who stores sitemaps among the static files hears what clears them."""
     (message,) = checks.check_storage()
     assert message.id == "sitemapkit.W008"
     assert "collectstatic --clear" in message.msg
@@ -529,7 +536,7 @@ def test_no_storage_of_their_own():
 
 @pytest.mark.parametrize(
     "settings",
-    [{"STORAGES": storages_with(sitemaps=DISK)}, {"SITEMAPKIT_SERVE": "live"}],
+    [{"STORAGES": storages_with(sitemaps=DISK)}, {"SITEMAPKIT_SERVE_FROM": "live"}],
     ids=["a storage", "no files"],
 )
 def test_a_storage_of_their_own(settings):
@@ -542,9 +549,9 @@ def test_a_storage_of_their_own(settings):
 def test_a_codec_that_is_not_installed(monkeypatch, there):
     """ISA-L may only be asked for where it is."""
     monkeypatch.setattr(checks.files, "has_isal", lambda: there)
-    with override_settings(SITEMAPKIT_GZIP="isal"):
+    with override_settings(SITEMAPKIT_GZIP_BACKEND="isal"):
         assert found(checks.check_codec) == ([] if there else ["sitemapkit.E014"])
-    with override_settings(SITEMAPKIT_GZIP="auto"):
+    with override_settings(SITEMAPKIT_GZIP_BACKEND="auto"):
         assert found(checks.check_codec) == []
 
 
@@ -587,7 +594,7 @@ def exporting(settings):
         if isinstance(export, str):
             export = {"BACKEND": export, "OPTIONS": options}
         settings.STORAGES = storages_with(sitemaps=source, shown=export)
-        settings.SITEMAPKIT_EXPORT = "shown"
+        settings.SITEMAPKIT_EXPORT_STORAGE = "shown"
 
     return configure
 
@@ -621,7 +628,7 @@ class Shown(Storage):
 def test_an_export_to_where_the_files_are_built(exporting, settings):
     """By the same alias, and by another one for the same folder or bucket."""
     settings.STORAGES = storages_with(sitemaps=DISK)
-    settings.SITEMAPKIT_EXPORT = "sitemaps"
+    settings.SITEMAPKIT_EXPORT_STORAGE = "sitemaps"
     assert found(checks.check_export_elsewhere) == ["sitemapkit.E016"]
     for options in (
         {"location": "/srv/a"},
@@ -646,7 +653,7 @@ def test_an_export_to_elsewhere_is_sound(exporting, settings):
         for (export, options), (source, of_source) in ((one, other), (other, one)):
             exporting(export, {"BACKEND": source, "OPTIONS": of_source}, **options)
             assert found_in_export() == []
-    settings.SITEMAPKIT_EXPORT = None
+    settings.SITEMAPKIT_EXPORT_STORAGE = None
     assert found_in_export() == []
 
 
@@ -657,7 +664,7 @@ def test_an_export_that_there_is_not_breaks_no_check(settings, alias):
     """E001 has it, or Django itself says so as soon as it is used."""
     broken = {"BACKEND": "no.such.Storage"}
     settings.STORAGES = storages_with(sitemaps=broken, broken=broken)
-    settings.SITEMAPKIT_EXPORT = alias
+    settings.SITEMAPKIT_EXPORT_STORAGE = alias
     for function in (*EXPORTS.values(), checks.check_storage_reads_as_stored):
         assert found(function) == []
 
@@ -679,7 +686,7 @@ def test_an_export_into_memory(exporting):
 
 
 def test_an_export_that_encodes(exporting):
-    """What compresses, what guesses an encoding from ``.gz``, and what is told to say so."""
+    """What compresses, what guesses an encoding from ``.gz``, and what is asked to say so."""
     pytest.importorskip("storages")
     said = {"ContentType": "application/gzip", "ContentEncoding": "gzip"}
     for backend, options in (
@@ -713,7 +720,7 @@ def test_a_storage_that_decompresses_what_it_reads(settings):
         expected = ["sitemapkit.E019"] if compresses else []
         assert found(checks.check_storage_reads_as_stored) == expected
     settings.STORAGES = storages_with(sitemaps={"BACKEND": SHOWN, "OPTIONS": {"gzip": True}})
-    settings.SITEMAPKIT_SERVE = "live"
+    settings.SITEMAPKIT_SERVE_FROM = "live"
     assert found(checks.check_storage_reads_as_stored) == []
 
 
@@ -751,11 +758,11 @@ def test_a_storage_that_cannot_say_what_it_has(settings, exporting):
     exporting(silent)
     (message,) = checks.check_storage_methods()
     assert message.msg == (
-        "SITEMAPKIT_EXPORT is 'shown', which has no size(), listdir(): each file is read back to"
-        " learn its size; each file is asked for by its name, and files that no build has stay"
-        " public."
+        "SITEMAPKIT_EXPORT_STORAGE is 'shown', which has no size(), listdir(): each file is"
+        " read back to learn its size; each file is asked for by its name, and files that no build"
+        " has stay public."
     )
-    settings.SITEMAPKIT_SERVE = "live"
+    settings.SITEMAPKIT_SERVE_FROM = "live"
     assert found(checks.check_storage_methods) == []
 
 
@@ -763,7 +770,7 @@ def test_the_usual_storages_can_say_what_they_have(exporting, settings):
     """On disk and on S3; nor is anything said of a storage that there is not."""
     exporting(DISK["BACKEND"], location="/srv/a")
     assert found(checks.check_storage_methods) == []
-    settings.SITEMAPKIT_EXPORT = "no-such"
+    settings.SITEMAPKIT_EXPORT_STORAGE = "no-such"
     assert found(checks.check_storage_methods) == []
     pytest.importorskip("storages")
     exporting(OUR_S3, bucket_name="shown")
@@ -791,7 +798,7 @@ def test_a_mixin_with_an_unknown_queryset(monkeypatch):
             app_label = "testapp"
 
         class Sitemap:
-            queryset = "publised"
+            queryset_method = "publised"
 
     monkeypatch.setattr("django.apps.apps.get_models", lambda: [Post, Shop])
     assert found(checks.check_mixin_querysets) == ["sitemapkit.E012"]
@@ -815,5 +822,5 @@ def all_functions():
 def test_ids_are_unique_and_each_function_names_its_own():
     """No id stands for two mistakes."""
     source = Path(checks.__file__).read_text()
-    ids = re.findall(r'id="(sitemapkit\.[EWI]\d+)"', source) + list(checks.DECLARATION)
+    ids = re.findall(r'id="(sitemapkit\.[EWI]\d+)"', source) + list(checks.DECLARATION_IDS)
     assert len(ids) == len(set(ids))

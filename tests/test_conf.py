@@ -2,8 +2,9 @@
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.test import override_settings
 
-from django_sitemapkit.conf import NAMES, SiteSettings
+from django_sitemapkit.conf import SETTING_NAMES, SiteSettings
 from django_sitemapkit.conf import settings as ours
 
 MAIN = {"BASE_URL": "https://www.example.com"}
@@ -11,10 +12,10 @@ MAIN = {"BASE_URL": "https://www.example.com"}
 
 def test_the_defaults_hold_where_nothing_is_set(settings):
     """A project need set nothing."""
-    for name in NAMES:
+    for name in SETTING_NAMES:
         if hasattr(settings, f"SITEMAPKIT_{name}"):
             delattr(settings, f"SITEMAPKIT_{name}")
-    assert {name: getattr(ours, name) for name in NAMES} == {
+    assert {name: getattr(ours, name) for name in SETTING_NAMES} == {
         "BASE_URL": None,
         "SITES": {},
         "MAX_URLS": 50_000,
@@ -23,15 +24,15 @@ def test_the_defaults_hold_where_nothing_is_set(settings):
         "SCHEMA_LOCATION": False,
         "DEDUPLICATE": False,
         "CACHE_CONTROL": "max-age=600",
-        "SERVE": "auto",
-        "GRACE_SECONDS": 86_400,
+        "SERVE_FROM": "auto",
+        "KEEP_REPLACED_SECONDS": 86_400,
         "KEEP_BUILDS": 3,
         "LEASE_SECONDS": 60,
-        "GZIP": "auto",
+        "GZIP_BACKEND": "auto",
         "RUNNER": "inline",
         "WORKERS": None,
         "MAX_SHRINK": 0.5,
-        "EXPORT": None,
+        "EXPORT_STORAGE": None,
         "EXPORT_TEXT": False,
         "SENDFILE": None,
         "SENDFILE_ROOT": "/sitemapkit/",
@@ -55,7 +56,7 @@ def test_the_defaults_hold_where_nothing_is_set(settings):
         ("DEDUPLICATE", True),
         ("MAX_SHRINK", 0),
         ("MAX_SHRINK", 1),
-        ("EXPORT", "staticfiles"),
+        ("EXPORT_STORAGE", "staticfiles"),
         ("EXPORT_TEXT", True),
         ("CACHE_CONTROL", ""),
         ("CACHE_CONTROL", "public, max-age=60"),
@@ -132,3 +133,29 @@ def test_sites_come_as_values(settings):
             base_url="https://www.example.com", sections=("a", "b"), urlconf="tests.urls"
         ),
     } == ours.SITES
+
+
+def test_a_value_is_judged_once_and_again_after_a_change(settings):
+    """A request costs no parsing; ``override_settings`` and the like take effect at once."""
+    settings.SITEMAPKIT_SITES = {"main": MAIN}
+    before = ours.SITES
+    assert ours.SITES is before
+    with override_settings(SITEMAPKIT_SITES={"shop": MAIN}):
+        assert list(ours.SITES) == ["shop"]
+    assert before == ours.SITES
+
+
+def test_an_invalid_value_raises_at_each_access(settings):
+    """An error is not remembered as a value."""
+    settings.SITEMAPKIT_MAX_URLS = "many"
+    for _ in range(2):
+        with pytest.raises(ImproperlyConfigured, match="SITEMAPKIT_MAX_URLS"):
+            _ = ours.MAX_URLS
+
+
+def test_a_dict_changed_in_place_is_read_again(settings):
+    """A project's tests may add a site to the setting itself."""
+    settings.SITEMAPKIT_SITES = {"a": {"BASE_URL": "https://a.example"}}
+    assert list(ours.SITES) == ["a"]
+    settings.SITEMAPKIT_SITES["b"] = {"BASE_URL": "https://b.example"}
+    assert list(ours.SITES) == ["a", "b"]

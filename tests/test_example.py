@@ -48,7 +48,7 @@ call_command("migrate", verbosity=0)
 Command()._way_in()
 taken.close()
 print("taken:", port)
-print("gzip:", settings.SITEMAPKIT_GZIP)
+print("gzip:", settings.SITEMAPKIT_GZIP_BACKEND)
 """
 
 

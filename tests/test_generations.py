@@ -11,6 +11,7 @@ from django_sitemapkit import Route, Section, StaticSection
 from django_sitemapkit.builds import build
 from django_sitemapkit.models import Build
 from django_sitemapkit.planning import all_pages, refresh, renumber
+from django_sitemapkit.reading import reader_of
 from tests.cases import few
 from tests.factories import SITE, TagFactory, words
 from tests.testapp.models import Tag, Word
@@ -29,7 +30,7 @@ def by_word(sections, settings, monkeypatch):
         {"queryset": Word.objects.all(), "key": "text", "location": F("text"), "limit": 10},
     )
     sections.add(section)
-    return section(SITE)
+    return reader_of(section(SITE))
 
 
 def named(*numbers):
@@ -64,7 +65,7 @@ CHANGES = {
     "the first page splits": (range(1, 9), ()),
     "pages merge": ((), range(15, 100)),
     "one page splits, others merge": (range(20, 40), range(110, 290)),
-    "all is cut anew": (range(1000, 1100), range(50, 300)),
+    "all is cut again": (range(1000, 1100), range(50, 300)),
 }
 
 
@@ -138,7 +139,7 @@ def test_a_page_to_which_rows_are_appended_keeps_its_number(client, sections, se
     for _ in range(4):
         TagFactory.create_batch(4)
         build(SITE)
-        numbers = [page.number for page in all_pages(section(SITE))]
+        numbers = [page.number for page in all_pages(reader_of(section(SITE)))]
         assert numbers == list(range(1, len(numbers) + 1))
     assert len(numbers) == 4
 
@@ -150,7 +151,7 @@ def test_rows_appended_while_the_last_page_is_built_get_a_page_of_their_own(sect
         (Section,),
         {"queryset": Tag.objects.all(), "location": Route("article", pk="pk"), "limit": 5},
     )
-    # A page is told of when the rows of the next one are read already.
+    # A page is reported when the rows of the next one are read already.
     sections.add(type("Between", (StaticSection,), {"items": ["/between/"]}))
     sections.add(section)
     words("/0001")
@@ -158,5 +159,5 @@ def test_rows_appended_while_the_last_page_is_built_get_a_page_of_their_own(sect
     build(SITE)
     late = iter([3])
     build(SITE, on_file=lambda result, place, total: TagFactory.create_batch(next(late, 0)))
-    pages = [(page.number, page.keys.upper is None) for page in all_pages(section(SITE))]
+    pages = [(page.number, page.keys.upper is None) for page in all_pages(reader_of(section(SITE)))]
     assert pages == [(1, False), (2, True)]

@@ -1,4 +1,4 @@
-"""Leases: at any time one holder, and each holder told from all before it."""
+"""Leases: at any time one holder, and each holder distinguished from all before it."""
 
 import datetime as dt
 import threading
@@ -65,7 +65,7 @@ def test_a_holder_that_gives_no_sign_has_lost_the_lease():
 
 
 def test_a_lost_lease_is_not_given_back_by_its_former_holder():
-    """Whoever comes back from the dead must not free what someone else holds by now."""
+    """Anyone who comes back from the dead must not free what someone else holds by now."""
     dead = acquire()
     age(dead, 310)
     living = acquire()

@@ -35,7 +35,7 @@ def both(sections):
 @pytest.mark.parametrize("accepted", few(2, ["gzip", "identity", "x-gzip", "gzip, br", "*"]))
 @pytest.mark.parametrize("address", [INDEX, SMALL, LARGE])
 def test_gzip_middleware_leaves_what_is_encoded(client, settings, both, address, accepted):
-    """One layer of gzip at the most, whoever has put it on, and the document below it."""
+    """One layer of gzip at the most, whichever part added it, and the document below it."""
     plain = Client().get(address).getvalue()  # A client keeps the middleware it began with.
     settings.MIDDLEWARE = [GZIP]
     response = client.get(address, headers={"accept-encoding": accepted})
@@ -114,12 +114,12 @@ def test_visitors_language_changes_nothing(client, settings, sections, address):
     sections.add(Localised)
     make_products("a", "b")
 
-    told = client.get(address).getvalue()
-    assert client.get(address, headers={"accept-language": "fr"}).getvalue() == told
+    shown = client.get(address).getvalue()
+    assert client.get(address, headers={"accept-language": "fr"}).getvalue() == shown
     client.cookies["django_language"] = "es"
-    assert client.get(address).getvalue() == told
+    assert client.get(address).getvalue() == shown
     if address != INDEX:
-        assert locations(told) == [f"{BASE}/en/a/", f"{BASE}/en/b/"]
+        assert locations(shown) == [f"{BASE}/en/a/", f"{BASE}/en/b/"]
 
 
 def test_language_holds_for_all_of_a_stream(client, settings, sections):

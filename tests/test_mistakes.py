@@ -63,19 +63,19 @@ def raising(self):
     return {}["prices"]
 
 
-RENAME = "Call it get_queryset(), and return a QuerySet; for a list derive from StaticSection."
+RENAME = "Call it get_queryset(), and return a QuerySet; for a list derive from ItemSection."
 RETURN = "Let items() return a list or a QuerySet whenever it is called; it gets no request."
 VALUES = "Use a list of its keys or values, such as list(urls.values())."
 DECLARATIONS = {
     "items() on a Section": (
         (Section, {"items": lambda self: Product.objects.all(), "location": PRODUCT}),
-        "it has no rows: a Section is not asked for items, as classes of contrib are.",
+        "it has no rows: a Section does not use items, as classes of contrib do.",
         RENAME,
     ),
     "a list for queryset": (
         (Section, {"queryset": [1, 2], "location": PRODUCT}),
         "its rows are a list.",
-        "Use a QuerySet; for a list derive from StaticSection.",
+        "Use a QuerySet; for a list derive from ItemSection.",
     ),
     "a model for queryset": (
         (Section, {"queryset": Product, "location": PRODUCT}),
@@ -192,7 +192,7 @@ DECLARATIONS = {
 def test_a_mistake_in_a_section_is_named_with_its_fix(
     sections, client, caplog, declared, message, hint
 ):
-    """One message for each; whether it is heeded or not, no reader meets a 500."""
+    """One message for each; whether it is respected or not, no reader meets a 500."""
     base, options = declared
     declare(base, **options)
     register(type("Sound", (StaticSection,), {"items": ["home"]}))
@@ -459,7 +459,7 @@ def test_a_base_url_without_scheme():
 
 @override_settings(ROOT_URLCONF="tests.urls_below")
 def test_sitemaps_below_a_path():
-    """Whoever includes them within i18n_patterns() finds the word."""
+    """Anyone who includes them within i18n_patterns() finds the word."""
     ((_, hint),) = said(checks.check_scope)
     assert hint == (
         "Include django_sitemapkit.urls at the root of the URLconf, not within i18n_patterns() or"
@@ -515,5 +515,5 @@ def test_what_is_lost_with_an_overridden_get_urls(sections, get_urls, lost):
     """Host and protocol are those of the site anyway."""
     declare(Sitemap, items=lambda self: [], get_urls=get_urls)
     hint = "Declare it as a Section, which has options for images, videos, news and alternates."
-    message = f"Section 'things': it overrides get_urls, which is not asked: {lost}."
+    message = f"Section 'things': it overrides get_urls, which is not called: {lost}."
     assert said() == ([(message, hint)] if lost else [])

@@ -10,8 +10,9 @@ from django.test.utils import isolate_apps
 
 from django_sitemapkit import Route, Section, SitemapMixin
 from django_sitemapkit.mixins import declared_models, own_options, register_models, section_for
+from django_sitemapkit.reading import reader_of
+from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.registry import Registry, registry
-from django_sitemapkit.sections.keysets import EVERYTHING
 from tests.factories import SITE, ArticleFactory, FeatureFactory
 from tests.testapp.models import Article, ArticleProxy, BaseArticle, Feature, Shop
 
@@ -26,14 +27,14 @@ class Model(models.Model):
 
 def section_of(model, **options):
     """Return the section of a model with these options in its ``class Sitemap``."""
-    return section_for(model, type("Sitemap", (), options))(SITE)
+    return reader_of(section_for(model, type("Sitemap", (), options))(SITE))
 
 
 def test_the_installed_models_that_declare_a_sitemap_are_registered_at_start():
     """No module has to be written, and nothing else is registered."""
     assert [model for model, _ in declared_models()] == [Article]
     section = registry.get(SITE, "articles")
-    assert isinstance(section, Section)
+    assert isinstance(section.options, Section)
     assert section.keyset.queryset.model is Article
 
 
@@ -156,10 +157,13 @@ def test_the_default_name_is_the_plural_of_the_model():
 @pytest.mark.parametrize(
     ("queryset", "expected"),
     [
-        pytest.param({"queryset": "published"}, {"yes"}, id="manager-method"),
-        pytest.param({"queryset": "all"}, {"yes", "no"}, id="method-of-any-manager"),
-        pytest.param({"queryset": Q(published=False)}, {"no"}, id="Q"),
-        pytest.param({"queryset": Q()}, {"yes", "no"}, id="empty-Q"),
+        pytest.param({"queryset_method": "published"}, {"yes"}, id="manager-method"),
+        pytest.param({"queryset_method": "all"}, {"yes", "no"}, id="method-of-any-manager"),
+        pytest.param({"filter": Q(published=False)}, {"no"}, id="Q"),
+        pytest.param(
+            {"queryset_method": "published", "filter": Q(title="no")}, set(), id="method-and-Q"
+        ),
+        pytest.param({"filter": Q()}, {"yes", "no"}, id="empty-Q"),
         pytest.param({}, {"yes", "no"}, id="absent"),
     ],
 )
@@ -168,7 +172,7 @@ def test_the_rows_are_a_method_a_condition_or_all(queryset, expected):
     section = section_of(Article, **queryset)
     ArticleFactory(title="yes")
     ArticleFactory(title="no", published=False)
-    assert {article.title for article in section.get_queryset()} == expected
+    assert {article.title for article in section.options.get_queryset()} == expected
 
 
 @pytest.mark.django_db
@@ -191,7 +195,7 @@ def test_the_rows_may_be_a_method_that_only_querysets_have():
 
     Shop.objects.create(slug="famous")
     Shop.objects.create(slug="other")
-    assert section_of(Proxy, queryset="famous").get_queryset().get().slug == "famous"
+    assert section_of(Proxy, queryset_method="famous").options.get_queryset().get().slug == "famous"
 
 
 @pytest.mark.django_db
@@ -207,9 +211,9 @@ def test_the_options_of_a_section_are_all_there():
             return f"{article.title} on {self.site.key}"
 
     ArticleFactory(title="one")
-    section = section_for(Article, Sitemap)(SITE)
+    section = reader_of(section_for(Article, Sitemap)(SITE))
     (chunk,) = section.chunks(EVERYTHING)
-    assert (section.limit, section.plain) == (7, {"changefreq": "weekly"})
+    assert (section.options.limit, section.constant_tags) == (7, {"changefreq": "weekly"})
     assert chunk.columns["priority"] == ["one on default"]
 
 
@@ -218,7 +222,7 @@ def test_the_rows_may_be_a_method_of_the_options():
     """``get_queryset()`` stands in for all of that, with the site at hand."""
 
     class Sitemap:
-        queryset = "published"
+        queryset_method = "published"
 
         def get_queryset(self):
             return Article.objects.filter(title=self.site.key)

@@ -31,7 +31,7 @@ def test_what_cannot_be_seen_is_escaped():
 def test_an_error_is_one_line(kind):
     """Whatever the error of a storage or a database that it tells."""
     assert str(kind(f"It failed: {EVIL}")) == f"It failed: {SHOWN}"
-    assert str(exceptions.RefusedValue("invalid-url", EVIL)) == SHOWN
+    assert str(exceptions.InvalidValue("invalid-url", EVIL)) == SHOWN
 
 
 def test_a_problem_is_one_line():

@@ -6,7 +6,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemapkit import Section, StaticSection, register, register_all
 from django_sitemapkit.registry import MAX_NAME
-from django_sitemapkit.sections.base import name_of
+from django_sitemapkit.sections import name_of
 from django_sitemapkit.sites import Site
 from tests.testapp.models import Product
 
@@ -42,7 +42,7 @@ def test_the_default_name_is_the_class_name_as_an_address_writes_it(class_name, 
 
 
 def test_a_decorator_registers_a_class_and_hands_it_back(sections):
-    """It stays what it was for whoever imports it."""
+    """It stays what it was for anyone who imports it."""
 
     @register
     class Products(Section):
@@ -50,7 +50,7 @@ def test_a_decorator_registers_a_class_and_hands_it_back(sections):
 
     assert issubclass(Products, Section)
     (section,) = sections.of(HERE)
-    assert type(section) is Products
+    assert type(section.options) is Products
     assert section.site is HERE
     assert section.get_name() == "products"
 

@@ -29,7 +29,7 @@ def foreign(settings):
 
 
 def test_the_language_does_not_choose_the_rows(sections, client, foreign):
-    """A get_queryset() that asks for the language is told LANGUAGE_CODE, not the visitor's."""
+    """A get_queryset() that asks for the language gets LANGUAGE_CODE, not the visitor's."""
     ProductFactory(note="en", slug="/english/")
     ProductFactory(note="fr", slug="/french/")
 
@@ -56,7 +56,7 @@ def test_the_language_does_not_choose_the_items(sections, client, foreign):
 
 
 def test_the_time_zone_does_not_move_dates(sections, client, foreign):
-    """A URL or lastmod that depends on the day is told the project's time zone."""
+    """A URL or lastmod that depends on the day gets the project's time zone."""
     evening = dt.datetime(2024, 5, 1, 20, tzinfo=dt.UTC)
     ProductFactory(updated_at=evening, slug="evening")
 

@@ -193,7 +193,7 @@ def test_the_plain_elements_of_a_page_with_extensions_are_valid(urlset, client, 
         elements=lambda self, obj: Element(name="x:y"), namespaces={"x": "https://a.example/x"},
         lastmod=lambda self, obj: NOON,
     )  # fmt: skip
-    sections.add(type(declared))
+    sections.add(type(declared.options))
     root = etree.fromstring(client.get("/sitemap-things-1.xml").getvalue())
     namespace = f"{{{etree.QName(root).namespace}}}"
     assert len(root) == 2

@@ -151,7 +151,7 @@ def test_the_sites_framework_answers_where_no_setting_does(rf, framework):
 
 
 def test_the_settings_go_before_the_sites_framework(rf, framework, settings):
-    """Whoever sets a base URL means it."""
+    """Anyone who sets a base URL means it."""
     settings.SITEMAPKIT_BASE_URL = "https://www.example.com"
     assert ask(rf).key == "default"
 

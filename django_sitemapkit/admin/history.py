@@ -1,4 +1,4 @@
-"""The history of what editors set: who changed which when, as the admin records it."""
+"""The history of editor settings, in the admin's log entries."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,28 +12,28 @@ __all__ = ["added", "changed_fields", "log_added", "log_changed", "log_deleted"]
 Message = Sequence[dict[str, Any]]
 
 added: Message = [{"added": {}}]
-"""What the history says of a new row."""
+"""The change message of a new row."""
 
 
 def changed_fields(model: type[Model], names: Iterable[str]) -> Message:
-    """Return what the history says of a change of some fields, in no language yet."""
+    """Return the change message for some fields, untranslated."""
     with override(None):
         fields = [str(getattr(model._meta.get_field(name), "verbose_name", name)) for name in names]
     return [{"changed": {"fields": fields}}]
 
 
 def log_added(user: Any, rows: Sequence[Model]) -> None:
-    """Record that a user, by its key, added rows."""
+    """Record that the user with this primary key added rows."""
     _log(user, rows, ADDITION, added)
 
 
 def log_changed(user: Any, rows: Sequence[Model], message: Message) -> None:
-    """Record that a user, by its key, changed rows."""
+    """Record that the user with this primary key changed rows."""
     _log(user, rows, CHANGE, message)
 
 
 def log_deleted(user: Any, rows: Sequence[Model]) -> None:
-    """Record that a user, by its key, deletes rows."""
+    """Record that the user with this primary key deletes rows."""
     _log(user, rows, DELETION, "")
 
 

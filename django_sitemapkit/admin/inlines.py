@@ -1,4 +1,4 @@
-"""The override of an object on the object's own page in the admin, be its key what it may."""
+"""Admin inline for an object's sitemap override, for primary keys of any type."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -8,36 +8,38 @@ from django.contrib import admin
 from django.contrib.admin.checks import InlineModelAdminChecks
 from django.contrib.admin.utils import flatten_fieldsets
 from django.core.exceptions import ValidationError
-from django.db.models import Model, QuerySet
+from django.db.models import Model
 from django.forms.models import BaseModelFormSet, modelformset_factory
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from django_sitemapkit.admin.base import known_sites, site_by_key
+from django_sitemapkit.admin.display import try_read
+from django_sitemapkit.admin.editor_settings import EditorSettingForm, explanations_context
 from django_sitemapkit.admin.history import (
     changed_fields,
     log_added,
     log_changed,
     log_deleted,
 )
-from django_sitemapkit.admin.objects import stored_identity
 from django_sitemapkit.admin.overrides import IncludeSelect
-from django_sitemapkit.admin.steering import SteeringForm, explained, known_sites, site_of
-from django_sitemapkit.admin.wording import told
-from django_sitemapkit.models import UrlOverride, hash_of
-from django_sitemapkit.rendering.explanations import explain_object
+from django_sitemapkit.identities import identity_of
+from django_sitemapkit.inspection import inspect_object
+from django_sitemapkit.models import UrlOverride
+from django_sitemapkit.models.overrides import UrlOverrideQuerySet
 from django_sitemapkit.sites import Site
 
 if TYPE_CHECKING:
-    _FormSet = BaseModelFormSet[UrlOverride, SteeringForm]
+    _FormSet = BaseModelFormSet[UrlOverride, EditorSettingForm]
     _Inline = admin.StackedInline[UrlOverride, Model]
 else:
     _FormSet, _Inline = BaseModelFormSet, admin.StackedInline
 
 
-class InlineForm(SteeringForm):
-    """A form for the override of one site, which is not to be chosen here."""
+class InlineForm(EditorSettingForm):
+    """A form for the override at one site, which the user does not choose."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -47,19 +49,19 @@ class InlineForm(SteeringForm):
             disabled=self.instance.pk is not None,
         )
         if self.instance.pk is None and self.initial.get("site"):
-            self.instance.site = self.initial["site"]  # Which the page tells of.
+            self.instance.site = self.initial["site"]
 
     def has_changed(self) -> bool:
-        """Return whether anything is set: the site alone says nothing."""
+        """Return whether any field besides the site has a value."""
         return not {"site"}.issuperset(self.changed_data)
 
 
 class OverrideFormSet(_FormSet):
-    """The overrides of one object: one for each site."""
+    """The overrides of one object, one per site."""
 
     sites: list[Site]
     user: Any = None
-    """The key of who changes them, for the history; None records nothing."""
+    """The primary key of the user, for the history; None records nothing."""
 
     def __init__(
         self,
@@ -68,91 +70,83 @@ class OverrideFormSet(_FormSet):
         instance: Model | None = None,
         save_as_new: bool = False,
         prefix: str | None = None,
-        queryset: QuerySet[UrlOverride] | None = None,
+        queryset: UrlOverrideQuerySet | None = None,
         **options: Any,
     ) -> None:
         self.instance = instance
         self.save_as_new = save_as_new
         rows = UrlOverride._default_manager.all() if queryset is None else queryset
         rows = self._rows_of(rows, instance)
-        taken = set(rows.values_list("site", flat=True)) if instance is not None else set()
+        used = set(rows.values_list("site", flat=True)) if instance is not None else set()
         options["initial"] = [
-            {"site": site.key} for site in self.sites if save_as_new or site.key not in taken
+            {"site": site.key} for site in self.sites if save_as_new or site.key not in used
         ]
         super().__init__(data, files, prefix=prefix, queryset=rows, **options)
 
-    def _rows_of(
-        self, rows: QuerySet[UrlOverride], instance: Model | None
-    ) -> QuerySet[UrlOverride]:
+    def _rows_of(self, rows: UrlOverrideQuerySet, instance: Model | None) -> UrlOverrideQuerySet:
         if instance is None or instance.pk is None:
             return rows.none()
-        label, object_id = stored_identity(instance)
-        found = rows.filter(
-            site__in=[site.key for site in self.sites],
-            hash=hash_of(f"{label} {object_id}"),
-            model=label,
-            object_id=object_id,
-        )
-        return found.order_by("site")
+        sites = [site.key for site in self.sites]
+        return rows.for_object(instance).filter(site__in=sites).order_by("site")
 
     @classmethod
     def get_default_prefix(cls) -> str:
-        """Return what the names of its fields begin with."""
+        """Return the prefix of the field names."""
         return "sitemapkit-override"
 
     def initial_form_count(self) -> int:
-        """Return how many forms are for overrides that there are."""
+        """Return how many forms are for stored overrides."""
         return 0 if self.save_as_new else super().initial_form_count()
 
     def _construct_form(self, i: int, **options: Any) -> Any:
         form = super()._construct_form(i, **options)  # type: ignore[misc]
-        form.instance.told = partial(self.told, form.instance.site)
+        form.instance.explain = partial(self.explain, form.instance.site)
         return form
 
-    def told(self, key: str) -> dict[str, Any]:
-        """Return the context that tells what the object's URL comes to on a site."""
-        obj, site = self.instance, site_of(self.sites, key)
+    def explain(self, key: str) -> dict[str, Any]:
+        """Return the context that explains the object's URL at a site."""
+        obj, site = self.instance, site_by_key(self.sites, key)
         context: dict[str, Any] = {"site": site if len(self.sites) > 1 else None}
         if site is None or obj is None or obj._state.adding:
-            return {**context, "failure": _("It is shown once the object is saved.")}
-        nothing = _("No section of the site lists objects of this kind.")
-        explanations, why = told(lambda: explain_object(site, obj))
+            return {**context, "failure": _("Save the object first to see its entry.")}
+        nothing = _("No section of this site lists objects of this model.")
+        explanations, reason = try_read(lambda: inspect_object(site, obj))
         if explanations is None:
-            return {**context, "failure": why}
-        return {**context, **explained(explanations, nothing)}
+            return {**context, "failure": reason}
+        return {**context, **explanations_context(explanations, nothing)}
 
     @property
-    def told_of_others(self) -> list[dict[str, Any]]:
-        """What is told of sites that have no form: who may not add sees no empty one."""
+    def explanations_without_form(self) -> list[dict[str, Any]]:
+        """Return the explanations for sites without a form, which need the add permission."""
         shown = {form.instance.site for form in self.forms}
-        return [self.told(site.key) for site in self.sites if site.key not in shown]
+        return [self.explain(site.key) for site in self.sites if site.key not in shown]
 
     def clean(self) -> None:
-        """Refuse two overrides for one site, and one that someone else has just made."""
+        """Reject two overrides for one site, and one that another user has just added."""
         super().clean()
-        # The admin looks at none of the forms that the user may only see.
-        looked_at = [form for form in self.forms if getattr(form, "cleaned_data", {}).get("site")]
-        changed = [form for form in looked_at if form.has_changed() and not form.errors]
+        # The admin does not validate forms that the user may only view.
+        cleaned = [form for form in self.forms if getattr(form, "cleaned_data", {}).get("site")]
+        changed = [form for form in cleaned if form.has_changed() and not form.errors]
         sites = [form.cleaned_data["site"] for form in changed]
         if len(set(sites)) < len(sites):
-            raise ValidationError(_("There is one override for each site."))
+            raise ValidationError(_("An object has one override per site."))
         stored = self._rows_of(UrlOverride._default_manager.all(), self.instance)
         for form in changed:
             site = form.cleaned_data["site"]
             if form.instance.pk is None and stored.filter(site=site).exists():
-                form.add_error(None, ValidationError(_("It is there already.")))
+                form.add_error(None, ValidationError(_("This override already exists.")))
 
     def save_new(self, form: Any, commit: bool = True) -> UrlOverride:
-        """Save an override of the object, which has its key by now."""
+        """Save a new override of the object, which has its primary key by now."""
         assert self.instance is not None  # noqa: S101  it was saved just now
-        form.instance.model, form.instance.object_id = stored_identity(self.instance)
+        form.instance.model, form.instance.object_id = identity_of(self.instance)
         row: UrlOverride = super().save_new(form, commit=commit)
         if commit and self.user is not None:
             log_added(self.user, [row])
         return row
 
     def save_existing(self, form: Any, obj: Any, commit: bool = True) -> UrlOverride:
-        """Save an override that was there."""
+        """Save a stored override."""
         row: UrlOverride = super().save_existing(form, obj, commit=commit)
         if commit and self.user is not None:
             log_changed(self.user, [row], changed_fields(UrlOverride, form.changed_data))
@@ -166,7 +160,7 @@ class OverrideFormSet(_FormSet):
 
 
 class SitemapOverrideInlineChecks(InlineModelAdminChecks):
-    """The checks of inlines, without the foreign key that overrides do not have."""
+    """The checks of inlines without those of a foreign key, which overrides do not have."""
 
     def _check_exclude_of_parent_model(self, obj: Any, parent_model: Any) -> list[Any]:
         return []
@@ -176,17 +170,23 @@ class SitemapOverrideInlineChecks(InlineModelAdminChecks):
 
 
 class SitemapOverrideInline(_Inline):
-    """Lets editors say on an object's own page whether and how its URL is listed.
+    """Edits an object's sitemap override on the object's own page.
 
-    Add it to ``inlines`` of any ``ModelAdmin``. It shows what the object's URL comes to in the
-    sitemap, and why; who may see and change it is told by the permissions on URL overrides.
+    Add it to ``inlines`` of any ``ModelAdmin``. It shows the object's sitemap entry, or why the
+    sitemap does not list it. The permissions on URL overrides apply.
+
+    Example::
+
+        @admin.register(Product)
+        class ProductAdmin(admin.ModelAdmin):
+            inlines = [SitemapOverrideInline]
     """
 
     model = UrlOverride
     form = InlineForm
     formset = OverrideFormSet  # type: ignore[assignment]
     checks_class = SitemapOverrideInlineChecks
-    template = "admin/sitemapkit/steering/inline.html"
+    template = "admin/sitemapkit/editor_settings/inline.html"
     verbose_name = _("Sitemap")
     verbose_name_plural = _("Sitemap")
     show_change_link = True
@@ -197,20 +197,20 @@ class SitemapOverrideInline(_Inline):
         css = {"all": ["sitemapkit/theme.css", "sitemapkit/overrides.css"]}
 
     def get_max_num(self, request: HttpRequest, obj: Any = None, **options: Any) -> int:
-        """Return how many overrides an object may have: one for each site."""
+        """Return how many overrides an object may have: one per site."""
         sites = len(known_sites(request))
         return sites if self.max_num is None else min(self.max_num, sites)
 
     def get_min_num(self, request: HttpRequest, obj: Any = None, **options: Any) -> int:
-        """Return as many: a form that a script has taken away could not be put back."""
+        """Return the same number: a form that a script removed could not be restored."""
         return self.get_max_num(request, obj, **options)
 
     def get_extra(self, request: HttpRequest, obj: Any = None, **options: Any) -> int:
-        """Return that there are no more."""
+        """Return 0: there is a form for each site already."""
         return 0
 
     def get_formset(self, request: HttpRequest, obj: Any = None, **options: Any) -> Any:
-        """Return the formset, which finds its rows by what names the object."""
+        """Return the formset class, which finds rows by the object's model and key."""
         fields = options.pop("fields", None) or flatten_fieldsets(self.get_fieldsets(request, obj))
         exclude = [*(self.get_exclude(request, obj) or []), *self.get_readonly_fields(request, obj)]
         may_change = self.has_change_permission(request, obj)
@@ -222,7 +222,7 @@ class SitemapOverrideInline(_Inline):
             may_write = {True: may_add, False: may_change}
 
             def has_changed(self) -> bool:
-                """Take nothing from who may not write."""
+                """Ignore changes by users without the permission."""
                 return self.may_write[self.instance._state.adding] and super().has_changed()
 
         formset = modelformset_factory(
@@ -246,6 +246,6 @@ class SitemapOverrideInline(_Inline):
 
     @admin.display(description=_("in the sitemap"))
     def in_the_sitemap(self, row: UrlOverride) -> SafeString:
-        """Return what the object's URL comes to as all is saved now, or why it is not listed."""
-        told = getattr(row, "told", dict)  # The form that scripts copy tells nothing.
-        return render_to_string("admin/sitemapkit/steering/explanations.html", told())
+        """Return the object's sitemap entry as saved now, or why it is not listed."""
+        explain = getattr(row, "explain", dict)  # The empty form for scripts has none.
+        return render_to_string("admin/sitemapkit/editor_settings/explanations.html", explain())

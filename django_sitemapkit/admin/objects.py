@@ -1,7 +1,6 @@
-"""Objects of the project's own models, as the editors' screens name them."""
+"""How the editors' screens show objects of the project's models."""
 
 from typing import Any
-from uuid import UUID
 
 from django.contrib.admin import AdminSite
 from django.contrib.admin.utils import quote
@@ -9,17 +8,16 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
 
 from django_sitemapkit.overrides.objects import named_model
-from django_sitemapkit.sections.objects import identity_of
 
 
-def name_of_model(label: str) -> str:
-    """Return the name of the model with that label; the label itself where there is none."""
+def model_name(label: str) -> str:
+    """Return the verbose name of the model with that label, or the label if there is none."""
     model = named_model(label)
     return str(model._meta.verbose_name) if model else label
 
 
 def link_to(site: AdminSite, obj: Any) -> str:
-    """Return an object's name, linked to its page in the admin where it has one."""
+    """Return an object's name, linked to its change page in the admin if it has one."""
     name = str(obj) or str(obj.pk)
     opts = obj._meta
     try:
@@ -29,16 +27,3 @@ def link_to(site: AdminSite, obj: Any) -> str:
     except NoReverseMatch:
         return format_html("{}", name)
     return format_html('<a href="{}">{}</a>', url, name)
-
-
-def stored_identity(obj: Any) -> tuple[str, str]:
-    """Return what names an object, with its key as the database has it.
-
-    A form may have given it the same key otherwise: a moment in another zone, 1.5 for 1.50.
-    """
-    label, text = identity_of(obj)
-    if type(obj.pk) in (int, str, UUID):
-        return label, text
-    rows = type(obj)._base_manager.using(obj._state.db).filter(pk=obj.pk)
-    key = rows.values_list("pk", flat=True).first()
-    return label, text if key is None else str(key)

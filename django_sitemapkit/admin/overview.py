@@ -1,4 +1,4 @@
-"""The page "Sitemaps overview": what is published, what is due, and the buttons to have it done."""
+"""The page "Sitemaps overview": what is published and due, and the buttons to build it."""
 
 import datetime as dt
 from typing import TYPE_CHECKING, Any
@@ -21,18 +21,18 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from django_sitemapkit.admin.queued import message_of_request, work_in_progress
-from django_sitemapkit.admin.wording import (
+from django_sitemapkit.admin.display import (
     known_site,
     number,
-    reasons,
+    number_or_blank,
+    reasons_text,
     request_text,
-    told,
-    unless_none,
+    try_read,
 )
+from django_sitemapkit.admin.panels import rendered_panels
+from django_sitemapkit.admin.request_messages import message_of_request, work_in_progress
 from django_sitemapkit.builds import SiteStatus, status_of
-from django_sitemapkit.builds.manifests import held_build, primary
-from django_sitemapkit.builds.progress import SiteProgress, glances_of, progress_of
+from django_sitemapkit.builds.report import SiteProgress, progress_of, summaries_of
 from django_sitemapkit.builds.requests import begin
 from django_sitemapkit.builds.requests import request as record_request
 from django_sitemapkit.models import Build, BuildRequest
@@ -44,84 +44,84 @@ if TYPE_CHECKING:
     from django_sitemapkit.admin.builds import BuildAdmin
 
 SITES_PER_PAGE = 50
-"""Sites in the list, where there are several."""
+"""Sites on a page of the list."""
 
-SHOWN_REQUESTS = 5
-"""The last requests a site's page shows, with what they came to."""
+RECENT_REQUESTS = 5
+"""Finished requests that a site's page shows with their results."""
 
-Kind = BuildRequest.Kind
+RequestKind = BuildRequest.Kind
 
-ASKED: dict[str, dict[str, Any]] = {
-    "changed": {"kind": Kind.BUILD},
-    "full": {"kind": Kind.BUILD, "full": True},
-    "section": {"kind": Kind.BUILD},
-    "check": {"kind": Kind.CHECK},
-    "prune": {"kind": Kind.PRUNE},
+BUTTONS: dict[str, dict[str, Any]] = {
+    "changed": {"kind": RequestKind.BUILD},
+    "full": {"kind": RequestKind.BUILD, "full": True},
+    "section": {"kind": RequestKind.BUILD},
+    "check": {"kind": RequestKind.CHECK},
+    "prune": {"kind": RequestKind.PRUNE},
 }
-"""What the buttons ask for."""
+"""The request of each button."""
 
 
 class Overview:
-    """The views of the overview; they belong to the builds' admin."""
+    """The views of the overview, which belong to the builds' admin."""
 
     def __init__(self, model_admin: "BuildAdmin") -> None:
         self.admin = model_admin
 
     def urls(self) -> list[URLPattern]:
-        """Return the addresses of the views."""
+        """Return the URL patterns of the views."""
         wrap = self.admin.admin_site.admin_view
         return [
             path("overview/", wrap(self.show), name="sitemapkit_overview"),
-            path("overview/ask/", wrap(self.ask), name="sitemapkit_ask"),
+            path("overview/request/", wrap(self.request_build), name="sitemapkit_request"),
             path("overview/progress/", wrap(self.progress), name="sitemapkit_progress"),
         ]
 
     # The views
 
     def show(self, request: HttpRequest) -> HttpResponseBase:
-        """Show the one site, the one that is chosen, or all at a glance."""
+        """Show the only site, the chosen one, or a list of all."""
         self._require_view(request)
         if request.method not in {"GET", "HEAD"}:
             return HttpResponseNotAllowed(["GET", "HEAD"])
-        sites, why = told(all_sites)
+        sites, reason = try_read(all_sites)
         key = request.GET.get("site")
         if sites is None:
-            return self._page(request, "failure", {"failure": why})
+            return self._page(request, "failure", {"failure": reason})
         if key is None and len(sites) != 1:
             return self._show_sites(request, sites)
         chosen = [site for site in sites if key in {None, site.key}]
         if not chosen:
-            raise Http404(_("There is no such site."))
+            raise Http404(_("This site does not exist."))
         return self._show_site(request, chosen[0], several=len(sites) > 1)
 
-    def ask(self, request: HttpRequest) -> HttpResponseBase:
-        """Record what is asked for, have it begun, and go back to the site's page."""
+    def request_build(self, request: HttpRequest) -> HttpResponseBase:
+        """Record the request of a button, start it, and redirect to the site's page."""
         self._require_view(request)
-        if not self.admin.has_build_permission(request):
+        if not self.admin.has_run_build_permission(request):
             raise PermissionDenied
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
-        site, why = known_site(request.POST.get("site", ""))
-        what = request.POST.get("what", "")
-        if site is None or what not in ASKED:
-            raise Http404(why or _("There is no such button."))
-        section = request.POST.get("section", "") if what == "section" else ""
+        site, reason = known_site(request.POST.get("site", ""))
+        button = request.POST.get("button", "")
+        if site is None or button not in BUTTONS:
+            raise Http404(reason or _("This button does not exist."))
+        section = request.POST.get("section", "") if button == "section" else ""
         queued = {}
-        if what == "section" and section not in _section_names(site):
-            text = _("There is no section “%(section)s” any more.") % {"section": section}
+        if button == "section" and section not in _section_names(site):
+            text = _("Section “%(section)s” does not exist.") % {"section": section}
             messages.error(request, text)
         else:
-            queued = self._record(request, site, section=section, **ASKED[what])
-        return HttpResponseRedirect(self._address(site, **queued))
+            queued = self._record(request, site, section=section, **BUTTONS[button])
+        return HttpResponseRedirect(self._url(site, **queued))
 
     def progress(self, request: HttpRequest) -> HttpResponseBase:
-        """Return as JSON how far the build of a site is."""
+        """Return the progress of a site's build as JSON."""
         self._require_view(request)
         if request.method not in {"GET", "HEAD"}:
             return HttpResponseNotAllowed(["GET", "HEAD"])
-        site, why = known_site(request.GET.get("site", ""))
+        site, reason = known_site(request.GET.get("site", ""))
         if site is None:
-            raise Http404(why)
+            raise Http404(reason)
         progress = progress_of(site)
         answer = {
             "state": progress.state,
@@ -131,23 +131,23 @@ class Overview:
         }
         return JsonResponse(answer, headers={"Cache-Control": "no-store"})
 
-    # Their parts
+    # Helpers
 
     def _require_view(self, request: HttpRequest) -> None:
         if not self.admin.has_view_permission(request):
             raise PermissionDenied
 
-    def _address(self, site: Site, **more: int) -> str:
-        address = reverse(f"{self.admin.admin_site.name}:sitemapkit_overview")
+    def _url(self, site: Site, **more: int) -> str:
+        url = reverse(f"{self.admin.admin_site.name}:sitemapkit_overview")
         query: dict[str, str | int] = {"site": site.key, **more}
-        return f"{address}?{urlencode(query)}"
+        return f"{url}?{urlencode(query)}"
 
-    def _record(self, request: HttpRequest, site: Site, **asked_for: Any) -> dict[str, int]:
-        """Record a request and have it begun; return what the page is told of it."""
+    def _record(self, request: HttpRequest, site: Site, **options: Any) -> dict[str, int]:
+        """Record a request and start it; return the query parameters that name it."""
         before = work_in_progress(site)
-        asked = record_request(site, by=request.user.get_username(), **asked_for)
+        build_request = record_request(site, by=request.user.get_username(), **options)
         begin(site, get_runner)
-        queued = {"request": asked.pk}
+        queued = {"request": build_request.pk}
         return queued if before is None else {**queued, "after": before}
 
     def _page(self, request: HttpRequest, name: str, context: dict[str, Any]) -> HttpResponse:
@@ -160,87 +160,90 @@ class Overview:
                 "title": _("Sitemaps overview"),
                 "opts": self.admin.opts,
                 "several": several,
-                "may_build": self.admin.has_build_permission(request),
+                "may_build": self.admin.has_run_build_permission(request),
                 **context,
             },
         )
 
     def _show_sites(self, request: HttpRequest, sites: list[Site]) -> HttpResponse:
-        """Show many sites, a page at a time."""
-        wanted = request.GET.get("q", "").strip()
-        found = [site for site in sites if wanted in site.key or wanted in site.origin + site.path]
+        """Show a page of the list of sites."""
+        query = request.GET.get("q", "").strip()
+        found = [site for site in sites if query in site.key or query in site.origin + site.path]
         page = Paginator(found, SITES_PER_PAGE).get_page(request.GET.get("p"))
-        glances, why = told(lambda: glances_of(list(page.object_list)))
+        summaries, reason = try_read(lambda: summaries_of(list(page.object_list)))
         rows = [
             {
-                "glance": glance,
-                "address": self._address(glance.site),
-                "pages": number(glance.pages),
-                "urls": number(glance.urls),
-                "skipped": unless_none(glance.skipped),
+                "summary": summary,
+                "url": self._url(summary.site),
+                "pages": number(summary.pages),
+                "urls": number(summary.urls),
+                "skipped": number_or_blank(summary.skipped),
             }
-            for glance in glances or ()
+            for summary in summaries or ()
         ]
         context = {
             "rows": rows,
             "page": page,
             "range": page.paginator.get_elided_page_range(page.number),
-            "wanted": wanted,
-            "failure": why,
+            "query": query,
+            "failure": reason,
             "count": ngettext("%(count)s site", "%(count)s sites", len(found))
             % {"count": number(len(found))},
         }
         return self._page(request, "sites", context)
 
     def _show_site(self, request: HttpRequest, site: Site, *, several: bool) -> HttpResponse:
-        """Show one site; with ``rows`` in the address, its rows are looked at too."""
+        """Show one site; with ``rows`` in the query string, compare its rows too."""
         rows = "rows" in request.GET
-        found, why = told(lambda: _site_context(site, rows=rows))
-        message, _why = told(lambda: message_of_request(site, request))
+        found, reason = try_read(lambda: _site_context(site, rows=rows))
+        message, _reason = try_read(lambda: message_of_request(site, request))
         context = {
             "site": site,
             "several": several,
-            "looked_at_rows": rows,
-            "address": self._address(site),
-            "failure": why,
+            "rows_compared": rows,
+            "url": self._url(site),
+            "failure": reason,
             "message": message,
+            "panels": rendered_panels(request, site),
             **(found or {}),
         }
         return self._page(request, "site", context)
 
 
 def _site_context(site: Site, *, rows: bool) -> dict[str, Any]:
-    """Return all that a site's page shows; every query is made here."""
+    """Return the template context of a site's page; all queries are made here."""
     status = status_of(site, rows=rows, export=False)
     progress = progress_of(site)
-    ended = primary(BuildRequest).filter(site=site.key).exclude(ended_at=None)
+    ended = BuildRequest.objects.filter(site=site.key).exclude(ended_at=None)
     return {
         "status": status,
-        "published_at": _moment(status.published_at),
-        "checked_at": _moment(status.checked_at),
+        "published_at": _parse_datetime(status.published_at),
+        "checked_at": _parse_datetime(status.checked_at),
         "sections": _sections(status),
         "progress": progress,
         "progress_text": _progress_text(progress),
-        "open": [_asked(asked) for asked in progress.requests],
-        "ended": [_asked(asked) for asked in ended.order_by("-ended_at", "-pk")[:SHOWN_REQUESTS]],
-        "held": held_build(site),
+        "open": [_request_row(item) for item in progress.requests],
+        "ended": [
+            _request_row(item) for item in ended.order_by("-ended_at", "-pk")[:RECENT_REQUESTS]
+        ],
+        "held": Build.objects.held(site),
         "builds": [
             {
                 "build": build,
                 "status": Build.Status(build.status).label,
-                "started_at": _moment(build.started_at),
+                "started_at": _parse_datetime(build.started_at),
             }
             for build in status.builds
         ],
     }
 
 
-def _asked(asked: BuildRequest) -> dict[str, Any]:
-    return {"request": asked, "what": request_text(asked)}
+def _request_row(build_request: BuildRequest) -> dict[str, Any]:
+    return {"request": build_request, "text": request_text(build_request)}
 
 
 def _sections(status: SiteStatus) -> list[dict[str, Any]]:
-    """Return a row for each section the site has, and for each that goes with the next build."""
+    """Return a row for each section of the site, and for each that the next build removes."""
     dues = {item.section: item for item in status.due}
     rows: list[dict[str, Any]] = [
         {
@@ -249,8 +252,8 @@ def _sections(status: SiteStatus) -> list[dict[str, Any]]:
             "pages": number(section.pages),
             "urls": number(section.urls),
             "bytes": section.bytes,
-            "skipped": unless_none(section.skipped),
-            "changed_at": _moment(section.changed_at),
+            "skipped": number_or_blank(section.skipped),
+            "changed_at": _parse_datetime(section.changed_at),
             "due": dues.pop(section.name, None),
         }
         for section in status.sections
@@ -261,34 +264,34 @@ def _sections(status: SiteStatus) -> list[dict[str, Any]]:
         rows.append({"name": _("Index"), "index": True, "due": index})
     for row in rows:
         item = row["due"]
-        row["why"] = reasons(item.pages) if item else ""
+        row["why"] = reasons_text(item.pages) if item else ""
         row["error"] = item.error if item else ""
     return rows
 
 
 def _section_names(site: Site) -> list[str]:
-    names, _why = told(lambda: [section.get_name() for section in sections_of(site)])
+    names, _why = try_read(lambda: [section.get_name() for section in sections_of(site)])
     return names or []
 
 
 def _progress_text(progress: SiteProgress) -> str:
-    """Return how far it is, in a few words."""
+    """Return the progress in a sentence."""
     if progress.running and progress.build is not None:
-        text = _("Build %(build)s: %(done)s of %(total)s files.")
+        text = _("Build %(build)s: %(done)s of %(total)s files are done.")
         return text % {
             "build": progress.build.pk,
             "done": number(progress.done),
             "total": number(progress.total),
         }
     if progress.running:
-        return _("The pages are being planned, or files cleared away.")
+        return _("Planning sitemap files, or deleting old ones.")
     if progress.requests:
-        return _("Nobody builds at the moment. What is open is begun in the background.")
+        return _("No build is running. Queued requests start in the background.")
     if progress.build is not None:
-        text = _("Build %(build)s was left unfinished: the next build goes on with it.")
+        text = _("Build %(build)s was interrupted. The next build resumes it.")
         return text % {"build": progress.build.pk}
-    return _("Nothing is going on.")
+    return _("No build is running.")
 
 
-def _moment(text: str | None) -> dt.datetime | None:
+def _parse_datetime(text: str | None) -> dt.datetime | None:
     return dt.datetime.fromisoformat(text) if text else None

@@ -1,4 +1,4 @@
-"""The screen of exclusion rules: patterns whose URLs are left out."""
+"""The screens of exclusion rules."""
 
 from typing import Any
 
@@ -7,67 +7,70 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
-from django_sitemapkit.admin.hits import SECONDS, SHOWN, hits_of
-from django_sitemapkit.admin.steering import SiteFilter, SteeringAdmin, SteeringForm
-from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.admin.base import SiteFilter
+from django_sitemapkit.admin.display import number
+from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, EditorSettingForm
+from django_sitemapkit.admin.matches import MAX_MATCHES, find_matches
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import ExclusionRule, hash_of
 from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.overrides.patterns import normalise_pattern
 from django_sitemapkit.sites import Site
 
 
-class RuleForm(SteeringForm):
+class RuleForm(EditorSettingForm):
     """A form for a pattern."""
 
     def clean(self) -> dict[str, Any]:
-        """Bring the pattern into its normal form, and refuse one that is there already."""
+        """Normalise the pattern, and reject a duplicate."""
         cleaned = super().clean() or self.cleaned_data
         if self.site is None or not cleaned.get("pattern"):
             return cleaned
         try:
             pattern = _normalised(self.site, cleaned["pattern"])
-        except RefusedValue as refusal:
-            self.add_error("pattern", ValidationError(str(refusal), code=refusal.code))
+        except InvalidValue as error:
+            self.add_error("pattern", ValidationError(str(error), code=error.code))
             return cleaned
         cleaned["pattern"] = pattern
-        self.refuse_duplicate("pattern", hash=hash_of(ExclusionRule(pattern=pattern).identity))
+        self.reject_duplicate("pattern", hash=hash_of(ExclusionRule(pattern=pattern).identity))
         return cleaned
 
 
 def _normalised(site: Site, text: str) -> str:
-    """Return a pattern in its normal form, without scheme and host if these were pasted too.
+    """Return a pattern in its normal form, without a pasted scheme and host.
 
-    Raises RefusedValue in the user's language.
+    Raises InvalidValue with a translated message.
     """
     if "://" in text and not text.startswith(("/", "*")):
         text = pasted_path(site, text)
     try:
         return normalise_pattern(text)
-    except RefusedValue as refusal:
+    except InvalidValue as error:
         message = _(
-            "Begin it with / or *. It has no #, no control characters, and no . or .. segment."
+            "A pattern starts with / or *. It cannot contain #, control characters,"
+            " or a . or .. segment."
         )
-        raise RefusedValue(refusal.code, message) from refusal
+        raise InvalidValue(error.code, message) from error
 
 
 @admin.register(ExclusionRule)
-class ExclusionRuleAdmin(SteeringAdmin):
-    """Exclusion rules, each with a look at what it hits."""
+class ExclusionRuleAdmin(EditorSettingAdmin):
+    """Exclusion rules, with a preview of the URLs they match."""
 
     form = RuleForm
     fields = ("site", "pattern", "note")
-    preview_template = "admin/sitemapkit/steering/hits.html"
+    preview_template = "admin/sitemapkit/editor_settings/matches.html"
     list_display = ("pattern", "site", "note", "changed_at")
     list_filter = (SiteFilter,)
     search_fields = ("pattern", "note")
 
-    def look(
+    def preview_context(
         self, request: HttpRequest, site: Site, row: ExclusionRule, *, stored: bool
     ) -> dict[str, Any]:
-        """Return the first URLs that it hits.
+        """Return the first URLs that the rule matches.
 
-        What is published may be without them because of this very rule: one that is stored is
-        tried on what the sections give.
+        Published files may lack URLs because of this very rule, so a stored rule is tested against
+        the sections instead.
         """
-        hits = hits_of(site, row.pattern, live=stored)
-        return {"hits": hits, "most": SHOWN, "seconds": SECONDS}
+        matches = find_matches(site, row.pattern, live=stored)
+        return {"matches": matches, "url_count": number(matches.url_count), "most": MAX_MATCHES}

@@ -1,4 +1,4 @@
-"""The screen of section settings: what holds for a section in the place of its declaration."""
+"""The screens of section settings, which replace what a section declares."""
 
 from typing import Any, ClassVar
 
@@ -11,31 +11,28 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.declared import (
+from django_sitemapkit.admin.base import SiteFilter
+from django_sitemapkit.admin.declarations import (
     declared_enabled,
     declared_sections,
     declared_value,
 )
-from django_sitemapkit.admin.steering import (
-    SiteFilter,
-    SteeringAdmin,
-    SteeringForm,
-)
+from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, EditorSettingForm
 from django_sitemapkit.models import SectionSettings
 from django_sitemapkit.protocol.values import format_priority
-from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.sites import Site
 
 
 class EnabledSelect(forms.NullBooleanSelect):
-    """Asks whether a section is listed, in words that say so."""
+    """A widget for ``enabled`` with the choices of the other forms."""
 
     def __init__(self, attrs: dict[str, Any] | None = None) -> None:
         choices = (("unknown", _("Inherit")), ("true", _("Yes")), ("false", _("No")))
         forms.Select.__init__(self, attrs, choices)
 
 
-class SectionForm(SteeringForm):
+class SectionForm(EditorSettingForm):
     """A form for the settings of one of the registered sections."""
 
     class Meta:
@@ -43,19 +40,19 @@ class SectionForm(SteeringForm):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        known = {site.key: declared_sections(site) for site in self.sites}
+        by_site = {site.key: declared_sections(site) for site in self.sites}
         if "section" in self.fields:
-            names = sorted({name for sections in known.values() for name in sections})
+            names = sorted({name for sections in by_site.values() for name in sections})
             self.fields["section"] = forms.ChoiceField(
                 label=capfirst(_("section")),
                 choices=[("", "---------"), *((name, name) for name in names)],
             )
-        section = known.get(self.instance.site, {}).get(self.instance.section)
+        section = by_site.get(self.instance.site, {}).get(self.instance.section)
         if section is not None:
-            self._tell(section)
+            self._show_inherited_values(section)
 
-    def _tell(self, section: BaseSection) -> None:
-        """Say at each field what an empty one inherits."""
+    def _show_inherited_values(self, section: SectionReader) -> None:
+        """Add to each field's help text the value that it inherits if empty."""
         inherited = {
             "enabled": declared_enabled(section),
             "changefreq": declared_value(section, "changefreq"),
@@ -64,28 +61,30 @@ class SectionForm(SteeringForm):
         for name, text in inherited.items():
             if name in self.fields:
                 self.fields[name].help_text = format_html(
-                    gettext("Empty inherits what is declared: {}."), text
+                    gettext("Leave empty to inherit the declared value: {}."), text
                 )
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a section that the site does not have, or that has settings already."""
+        """Reject a section that the site does not have, or that already has settings."""
         cleaned = super().clean() or self.cleaned_data
         name = cleaned.get("section", "")
         if self.site is not None and name:
             if name not in declared_sections(self.site):
-                self.add_error("section", ValidationError(_("The site has no such section.")))
+                self.add_error(
+                    "section", ValidationError(_("The site does not have this section."))
+                )
             else:
-                self.refuse_duplicate("section", section=name)
+                self.reject_duplicate("section", section=name)
         return cleaned
 
 
 @admin.register(SectionSettings)
-class SectionSettingsAdmin(SteeringAdmin):
-    """Section settings: one row for a section, in which empty inherits."""
+class SectionSettingsAdmin(EditorSettingAdmin):
+    """Section settings: one row per section, whose empty fields inherit."""
 
     form = SectionForm
     fields = ("site", "section", "enabled", "changefreq", "priority")
-    preview_template = "admin/sitemapkit/steering/sections.html"
+    preview_template = "admin/sitemapkit/editor_settings/sections.html"
     list_display = ("section", "site", "is_enabled", "changefreq", "priority", "changed_at")
     list_filter = (SiteFilter, "enabled")
     search_fields = ("section",)
@@ -93,14 +92,14 @@ class SectionSettingsAdmin(SteeringAdmin):
 
     @admin.display(description=_("enabled"), ordering="enabled")
     def is_enabled(self, obj: SectionSettings) -> str:
-        """Return whether the section is listed, or that this is inherited."""
-        words = {None: _("inherits"), True: _("yes"), False: _("no")}
-        return str(words[obj.enabled])
+        """Return whether the section is enabled, or that it inherits this."""
+        labels = {None: _("inherits"), True: _("yes"), False: _("no")}
+        return str(labels[obj.enabled])
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
     ) -> Any:
-        """Tell on the page for a new row what all sections declare."""
+        """Show on the page for a new row what each section declares."""
         form = context["adminform"].form
         context["declared"] = [
             (site, _declarations(site))
@@ -109,15 +108,15 @@ class SectionSettingsAdmin(SteeringAdmin):
         ]
         return super().render_change_form(request, context, *args, **options)
 
-    def look(
+    def preview_context(
         self, request: HttpRequest, site: Site, row: SectionSettings, *, stored: bool
     ) -> dict[str, Any]:
-        """Return what the section's rows inherit, and where from."""
+        """Return the values in force for the section and where they come from."""
         section = declared_sections(site).get(row.section)
         if section is None:
             raise ImproperlyConfigured(
-                gettext("There is no section %(name)s any more: this does nothing.")
-                % {"name": repr(row.section)}
+                gettext("Section “%(section)s” does not exist, so these settings have no effect.")
+                % {"section": row.section}
             )
         enabled = "" if row.enabled is None else gettext("yes") if row.enabled else gettext("no")
         priority = format_priority(row.priority) or ""

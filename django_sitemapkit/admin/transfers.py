@@ -1,4 +1,4 @@
-"""The pages that take CSV files in and give them out."""
+"""The pages that import and export CSV files."""
 
 from typing import Any
 
@@ -19,38 +19,38 @@ from django.http import (
 )
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from django_sitemapkit.admin.base import known_sites
+from django_sitemapkit.admin.display import number
+from django_sitemapkit.admin.editor_settings import EditorSettingAdmin
 from django_sitemapkit.admin.history import changed_fields, log_added, log_changed
-from django_sitemapkit.admin.steering import SteeringAdmin, known_sites
-from django_sitemapkit.admin.wording import number
-from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.overrides.cells import Table
 from django_sitemapkit.overrides.transfer import (
-    MAX_BYTES,
-    MAX_LINES,
+    MAX_FILE_BYTES,
+    MAX_FILE_LINES,
     Comparison,
-    Outcome,
+    LineOutcome,
     compared,
     exported,
 )
 
 __all__ = ["TransferAdmin"]
 
-SHOWN = 200
-"""Lines of each outcome that the dry run shows."""
+MAX_LINES_SHOWN = 200
+"""Lines of each outcome that a preview shows."""
 
 VALID_SECONDS = 24 * 60 * 60
-"""How long a dry run may lie before it is applied."""
+"""How long a preview can be applied."""
 
 OTHER_FIELDS = 20_000
-"""Bytes of the form that applies a dry run, beside the file."""
+"""Bytes of the form that applies a preview, besides the file."""
 
 
 class FileForm(forms.Form):
-    """Asks for a file."""
+    """A form for a CSV file."""
 
     file = forms.FileField(label=gettext_lazy("CSV file"), max_length=200)
 
@@ -59,22 +59,22 @@ class FileForm(forms.Form):
         self.fields["file"].widget.attrs["accept"] = ".csv,text/csv"
 
     def clean_file(self) -> Any:
-        """Refuse a file that is too large before it is read."""
+        """Reject a file that is too large, before reading it."""
         file = self.cleaned_data["file"]
-        if file.size > MAX_BYTES:
-            text = _("The file has more than %(count)s bytes; split it.")
-            raise forms.ValidationError(text % {"count": number_format(MAX_BYTES)})
+        if file.size > MAX_FILE_BYTES:
+            text = _("The file is larger than %(count)s bytes. Split it.")
+            raise forms.ValidationError(text % {"count": number(MAX_FILE_BYTES)})
         return file
 
 
-class TransferAdmin(SteeringAdmin):
-    """A screen whose rows travel as CSV."""
+class TransferAdmin(EditorSettingAdmin):
+    """A screen with CSV import and export."""
 
-    change_list_template = "admin/sitemapkit/steering/change_list.html"
+    change_list_template = "admin/sitemapkit/editor_settings/change_list.html"
     transfer: Table
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the pages."""
+        """Add the pages for import and export."""
         wrap, name = self.admin_site.admin_view, f"sitemapkit_{self.opts.model_name}"
         own = [
             path("import/", wrap(self.import_view), name=f"{name}_import"),
@@ -85,7 +85,7 @@ class TransferAdmin(SteeringAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Link the pages to those who may use them."""
+        """Link the pages for users who may open them."""
         query = request.GET.urlencode()
         context = {
             "import_url": self._may_import(request) and reverse(self._url_name("import")),
@@ -97,7 +97,7 @@ class TransferAdmin(SteeringAdmin):
         return self.has_add_permission(request) and self.has_change_permission(request)
 
     def export_view(self, request: HttpRequest) -> HttpResponseBase:
-        """Send the rows that the list shows, on all of its pages."""
+        """Send the rows of the list, of all its pages."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
         if request.method not in {"GET", "HEAD"}:
@@ -105,7 +105,7 @@ class TransferAdmin(SteeringAdmin):
         try:
             rows = self.get_changelist_instance(request).get_queryset(request)
         except IncorrectLookupParameters:
-            text = _("Nothing is exported: the address has a filter that the list does not know.")
+            text = _("Nothing was exported: the URL has a filter that this list does not have.")
             messages.error(request, text)
             return HttpResponseRedirect(reverse(self._url_name("changelist")))
         lines = exported(self.transfer, rows) if request.method == "GET" else iter(())
@@ -116,7 +116,7 @@ class TransferAdmin(SteeringAdmin):
         return response
 
     def import_view(self, request: HttpRequest) -> HttpResponse:
-        """Ask for a file, show what it would do, and do it once that is confirmed."""
+        """Ask for a file, preview its changes, and apply them once the user confirms."""
         if not self._may_import(request):
             raise PermissionDenied
         if request.method == "POST" and "payload" in request.POST:
@@ -129,42 +129,38 @@ class TransferAdmin(SteeringAdmin):
             try:
                 comparison = compared(self.transfer, data, known_sites(request))
                 payload = self._payload(request, data)
-            except RefusedValue as refusal:
-                form.add_error("file", str(refusal))
+            except InvalidValue as error:
+                form.add_error("file", str(error))
             else:
-                return self._dry_run(request, comparison, payload)
+                return self._preview_page(request, comparison, payload)
         return self._page(request, form)
 
     def _confirmed(self, request: HttpRequest) -> HttpResponse:
-        """Apply what a dry run has shown; the rows are compared once more."""
+        """Apply a preview after comparing the rows again."""
         payload = request.POST["payload"]
         try:
             text = signing.loads(payload, salt=self._salt(request), max_age=VALID_SECONDS)
             comparison = compared(self.transfer, text.encode(), known_sites(request))
         except signing.BadSignature:
-            messages.error(
-                request, _("The dry run is too old, or not yours; choose the file anew.")
-            )
+            messages.error(request, _("This preview has expired. Upload the file again."))
             return HttpResponseRedirect(request.path)
-        except RefusedValue as refusal:
-            messages.error(request, str(refusal))
+        except InvalidValue as error:
+            messages.error(request, str(error))
             return HttpResponseRedirect(request.path)
-        if comparison.count(Outcome.REFUSED) and "apply_rest" not in request.POST:
-            messages.error(request, _("Nothing is changed yet: some lines are refused."))
-            return self._dry_run(request, comparison, payload)
+        if comparison.count(LineOutcome.INVALID) and "apply_rest" not in request.POST:
+            messages.error(request, _("Nothing has changed yet: some lines are invalid."))
+            return self._preview_page(request, comparison, payload)
         try:
             new, changed = comparison.apply()
         except IntegrityError:
-            messages.error(request, _("Nothing is changed: others have changed the same rows."))
-            return self._dry_run(request, comparison, payload)
+            messages.error(request, _("Nothing has changed: another user changed the same rows."))
+            return self._preview_page(request, comparison, payload)
         self._log(request, comparison, new, changed)
-        texts = [
-            ngettext("%(count)s row created", "%(count)s rows created", len(new)),
-            ngettext("%(count)s row changed", "%(count)s rows changed", len(changed)),
-        ]
-        counts = [number_format(len(new)), number_format(len(changed))]
-        told = [text % {"count": count} for text, count in zip(texts, counts, strict=True)]
-        messages.success(request, f"{', '.join(told)}.")
+        created = ngettext("%(count)s row created.", "%(count)s rows created.", len(new))
+        updated = ngettext("%(count)s row changed.", "%(count)s rows changed.", len(changed))
+        created %= {"count": number(len(new))}
+        updated %= {"count": number(len(changed))}
+        messages.success(request, f"{created} {updated}")
         return HttpResponseRedirect(reverse(self._url_name("changelist")))
 
     def _log(
@@ -178,43 +174,48 @@ class TransferAdmin(SteeringAdmin):
         return f"sitemapkit.{self.opts.model_name}.{request.user.pk}"
 
     def _payload(self, request: HttpRequest, data: bytes) -> str:
-        """Return a file signed and packed, for the form that applies it."""
+        """Return the file signed and compressed, for the form that applies it."""
         text = data.decode("utf-8-sig")
         payload = signing.dumps(text, salt=self._salt(request), compress=True)
-        room: Any = settings.DATA_UPLOAD_MAX_MEMORY_SIZE  # None for no limit
-        if room is not None and len(payload) > room - OTHER_FIELDS:
-            raise RefusedValue("invalid-csv", _("The file is too large for a form; split it."))
+        limit: Any = settings.DATA_UPLOAD_MAX_MEMORY_SIZE  # None for no limit
+        if limit is not None and len(payload) > limit - OTHER_FIELDS:
+            raise InvalidValue("invalid-csv", _("The file is too large for a form. Split it."))
         return payload
 
-    def _dry_run(self, request: HttpRequest, comparison: Comparison, payload: str) -> HttpResponse:
+    def _preview_page(
+        self, request: HttpRequest, comparison: Comparison, payload: str
+    ) -> HttpResponse:
+        applied = (LineOutcome.CREATED, LineOutcome.CHANGED)
         outcomes = [
-            (Outcome.REFUSED, _("Refused")),
-            (Outcome.CHANGED, _("Changed")),
-            (Outcome.CREATED, _("Created")),
+            (LineOutcome.INVALID, _("Invalid")),
+            (LineOutcome.CHANGED, _("Changed")),
+            (LineOutcome.CREATED, _("Created")),
         ]
-        shown = [
+        groups = [
             {
                 "title": title,
                 "outcome": outcome.value,
                 "count": comparison.count(outcome),
-                "lines": comparison.of(outcome)[:SHOWN],
+                "formatted_count": number(comparison.count(outcome)),
+                "lines": comparison.of(outcome)[:MAX_LINES_SHOWN],
             }
             for outcome, title in outcomes
         ]
-        new = comparison.count(Outcome.CREATED) + comparison.count(Outcome.CHANGED)
         context = {
-            "shown": [some for some in shown if some["count"]],
-            "unchanged": comparison.count(Outcome.UNCHANGED),
-            "refused": comparison.count(Outcome.REFUSED),
+            "groups": [group for group in groups if group["count"]],
+            "unchanged": comparison.count(LineOutcome.UNCHANGED),
+            "formatted_unchanged": number(comparison.count(LineOutcome.UNCHANGED)),
+            "invalid": comparison.count(LineOutcome.INVALID),
             "rows": len(comparison.lines),
-            "to_apply": new,
+            "formatted_rows": number(len(comparison.lines)),
+            "can_apply": any(comparison.count(outcome) for outcome in applied),
             "payload": payload,
-            "most": SHOWN,
+            "most": MAX_LINES_SHOWN,
         }
         return self._page(request, FileForm(), **context)
 
     def _page(self, request: HttpRequest, form: FileForm, **context: Any) -> HttpResponse:
-        known_sites(request)  # A message says so where there is none.
+        known_sites(request)  # A message says so if there are none.
         context = {
             **self.admin_site.each_context(request),
             "title": _("Import %(name)s") % {"name": self.opts.verbose_name_plural},
@@ -222,9 +223,9 @@ class TransferAdmin(SteeringAdmin):
             "form": form,
             "media": self.media,
             "columns": ", ".join(self.transfer.columns),
-            "max_bytes": number(MAX_BYTES),
-            "max_lines": number(MAX_LINES),
+            "max_bytes": number(MAX_FILE_BYTES),
+            "max_lines": number(MAX_FILE_LINES),
             "changelist_url": reverse(self._url_name("changelist")),
             **context,
         }
-        return TemplateResponse(request, "admin/sitemapkit/steering/import.html", context)
+        return TemplateResponse(request, "admin/sitemapkit/editor_settings/import.html", context)

@@ -1,4 +1,4 @@
-"""The app's place in Django."""
+"""The app's configuration."""
 
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _

@@ -1,4 +1,4 @@
-"""Which columns give the same as something that is asked of each row."""
+"""Finds the columns that have the same values as an option or an argument."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,37 +7,37 @@ from typing import Any
 
 from django.db.models import BinaryField, Field, JSONField, Model, SlugField
 
-from django_sitemapkit.advice.asking import batches
-from django_sitemapkit.sections import Section
+from django_sitemapkit.advice.evaluate import key_batches
+from django_sitemapkit.reading import QuerySetReader
 
-HOPS = 2
-"""Relations that a column may be away from the row."""
+MAX_HOPS = 2
+"""Relations between the row and a column, at most."""
 
-RELATIONS = 60
-"""Relations that are followed at most; each is a join, and SQLite and MariaDB stop at 61 or 64."""
+MAX_RELATIONS = 60
+"""Relations that are followed; each is a join, and SQLite and MariaDB allow only 61 or 64."""
 
 _UNFIT = (BinaryField, JSONField)
-"""Fields whose values stand in no URL and no tag."""
+"""Fields whose values cannot be in URLs or tags."""
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A column of the row, or of one that it refers to."""
+    """A column of the row, or of a related row."""
 
     name: str
-    """What is written in a declaration: ``shop__slug``."""
+    """The field path: ``shop__slug``."""
     field: "Field[Any, Any]"
     """The field at its end."""
 
     @property
     def relation(self) -> str:
-        """The relation it is behind; "" for a column of the row itself."""
+        """The path of its relation; "" for a column of the row itself."""
         return self.name.rpartition("__")[0]
 
     def rank(self, wanted: str) -> tuple[int, bool, bool, bool, bool]:
-        """Return what the better of two columns that both fit is smaller by.
+        """Return a sort key: of two columns that both fit, the better one is smaller.
 
-        Local before related; then the primary key, what is unique, a slug, the name asked for.
+        Local before related; then the primary key, unique fields, slugs, the wanted name.
         """
         field = self.field
         return (
@@ -51,59 +51,59 @@ class Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Something that a column is looked for."""
+    """Values for which a column is wanted."""
 
     name: str
     """The argument or the option."""
     values: dict[Any, Any]
-    """What it is for each row, by the row's key."""
+    """The value of each row, by the row's key."""
     same: Callable[[Any, Any], bool]
-    """Whether a column's value, the second one, gives what the first one is."""
+    """Whether the second value, a column's, gives the first one."""
     takes: Callable[["Field[Any, Any]"], bool] = lambda _: True
-    """Whether a field comes into question at all."""
+    """Whether a field is of a suitable type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """The columns that fit, or the one that came nearest."""
+    """The columns that fit, or the nearest one."""
 
     columns: tuple[str, ...]
-    """Those that give the same for all rows, the best one first."""
+    """Those with the wanted values for all rows, the best one first."""
     nearest: str = ""
-    """Where none does: the one that gives the same for the most rows; "" for no rows."""
+    """Where none fits: the one with the wanted value for the most rows; "" without rows."""
     agreed: int = 0
-    """For how many rows that one gives the same."""
+    """The number of rows for which that one fits."""
     row: Any = None
-    """The key of a row for which it does not."""
+    """The key of a row for which it does not fit."""
     wanted: Any = None
-    """What was asked for in that row."""
+    """The wanted value of that row."""
     got: Any = None
-    """What the column has there."""
+    """The value of the column there."""
 
 
 def paths_of(model: type[Model]) -> list[Path]:
-    """Return the columns of a model and of what it refers to, the nearest first."""
+    """Return the columns of a model and of related models, the nearest first."""
     found: list[Path] = []
-    # Of each model the prefix of its columns, and the one that the row itself has already.
+    # For each model: the prefix of its columns, and the one that the row already has.
     level: list[tuple[str, Any, Any]] = [("", model, None)]
     relations = 0
-    for _ in range(HOPS + 1):
+    for _ in range(MAX_HOPS + 1):
         behind = []
         for prefix, owner, known in level:
-            fields = [field for field in _columns(owner) if field is not known]
-            found += [Path(prefix + _name(field), field) for field in fields]
+            fields = [field for field in _own_columns(owner) if field is not known]
+            found += [Path(prefix + _path_name(field), field) for field in fields]
             behind += [
                 (f"{prefix}{field.name}__", field.related_model, field.target_field)
                 for field in owner._meta.concrete_fields
                 if (field.many_to_one or field.one_to_one) and not field.remote_field.parent_link
             ]
-        level = behind[: RELATIONS - relations]
+        level = behind[: MAX_RELATIONS - relations]
         relations += len(level)
     return found
 
 
-def _columns(model: type[Model]) -> Iterator["Field[Any, Any]"]:
-    """Yield a model's columns, but not the twins of its key in its parents."""
+def _own_columns(model: type[Model]) -> Iterator["Field[Any, Any]"]:
+    """Yield a model's columns, without the copies of its key in its parents."""
     meta = model._meta
     twins = {parent._meta.pk for parent in meta.get_parent_list()}
     for field in meta.concrete_fields:
@@ -111,47 +111,51 @@ def _columns(model: type[Model]) -> Iterator["Field[Any, Any]"]:
             yield field
 
 
-def _name(field: "Field[Any, Any]") -> str:
+def _path_name(field: "Field[Any, Any]") -> str:
     return "pk" if field.primary_key else field.attname
 
 
-def read(
-    section: Section, paths: Iterable[Path], keys: Sequence[Any]
+def read_columns(
+    section: QuerySetReader, paths: Iterable[Path], keys: Sequence[Any]
 ) -> Iterator[tuple[Path, dict[Any, Any]]]:
-    """Yield each column with its values by row: a query for each relation and batch."""
+    """Yield each column with its values by row, with a query for each relation and batch."""
     for _, group in groupby(paths, lambda path: path.relation):
         columns = list(group)
         values: list[dict[Any, Any]] = [{} for _ in columns]
-        for batch in batches(keys):
-            rows = section.keyset.queryset.filter(**{f"{section.key}__in": list(batch)})
+        for batch in key_batches(keys):
+            rows = section.keyset.queryset.filter(**{f"{section.options.key}__in": list(batch)})
             names = [path.name for path in columns]
             with section.site.active():
-                for key, *row in rows.order_by().values_list(section.key, *names):
+                for key, *row in rows.order_by().values_list(section.options.key, *names):
                     for column, value in zip(values, row, strict=True):
                         column[key] = value
         yield from zip(columns, values, strict=True)
 
 
-def fitting(section: Section, wanted: Sequence[Wanted], first: int) -> list[Fit]:
-    """Return for each thing that is wanted the columns that give it.
+def fitting(section: QuerySetReader, wanted: Sequence[Wanted], first: int) -> list[Fit]:
+    """Return the columns that fit each wanted thing.
 
-    All columns are read of the first rows, and of the others those that still fit.
+    All columns are read for the first rows; for the others only those that still fit.
     """
     paths = paths_of(section.keyset.queryset.model)
-    found = [_match(section, want, paths, 0, first) for want in wanted]
+    found = [_fit(section, want, paths, 0, first) for want in wanted]
     by_name = {path.name: path for path in paths}
     for place, (want, fit) in enumerate(zip(wanted, found, strict=True)):
         if fit.columns and len(want.values) > first:
             left = [by_name[name] for name in fit.columns]
-            found[place] = _match(section, want, left, first, len(want.values))
+            found[place] = _fit(section, want, left, first, len(want.values))
     return found
 
 
-def _match(section: Section, want: Wanted, paths: Sequence[Path], start: int, stop: int) -> Fit:
+def _fit(
+    section: QuerySetReader, want: Wanted, paths: Sequence[Path], start: int, stop: int
+) -> Fit:
     keys = list(want.values)[start:stop]
     fits: list[Path] = []
     nearest = Fit(columns=(), agreed=-1)
-    for path, values in read(section, [path for path in paths if want.takes(path.field)], keys):
+    for path, values in read_columns(
+        section, [path for path in paths if want.takes(path.field)], keys
+    ):
         wrong = [key for key in keys if not want.same(want.values[key], values.get(key))]
         if not wrong:
             fits.append(path)

@@ -1,4 +1,4 @@
-"""Which fields the methods of a section touch, and which are read for nothing."""
+"""Finds which fields the methods of a section use, and which are read without need."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,110 +7,123 @@ from typing import Any
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import Field, Model, QuerySet
 
-from django_sitemapkit.advice.asking import batches
-from django_sitemapkit.advice.results import Finding
-from django_sitemapkit.sections import Section
-from django_sitemapkit.sections.chunks import INFRASTRUCTURE
+from django_sitemapkit import _django
+from django_sitemapkit.advice.evaluate import key_batches
+from django_sitemapkit.advice.results import AdviceFinding
+from django_sitemapkit.reading import QuerySetReader
+from django_sitemapkit.reading.chunks import INFRASTRUCTURE
 
-HEAVY = 100
-"""Bytes of a row that are worth an ``only``: a field it forgets costs a query for every row."""
+MIN_UNREAD_BYTES = 100
+"""Unused bytes of a row that are worth an ``only``: a missing field costs a query a row."""
 
 Methods = Mapping[str, Callable[[Any], Any]]
 
 
 @dataclass(slots=True)
-class Look:
-    """What was seen of the fields of some rows; names as ``only`` has them."""
+class FieldUse:
+    """The use of the fields in some rows; names are as in ``only``."""
 
     touched: set[str] = field(default_factory=set)
-    """Those that a method asked for."""
+    """Those that a method used."""
     sizes: dict[str, int] = field(default_factory=dict)
-    """Bytes in each one that the section reads, in all rows together."""
+    """Bytes of each one that the section reads, in all rows together."""
     alone: set[str] = field(default_factory=set)
-    """Relations that are followed by a query for each row."""
+    """Relations that cost a query for each row."""
     raised: list[str] = field(default_factory=list)
     """What methods raised."""
     rows: int = 0
-    """Rows that were looked at."""
+    """The number of rows examined."""
 
 
-def only_finding(section: Section, methods: Methods, keys: Sequence[Any]) -> Finding | None:
-    """Return what is read for nothing, or what is not read and should be; None for neither."""
+def only_finding(
+    section: QuerySetReader, methods: Methods, keys: Sequence[Any]
+) -> AdviceFinding | None:
+    """Return which fields are read without need, or missing; None for neither."""
     queryset = section.keyset.queryset
     followed = _followed(queryset)
-    look = Look()
+    use = FieldUse()
     with section.site.active():
-        for batch in batches(keys):
-            rows = queryset.filter(**{f"{section.key}__in": list(batch)})
-            _touch(look, _bare(rows, section.key, followed), methods, list(followed))
-            as_read = rows if section.only is None else rows.only(section.key, *section.only)
-            _measure(look, as_read, list(followed))
-    if look.rows == 0 or len(look.raised) == look.rows * len(methods):
+        for batch in key_batches(keys):
+            rows = queryset.filter(**{f"{section.options.key}__in": list(batch)})
+            _touch(use, _bare(rows, section.options.key, followed), methods, list(followed))
+            as_read = (
+                rows
+                if section.options.only is None
+                else rows.only(section.options.key, *section.options.only)
+            )
+            _measure(use, as_read, list(followed))
+    if use.rows == 0 or len(use.raised) == use.rows * len(methods):
         return None
-    needed = sorted(look.touched | set(followed))
-    if section.only is None:
-        return _without_only(section, look, methods, needed)
-    return _with_only(section, look, methods, needed)
+    needed = sorted(use.touched | set(followed))
+    if section.options.only is None:
+        return _without_only(section, use, methods, needed)
+    return _with_only(section, use, methods, needed)
 
 
 def _without_only(
-    section: Section, look: Look, methods: Methods, needed: list[str]
-) -> Finding | None:
+    section: QuerySetReader, use: FieldUse, methods: Methods, needed: list[str]
+) -> AdviceFinding | None:
     known = {section.keyset.field.name, *needed}
-    unread = {name: size for name, size in look.sizes.items() if name not in known}
-    if sum(unread.values()) < HEAVY * look.rows:
+    unread = {name: size for name, size in use.sizes.items() if name not in known}
+    if sum(unread.values()) < MIN_UNREAD_BYTES * use.rows:
         return None
     heavy = sorted(unread, key=lambda name: (-unread[name], name))
-    shown = ", ".join(f"{name} ({unread[name] // look.rows:,})" for name in heavy[:5])
+    shown = ", ".join(f"{name} ({unread[name] // use.rows:,})" for name in heavy[:5])
     more = f" and {len(heavy) - 5} more" if len(heavy) > 5 else ""
-    return Finding(
+    return AdviceFinding(
         about="only",
         message=(
-            f"{_list(methods)} touched {_list(needed)} in the {look.rows:,} rows looked at. Read"
-            f" for nothing, with bytes in a row: {shown}{more}."
+            f"{_list(methods)} used {_list(needed)} in {use.rows:,} rows. Read without need, with"
+            f" bytes per row: {shown}{more}."
         ),
-        declare=_line(needed),
-        notes=_notes(look),
+        declare=_only_line(needed),
+        notes=_notes(use),
     )
 
 
-def _with_only(section: Section, look: Look, methods: Methods, needed: list[str]) -> Finding | None:
+def _with_only(
+    section: QuerySetReader, use: FieldUse, methods: Methods, needed: list[str]
+) -> AdviceFinding | None:
     model = section.keyset.queryset.model
-    declared = {_canonical(model, name) for name in section.only or ()}
+    declared = {_canonical(model, name) for name in section.options.only or ()}
     key = {section.keyset.field.name, model._meta.pk.name}
     idle, missing = sorted(declared - {*needed} - key), sorted({*needed} - declared)
     if not idle and not missing:
         return None
-    told = []
+    sentences = []
     if idle:
-        told.append(f"{_list(idle)} was never touched in the {look.rows:,} rows looked at.")
+        sentences.append(f"{_list(idle)} was not used in {use.rows:,} rows.")
     if missing:
-        told.append(f"{_list(methods)} touched {_list(missing)}, at the price of a query a row.")
-    return Finding(about="only", message=" ".join(told), declare=_line(needed), notes=_notes(look))
+        sentences.append(
+            f"{_list(methods)} used {_list(missing)}, which costs a query for each row."
+        )
+    return AdviceFinding(
+        about="only", message=" ".join(sentences), declare=_only_line(needed), notes=_notes(use)
+    )
 
 
-def _line(names: Sequence[str]) -> str:
+def _only_line(names: Sequence[str]) -> str:
     listed = ", ".join(f'"{name}"' for name in names)
     return f"only = [{listed}]"
 
 
 def _list(names: Mapping[str, Any] | Sequence[str]) -> str:
-    return ", ".join(names) or "nothing but the key"
+    return ", ".join(names) or "only the key"
 
 
-def _notes(look: Look) -> tuple[str, ...]:
+def _notes(use: FieldUse) -> tuple[str, ...]:
     notes = []
-    if look.alone:
-        names = ", ".join(sorted(look.alone))
-        notes.append(f"Followed by a query for each row: {names}; load it with select_related().")
-    if look.raised:
-        notes.append(f"{len(look.raised):,} calls raised, such as {look.raised[0]}.")
+    if use.alone:
+        names = ", ".join(sorted(use.alone))
+        notes.append(f"A query for each row: {names}; load it with select_related().")
+    if use.raised:
+        notes.append(f"{len(use.raised):,} calls raised, such as {use.raised[0]}.")
     return tuple(notes)
 
 
 def _followed(queryset: QuerySet[Any]) -> dict[str, type[Model]]:
-    """Return the relations to one object that are loaded along, with their models."""
-    asked = queryset.query.select_related
+    """Return the relations that select_related() loads, with their models."""
+    asked = _django.select_related_of(queryset)
     found: dict[str, type[Model]] = {}
 
     def walk(prefix: str, model: type[Model], names: Mapping[str, Any]) -> None:
@@ -125,7 +138,7 @@ def _followed(queryset: QuerySet[Any]) -> dict[str, type[Model]]:
 
 
 def _bare(rows: QuerySet[Any], key: str, followed: Mapping[str, type[Model]]) -> QuerySet[Any]:
-    """Return the rows with as few fields loaded as can be, so that each touch shows."""
+    """Return the rows with as few fields as possible, so that each use shows."""
     rows = rows.select_related(None)
     if followed:
         rows = rows.select_related(*followed)
@@ -133,23 +146,25 @@ def _bare(rows: QuerySet[Any], key: str, followed: Mapping[str, type[Model]]) ->
     return rows.only(key, *followed, *keys)
 
 
-def _touch(look: Look, rows: QuerySet[Any], methods: Methods, followed: Sequence[str]) -> None:
-    """Call the methods on each row, and see which fields they have loaded."""
+def _touch(use: FieldUse, rows: QuerySet[Any], methods: Methods, followed: Sequence[str]) -> None:
+    """Call the methods on each row, and record which fields they load."""
     for row in rows:
-        look.rows += 1
-        known = {*row._state.fields_cache, *followed}
+        use.rows += 1
+        known = {*_django.loaded_relations(row), *followed}
         for name, method in methods.items():
             try:
                 method(row)
             except INFRASTRUCTURE:
                 raise
             except Exception as error:  # noqa: BLE001  a project's method may raise anything
-                look.raised.append(f"row {row.pk!r}: {name}: {type(error).__name__}: {error}")
-        look.alone |= {
-            name for name in row._state.fields_cache if name not in known and _is_to_one(row, name)
+                use.raised.append(f"row {row.pk!r}: {name}: {type(error).__name__}: {error}")
+        use.alone |= {
+            name
+            for name in _django.loaded_relations(row)
+            if name not in known and _is_to_one(row, name)
         }
         for prefix, loaded in _loaded(row, followed):
-            look.touched |= {f"{prefix}{field.name}" for field in loaded if not field.primary_key}
+            use.touched |= {f"{prefix}{field.name}" for field in loaded if not field.primary_key}
 
 
 def _is_to_one(row: Model, name: str) -> bool:
@@ -159,29 +174,29 @@ def _is_to_one(row: Model, name: str) -> bool:
         return False
 
 
-def _measure(look: Look, rows: QuerySet[Any], followed: Sequence[str]) -> None:
-    """Add up the bytes of what the section reads."""
+def _measure(use: FieldUse, rows: QuerySet[Any], followed: Sequence[str]) -> None:
+    """Add up the bytes that the section reads."""
     for row in rows:
         for prefix, loaded in _loaded(row, followed):
             for column in loaded:
                 name = f"{prefix}{column.name}"
-                look.sizes[name] = look.sizes.get(name, 0) + _size(_value(row, prefix, column))
+                use.sizes[name] = use.sizes.get(name, 0) + _size(_loaded_value(row, prefix, column))
 
 
-def _value(row: Model, prefix: str, column: "Field[Any, Any]") -> Any:
-    """Return what a row, or one that it refers to, has loaded."""
+def _loaded_value(row: Model, prefix: str, column: "Field[Any, Any]") -> Any:
+    """Return a loaded value of a row, or of a related one."""
     found: Any = row
     for name in prefix.split("__")[:-1]:
-        found = found._state.fields_cache[name]
+        found = _django.loaded_relations(found)[name]
     return found.__dict__[column.attname]
 
 
 def _loaded(row: Model, followed: Sequence[str]) -> Iterator[tuple[str, list["Field[Any, Any]"]]]:
-    """Yield the fields that are loaded of a row, and of those it was loaded with."""
+    """Yield the loaded fields of a row, and of the rows loaded with it."""
     for path in ("", *followed):
         found: Any = row
         for name in path.split("__") if path else ():
-            found = found._state.fields_cache.get(name) if found is not None else None
+            found = _django.loaded_relations(found).get(name) if found is not None else None
         if found is not None:
             deferred = found.get_deferred_fields()
             fields = [f for f in found._meta.concrete_fields if f.attname not in deferred]
@@ -189,7 +204,7 @@ def _loaded(row: Model, followed: Sequence[str]) -> Iterator[tuple[str, list["Fi
 
 
 def _size(value: Any) -> int:
-    """Return about how many bytes a value takes on its way from the database."""
+    """Return roughly how many bytes the database sends for a value."""
     if isinstance(value, bytes | memoryview):
         return len(value)
     return 1 if value is None else len(str(value).encode(errors="replace"))

@@ -1,43 +1,43 @@
-"""How much faster a section is rendered as advised, measured."""
+"""Measures how much faster a section is rendered as advised."""
 
 import time
 from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from django_sitemapkit.advice.asking import narrowed
+from django_sitemapkit.advice.evaluate import for_pk
+from django_sitemapkit.reading import QuerySetReader
+from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.rendering import PageRendering
-from django_sitemapkit.sections import Section
-from django_sitemapkit.sections.keysets import EVERYTHING
 
-ROWS = 500
-"""Rows that are rendered, at most."""
+MEASURED_ROWS = 500
+"""Rows that are rendered for it, at most."""
 
-FEWEST = 20
-"""Rows below which a time says nothing."""
+MIN_MEASURED_ROWS = 20
+"""Rows below which times mean nothing."""
 
-ROUNDS = 5
-"""Times each of the two is rendered, in turn."""
+TIMING_ROUNDS = 5
+"""How often each of the two is rendered, alternating."""
 
 
 def gain_of(
-    section: Section, options: dict[str, Any], keys: Sequence[Any]
+    section: QuerySetReader, options: dict[str, Any], keys: Sequence[Any]
 ) -> tuple[float | None, int]:
     """Return how many times as fast rows are rendered with other options, and how many rows.
 
-    It is the ratio of the medians; None where there are too few rows.
+    The gain is the ratio of the medians; None where there are too few rows.
     """
-    keys = keys[:ROWS]
-    if len(keys) < FEWEST:
+    keys = keys[:MEASURED_ROWS]
+    if len(keys) < MIN_MEASURED_ROWS:
         return None, 0
     before, after = [], []
-    for _ in range(ROUNDS):
-        before.append(_seconds(narrowed(section, keys, limit=None)))
-        after.append(_seconds(narrowed(section, keys, limit=None, **options)))
+    for _ in range(TIMING_ROUNDS):
+        before.append(_seconds(for_pk(section, keys, limit=None)))
+        after.append(_seconds(for_pk(section, keys, limit=None, **options)))
     return median(before) / median(after), len(keys)
 
 
-def _seconds(section: Section) -> float:
+def _seconds(section: QuerySetReader) -> float:
     scope = section.site.scope()
     begin = time.perf_counter()
     for _ in PageRendering(section, EVERYTHING, scope):

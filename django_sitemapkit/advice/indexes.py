@@ -1,4 +1,4 @@
-"""Indexes that are missing, by the database's own plan of what a section reads."""
+"""Finds missing indexes from the database's query plans of what a section reads."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,54 +6,53 @@ from typing import Any
 
 from django.db import connections
 from django.db.models import F, Field, Index, QuerySet
-from django.db.models.expressions import Col
 from django.db.models.lookups import Exact, IsNull
-from django.db.models.sql.where import AND, WhereNode
 
-from django_sitemapkit.advice.plans import Plan, plan_of
-from django_sitemapkit.advice.results import Finding
+from django_sitemapkit import _django
+from django_sitemapkit.advice.query_plans import QueryPlan, query_plan_of
+from django_sitemapkit.advice.results import AdviceFinding
 from django_sitemapkit.advice.sampling import Sample, is_large, share_of_rows
-from django_sitemapkit.sections import Section
-from django_sitemapkit.sections.keysets import CHUNK, EVERYTHING, KeyRange, Keyset
-from django_sitemapkit.sections.options import Column
-from django_sitemapkit.sections.validation.faults import columns_of
+from django_sitemapkit.reading import QuerySetReader
+from django_sitemapkit.reading.keysets import CHUNK, EVERYTHING, KeyRange, Keyset
+from django_sitemapkit.reading.sources import Column
+from django_sitemapkit.reading.validation import columns_of
 
-# Below so many rows no index is advised: PostgreSQL then reads the whole table for a good reason.
-# The rows are counted, no further than this, because estimates are in no database the same, and
-# SQLite has none. Forbidding it the scan (enable_seqscan) would show another plan than it follows.
-LARGE = 10_000
+# No index is advised for smaller tables: PostgreSQL has a good reason to read those as a whole.
+# Rows are counted, up to this number, because estimates differ by database, and SQLite has none.
+# With enable_seqscan off, PostgreSQL would show another plan than the one it follows.
+LARGE_TABLE_ROWS = 10_000
 
-LISTED = 0.5
-"""Part of a table's rows that a section lists, from which on throwing away the rest is cheap."""
+LARGE_SHARE = 0.5
+"""Share of a table's rows that a section lists, above which filtering out the rest is cheap."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
-    """A section as its statements are planned."""
+class PlannedSection:
+    """A section, with what matters for the query plans."""
 
     keyset: Keyset
     """Its rows by key."""
     equal: tuple["Field[Any, Any]", ...]
-    """The fields of the table that its filter holds to one value."""
+    """The fields of the table that its filter compares with one value."""
     middle: Any
     """A key in its middle."""
     conditional: frozenset[str]
-    """The names of the model's indexes that have a condition, so that no column tells it."""
+    """The names of the model's indexes that have a condition."""
 
 
-def index_finding(section: Section, sample: Sample) -> Finding | None:
-    """Return the index that a section misses; None where its statements need none."""
-    if not sample.keys or not is_large(section.keyset, LARGE):
+def index_finding(section: QuerySetReader, sample: Sample) -> AdviceFinding | None:
+    """Return the index that a section lacks; None where its queries need none."""
+    if not sample.keys or not is_large(section.keyset, LARGE_TABLE_ROWS):
         return None
-    looked = _look(section, sample)
-    findings = list(filter(None, [_chunks(section, looked, sample), _newest(section, looked)]))
+    planned = _look(section, sample)
+    findings = list(filter(None, [_chunks(section, planned, sample), _newest(section, planned)]))
     if not findings:
         return None
-    # The second one begins as the first one does, and so serves both.
+    # The second one begins like the first one, and so serves both.
     first, last = findings[0], findings[-1]
     if first is last:
         return first
-    return Finding(
+    return AdviceFinding(
         about="index",
         message=f"{first.message} {last.message}",
         declare=last.declare,
@@ -61,12 +60,12 @@ def index_finding(section: Section, sample: Sample) -> Finding | None:
     )
 
 
-def _look(section: Section, sample: Sample) -> Looked:
+def _look(section: QuerySetReader, sample: Sample) -> PlannedSection:
     keyset = section.keyset
-    rows = keyset.queryset.filter(**{f"{section.key}__in": list(sample.first)})
+    rows = keyset.queryset.filter(**{f"{section.options.key}__in": list(sample.first)})
     with section.site.active():
-        keys = list(rows.order_by(section.key).values_list(section.key, flat=True))
-    return Looked(
+        keys = list(rows.order_by(section.options.key).values_list(section.options.key, flat=True))
+    return PlannedSection(
         keyset=keyset,
         equal=tuple(_equalities(keyset)),
         middle=keys[len(keys) // 2] if keys else sample.first[0],
@@ -76,121 +75,123 @@ def _look(section: Section, sample: Sample) -> Looked:
     )
 
 
-def _chunks(section: Section, looked: Looked, sample: Sample) -> Finding | None:
-    """Find what reading a chunk in the middle of the section misses."""
-    rows = looked.keyset.after(looked.middle, EVERYTHING)
+def _chunks(
+    section: QuerySetReader, planned: PlannedSection, sample: Sample
+) -> AdviceFinding | None:
+    """Return the index that reading a chunk in the middle of the section lacks."""
+    rows = planned.keyset.after(planned.middle, EVERYTHING)
     if section.reads_objects:
-        rows = rows if section.only is None else rows.only(section.key, *section.only)
+        rows = (
+            rows
+            if section.options.only is None
+            else rows.only(section.options.key, *section.options.only)
+        )
     else:
-        rows = rows.values_list(section.key, *(column for _, column in columns_of(section)))
-    plan = _planned(section, rows[:CHUNK])
-    if plan is None or plan.index in looked.conditional:
+        rows = rows.values_list(section.options.key, *(column for _, column in columns_of(section)))
+    plan = _query_plan(section, rows[:CHUNK])
+    if plan is None or plan.index in planned.conditional:
         return None
-    why = _complaint(looked, plan, sample)
-    fields = (*looked.equal, looked.keyset.field)
-    if not why or _exists(looked, fields):
+    why = _complaint(planned, plan, sample)
+    fields = (*planned.equal, planned.keyset.field)
+    if not why or _exists(planned, fields):
         return None
-    message = f"To read {CHUNK:,} rows behind key {looked.middle!r}, {why} The plan: {plan.said}."
-    return Finding(about="index", message=message, declare=_declared(looked, fields))
+    message = (
+        f"To read {CHUNK:,} rows after key {planned.middle!r}, {why} The plan: {plan.description}."
+    )
+    return AdviceFinding(about="index", message=message, declare=_index_source(planned, fields))
 
 
-def _complaint(looked: Looked, plan: Plan, sample: Sample) -> str:
-    """Return what is wrong with a plan, or ""."""
+def _complaint(planned: PlannedSection, plan: QueryPlan, sample: Sample) -> str:
+    """Return what is wrong with a query plan, or ""."""
     if plan.sorts:
         return "the database sorts them."
     if plan.scans:
         return "the database reads the whole table."
-    if all(plan.seeks(str(field.column)) for field in looked.equal):
+    if all(plan.seeks(str(field.column)) for field in planned.equal):
         return ""
     share = share_of_rows(sample)
-    if share >= LISTED:
+    if share >= LARGE_SHARE:
         return ""
     return (
-        f"the database goes through all rows in the order of the key, of which the section lists"
-        f" {100 * share:.2g}% in the places looked at."
+        f"the database reads all rows in the order of the key, of which the section lists"
+        f" {100 * share:.2g}% in the sampled places."
     )
 
 
-def _newest(section: Section, looked: Looked) -> Finding | None:
-    """Find whether the look at the column that ``trust_lastmod`` costs reads the table too."""
+def _newest(section: QuerySetReader, planned: PlannedSection) -> AdviceFinding | None:
+    """Return the index without which ``trust_lastmod`` reads the table."""
     column = section.sources.get("lastmod")
     if not section.trust_lastmod or not isinstance(column, Column):
         return None
-    lastmod = _own_field(looked.keyset, column.expression)
+    lastmod = _own_field(planned.keyset, column.expression)
     if lastmod is None:
         return None
-    rows = looked.keyset.within(KeyRange(looked.middle)).values_list(lastmod.name)
-    plan = _planned(section, rows[: section.rows_per_page + 1])
-    fields = (*looked.equal, looked.keyset.field, lastmod)
-    if plan is None or plan.covered or plan.index in looked.conditional or _exists(looked, fields):
+    rows = planned.keyset.within(KeyRange(planned.middle)).values_list(lastmod.name)
+    plan = _query_plan(section, rows[: section.rows_per_page + 1])
+    fields = (*planned.equal, planned.keyset.field, lastmod)
+    if (
+        plan is None
+        or plan.covered
+        or plan.index in planned.conditional
+        or _exists(planned, fields)
+    ):
         return None
-    return Finding(
+    return AdviceFinding(
         about="index",
         message=(
-            f"trust_lastmod reads the newest {lastmod.name} of each page, and no index holds all"
-            f" of that. The plan: {plan.said}."
+            f"trust_lastmod reads the newest {lastmod.name} of each page, and no index has all of"
+            f" that. The plan: {plan.description}."
         ),
-        declare=_declared(looked, fields),
+        declare=_index_source(planned, fields),
     )
 
 
 def _own_field(keyset: Keyset, expression: Any) -> "Field[Any, Any] | None":
-    """Return the column of the key's own table that an expression is, or None."""
+    """Return the column of the key's table that an expression names, or None."""
     if not isinstance(expression, F):
         return None
     fields = {field.name: field for field in keyset.field.model._meta.local_concrete_fields}
     return fields.get(expression.name)  # type: ignore[attr-defined]
 
 
-def _planned(section: Section, rows: QuerySet[Any]) -> Plan | None:
+def _query_plan(section: QuerySetReader, rows: QuerySet[Any]) -> QueryPlan | None:
     with section.site.active():
-        return plan_of(rows)
+        return query_plan_of(rows)
 
 
 def _equalities(keyset: Keyset) -> Iterator["Field[Any, Any]"]:
-    """Yield the fields of the key's table that the filter holds to one value."""
-    alias = keyset.queryset.query.get_initial_alias()
+    """Yield the fields of the key's table that the filter compares with one value."""
+    table = _django.table_of(keyset.queryset)
     found: list[Field[Any, Any]] = [keyset.field]
-    for lookup in _conditions(keyset.queryset.query.where):
+    for lookup in _django.required_conditions(keyset.queryset):
         equal = isinstance(lookup, Exact) or (isinstance(lookup, IsNull) and lookup.rhs is True)
-        column = getattr(lookup, "lhs", None)
-        if not equal or not isinstance(column, Col) or column.alias != alias:
+        column = _django.column_of(getattr(lookup, "lhs", None))
+        if not equal or column is None or column[0] != table:
             continue
-        computed = hasattr(lookup.rhs, "resolve_expression")
-        if not computed and column.target not in found:
-            found.append(column.target)
-            yield column.target
+        field = column[1]
+        if not _django.is_expression(lookup.rhs) and field not in found:
+            found.append(field)
+            yield field
 
 
-def _conditions(where: WhereNode) -> Iterator[Any]:
-    """Yield what a filter asks of every row."""
-    if where.negated or (where.connector != AND and len(where.children) > 1):
-        return
-    for child in where.children:
-        if isinstance(child, WhereNode):
-            yield from _conditions(child)
-        else:
-            yield child
+def _exists(planned: PlannedSection, fields: Sequence["Field[Any, Any]"]) -> bool:
+    """Return whether the table has an index of these columns, used by the planner or not.
 
-
-def _exists(looked: Looked, fields: Sequence["Field[Any, Any]"]) -> bool:
-    """Return whether the table has an index of these columns, whatever the planner makes of it.
-
-    Those that are held to one value may stand in any order, and others may follow.
+    Those that are compared with one value may be in any order, and others may follow.
     """
-    connection = connections[looked.keyset.queryset.db]
+    connection = connections[planned.keyset.queryset.db]
     columns = [field.column for field in fields]
-    key = looked.keyset.field
-    equal, ordered = set(columns[: len(looked.equal)]), columns[len(looked.equal) :]
+    key = planned.keyset.field
+    equal, ordered = set(columns[: len(planned.equal)]), columns[len(planned.equal) :]
     with connection.cursor() as cursor:
         found = connection.introspection.get_constraints(cursor, key.model._meta.db_table)
     for name, constraint in found.items():
         if not (constraint["index"] or constraint["unique"] or constraint["primary_key"]):
             continue
         held = list(constraint["columns"] or ())
-        if _ends_with_key(looked.keyset) and key.column not in held:
+        if _ends_with_key(planned.keyset) and key.column not in held:
             held.append(str(key.column))
-        if name in looked.conditional:
+        if name in planned.conditional:
             continue
         if set(held[: len(equal)]) == equal and held[len(equal) : len(columns)] == ordered:
             return True
@@ -198,9 +199,9 @@ def _exists(looked: Looked, fields: Sequence["Field[Any, Any]"]) -> bool:
 
 
 def _ends_with_key(keyset: Keyset) -> bool:
-    """Return whether each index of the table ends with the key, unasked.
+    """Return whether each index of the table implicitly ends with the key.
 
-    So it is with every primary key of InnoDB, and with SQLite's own row number.
+    This is so for every primary key of InnoDB, and for SQLite's row number.
     """
     connection = connections[keyset.queryset.db]
     if not keyset.field.primary_key:
@@ -210,8 +211,8 @@ def _ends_with_key(keyset: Keyset) -> bool:
     return connection.vendor == "sqlite" and keyset.field.db_type(connection) == "integer"
 
 
-def _declared(looked: Looked, fields: Sequence["Field[Any, Any]"]) -> str:
-    model = looked.keyset.field.model
+def _index_source(planned: PlannedSection, fields: Sequence["Field[Any, Any]"]) -> str:
+    model = planned.keyset.field.model
     index = Index(fields=[field.name for field in fields])
     index.set_name_with_model(model)
     named = ", ".join(f'"{field.name}"' for field in fields)

@@ -1,4 +1,4 @@
-"""What is advised, as values."""
+"""Advice as values."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -6,49 +6,49 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing that was looked at, and what came of it."""
+class AdviceFinding:
+    """One thing that was examined, and the result."""
 
     about: str
     """The option it is about, or "index"."""
     message: str
-    """What was seen, in a sentence."""
+    """What was found, in a sentence."""
     declare: str = ""
-    """The line to write; "" where nothing is advised."""
+    """The line to declare; "" where nothing is advised."""
     notes: tuple[str, ...] = ()
-    """What else to know before writing it: what is not proven, what would do as well."""
+    """What to know before declaring it: what is not proven, and alternatives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionAdvice:
-    """All that was found about a section."""
+    """All findings about a section."""
 
     section: str
     """The section's name."""
     declared: str
     """The dotted path of its class."""
     head: str = ""
-    """The line of the class that the options belong to."""
+    """The first line of the class that declares the options."""
     model: str = ""
     """The model whose ``Meta`` the indexes belong to."""
     rows: int = 0
-    """Rows that were looked at."""
-    findings: tuple[Finding, ...] = ()
-    """What was found, by option."""
+    """The number of rows examined."""
+    findings: tuple[AdviceFinding, ...] = ()
+    """The findings, by option."""
     gain: float | None = None
     """How many times as fast these rows are rendered as advised; None where not measured."""
     gain_rows: int = 0
     """Rows it was measured on."""
-    passed_over: str = ""
-    """Why the section was not looked at; "" where it was."""
+    not_examined: str = ""
+    """Why the section was not examined; "" where it was."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON takes it."""
+        """Return the advice for JSON."""
         return asdict(self)
 
     @property
     def declarations(self) -> tuple[str, ...]:
-        """The lines to write into the section's class, its head first; none to write, none."""
+        """The lines to write into the section's class, its first line included; () for none."""
         return self._block(self.head, [f for f in self.findings if f.about != "index"])
 
     @property
@@ -59,10 +59,10 @@ class SectionAdvice:
         )
 
     def lines(self) -> Iterator[str]:
-        """Yield it as lines of text."""
-        yield f"  Advice for {self.section} ({self.declared}), {self.rows:,} rows looked at:"
-        if self.passed_over:
-            yield f"    passed over: {self.passed_over}"
+        """Yield the advice as lines of text."""
+        yield f"  Advice for {self.section} ({self.declared}), {self.rows:,} rows examined:"
+        if self.not_examined:
+            yield f"    not examined: {self.not_examined}"
             return
         for finding in self.findings:
             yield f"    {finding.about}: {finding.message}"
@@ -82,7 +82,7 @@ class SectionAdvice:
 
     @staticmethod
     def _block(
-        head: str, findings: list[Finding], comma: str = "", end: str = ""
+        head: str, findings: list[AdviceFinding], comma: str = "", end: str = ""
     ) -> tuple[str, ...]:
         lines = [f"    {finding.declare}{comma}" for finding in findings if finding.declare]
         return (head, *lines, *filter(None, [end])) if lines else ()

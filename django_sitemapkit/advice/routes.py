@@ -1,4 +1,4 @@
-"""A Route that gives the same URLs as a method does, found by resolving them."""
+"""Finds a Route that gives the same URLs as a method, by resolving them."""
 
 import json
 from collections import Counter
@@ -11,54 +11,58 @@ from urllib.parse import unquote, urlsplit
 from django.db.models import Value
 from django.urls import NoReverseMatch, Resolver404, resolve
 
-from django_sitemapkit.advice.asking import (
+from django_sitemapkit.advice.columns import Fit, Wanted, fitting
+from django_sitemapkit.advice.evaluate import (
     Answer,
+    answer_text,
     answers,
     first_difference,
-    refusals,
-    shown,
+    refusal_notes,
 )
-from django_sitemapkit.advice.columns import Fit, Wanted, fitting
-from django_sitemapkit.advice.results import Finding
+from django_sitemapkit.advice.results import AdviceFinding
 from django_sitemapkit.advice.sampling import Sample
-from django_sitemapkit.exceptions import RefusedValue
-from django_sitemapkit.sections import Route, Section
-from django_sitemapkit.sections.routes import Candidate
+from django_sitemapkit.reading import QuerySetReader
+from django_sitemapkit.reading.routes import Candidate, compiled
+from django_sitemapkit.sections import Route
 from django_sitemapkit.sites import Site
 
 
 class NoRoute(Exception):
-    """Why no Route can stand for a method."""
+    """No Route can replace a method, for this reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """The view that a row's URL leads to."""
+    """The view of a row's URL."""
 
     viewname: str
     """Its name, with namespaces."""
     arguments: Mapping[Any, Any]
-    """What its pattern took out of the URL, by name or by place."""
+    """What its pattern captured from the URL, by name or position."""
 
 
-def route_finding(section: Section, sample: Sample) -> tuple[Finding, Route | None]:
-    """Return what was found about the locations, and a Route that gives them if there is one."""
+def route_finding(section: QuerySetReader, sample: Sample) -> tuple[AdviceFinding, Route | None]:
+    """Return the finding about the locations, and a Route that gives them if there is one."""
     given = answers(section, "location", sample.keys)
-    notes = refusals(given)
+    notes = refusal_notes(given)
     try:
         route, more_notes = _find(section, given, len(sample.first))
-        _check(section, route, given)
+        _check_route(section, route, given)
     except NoRoute as reason:
-        return Finding(
+        return AdviceFinding(
             about="location", message=f"no Route is advised: {reason}", notes=notes
         ), None
     message = f"a Route gives {sample.said}"
     line = f"location = {written(route)}"
-    return Finding(about="location", message=message, declare=line, notes=notes + more_notes), route
+    return AdviceFinding(
+        about="location", message=message, declare=line, notes=notes + more_notes
+    ), route
 
 
-def _find(section: Section, given: dict[Any, Answer], first: int) -> tuple[Route, tuple[str, ...]]:
-    """Return a Route made of columns that fit, and what to know about it."""
+def _find(
+    section: QuerySetReader, given: dict[Any, Answer], first: int
+) -> tuple[Route, tuple[str, ...]]:
+    """Return a Route of columns that fit, and notes about it."""
     with section.site.active():
         resolved = {
             key: _resolved(section.site, key, location)
@@ -66,7 +70,7 @@ def _find(section: Section, given: dict[Any, Answer], first: int) -> tuple[Route
             if isinstance(location, str)
         }
     if not resolved:
-        raise NoRoute("no row that was looked at has a URL.")
+        raise NoRoute("no examined row has a URL.")
     viewname, names = _only_view(resolved)
     wanted = _wanted(section, viewname, names, resolved)
     fits = fitting(section, wanted, sum(key in resolved for key in list(given)[:first]))
@@ -87,11 +91,11 @@ def _resolved(site: Site, key: Any, location: str) -> Resolved:
     try:
         match = resolve(f"/{path[len(site.prefix) :]}", site.urlconf)
     except Resolver404:
-        raise NoRoute(f"{where}which is no view of the URLconf.") from None
+        raise NoRoute(f"{where}which is not a view of the URLconf.") from None
     if not match.url_name or not isinstance(match.url_name, str):
         raise NoRoute(f"{where}whose pattern has no name.")
-    # What patterns add of themselves stands in kwargs too, and in no URL. What an include()
-    # captures stands there alone.
+    # kwargs also has what patterns add, which is not in the URL. What an include() captures is
+    # only there.
     added, captured = match.extra_kwargs or {}, match.captured_kwargs or {}  # type: ignore[attr-defined]
     named = {name: value for name, value in match.kwargs.items() if name not in added} | captured
     arguments = dict(enumerate(match.args)) or named
@@ -106,23 +110,23 @@ def _only_view(resolved: Mapping[Any, Resolved]) -> tuple[str, tuple[str | int, 
     example: dict[Any, Any] = {}
     for key, row in resolved.items():
         example.setdefault((row.viewname, tuple(row.arguments)), key)
-    told = ", ".join(
+    views = ", ".join(
         f"{view!r} with ({', '.join(map(str, names))}) in {count:,} rows such as"
         f" {example[view, names]!r}"
         for (view, names), count in kinds.most_common(5)
     )
-    raise NoRoute(f"the URLs lead to several views or arguments: {told}.")
+    raise NoRoute(f"the URLs lead to several views or arguments: {views}.")
 
 
 def _wanted(
-    section: Section,
+    section: QuerySetReader,
     viewname: str,
     names: Sequence[str | int],
     resolved: Mapping[Any, Resolved],
 ) -> list[Wanted]:
     try:
         with section.site.active():
-            route = _route(viewname, names, ["pk"] * len(names)).compile()
+            route = compiled(_route(viewname, names, ["pk"] * len(names)))
     except NoReverseMatch as error:
         raise NoRoute(f"the name of their view cannot be reversed: {error}") from error
     wanted = []
@@ -134,7 +138,7 @@ def _wanted(
 
 @dataclass(frozen=True, slots=True)
 class _Same:
-    """Whether two values are written alike into a URL, by any pattern of its name."""
+    """Whether two values are the same in a URL, by any pattern of its name."""
 
     candidates: Sequence[Candidate]
     place: int
@@ -155,18 +159,19 @@ class _Same:
 
 
 def _column(want: Wanted, fit: Fit) -> tuple[Any, list[str]]:
-    """Return what fills an argument, and what to know about it; raises NoRoute for nothing."""
+    """Return what fills an argument, and notes about it. Raises NoRoute where nothing does."""
     argument = f"Argument {want.name!r}"
     values = list(want.values.values())
     constant = values.count(values[0]) == len(values)
     if not fit.columns:
         if constant:
             note = (
-                f"{argument} is {values[0]!r} in all these rows; that it always is, is not proven."
+                f"{argument} is {values[0]!r} in all these rows, which does not prove that it"
+                " always is."
             )
             return Value(values[0] if isinstance(values[0], int) else str(values[0])), [note]
         if not fit.nearest:
-            raise NoRoute(f"argument {want.name!r} is no column.")
+            raise NoRoute(f"argument {want.name!r} is not a column.")
         raise NoRoute(
             f"no column up to two relations away gives argument {want.name!r} for all rows. The"
             f" nearest is {fit.nearest}; in row {fit.row!r} the URL has {fit.wanted!r}, and the"
@@ -175,13 +180,15 @@ def _column(want: Wanted, fit: Fit) -> tuple[Any, list[str]]:
     best, *others = fit.columns
     notes = []
     if others:
-        notes.append(f"{argument}: {best} is taken; the same in all these rows: {_listed(others)}.")
+        notes.append(
+            f"{argument}: {best} is used; the same in all these rows: {_name_list(others)}."
+        )
     if constant and len(values) > 1:
-        notes.append(f"{argument} is {values[0]!r} in all these rows, so little proves its column.")
+        notes.append(f"{argument} is {values[0]!r} in all these rows, so its column is uncertain.")
     return best, notes
 
 
-def _listed(names: Sequence[str]) -> str:
+def _name_list(names: Sequence[str]) -> str:
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     return f"{', '.join(names[:8])}{more}"
 
@@ -192,34 +199,33 @@ def _route(viewname: str, names: Sequence[str | int], columns: Sequence[Any]) ->
     return Route(viewname, **dict(zip(map(str, names), columns, strict=True)))
 
 
-def _check(section: Section, route: Route, given: dict[Any, Answer]) -> None:
-    """Raise NoRoute where a Route gives another URL for a row, or gives one at all."""
+def _check_route(section: QuerySetReader, route: Route, given: dict[Any, Answer]) -> None:
+    """Raise NoRoute where a Route gives another URL for a row than the method."""
     try:
         found = answers(section, "location", list(given), location=route)
     except NoReverseMatch as error:
         raise NoRoute(str(error)) from error
     if different := first_difference(given, found):
         key, before, after = different
-        refused = "; the method refuses it" if isinstance(before, RefusedValue) else ""
         raise NoRoute(
-            f"{route!r} differs in row {key!r}: it gives {shown(after)}, the method"
-            f" {shown(before)}{refused}."
+            f"{route!r} differs in row {key!r}: it gives {answer_text(after)}, the method"
+            f" {answer_text(before)}."
         )
 
 
 def written(route: Route) -> str:
-    """Return a Route as it is declared."""
-    arguments = [_source(argument) for argument in route.args]
+    """Return the source code of a Route."""
+    arguments = [_source_code(argument) for argument in route.args]
     arguments += [
-        f"**{{{_quoted(name)}: {_source(value)}}}"
+        f"**{{{_quoted(name)}: {_source_code(value)}}}"
         if iskeyword(name)
-        else f"{name}={_source(value)}"
+        else f"{name}={_source_code(value)}"
         for name, value in route.kwargs.items()
     ]
     return f"Route({', '.join([_quoted(route.viewname), *arguments])})"
 
 
-def _source(value: Any) -> str:
+def _source_code(value: Any) -> str:
     if isinstance(value, Value):
         constant = value.value
         return f"Value({_quoted(constant) if isinstance(constant, str) else repr(constant)})"

@@ -1,8 +1,8 @@
-"""Some rows of a section from all over its key range, at a price that does not grow with it.
+"""Samples rows from all over a section's key range, at a cost that does not grow with it.
 
-A place is a key to begin at. From each one the section's rows are read within a **window**: so
-many rows of the table, listed or not, counted along the key's index. A filter that leaves next to
-nothing of a large table could otherwise let one ``LIMIT 50`` read all of it.
+A place is a key to begin at. From each one the section's rows are read within a **window**: a
+number of rows of the table, listed or not, counted along the key's index. With a filter that
+matches almost nothing of a large table, one ``LIMIT 50`` could otherwise read all of it.
 """
 
 import datetime as dt
@@ -15,23 +15,23 @@ from django.db import connections
 from django.db.models import QuerySet
 
 from django_sitemapkit.planning.store import current_plan, decoded, stored_pages
-from django_sitemapkit.sections import Section
-from django_sitemapkit.sections.keysets import EVERYTHING, KeyRange, Keyset
+from django_sitemapkit.reading import QuerySetReader
+from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset
 
-FIRST = 100
-"""Rows that a finding is made on."""
+FIRST_ROWS = 100
+"""Rows on which a finding is made."""
 
-MORE = 1_000
-"""Other rows that it is checked on."""
+MORE_ROWS = 1_000
+"""Other rows on which it is checked."""
 
-PLACES = 20
-"""Places of the key range that rows are taken from."""
+MAX_PLACES = 20
+"""Places in the key range from which rows are read."""
 
-WINDOW = 5_000
-"""Rows of the table that are looked through from a place on."""
+WINDOW_ROWS = 5_000
+"""Rows of the table that are read from a place on."""
 
-ROUNDS = 3
-"""Times that rows are asked for, where some places have fewer than others."""
+SAMPLING_ROUNDS = 3
+"""Rounds of reading, because some places have fewer rows than others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,21 +39,21 @@ class Sample:
     """Keys of a section's rows."""
 
     first: tuple[Any, ...]
-    """Those that a finding is made on."""
+    """Those on which a finding is made."""
     more: tuple[Any, ...]
-    """Others that it is checked on; fewer where there are no more."""
+    """Others on which it is checked; fewer where there are no more."""
     walked: Keyset
-    """The rows in the order they were looked for: by the section's key, or by the primary key."""
+    """The rows in the order of reading: by the section's key, or by the primary key."""
     windows: tuple[KeyRange, ...]
-    """The ranges of ``walked`` that were looked through."""
+    """The ranges of ``walked`` that were read."""
 
     @property
     def said(self) -> str:
-        """How many rows gave the same, as a message says it."""
+        """How many rows gave the same value, for a message."""
         first, more = len(self.first), len(self.more)
         if not more:
-            return f"the same for all {first:,} rows; no others were found to check it on."
-        return f"the same for the {first:,} rows it was found on and {more:,} more."
+            return f"the same for all {first:,} rows; there are no others to check."
+        return f"the same for {first:,} rows and {more:,} others."
 
     @property
     def keys(self) -> tuple[Any, ...]:
@@ -61,58 +61,60 @@ class Sample:
         return self.first + self.more
 
 
-def table_of(keyset: Keyset) -> Keyset:
-    """Return all rows of the table by the same key, also those that the section leaves out."""
+def table_keyset(keyset: Keyset) -> Keyset:
+    """Return all rows of the table by the same key, listed by the section or not."""
     queryset: QuerySet[Any] = QuerySet(keyset.queryset.model, using=keyset.queryset.db)
     return Keyset(queryset.order_by(), keyset.name)
 
 
-def sample(section: Section) -> Sample:
+def sample(section: QuerySetReader) -> Sample:
     """Return keys of rows from all over a section."""
-    walked, starts = _places(section)
-    table = table_of(walked)
-    windows = [KeyRange(start, table.key_behind(WINDOW, KeyRange(start))) for start in starts]
+    walked, starts = _sampling_places(section)
+    table = table_keyset(walked)
+    windows = [KeyRange(start, table.key_behind(WINDOW_ROWS, KeyRange(start))) for start in starts]
     found: dict[Any, None] = {}
-    # Where each window is read on from: None before its first row.
+    # The last key read in each window: None before its first row.
     left: dict[int, Any] = dict.fromkeys(range(len(windows)))
-    for _ in range(ROUNDS):
-        missing = FIRST + MORE - len(found)
+    for _ in range(SAMPLING_ROUNDS):
+        missing = FIRST_ROWS + MORE_ROWS - len(found)
         if missing <= 0 or not left:
             break
         size = -(-missing // len(left))
         for number, last in list(left.items()):
-            rows = _read(section, walked, windows[number], last, size)
+            rows = _read_window(section, walked, windows[number], last, size)
             found |= dict.fromkeys(key for _, key in rows)
             if len(rows) < size:
                 del left[number]
             else:
                 left[number] = rows[-1][0]
-    first, more = _parted(_spread(list(found), FIRST + MORE))
+    first, more = _split_sample(_spread(list(found), FIRST_ROWS + MORE_ROWS))
     return Sample(first=first, more=more, walked=walked, windows=tuple(windows))
 
 
-def _read(section: Section, walked: Keyset, window: KeyRange, last: Any, size: int) -> list[Any]:
+def _read_window(
+    section: QuerySetReader, walked: Keyset, window: KeyRange, last: Any, size: int
+) -> list[Any]:
     rows = walked.within(window) if last is None else walked.after(last, window)
     with section.site.active():
-        return list(rows.values_list(walked.name, section.key)[:size])
+        return list(rows.values_list(walked.name, section.options.key)[:size])
 
 
 def _spread(keys: Sequence[Any], count: int) -> list[Any]:
-    """Return so many of the keys, or all, from all over them."""
+    """Return at most ``count`` of the keys, evenly spread."""
     return [keys[n * len(keys) // count] for n in range(count)] if len(keys) > count else [*keys]
 
 
-def _parted(keys: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Return ``FIRST`` of the keys from all over them, and the others."""
-    first = _spread(keys, FIRST)
+def _split_sample(keys: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return ``FIRST_ROWS`` of the keys, evenly spread, and the others."""
+    first = _spread(keys, FIRST_ROWS)
     known = set(first)
     return tuple(first), tuple(key for key in keys if key not in known)
 
 
-def _places(section: Section) -> tuple[Keyset, list[Any]]:
-    """Return by which key rows are looked for, and the keys to begin at."""
+def _sampling_places(section: QuerySetReader) -> tuple[Keyset, list[Any]]:
+    """Return the key by which rows are read, and the keys to begin at."""
     keyset = section.keyset
-    if bounds := _planned(section):
+    if bounds := _plan_keys(section):
         return keyset, bounds
     if places := _between_the_ends(keyset):
         return keyset, places
@@ -122,17 +124,17 @@ def _places(section: Section) -> tuple[Keyset, list[Any]]:
     return keyset, _hops(keyset)
 
 
-def _planned(section: Section) -> list[Any]:
-    """Return keys where the stored plan's pages begin: there are rows, whatever the filter."""
+def _plan_keys(section: QuerySetReader) -> list[Any]:
+    """Return keys at which the stored plan's pages begin, where there are rows."""
     plan = current_plan(section, section.keyset)
     pages = list(stored_pages(plan).order_by("number")) if plan is not None else []
-    step = len(pages) // PLACES
+    step = len(pages) // MAX_PLACES
     return [decoded(page, section.keyset).keys.lower for page in pages[::step]] if step else []
 
 
 def _between_the_ends(keyset: Keyset) -> list[Any]:
-    """Return keys at even distances between the first and the last one, where they can be told."""
-    table = table_of(keyset)
+    """Return keys at even distances between the first and the last one, where it is possible."""
+    table = table_keyset(keyset)
     ends: list[Any] = []
     for order in (keyset.name, f"-{keyset.name}"):
         ends += table.queryset.order_by(order).values_list(keyset.name, flat=True)[:1]
@@ -140,23 +142,29 @@ def _between_the_ends(keyset: Keyset) -> list[Any]:
         return [None]
     if isinstance(ends[0], UUID):
         if connections[table.queryset.db].vendor == "mysql":
-            return []  # MariaDB has an order of its own for them.
+            return []  # MariaDB orders them differently.
         low, high = sorted(end.int for end in ends)
-        return [None, *(UUID(int=low + (high - low) * n // PLACES) for n in range(1, PLACES))]
+        return [
+            None,
+            *(UUID(int=low + (high - low) * n // MAX_PLACES) for n in range(1, MAX_PLACES)),
+        ]
     if isinstance(ends[0], int):
         first, last = ends
-        return [None, *sorted({first + (last - first) * n // PLACES for n in range(1, PLACES)})]
+        return [
+            None,
+            *sorted({first + (last - first) * n // MAX_PLACES for n in range(1, MAX_PLACES)}),
+        ]
     if isinstance(ends[0], dt.date):
         first, last = ends
-        return [None, *(first + (last - first) * n / PLACES for n in range(1, PLACES))]
+        return [None, *(first + (last - first) * n / MAX_PLACES for n in range(1, MAX_PLACES))]
     return []
 
 
 def _hops(keyset: Keyset) -> list[Any]:
-    """Return keys one window behind the other, from the first row on."""
-    table, places = table_of(keyset), [None]
-    while len(places) < PLACES:
-        place = table.key_behind(WINDOW, KeyRange(places[-1]))
+    """Return keys one window after the other, from the first row on."""
+    table, places = table_keyset(keyset), [None]
+    while len(places) < MAX_PLACES:
+        place = table.key_behind(WINDOW_ROWS, KeyRange(places[-1]))
         if place is None:
             break
         places.append(place)
@@ -164,16 +172,16 @@ def _hops(keyset: Keyset) -> list[Any]:
 
 
 def share_of_rows(found: Sample) -> float:
-    """Return which part of the table's rows the section lists, counted in the windows."""
-    table = table_of(found.walked)
+    """Return the share of the table's rows that the section lists, counted in the windows."""
+    table = table_keyset(found.walked)
     listed = sum(found.walked.count(window) for window in found.windows)
     there = sum(
-        WINDOW if window.upper is not None else table.count(window, WINDOW)
+        WINDOW_ROWS if window.upper is not None else table.count(window, WINDOW_ROWS)
         for window in found.windows
     )
     return listed / there if there else 1.0
 
 
 def is_large(keyset: Keyset, rows: int) -> bool:
-    """Return whether the table has that many rows, counted no further."""
-    return table_of(keyset).count(EVERYTHING, rows) >= rows
+    """Return whether the table has that many rows; it counts no further."""
+    return table_keyset(keyset).count(EVERYTHING, rows) >= rows

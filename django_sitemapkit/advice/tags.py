@@ -1,4 +1,4 @@
-"""Columns that give the same tags as methods do."""
+"""Finds columns that give the same tags as methods."""
 
 from typing import Any
 
@@ -13,65 +13,65 @@ from django.db.models import (
     TextField,
 )
 
-from django_sitemapkit.advice.asking import (
-    Answer,
-    answers,
-    attempt,
-    first_difference,
-    formatter,
-    refusals,
-    shown,
-)
 from django_sitemapkit.advice.columns import Wanted, fitting
-from django_sitemapkit.advice.results import Finding
+from django_sitemapkit.advice.evaluate import (
+    Answer,
+    answer_text,
+    answers,
+    first_difference,
+    formatter_of,
+    refusal_notes,
+    try_format,
+)
+from django_sitemapkit.advice.results import AdviceFinding
 from django_sitemapkit.advice.sampling import Sample
-from django_sitemapkit.exceptions import RefusedValue
-from django_sitemapkit.sections import Section
+from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.reading import QuerySetReader
 
-_KINDS: dict[str, tuple[type["Field[Any, Any]"], ...]] = {
+_FIELD_TYPES: dict[str, tuple[type["Field[Any, Any]"], ...]] = {
     "lastmod": (DateField,),
     "changefreq": (CharField, TextField),
     "priority": (DecimalField, FloatField, IntegerField, CharField),
 }
-"""The fields that may hold a tag; a datetime is a date to Django."""
+"""The types of fields for each tag; a DateTimeField is a DateField too."""
 
 
-def tag_finding(section: Section, tag: str, sample: Sample) -> tuple[Finding, Any]:
-    """Return what was found about a tag that is a method, and a value or column that gives it."""
+def tag_finding(section: QuerySetReader, tag: str, sample: Sample) -> tuple[AdviceFinding, Any]:
+    """Return the finding about a tag that is a method, and a value or column that replaces it."""
     given = answers(section, tag, sample.keys)
-    notes = refusals(given)
+    notes = refusal_notes(given)
     texts: dict[Any, Answer] = {
-        key: text for key, text in given.items() if not isinstance(text, RefusedValue)
+        key: text for key, text in given.items() if not isinstance(text, InvalidValue)
     }
     if not any(texts.values()):
-        message = "the method gives no tag for any row that was looked at."
-        return Finding(about=tag, message=message, notes=notes), None
+        message = "the method gives no tag for any examined row."
+        return AdviceFinding(about=tag, message=message, notes=notes), None
     value, line, why = _found(section, tag, texts, sum(key in texts for key in sample.first))
     if value is None:
-        return Finding(about=tag, message=f"stays a method: {why}", notes=notes), None
+        return AdviceFinding(about=tag, message=f"stays a method: {why}", notes=notes), None
     if different := first_difference(given, answers(section, tag, sample.keys, **{tag: value})):
         key, before, after = different
         message = (
-            f"stays a method: {line} differs in row {key!r}: it gives {shown(after)}, the method"
-            f" {shown(before)}."
+            f"stays a method: {line} differs in row {key!r}: it gives {answer_text(after)},"
+            f" the method {answer_text(before)}."
         )
-        return Finding(about=tag, message=message, notes=notes), None
+        return AdviceFinding(about=tag, message=message, notes=notes), None
     message = f"a column gives {sample.said}"
     if isinstance(value, str) and tag != "lastmod":
-        message = "it is the same for all these rows; that it always is, is not proven."
-    return Finding(about=tag, message=message, declare=line, notes=(*notes, *why)), value
+        message = "it is the same for all these rows, which does not prove that it always is."
+    return AdviceFinding(about=tag, message=message, declare=line, notes=(*notes, *why)), value
 
 
 def _found(
-    section: Section, tag: str, texts: dict[Any, Answer], first: int
+    section: QuerySetReader, tag: str, texts: dict[Any, Answer], first: int
 ) -> tuple[Any, str, Any]:
-    """Return what may stand for a method, its line, and what to know; or None, and why not."""
-    formatted = formatter(section, tag)
+    """Return what can replace a method, its line, and notes; or None, and why not."""
+    formatted = formatter_of(section, tag)
     wanted = Wanted(
         name=tag,
         values=texts,
-        same=lambda text, value: attempt(formatted, value) == text,
-        takes=lambda field: isinstance(field, _KINDS[tag]),
+        same=lambda text, value: try_format(formatted, value) == text,
+        takes=lambda field: isinstance(field, _FIELD_TYPES[tag]),
     )
     (fit,) = fitting(section, [wanted], first)
     if fit.columns:
@@ -87,6 +87,6 @@ def _found(
     if fit.nearest:
         why += (
             f" The nearest is {fit.nearest}; in row {fit.row!r} the method gives"
-            f" {shown(fit.wanted)}, and the column {fit.got!r}."
+            f" {answer_text(fit.wanted)}, and the column {fit.got!r}."
         )
     return None, "", why

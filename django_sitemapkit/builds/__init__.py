@@ -1,31 +1,46 @@
-"""Builds: files made from the same rendering as live pages, published all at once or not at all."""
+"""Builds: files made by the same rendering as live pages, published all at once or not at all."""
 
-from django_sitemapkit.builds.differences import Difference, differences_of
-from django_sitemapkit.builds.examination import Examined, examine, examine_published
-from django_sitemapkit.builds.making import InlineRunner, PageMaker, Runner
-from django_sitemapkit.builds.pruning import Pruned, prune
-from django_sitemapkit.builds.publication import publish
-from django_sitemapkit.builds.results import BuildResult, FileResult
-from django_sitemapkit.builds.run import build, preview
-from django_sitemapkit.builds.status import SiteStatus, find_url, status_of
+from django_sitemapkit.builds.exclusion import exclude_now
+from django_sitemapkit.builds.make import InlineRunner, PageBuilder, Runner
+from django_sitemapkit.builds.manifest import BuildResult, FileResult
+from django_sitemapkit.builds.preview import preview
+from django_sitemapkit.builds.publication import (
+    FinishedBuild,
+    Pruned,
+    prune,
+    publish,
+    register_gate,
+)
+from django_sitemapkit.builds.report import (
+    Difference,
+    SiteStatus,
+    VerifiedFile,
+    differences_of,
+    find_url,
+    status_of,
+    verify_published,
+)
+from django_sitemapkit.builds.run import build
 
 __all__ = [
     "BuildResult",
     "Difference",
-    "Examined",
     "FileResult",
+    "FinishedBuild",
     "InlineRunner",
-    "PageMaker",
+    "PageBuilder",
     "Pruned",
     "Runner",
     "SiteStatus",
+    "VerifiedFile",
     "build",
     "differences_of",
-    "examine",
-    "examine_published",
+    "exclude_now",
     "find_url",
     "preview",
     "prune",
     "publish",
+    "register_gate",
     "status_of",
+    "verify_published",
 ]

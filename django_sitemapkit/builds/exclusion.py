@@ -1,7 +1,7 @@
 """Taking a URL out of the published files at once, for the case that must not wait.
 
 The next build would do it too, with all else that is due. Here just the pages that list the URL are
-made anew, as their rows are now; all other files stay as they are published. Addresses that only
+rendered again from the current rows; other files stay as they are published. Addresses that only
 earlier builds answer, and that list it too, are withdrawn: what else they list is in the index.
 """
 
@@ -12,142 +12,152 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from django_sitemapkit.builds.changes import packed
-from django_sitemapkit.builds.delivery import announce
-from django_sitemapkit.builds.duplicates import PageDamaged
-from django_sitemapkit.builds.files import holds_location
-from django_sitemapkit.builds.holding import Holding, hold
-from django_sitemapkit.builds.lookup import earlier_pages
-from django_sitemapkit.builds.making import InlineRunner, PagesMoved
-from django_sitemapkit.builds.manifests import (
+from django_sitemapkit.builds.lease import BuildLease, acquire
+from django_sitemapkit.builds.make import InlineRunner, PageDamaged, PagesMoved, packed
+from django_sitemapkit.builds.manifest import (
+    BuildResult,
+    PageName,
     copy_of,
+    holds_location,
     keys_of,
-    lines_of,
-    pages,
-    primary,
-    published_build,
+    page_name_of,
+    pending_copy_of,
 )
-from django_sitemapkit.builds.results import BuildResult
-from django_sitemapkit.builds.run import Builder, abandon
+from django_sitemapkit.builds.publication import notify
+from django_sitemapkit.builds.report import earlier_pages
+from django_sitemapkit.builds.run import Builder
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.models import Build, BuildFile, UrlOverride
 from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.planning import PlannedPage
 from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.sites import Site
-
-PageName = tuple[str, int]
-"""A section's name and a page's number."""
 
 
 def exclude_now(site: Site, override: UrlOverride, *, started_by: str = "") -> BuildResult | None:
-    """Make and publish anew the pages that list what an override is about.
+    """Take a URL out of the published files at once: render and publish the pages that list it.
 
-    The override is saved already, and excludes its URL. Returns None where no page can list it,
-    the published ones and those of earlier builds: then there is nothing to do. A build that a
-    killed process left is abandoned, since its pages are older. SITEMAPKIT_MAX_SHRINK does not
-    count what is excluded here.
+    The override is saved already, and excludes its URL::
 
-    Raises BuildRunning while the site is being built, Unpublishable where no URL would be left,
+        from django_sitemapkit.builds import exclude_now
+        from django_sitemapkit.models import UrlOverride
+        from django_sitemapkit.sites import all_sites
+
+        site = next(iter(all_sites()))
+        override = UrlOverride(site=site.key, path="/leaked/", include=False)
+        override.save()
+        exclude_now(site, override)
+
+    Returns None if no page lists it, neither the published ones nor those of earlier builds: then
+    there is nothing to do. A build that a killed process left is abandoned, since its pages are
+    older. SITEMAPKIT_MAX_SHRINK does not count what is excluded here.
+
+    Raises BuildRunning while the site is being built, NothingToPublish if no URL would be left,
     and what else ``build`` raises; the next build takes the override into account in any case.
     """
-    with hold(site) as holding:
-        for left in primary(Build).filter(site=site.key, status=Build.Status.RUNNING):
-            abandon(left, holding, "a URL had to be excluded at once")
-        live = published_build(site)
-        if live is None:
+    with acquire(site) as lease:
+        builder = _PagesBuilder(site, lease, started_by)
+        for left in builder.builds.running:
+            lease.abandon(left, "a URL had to be excluded at once")
+        published = builder.builds.published
+        if published is None:
             return None
-        concerned = dict(_pages_with(site, list(pages(live)), override))
-        earlier = list(earlier_pages(site, live))
+        listing = dict(_pages_with(site, builder.builds.page_rows_of(published), override))
+        earlier = list(earlier_pages(site, published))
         withdrawn = dict(_pages_with(site, earlier, override, unreadable=True))
-        if not concerned and not withdrawn:
+        if not listing and not withdrawn:
             return None
-        builder = _PagesBuilder(site, holding, concerned, started_by)
-        builder.withdraw(withdrawn, override)
+        builder.set_pages(listing, withdrawn, override)
         try:
             result = builder.run()
         except (PagesMoved, PageDamaged) as error:
             raise BuildFailed(f"Site {site.key!r}: {error}; build it as a whole.") from error
         if result.status == "unchanged":  # Else the addresses are announced with what is published.
-            announce(site, withdrawn)
+            notify(builder.builds, withdrawn)
         return result
 
 
 class _PagesBuilder(Builder):
     """Makes some pages of what is published, and nothing else."""
 
-    def __init__(
-        self, site: Site, holding: Holding, concerned: Mapping[PageName, int], started_by: str
-    ) -> None:
-        sections = {section for section, _number in concerned}
+    def __init__(self, site: Site, lease: BuildLease, started_by: str) -> None:
         super().__init__(
-            *(site, holding, sections, (), InlineRunner(), None),
-            full=True,
-            started_by=started_by,
+            *(site, lease, (), (), InlineRunner(), None), full=True, started_by=started_by
         )
-        self._concerned = concerned
-        leaving: Counter[str] = Counter()
-        for (section, _number), urls in concerned.items():
-            leaving[section] += urls
-        self.leaving = leaving
+        self.export_all = False
+        self._listing: Mapping[PageName, int] = {}
         self._withdrawn: set[PageName] = set()
         self._reason = b""
 
-    def withdraw(self, pages: Collection[PageName], override: UrlOverride) -> None:
-        """Let addresses of earlier builds answer no more, because of an override."""
-        self._withdrawn = set(pages)
-        self._reason = packed([override.hash])
+    def set_pages(
+        self,
+        listing: Mapping[PageName, int],
+        withdrawn: Collection[PageName],
+        override: UrlOverride,
+    ) -> None:
+        """Make the pages again that list some URLs; let addresses of earlier builds answer no more.
 
-    def _begin(self) -> Build:
-        """Record a build with the lines of the published one, some of them to be made."""
-        live = published_build(self.site)
-        if live is None:
+        ``listing`` has how many URLs each page lists that are meant to go.
+        """
+        self._listing = listing
+        self._withdrawn = set(withdrawn)
+        self._reason = packed([override.hash])
+        self.chosen = {section for section, _number in listing}
+        leaving: Counter[str] = Counter()
+        for (section, _number), urls in listing.items():
+            leaving[section] += urls
+        self.leaving = leaving
+
+    def _refresh_plans(self) -> dict[str, Sequence[PlannedPage]]:
+        """Leave the plans as they are."""
+        return {}
+
+    def _resume(self) -> None:
+        """Resume nothing."""
+
+    def _freeze(self, plans: Mapping[str, Sequence[PlannedPage]]) -> Build:
+        """Record a build with the rows of the published one, some of them to be made."""
+        published = self.builds.published
+        if published is None:
             raise BuildFailed(f"Nothing of site {self.site.key!r} is published any more.")
-        lines = [self._line(line) for line in lines_of(live).exclude(section="")]
-        lines += self._emptied(lines)
-        with self.holding.guarded():
-            record = primary(Build).create(
+        rows = [self._row(row) for row in self.builds.rows_of(published) if row.section]
+        rows += self._emptied(rows)
+        with self.lease.fenced_transaction():
+            record = Build.objects.create(
                 site=self.site.key,
-                declaration=live.declaration,
-                fence=self.holding.lease.fence,
-                started_at=self.holding.lease.now(),
+                declaration=published.declaration,
+                fence=self.lease.fence,
+                started_at=self.lease.now(),
                 started_by=self.started_by,
-                checked_by=live.checkers_of({line.section for line in lines}),
+                checked_by=published.checkers_of({row.section for row in rows}),
             )
-            for line in lines:
-                line.build = record
-            primary(BuildFile).bulk_create(lines, batch_size=500)
+            for row in rows:
+                row.build = record
+            BuildFile.objects.bulk_create(rows, batch_size=500)
         return record
 
-    def _emptied(self, lines: Sequence[BuildFile]) -> Iterator[BuildFile]:
-        """Yield a line for each address that is withdrawn and has none; say so in the others."""
-        known = {(line.section, line.number): line for line in lines}
+    def _emptied(self, rows: Sequence[BuildFile]) -> Iterator[BuildFile]:
+        """Yield a row for each address that is withdrawn and has none; say so in the others."""
+        known = {page_name_of(row): row for row in rows}
         for section, number in self._withdrawn:
-            line = known.get((section, number))
-            if line is None:
+            row = known.get((section, number))
+            if row is None:
                 yield BuildFile(
                     section=section,
                     number=number,
                     status=BuildFile.Status.EMPTY,
-                    overridden=self._reason,
+                    override_hashes=self._reason,
                 )
             else:
-                line.overridden = self._reason
+                row.override_hashes = self._reason
 
-    def _line(self, former: BuildFile) -> BuildFile:
-        if (former.section, former.number) not in self._concerned:
-            return copy_of(former)
-        return BuildFile(
-            section=former.section,
-            number=former.number,
-            position=former.position,
-            lower=former.lower,
-            upper=former.upper,
-        )
+    def _row(self, stored: BuildFile) -> BuildFile:
+        return pending_copy_of(stored) if page_name_of(stored) in self._listing else copy_of(stored)
 
 
 def _pages_with(
-    site: Site, lines: Sequence[BuildFile], override: UrlOverride, *, unreadable: bool = False
+    site: Site, rows: Sequence[BuildFile], override: UrlOverride, *, unreadable: bool = False
 ) -> Iterator[tuple[PageName, int]]:
     """Yield the pages that may list what an override is about, and how often each may.
 
@@ -155,38 +165,38 @@ def _pages_with(
     """
     if override.path:
         location, storage = site.origin + override.path, SitemapStorage()
-        for line in lines:
-            if _lists(line, location, storage, unreadable=unreadable):
-                yield (line.section, line.number), 1
+        for row in rows:
+            if _lists(row, location, storage, unreadable=unreadable):
+                yield (row.section, row.number), 1
         return
     for section in sections_of(site):
         if not _is_over(section, override.model):
             continue
         key = _key_of(section, override.object_id)
         name = section.get_name()
-        for line in lines if key is not None else ():
-            if line.section == name and _covers(section, line, key):
-                yield (line.section, line.number), section.urls_per_row
+        for row in rows if key is not None else ():
+            if row.section == name and _covers(section, row, key):
+                yield (row.section, row.number), section.urls_per_row
 
 
-def _covers(section: BaseSection, line: BuildFile, key: Any) -> bool:
+def _covers(section: SectionReader, row: BuildFile, key: Any) -> bool:
     """Return whether a page's range has a key; of a page by another key, that is not known."""
     assert section.keyset is not None  # noqa: S101  it has a label
     try:
-        return section.keyset.covers(keys_of(line, section), key)
+        return section.keyset.covers(keys_of(row, section), key)
     except (ValueError, ValidationError):
         return True
 
 
-def _is_over(section: BaseSection, label: str) -> bool:
+def _is_over(section: SectionReader, label: str) -> bool:
     try:
         return section.label == label
     except Exception:  # noqa: BLE001  a section of the project's that fails has no page to make
         return False
 
 
-def _key_of(section: BaseSection, text: str) -> Any:
-    """Return the paging key of an object, be it one that the section has no more; else None."""
+def _key_of(section: SectionReader, text: str) -> Any:
+    """Return the paging key of an object, even if the section no longer lists it; else None."""
     keyset = section.keyset
     assert keyset is not None  # noqa: S101  it has a label
     model = keyset.queryset.model
@@ -199,11 +209,11 @@ def _key_of(section: BaseSection, text: str) -> Any:
     return None
 
 
-def _lists(line: BuildFile, location: str, storage: SitemapStorage, *, unreadable: bool) -> bool:
+def _lists(row: BuildFile, location: str, storage: SitemapStorage, *, unreadable: bool) -> bool:
     try:
-        with storage.open(line.name) as file:
+        with storage.open(row.name) as file:
             return holds_location(file, location)
     except Exception as error:
         if unreadable:
             return True
-        raise StorageFailure(f"{line.name} cannot be read: {error}") from error
+        raise StorageFailure(f"{row.name} cannot be read: {error}") from error

@@ -1,4 +1,4 @@
-"""What is asked for in the admin: recorded, begun by a thread, finished by whoever comes next.
+"""Requests of the admin: recorded, started by a thread, finished by the next build.
 
 A thread ends with its process. What it was doing stays recorded as open: the next build, by
 whomever, or the next click takes it.
@@ -13,12 +13,11 @@ from threading import Lock, Thread
 from django.db import IntegrityError, connections, router, transaction
 from django.utils import timezone
 
-from django_sitemapkit.builds.examination import examine_published
-from django_sitemapkit.builds.making import InlineRunner, Runner
-from django_sitemapkit.builds.manifests import primary
-from django_sitemapkit.builds.pruning import prune
+from django_sitemapkit.builds.make import InlineRunner, Runner
+from django_sitemapkit.builds.open_requests import close_requests, summary_of
+from django_sitemapkit.builds.publication import prune
+from django_sitemapkit.builds.report import verify_published
 from django_sitemapkit.builds.run import build
-from django_sitemapkit.builds.settling import open_requests, settle, told
 from django_sitemapkit.exceptions import BuildRunning, LeaseLost, SitemapKitError
 from django_sitemapkit.models import BuildRequest
 from django_sitemapkit.sites import Site
@@ -28,13 +27,13 @@ logger = logging.getLogger("django_sitemapkit")
 Kind = BuildRequest.Kind
 ALL_KINDS = tuple(Kind)
 
-PATIENCE = 3600.0
+WAIT_SECONDS = 3600.0
 """Seconds to wait for others who build the site; a dead one's lease expires long before."""
 
-PAUSE = 2.0
+REQUEST_POLL_SECONDS = 2.0
 """Seconds between two looks at whether the site is still being built."""
 
-SHOWN_FAULTS = 20
+MAX_LISTED_FAULTS = 20
 """Faults that the outcome of a check tells."""
 
 Choose = Callable[[], Runner]
@@ -45,7 +44,7 @@ def request(
 ) -> BuildRequest:
     """Record what someone asks for, and return it; what is asked for already is not doubled."""
     scope = section or "*"
-    open_as = f"{site.key} {kind} {scope} {'full' if full else 'changed'}"
+    dedup_key = f"{site.key} {kind} {scope} {'full' if full else 'changed'}"
     values = {
         "site": site.key,
         "kind": kind,
@@ -54,11 +53,11 @@ def request(
         "requested_by": by[:200],
         "requested_at": timezone.now(),
     }
-    rows = primary(BuildRequest)
+    rows = BuildRequest.objects
     try:
-        asked, _ = rows.get_or_create(open_as=open_as, defaults=values)
+        asked, _ = rows.get_or_create(dedup_key=dedup_key, defaults=values)
     except IntegrityError:  # The same was asked for and done in this very moment.
-        asked, _ = rows.get_or_create(open_as=open_as, defaults=values)
+        asked, _ = rows.get_or_create(dedup_key=dedup_key, defaults=values)
     return asked
 
 
@@ -67,11 +66,11 @@ def begin(site: Site, choose: Choose = InlineRunner) -> None:
 
     ``choose`` gives the runner of its builds.
     """
-    start = partial(_errands.start, site, choose)
+    start = partial(_request_workers.start, site, choose)
     transaction.on_commit(start, using=router.db_for_write(BuildRequest))
 
 
-class Errands:
+class RequestWorkers:
     """The threads of this process, one for a site."""
 
     def __init__(self) -> None:
@@ -99,7 +98,7 @@ class Errands:
         try:
             while True:
                 try:
-                    carry_out(site, choose)
+                    process_requests(site, choose)
                 except Exception:  # A thread's own error reaches nobody.
                     logger.exception("Site %r: what was asked for could not be done.", site.key)
                 with self._lock:
@@ -112,37 +111,37 @@ class Errands:
             connections.close_all()
 
 
-_errands = Errands()
+_request_workers = RequestWorkers()
 
 
-def carry_out(
+def process_requests(
     site: Site,
     choose: Choose = InlineRunner,
     *,
     kinds: Collection[str] = ALL_KINDS,
-    patience: float = PATIENCE,
+    wait_seconds: float = WAIT_SECONDS,
 ) -> list[BuildRequest]:
     """Do what is open of a site, in the order in which it was asked for; return what was done.
 
-    While others build the site it waits for ``patience`` seconds in all; then what is open stays
-    so, and is theirs who come next. What fails is recorded as failed.
+    While others build the site it waits for ``wait_seconds`` in all; then what is open stays open
+    for the next build. What fails is recorded as failed.
     """
     done: list[BuildRequest] = []
-    until = time.monotonic() + patience
-    while (asked := open_requests(site).filter(kind__in=kinds).first()) is not None:
+    until = time.monotonic() + wait_seconds
+    while (asked := BuildRequest.objects.open(site).filter(kind__in=kinds).first()) is not None:
         try:
             _do(site, asked, choose)
         except (BuildRunning, LeaseLost) as error:
             if time.monotonic() >= until:
                 logger.info("Site %r: request %s waits on: %s", site.key, asked.pk, error)
                 break
-            time.sleep(PAUSE)
+            time.sleep(REQUEST_POLL_SECONDS)
             continue
         except SitemapKitError as error:
-            settle([asked.pk], str(error), failed=True)
+            close_requests([asked.pk], str(error), failed=True)
         except Exception as error:
             logger.exception("Site %r: request %s failed.", site.key, asked.pk)
-            settle([asked.pk], f"{type(error).__name__}: {error}", failed=True)
+            close_requests([asked.pk], f"{type(error).__name__}: {error}", failed=True)
         asked.refresh_from_db(using=router.db_for_write(BuildRequest))
         done.append(asked)
     return done
@@ -158,7 +157,7 @@ def _do(site: Site, asked: BuildRequest, choose: Choose) -> None:
             full=asked.full,
             started_by=f"admin: {asked.requested_by}",
         )
-        settle([asked.pk], told(result), build=result.build)
+        close_requests([asked.pk], summary_of(result), build=result.build)
     elif asked.kind == Kind.CHECK:
         _check(site, asked)
     else:
@@ -166,18 +165,18 @@ def _do(site: Site, asked: BuildRequest, choose: Choose) -> None:
 
 
 def _check(site: Site, asked: BuildRequest) -> None:
-    """Read all published files, as ``validate_sitemaps`` does."""
+    """Verify all published files."""
     count, faults = 0, []
-    for document in examine_published(site):
+    for file in verify_published(site):
         count += 1
-        if document.faults:
-            faults.append(f"{document.source}: {document.faults[0]}")
+        if file.fault:
+            faults.append(f"{file.address}: {file.fault}")
     if not faults:
-        text = f"{count:,} files are valid." if count else "Nothing is published."
-        settle([asked.pk], text)
+        text = f"{count:,} files are intact." if count else "Nothing is published."
+        close_requests([asked.pk], text)
         return
-    lines = [f"{len(faults):,} of {count:,} files are not valid.", *faults[:SHOWN_FAULTS]]
-    settle([asked.pk], "\n".join(lines), failed=True)
+    lines = [f"{len(faults):,} of {count:,} files are damaged.", *faults[:MAX_LISTED_FAULTS]]
+    close_requests([asked.pk], "\n".join(lines), failed=True)
 
 
 def _prune(site: Site, asked: BuildRequest) -> None:
@@ -185,4 +184,4 @@ def _prune(site: Site, asked: BuildRequest) -> None:
     text = f"{len(pruned.files):,} files and {len(pruned.orphans):,} orphans were deleted."
     if not pruned.swept:
         text += " The storage cannot list its files, so orphans were not looked for."
-    settle([asked.pk], text)
+    close_requests([asked.pk], text)

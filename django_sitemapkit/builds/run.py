@@ -1,76 +1,65 @@
-"""Building a site's files: whatever dies on the way, what is published stays whole."""
+"""Building a site's files, step by step: if a build crashes, what is published stays complete."""
 
 import logging
-import tempfile
 import time
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack
-from dataclasses import replace
-from itertools import chain, count
-from operator import attrgetter
-from pathlib import Path
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 
-from django_sitemapkit.builds.delivery import deliver
-from django_sitemapkit.builds.duplicates import (
-    Distinct,
-    PageDamaged,
-    damaged_names,
-    distinct_pages,
-)
-from django_sitemapkit.builds.files import LocalPage, Press, make_page
-from django_sitemapkit.builds.fingerprints import Fingerprints
-from django_sitemapkit.builds.holding import Holding, hold
-from django_sitemapkit.builds.lookup import section_names
-from django_sitemapkit.builds.making import (
+from django_sitemapkit.builds.lease import BuildLease, acquire
+from django_sitemapkit.builds.make import (
+    Fingerprints,
     InlineRunner,
-    PageMaker,
+    PageBuilder,
+    PageDamaged,
     PagesMoved,
     Runner,
-    result_of,
+    damaged_names,
 )
-from django_sitemapkit.builds.manifests import (
-    INDEX_ORDER,
+from django_sitemapkit.builds.manifest import (
+    BuildResult,
+    FileResult,
+    KeptRows,
+    SiteBuilds,
     declaration_of,
     freeze,
-    held_build,
-    lines_of,
-    pages,
-    primary,
-    published_build,
+    index_order,
+    log_problems,
+    page_rows_of,
+    reopen_lost,
 )
-from django_sitemapkit.builds.pruning import prune
-from django_sitemapkit.builds.publication import publish_finished
-from django_sitemapkit.builds.results import BuildResult, FileResult, problem_lines
-from django_sitemapkit.builds.settling import answered_by_build, settle, told
-from django_sitemapkit.builds.stored import reopen_lost
+from django_sitemapkit.builds.open_requests import answered_by_build, close_requests, summary_of
+from django_sitemapkit.builds.publication import (
+    Export,
+    FinishedBuild,
+    Outcome,
+    deliver,
+    prune,
+    publish_finished,
+)
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import (
     BuildFailed,
     LeaseLost,
+    NothingToPublish,
     SitemapKitError,
     StorageFailure,
-    Unpublishable,
 )
 from django_sitemapkit.models import Build, BuildFile
-from django_sitemapkit.overrides import sections_of
-from django_sitemapkit.planning import all_pages, refresh
+from django_sitemapkit.overrides import require_sections, sections_of
+from django_sitemapkit.planning import PlannedPage, refresh
 from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sections.keysets import KeyRange, no_beat
 from django_sitemapkit.sites import Site
 
 logger = logging.getLogger("django_sitemapkit")
 
-Status = BuildFile.Status
-ATTEMPTS = 4
-"""How often a call builds: once for what was left, once anew, and again for what came between.
+MAX_RUNS = 4
+"""How often a call builds: once to resume a build, once to make a new one, and twice more.
 
-Such as a page that a view has split, or one whose stored file turns out to be damaged.
+A view may split a page meanwhile, or a stored file turn out to be damaged.
 """
 
 MAX_STARTED_BY = 200
-"""Characters of who asked for a build."""
+"""Maximum length of ``started_by``, in characters."""
 
 OnFile = Callable[[FileResult, int, int], None]
 
@@ -83,115 +72,61 @@ def build(
     runner: Runner | None = None,
     on_file: OnFile | None = None,
     full: bool = False,
+    strict: bool = False,
     started_by: str = "",
 ) -> BuildResult:
     """Make the files of a site and publish them; what ``build_sitemaps`` does.
 
-    ``sections`` names those to make anew; the others keep the files they have. ``distrusted``
-    are stored names that are not to be reused. ``runner`` has the pages made; by default this
-    process makes them. ``on_file`` is told of each file as it is done, with its place and how
-    many there are. ``started_by`` says to people who asked for it.
+    ``sections`` names those to build; the others keep the files they have. ``distrusted`` are
+    stored names that are not to be reused. ``runner`` has the pages made; by default this process
+    makes them. ``on_file`` is called with the result of each file, its place and how many there
+    are. ``started_by`` names who asked for it.
 
-    A page is made anew where its fingerprint changed: its rows, its section, the code or the
-    settings. With ``full`` all are; those that turn out the same keep their files.
+    A page is rendered again if its fingerprint changed: its rows, its section, the code or the
+    settings. With ``full`` all are; those that turn out the same keep their files. With ``strict``
+    a build in which rows were skipped is held for review.
 
-    What a killed build left is finished and published first; then the site is built as it is now,
-    so that every change before the call is in what the call publishes. Open requests for such a
-    build are settled by it.
+    A build that a killed process left is resumed and published first; then the site is built as it
+    is now, so that every change before the call is in what the call publishes. Open requests for
+    such a build are closed by it.
 
-    Raises BuildRunning where someone else builds the site, ValueError for a section the site does
-    not have, and BuildFailed, StorageFailure, LeaseLost or a database error where it could not be
-    finished. Then what was published still is, and the next call goes on.
+    Raises BuildRunning if another process builds the site, ValueError for a section the site does
+    not have, and BuildFailed, StorageFailure, LeaseLost or a database error if the build could not
+    be finished. Then what was published still is, and the next call resumes it.
     """
     require_sections(site, sections)
-    runner = runner or InlineRunner()
-    with hold(site) as holding:
+    with acquire(site) as lease:
         answered = answered_by_build(site, sections, full=full)
-        distrusted = frozenset(distrusted)
-        exported = _deliver_what_is_left(site, holding)
-        finished, stopped = None, ""
-        for _ in range(ATTEMPTS):
-            builder = Builder(
-                site,
-                holding,
-                sections,
-                distrusted,
-                runner,
-                on_file,
-                full=full,
-                started_by=started_by,
-            )
-            builder.export_all = full
+        builder = Builder(
+            site,
+            lease,
+            sections,
+            distrusted,
+            runner or InlineRunner(),
+            on_file,
+            full=full,
+            strict=strict,
+            started_by=started_by,
+        )
+        builder.export_what_is_left()
+        for _ in range(MAX_RUNS):
             try:
                 result = builder.run()
-            except (PagesMoved, LeftUnpublishable) as reason:
-                logger.info("Site %r: %s; it is built anew.", site.key, reason)
-                stopped = str(reason)
-                continue
             except PageDamaged as reason:
-                logger.warning("Site %r: %s; it is built anew.", site.key, reason)
-                stopped = str(reason)
-                # All of them at once: the next build is to meet no further one.
-                distrusted |= _damaged(site, holding)
+                logger.warning("Site %r: %s.", site.key, reason)
+                builder.distrust_damaged()
+                continue
+            except (PagesMoved, LeftUnpublishable):
                 continue
             except SitemapKitError:
-                _log_problems(site, builder.files)
+                log_problems(site.key, builder.files)
                 raise
-            exported += result.exported or 0
             if not builder.continued:
-                _log_problems(site, builder.files)
-                settle(answered, told(result), build=result.build)
-                return replace(
-                    result,
-                    finished=finished,
-                    stopped=builder.stopped or stopped,
-                    exported=exported if settings.EXPORT else None,
-                )
-            finished = result.build
+                log_problems(site.key, builder.files)
+                close_requests(answered, summary_of(result), build=result.build)
+                return result
+            builder.finished = result.build
     raise BuildFailed(f"Site {site.key!r}: its pages kept changing; build again.")
-
-
-def _log_problems(site: Site, files: Iterable[FileResult]) -> None:
-    """Log what was left out; where there is no log, Python would print it beside the command."""
-    if logger.hasHandlers():
-        for line in problem_lines(files):
-            logger.warning("Site %r: %s", site.key, line)
-
-
-def _damaged(site: Site, holding: Holding) -> frozenset[str]:
-    """Return the names of the damaged files among the pages that a build may reuse."""
-    builds = filter(None, (published_build(site), held_build(site)))
-    lines = chain.from_iterable(map(pages, builds))
-    return frozenset(damaged_names(lines, SitemapStorage(), holding.beat))
-
-
-def _deliver_what_is_left(site: Site, holding: Holding) -> int:
-    """Deliver what a process that was killed has published; a failure is told at the end.
-
-    Returns how many files were exported.
-    """
-    try:
-        return deliver(site, holding, SitemapStorage())
-    except StorageFailure as error:
-        logger.warning("Site %r: %s", site.key, error)
-        return 0
-
-
-def require_sections(site: Site, names: Collection[str]) -> None:
-    """Raise ValueError where ``names`` has a section that the site has not."""
-    known = [section.get_name() for section in sections_of(site)]
-    if unknown := sorted(set(names) - set(known)):
-        raise ValueError(
-            f"Site {site.key!r} has no section {unknown[0]!r}; it has: {', '.join(known)}."
-        )
-
-
-def abandon(record: Build, holding: Holding, reason: str) -> None:
-    """Record that a build is given up."""
-    with holding.guarded():
-        primary(Build).filter(pk=record.pk).update(
-            status=Build.Status.ABANDONED, ended_at=holding.lease.now(), reason=reason
-        )
 
 
 class LeftUnpublishable(Exception):
@@ -199,253 +134,267 @@ class LeftUnpublishable(Exception):
 
 
 class Builder:
-    """One build of one site, from the plan to the publication."""
+    """Builds one site, from the plan to the publication; again if something came between."""
 
     def __init__(
         self,
         site: Site,
-        holding: Holding,
+        lease: BuildLease,
         chosen: Collection[str],
         distrusted: Collection[str],
         runner: Runner,
         on_file: OnFile | None,
         *,
         full: bool,
+        strict: bool = False,
         started_by: str,
     ) -> None:
         self.site = site
-        self.holding = holding
+        self.lease = lease
         self.chosen = chosen
-        self.distrusted = distrusted
+        self.distrusted = frozenset(distrusted)
         self.runner = runner
         self.on_file = on_file
         self.full = full
+        self.strict = strict
         self.started_by = started_by[:MAX_STARTED_BY]
         self.storage = SitemapStorage()
+        self.export = Export.of(site, self.storage, lease)
+        self.builds = SiteBuilds(site)
         self.files: list[FileResult] = []
         self.stopped = ""
         """Why a build before this one was abandoned."""
         self.leaving: Mapping[str, int] = {}
         """How many URLs of a section are meant to go, however many that are."""
+        self.finished: int | None = None
+        """The id of the build that was resumed and finished before this one."""
         self.continued = False
-        """Whether it is the build of another process that was killed."""
-        self.export_all = False
+        """Whether it is the build of a process that was killed."""
+        self.export_all = full
         """Whether the export gets all files, not only those that it lacks."""
+        self.exported = 0
 
     def run(self) -> BuildResult:
-        """Make what is missing and publish it; return what became of it."""
+        """Make what is missing and publish it; return what became of it.
+
+        Raises PagesMoved, PageDamaged or LeftUnpublishable if the site has to be built once more.
+        """
         started = time.perf_counter()
-        record = self._begin()
-        self._make_pages(record)
-        if self._lost(record):
-            self._make_pages(record)
-            if lost := self._lost(record):
-                raise BuildFailed(f"{lost[0]} was stored, but the storage does not have it.")
-        try:
-            outcome = publish_finished(
-                self.site,
-                record,
-                self.holding,
-                self.storage,
-                self.distrusted,
-                whole=not self.chosen,
-                leaving=self.leaving,
-            )
-        except Unpublishable as error:
-            if self.continued:
-                raise LeftUnpublishable(str(error)) from error
-            raise
-        for index in outcome.indexes:
-            self._report(index, len(self.files) + 1)
-        everything = self.export_all and not self.continued
-        exported = deliver(self.site, self.holding, self.storage, everything=everything)
-        try:
-            prune(self.site, self.holding, self.storage)
-        except LeaseLost as error:
-            logger.info("Site %r: %s It clears old files away.", self.site.key, error)
-        except Exception:  # The build is published: what is left over is the next one's.
-            logger.exception("Site %r: old files could not be cleared away.", self.site.key)
+        self.files, self.continued = [], False
+        self._kept = KeptRows(self.lease)
+        self.sections = sections_of(self.site)
+        plans = self._refresh_plans()
+        record = self._resume() or self._freeze(plans)
+        rows = list(BuildFile.objects.in_build(record))
+        rows = self._make_pages(record, rows)
+        rows = self._verify_stored(record, rows)
+        outcome = self._publish(record, rows)
+        self._deliver(outcome)
+        self._prune(rows)
         return BuildResult(
             site=self.site.key,
             build=outcome.build,
             status=outcome.status,
             files=tuple(self.files),
             seconds=time.perf_counter() - started,
+            finished=self.finished,
             stopped=self.stopped,
             reason=outcome.reason,
             warnings=tuple(record.warnings.splitlines()),
-            exported=exported,
+            exported=None if self.export is None else self.exported,
         )
 
-    def _lost(self, record: Build) -> list[str]:
-        """Return which files are not stored; their pages are pending again."""
-        return reopen_lost(self.site, record, self.holding, self.storage)
+    def export_what_is_left(self) -> None:
+        """Export and announce what a killed process has published.
 
-    def _make_pages(self, record: Build) -> None:
-        """Have all pages made that are missing, those too that come of a split meanwhile."""
-        maker = PageMaker(
-            *(self.site, record, self.holding, self.distrusted),
-            full=self.full,
-            deduplicate=settings.DEDUPLICATE,
-        )
+        A failure is only logged: it is reported again at the end, if it is still there.
+        """
         try:
-            with maker:
-                if maker.distinct is not None:
-                    self._make_in_order(maker, maker.distinct, record)
-                    return
-                while pending := self._pending(record):
-                    total = len(self.files) + len(pending) + 1
-                    for result in maker.reuse(pending):
-                        self._report(result, total)
-                    pending = [line for line in pending if line.status == Status.PENDING]
-                    for result in self.runner.run(maker, pending):
-                        self._report(result, total)
-        except (PagesMoved, PageDamaged) as reason:
-            self._abandon(record, str(reason))
-            raise
+            self.exported += deliver(self.builds, self.lease, self.export)
+        except StorageFailure as error:
+            logger.warning("Site %r: %s", self.site.key, error)
 
-    def _make_in_order(self, maker: PageMaker, distinct: Distinct, record: Build) -> None:
-        """Have pages made in the order of the index, for each to know what those before it list."""
-        if not isinstance(self.runner, InlineRunner):
-            logger.warning(
-                "Site %r: SITEMAPKIT_DEDUPLICATE has one process make the pages, one after the"
-                " other; the runner %r is not used.",
-                *(self.site.key, type(self.runner).__name__),
-            )
-        lines = lines_of(record).exclude(section="").order_by(*INDEX_ORDER)
-        waiting, reused, before = deque(lines), list[BuildFile](), None
-        total = sum(line.status == Status.PENDING for line in waiting) + 1
+    def _refresh_plans(self) -> dict[str, Sequence[PlannedPage]]:
+        """Bring the plans of all sections up to date that do not keep what is published."""
+        published = self.builds.published
+        self._fingerprints = Fingerprints(self.site)
+        counts = self._fingerprints.prefetch if published and not self.full else None
+        kept = self.builds.sections_of(published) - set(self.chosen) if self.chosen else set()
+        return {
+            section.get_name(): refresh(
+                section,
+                heartbeat=self.lease.heartbeat,
+                counts=counts,
+                sizes=self.builds.sizes_of(section.get_name()),
+            ).planned
+            for section in self.sections
+            if section.get_name() not in kept
+        }
 
-        def report(*results: FileResult) -> None:
-            for result in results:
-                self._report(result, total)
-
-        while waiting:
-            line = waiting.popleft()
-            if line.status != Status.PENDING:
-                kept = bool(self.chosen) and line.section not in self.chosen
-                distinct.pass_by(line, kept=kept)
-                continue
-            if maker.is_reused(line):
-                reused.append(line)
-                continue
-            report(*maker.record_reused(reused))
-            reused.clear()
-            making = maker.begin(line)
-            if before is not None:
-                report(maker.end(before))
-            before = making
-            if making is None and maker.half is not None:
-                total += 1
-                halves = (line, maker.half)
-                waiting = deque(sorted((*waiting, *halves), key=attrgetter(*INDEX_ORDER)))
-        if before is not None:
-            report(maker.end(before))
-        report(*maker.record_reused(reused))
-
-    def _begin(self) -> Build:
-        """Return the build that a killed process left, if it still holds, or a new one."""
-        live = published_build(self.site)
-        fingerprints = Fingerprints(self.site)
-        counts = fingerprints.take if live is not None and not self.full else None
-        kept = section_names(live) - set(self.chosen) if live and self.chosen else set()
-        for section in sections_of(self.site):
-            if section.get_name() not in kept:
-                refresh(section, beat=self.holding.beat, counts=counts)
-        declaration = declaration_of(self.site, self.chosen)
-        for left in primary(Build).filter(site=self.site.key, status=Build.Status.RUNNING):
-            if left.declaration == declaration and not self.distrusted:
-                left.fence = self.holding.lease.fence
-                with self.holding.guarded():
+    def _resume(self) -> Build | None:
+        """Return the build that a killed process left, if it is still what would be built now."""
+        self._declaration = declaration_of(self.site, self.sections, self.chosen)
+        for left in self.builds.running:
+            if left.declaration == self._declaration and not self.distrusted:
+                left.fence = self.lease.fence
+                with self.lease.fenced_transaction():
                     left.save(update_fields=["fence"])
                 self.continued = True
                 return left
             self._abandon(left, "the code, the settings or the sections asked for have changed")
-        with self.holding.guarded():  # Whoever lost the lease leaves no build for others to finish.
-            return freeze(
-                self.site,
-                self.holding.lease,
-                self.chosen,
-                declaration,
-                fingerprints,
-                self.holding.beat,
-                started_by=self.started_by,
+        return None
+
+    def _freeze(self, plans: Mapping[str, Sequence[PlannedPage]]) -> Build:
+        """Copy the plans into the manifest of a new build."""
+        return freeze(
+            self.builds,
+            self.lease,
+            self.sections,
+            self.chosen,
+            plans=plans,
+            fingerprint=self._fingerprints.cached,
+            declaration=self._declaration,
+            started_by=self.started_by,
+        )
+
+    def _make_pages(self, record: Build, rows: Sequence[BuildFile]) -> list[BuildFile]:
+        """Reuse, or render and store, all pages that are missing; return the rows of all."""
+        rows = sorted(rows, key=index_order)
+        builder = PageBuilder(
+            self.builds,
+            record,
+            self.lease,
+            distrusted=self.distrusted,
+            full=self.full,
+            kept=self._kept,
+            sections=self.sections,
+        )
+        try:
+            with builder:
+                runner = self._runner_for(builder, rows)
+                while pending := [row for row in rows if row.status == BuildFile.Status.PENDING]:
+                    total = len(self.files) + len(pending) + 1
+                    if not settings.DEDUPLICATE:  # Else the order decides which page has a URL.
+                        pending = [row for row in pending if not self._keep(builder, row, total)]
+                    for result in runner.run(builder, pending):
+                        self._report(result, total + len(builder.halves))
+                    if runner.is_inline:
+                        rows += builder.halves
+                        builder.halves = []
+                    else:  # Other processes have recorded their pages themselves.
+                        self._kept.record()
+                        rows = list(BuildFile.objects.in_build(record))
+                    rows.sort(key=index_order)
+        except BaseException as error:
+            with suppress(Exception):
+                self._kept.record()
+            if isinstance(error, PagesMoved | PageDamaged):
+                self._abandon(record, str(error))
+            raise
+        return rows
+
+    def _keep(self, builder: PageBuilder, row: BuildFile, total: int) -> bool:
+        """Record a page that keeps its file, for which no runner is needed."""
+        result = builder.keep(row)
+        if result is not None:
+            self._report(result, total)
+        return result is not None
+
+    def _runner_for(self, builder: PageBuilder, rows: Sequence[BuildFile]) -> Runner:
+        """Return who makes the pages: this process alone if each URL is listed once."""
+        if not settings.DEDUPLICATE:
+            return self.runner
+        names = {section.get_name() for section in self.sections}
+        builder.deduplicate(rows, names - set(self.chosen) if self.chosen else ())
+        if self.runner.is_inline:
+            return self.runner
+        logger.warning(
+            "Site %r: SITEMAPKIT_DEDUPLICATE has one process make the pages, one after the"
+            " other; the runner %r is not used.",
+            *(self.site.key, type(self.runner).__name__),
+        )
+        return InlineRunner()
+
+    def _verify_stored(self, record: Build, rows: list[BuildFile]) -> list[BuildFile]:
+        """Make the pages again whose files the storage has lost; return the rows of all."""
+        if self._reopen_lost(rows):
+            self._kept.record()  # Else a row that is made again would be recorded twice.
+            rows = self._make_pages(record, rows)
+            if lost := self._reopen_lost(rows):
+                raise BuildFailed(f"{lost[0]} was stored, but the storage does not have it.")
+        return rows
+
+    def _reopen_lost(self, rows: Sequence[BuildFile]) -> list[str]:
+        return reopen_lost(self.site, page_rows_of(rows), self.lease, self.storage)
+
+    def _publish(self, record: Build, rows: Sequence[BuildFile]) -> Outcome:
+        """Publish the build, unless it is what is published already, or a gate holds it."""
+        finished = FinishedBuild(
+            site=self.site,
+            build=record,
+            rows=[row for row in rows if row.section],
+            published=self.builds.page_rows_of(self.builds.published),
+            leaving=self.leaving,
+            chosen=self.chosen,
+            strict=self.strict,
+        )
+        indexes = [row for row in rows if not row.section]
+        try:
+            outcome = publish_finished(
+                finished,
+                self.builds,
+                self.lease,
+                self.storage,
+                self._kept,
+                indexes,
+                distrusted=self.distrusted,
+                whole=not self.chosen,
             )
+        except NothingToPublish as error:
+            if self.continued:
+                self._stop(str(error))
+                raise LeftUnpublishable(str(error)) from error
+            raise
+        for index in outcome.indexes:
+            self._report(index, len(self.files) + 1)
+        return outcome
+
+    def _deliver(self, outcome: Outcome) -> None:
+        """Export what is published and announce it."""
+        everything = self.export_all and not self.continued
+        self.exported += deliver(self.builds, self.lease, self.export, everything=everything)
+
+    def _prune(self, rows: Sequence[BuildFile]) -> None:
+        """Delete the files of builds that are over."""
+        known = {row.name for row in rows}
+        try:
+            prune(self.site, self.lease, self.storage, export=self.export, known=known)
+        except LeaseLost as error:
+            logger.info("Site %r: %s It clears old files away.", self.site.key, error)
+        except Exception:  # The build is published: the next one deletes what is left.
+            logger.exception("Site %r: old files could not be cleared away.", self.site.key)
+        self.builds = SiteBuilds(self.site)
+
+    def distrust_damaged(self) -> None:
+        """Make all damaged files again among the pages that a build may reuse, not only one."""
+        pages = [
+            page
+            for build in (self.builds.published, self.builds.held)
+            for page in self.builds.page_rows_of(build)
+        ]
+        self.distrusted |= set(damaged_names(pages, self.storage, self.lease.heartbeat))
 
     def _abandon(self, record: Build, reason: str) -> None:
-        self.stopped = reason
-        abandon(record, self.holding, reason)
+        self.lease.abandon(record, reason)
+        self._stop(reason)
 
-    def _pending(self, record: Build) -> list[BuildFile]:
-        return list(lines_of(record).filter(status=Status.PENDING).order_by("position"))
+    def _stop(self, reason: str) -> None:
+        """Note why a build came to nothing; the next one starts from what is there now."""
+        logger.info("Site %r: %s; it is built again.", self.site.key, reason)
+        self.stopped = reason
+        self.builds = SiteBuilds(self.site)
 
     def _report(self, result: FileResult, total: int) -> None:
         self.files.append(result)
         if self.on_file is not None:
             self.on_file(result, len(self.files), max(total, len(self.files)))
-
-
-def preview(
-    site: Site, *, sections: Collection[str] = (), on_file: OnFile | None = None
-) -> BuildResult:
-    """Render the files of a site and compare them with what is published; write nothing.
-
-    Raises ValueError for a section the site does not have.
-    """
-    require_sections(site, sections)
-    started = time.perf_counter()
-    live = published_build(site)
-    known = {(line.section, line.number): line.sha256 for line in lines_of(live)} if live else {}
-    files: list[FileResult] = []
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        press = stack.enter_context(Press())
-        distinct = None
-        if settings.DEDUPLICATE:
-            distinct = stack.enter_context(distinct_pages(folder, SitemapStorage(), no_beat))
-        path = folder / "page.xml.gz"
-        for section in sections_of(site):
-            name = section.get_name()
-            if sections and name not in sections:
-                if distinct is not None and live is not None:
-                    for line in pages(live).filter(section=name):
-                        distinct.pass_by(line, kept=True)
-                continue
-            for number, page, duplicates, more in _rendered(section, path, press, distinct):
-                former = known.get((name, number))
-                state = "empty" if not page.urls else "same" if former == page.sha256 else "stored"
-                files.append(result_of(name, number, state, page, duplicates))
-                if on_file is not None:
-                    on_file(files[-1], len(files), len(files) + more)
-    return BuildResult(
-        site=site.key,
-        build=None,
-        status="dry-run",
-        files=tuple(files),
-        seconds=time.perf_counter() - started,
-    )
-
-
-def _rendered(
-    section: BaseSection, path: Path, press: Press, distinct: Distinct | None
-) -> Iterator[tuple[int, LocalPage, int, int]]:
-    """Yield the pages of a section, each made at ``path``.
-
-    Each with its number before it, and how many duplicates it leaves out and pages follow behind.
-    """
-    scope = section.site.scope()
-    waiting = deque((page.number, page.keys) for page in all_pages(section))
-    free = count(max((number for number, _ in waiting), default=0) + 1)
-    while waiting:
-        number, keys = waiting.popleft()
-        if distinct is not None:
-            distinct.begin(section.get_name())
-        page = make_page(section, keys, scope, path, no_beat, press, distinct).result()
-        if page.split_at is not None and section.keyset is not None:
-            if distinct is not None:
-                distinct.discard()
-            halves = (KeyRange(keys.lower, page.split_at), KeyRange(page.split_at, keys.upper))
-            waiting.extendleft([(next(free), halves[1]), (number, halves[0])])
-            continue
-        duplicates = distinct.end().duplicates if distinct is not None else 0
-        yield number, page, duplicates, len(waiting)

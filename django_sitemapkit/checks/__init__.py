@@ -5,7 +5,7 @@ docs/checks.md lists them all. Importing this registers them.
 
 from django_sitemapkit.checks.addresses import check_shadowed_addresses
 from django_sitemapkit.checks.declarations import (
-    DECLARATION,
+    DECLARATION_IDS,
     check_costs,
     check_current_sites,
     check_declarations,
@@ -47,7 +47,7 @@ from django_sitemapkit.checks.sites import (
 )
 
 __all__ = [
-    "DECLARATION",
+    "DECLARATION_IDS",
     "check_addresses",
     "check_addresses_differ",
     "check_allowed_hosts",

@@ -21,7 +21,7 @@ def check_shadowed_addresses(**options: Any) -> list[CheckMessage]:
     for site in configured():
         named: set[str] = set()
         for address, match in _answered_elsewhere(site):
-            pattern = f"{match.route!r} ({_path_of(match.func)})"
+            pattern = f"{match.route!r} ({_dotted_path(match.func)})"
             if pattern not in named:
                 named.add(pattern)
                 message = (
@@ -37,7 +37,7 @@ def _answered_elsewhere(site: Site) -> Iterator[tuple[str, ResolverMatch]]:
     """Yield each of the package's addresses that something else answers, and what does."""
     from django_sitemapkit import views  # noqa: PLC0415  not while apps are set up
 
-    for address, name in _addresses(site):
+    for address, name in _view_addresses(site):
         path = unquote(address.removeprefix(site.base))
         try:
             with site.active():
@@ -49,7 +49,7 @@ def _answered_elsewhere(site: Site) -> Iterator[tuple[str, ResolverMatch]]:
             yield address, match
 
 
-def _addresses(site: Site) -> Iterator[tuple[str, str]]:
+def _view_addresses(site: Site) -> Iterator[tuple[str, str]]:
     """Yield an address of each kind, of each section, with the name of its pattern."""
     try:
         yield site.address("index"), "index"
@@ -61,7 +61,7 @@ def _addresses(site: Site) -> Iterator[tuple[str, str]]:
         return  # W005 reports that they are not included.
 
 
-def _path_of(view: Any) -> str:
+def _dotted_path(view: Any) -> str:
     view = getattr(view, "view_class", view)
     name = getattr(view, "__qualname__", type(view).__qualname__)
     return f"{view.__module__}.{name}"

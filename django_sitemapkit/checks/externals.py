@@ -8,13 +8,14 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemapkit.checks.asking import site_of
-from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.dates import format_lastmod
+from django_sitemapkit.reading import ExternalReader
+from django_sitemapkit.reading.chunks import each
+from django_sitemapkit.reading.external import locate
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering.externals import Places
 from django_sitemapkit.sections import External, ExternalSection
-from django_sitemapkit.sections.chunks import each
-from django_sitemapkit.sections.external import locate
 
 OPTIONS = ("enabled", "hosts", "lastmod", "name", "sitemaps", "sites")
 """What an external section may declare."""
@@ -29,10 +30,12 @@ def check_external_sitemaps(**options: Any) -> list[CheckMessage]:
     hint = "Set a list of URL names, paths, absolute URLs and External(), or write a method."
     messages: list[CheckMessage] = []
     for section in _externals():
-        wrong = [] if callable(section.sitemaps) else _no_items(section.sitemaps)
+        wrong = [] if callable(section.options.sitemaps) else _no_items(section.options.sitemaps)
         if wrong:
             message = f"{_named(section)}: sitemaps has {wrong[0]!r}."
-            messages.append(Error(message, hint=hint, obj=type(section), id="sitemapkit.E020"))
+            messages.append(
+                Error(message, hint=hint, obj=type(section.options), id="sitemapkit.E020")
+            )
     return messages
 
 
@@ -44,7 +47,7 @@ def check_external_items(**options: Any) -> list[CheckMessage]:
         Error(
             f"{_named(section)}: {refusal}",
             hint=hint,
-            obj=type(section),
+            obj=type(section.options),
             id="sitemapkit.E021",
         )
         for section in _externals()
@@ -58,12 +61,17 @@ def check_external_hosts(**options: Any) -> list[CheckMessage]:
     hint = 'Set a list such as ["https://cdn.example.com"].'
     messages: list[CheckMessage] = []
     for section in _externals():
-        reasons = [f"hosts is {section.hosts!r}."]
-        if _is_list(section.hosts):
+        reasons = [f"hosts is {section.options.hosts!r}."]
+        if _is_list(section.options.hosts):
             places = _places(section)
             reasons = [str(refusal) for _, refusal in places.refused] if places else []
         messages += [
-            Error(f"{_named(section)}: {why}", hint=hint, obj=type(section), id="sitemapkit.E022")
+            Error(
+                f"{_named(section)}: {why}",
+                hint=hint,
+                obj=type(section.options),
+                id="sitemapkit.E022",
+            )
             for why in reasons
         ]
     return messages
@@ -75,13 +83,17 @@ def check_external_lastmods(**options: Any) -> list[CheckMessage]:
     messages: list[CheckMessage] = []
     for section in _externals():
         values = [item.lastmod for item in _items(section) if isinstance(item, External)]
-        for value in values if callable(section.lastmod) else [section.lastmod, *values]:
+        for value in (
+            values if callable(section.options.lastmod) else [section.options.lastmod, *values]
+        ):
             try:
                 format_lastmod(value)
-            except RefusedValue as refusal:
+            except InvalidValue as refusal:
                 message = f"{_named(section)}: {refusal}"
                 hint = "Set a date or a datetime, or write lastmod(self, item)."
-                messages.append(Error(message, hint=hint, obj=type(section), id="sitemapkit.E023"))
+                messages.append(
+                    Error(message, hint=hint, obj=type(section.options), id="sitemapkit.E023")
+                )
     return messages
 
 
@@ -90,24 +102,26 @@ def check_external_options(**options: Any) -> list[CheckMessage]:
     """E024: an option of other sections, or a misspelt one, does nothing here."""
     messages: list[CheckMessage] = []
     for section in _externals():
-        own = [base for base in type(section).__mro__ if issubclass(base, ExternalSection)]
+        own = [base for base in type(section.options).__mro__ if issubclass(base, ExternalSection)]
         names = {name for base in own if base is not ExternalSection for name in vars(base)}
         for name in sorted(names - set(OPTIONS)):
             close = difflib.get_close_matches(name, OPTIONS, n=1, cutoff=0.8)
             if name in IDLE or (close and not name.startswith("_")):
                 message = f"{_named(section)}: {name} is no option here."
                 hint = f"Did you mean {close[0]}?" if close else "Name the files in sitemaps."
-                messages.append(Error(message, hint=hint, obj=type(section), id="sitemapkit.E024"))
+                messages.append(
+                    Error(message, hint=hint, obj=type(section.options), id="sitemapkit.E024")
+                )
     return messages
 
 
-def _externals() -> Iterator[ExternalSection]:
+def _externals() -> Iterator[ExternalReader]:
     for section in registry.declared():
         if issubclass(section, ExternalSection):
-            yield section(site_of(section))
+            yield ExternalReader(section(site_of(section)))
 
 
-def _named(section: ExternalSection) -> str:
+def _named(section: ExternalReader) -> str:
     return f"External section {section.get_name()!r}"
 
 
@@ -122,13 +136,17 @@ def _no_items(sitemaps: Any) -> list[Any]:
     return [item for item in sitemaps if not isinstance(item, (str, External))]
 
 
-def _items(section: ExternalSection) -> list[Any]:
+def _items(section: ExternalReader) -> list[Any]:
     """Return the items that a section has outright; none where E020 reports what they are."""
-    return [] if callable(section.sitemaps) or _no_items(section.sitemaps) else section.sitemaps
+    return (
+        []
+        if callable(section.options.sitemaps) or _no_items(section.options.sitemaps)
+        else section.options.sitemaps
+    )
 
 
-def _refused_items(section: ExternalSection) -> Iterator[RefusedValue]:
-    places = _places(section) if _is_list(section.hosts) else None
+def _refused_items(section: ExternalReader) -> Iterator[InvalidValue]:
+    places = _places(section) if _is_list(section.options.hosts) else None
     with section.site.active():
         locations, refusals = each(locate, _items(section), "sitemaps")
     yield from refusals.values()
@@ -136,11 +154,11 @@ def _refused_items(section: ExternalSection) -> Iterator[RefusedValue]:
         try:
             if places is not None:
                 places.address(location)
-        except RefusedValue as refusal:
+        except InvalidValue as refusal:
             yield refusal
 
 
-def _places(section: ExternalSection) -> Places | None:
+def _places(section: ExternalReader) -> Places | None:
     """Return where its files may stand, or None where W005 reports that no sitemap is served."""
     try:
         return Places(section)

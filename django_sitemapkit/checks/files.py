@@ -37,9 +37,9 @@ LOST_IN_EXPORT = {
 @register(Tags.files)
 def check_storage(**options: Any) -> list[CheckMessage]:
     """W008: the files go to the static files storage, which others clear, or nowhere."""
-    if ALIAS in django_settings.STORAGES or value_of("SERVE") == "live":
+    if ALIAS in django_settings.STORAGES or value_of("SERVE_FROM") == "live":
         return []
-    source = _source()
+    source = _sitemap_storage()
     nowhere = source is None or (isinstance(source, FileSystemStorage) and _place(source) is None)
     what = (
         "build_sitemaps has no place for its files."
@@ -69,7 +69,7 @@ def check_sendfile(**options: Any) -> list[CheckMessage]:
 @register(Tags.files)
 def check_storage_reads_as_stored(**options: Any) -> list[CheckMessage]:
     """E019: the storage of the files would decompress what it reads."""
-    if not getattr(_source(), "gzip", False) or value_of("SERVE") == "live":
+    if not getattr(_sitemap_storage(), "gzip", False) or value_of("SERVE_FROM") == "live":
         return []
     return [
         Error(
@@ -84,13 +84,14 @@ def check_storage_reads_as_stored(**options: Any) -> list[CheckMessage]:
 @register(Tags.files)
 def check_export_elsewhere(**options: Any) -> list[CheckMessage]:
     """E016: the files are exported to where they are built."""
-    export, source = _export(), _source()
+    export, source = _export(), _sitemap_storage()
     same = export is source or (_place(export) is not None and _place(export) == _place(source))
     if export is None or not same:
         return []
     return [
         Error(
-            f"SITEMAPKIT_EXPORT is {value_of('EXPORT')!r}, where the files are built already.",
+            f"SITEMAPKIT_EXPORT_STORAGE is {value_of('EXPORT_STORAGE')!r}, where the files are"
+            " built already.",
             hint="Export to a storage of its own: another folder, or another bucket.",
             id="sitemapkit.E016",
         )
@@ -107,8 +108,8 @@ def check_export_overwrites(**options: Any) -> list[CheckMessage]:
     hint = f"Set {forbidden[0]} to True in its OPTIONS." if forbidden else "Use another one."
     return [
         Error(
-            f"SITEMAPKIT_EXPORT is {value_of('EXPORT')!r}, a storage that does not overwrite: no"
-            " file could be replaced.",
+            f"SITEMAPKIT_EXPORT_STORAGE is {value_of('EXPORT_STORAGE')!r}, a storage that does not"
+            " overwrite: no file could be replaced.",
             hint=hint,
             id="sitemapkit.E017",
         )
@@ -122,8 +123,8 @@ def check_export_encodes(**options: Any) -> list[CheckMessage]:
     if export is None or not _encodes(export):
         return []
     message = (
-        f"SITEMAPKIT_EXPORT is {value_of('EXPORT')!r}, which stores files with Content-Encoding:"
-        " readers would find no gzip file at an address that ends with .gz."
+        f"SITEMAPKIT_EXPORT_STORAGE is {value_of('EXPORT_STORAGE')!r}, which stores files with"
+        " Content-Encoding: readers would find no gzip file at an address that ends with .gz."
     )
     hint = "Use django_sitemapkit.contrib.s3.SitemapS3Storage, and leave its gzip off."
     return [checks.Warning(message, hint=hint, id="sitemapkit.W018")]
@@ -132,12 +133,16 @@ def check_export_encodes(**options: Any) -> list[CheckMessage]:
 @register(Tags.files)
 def check_storage_methods(**options: Any) -> list[CheckMessage]:
     """W045: a storage cannot say something of its files, so that something is lost or slow."""
-    if value_of("SERVE") == "live":
+    if value_of("SERVE_FROM") == "live":
         return []
     messages: list[CheckMessage] = []
     for what, storage, lost in (
-        ("The storage of the sitemaps", _source(), LOST_IN_BUILDS),
-        (f"SITEMAPKIT_EXPORT is {value_of('EXPORT')!r}, which", _export(), LOST_IN_EXPORT),
+        ("The storage of the sitemaps", _sitemap_storage(), LOST_IN_BUILDS),
+        (
+            f"SITEMAPKIT_EXPORT_STORAGE is {value_of('EXPORT_STORAGE')!r}, which",
+            _export(),
+            LOST_IN_EXPORT,
+        ),
     ):
         without = [name for name in lost if storage is not None and not _has(storage, name)]
         if without:
@@ -152,11 +157,11 @@ def check_storage_methods(**options: Any) -> list[CheckMessage]:
 @register(Tags.files)
 def check_codec(**options: Any) -> list[CheckMessage]:
     """E014: the codec asked for is not installed."""
-    if value_of("GZIP") != "isal" or has_isal():
+    if value_of("GZIP_BACKEND") != "isal" or has_isal():
         return []
     return [
         Error(
-            'SITEMAPKIT_GZIP is "isal", which is not installed.',
+            'SITEMAPKIT_GZIP_BACKEND is "isal", which is not installed.',
             hint='Install django-sitemapkit[fast], or set it to "auto".',
             id="sitemapkit.E014",
         )
@@ -164,14 +169,14 @@ def check_codec(**options: Any) -> list[CheckMessage]:
 
 
 def _export() -> Storage | None:
-    alias = value_of("EXPORT")
+    alias = value_of("EXPORT_STORAGE")
     try:
         return storages[alias] if alias else None
     except ImproperlyConfigured:
         return None
 
 
-def _source() -> Storage | None:
+def _sitemap_storage() -> Storage | None:
     try:
         return SitemapStorage().storage
     except StorageFailure:
@@ -211,5 +216,5 @@ def _encodes(storage: Storage) -> bool:
 
 
 def _has_local_path() -> bool:
-    source = _source()
+    source = _sitemap_storage()
     return isinstance(source, FileSystemStorage) and _place(source) is not None

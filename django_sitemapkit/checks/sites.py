@@ -24,7 +24,7 @@ from django_sitemapkit.checks.asking import (
     sites_in_settings,
     value_of,
 )
-from django_sitemapkit.conf import NAMES, Settings, settings
+from django_sitemapkit.conf import SETTING_NAMES, Settings, settings
 from django_sitemapkit.models import Build
 from django_sitemapkit.models.migrated import unapplied_migrations
 from django_sitemapkit.registry import registry
@@ -35,7 +35,7 @@ from django_sitemapkit.runners.choosing import get_runner
 def check_settings(**options: Any) -> list[CheckMessage]:
     """E001: a setting has a wrong value."""
     messages: list[CheckMessage] = []
-    for name in NAMES:
+    for name in SETTING_NAMES:
         try:
             getattr(settings, name)
         except ImproperlyConfigured as error:
@@ -50,11 +50,11 @@ def check_unknown_settings(**options: Any) -> list[CheckMessage]:
     messages: list[CheckMessage] = []
     for setting in dir(django_settings):
         name = setting.removeprefix(PREFIX)
-        if setting.startswith(PREFIX) and name not in NAMES:
-            close = difflib.get_close_matches(name, NAMES, n=1)
+        if setting.startswith(PREFIX) and name not in SETTING_NAMES:
+            close = difflib.get_close_matches(name, SETTING_NAMES, n=1)
             hint = f"Did you mean {PREFIX}{close[0]}?" if close else "Take it out."
             messages.append(
-                checks.Warning(f"{setting} is no setting.", hint=hint, id="sitemapkit.W002")
+                checks.Warning(f"{setting} is not a setting.", hint=hint, id="sitemapkit.W002")
             )
     return messages
 
@@ -209,7 +209,7 @@ def check_allowed_hosts(**options: Any) -> list[CheckMessage]:
     return [
         checks.Warning(
             f"Site {site.key!r}: ALLOWED_HOSTS does not have {host!r}, the host of"
-            f" {site.origin}: whoever asks for its sitemaps there is answered 400.",
+            f" {site.origin}: requests for its sitemaps there get 400.",
             hint=f"Add {host!r} to ALLOWED_HOSTS, or change the base URL.",
             id="sitemapkit.W040",
         )

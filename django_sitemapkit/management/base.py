@@ -1,12 +1,12 @@
-"""What the commands share: sites by key, exit codes, a clean end on signals, lines and bars."""
+"""What commands share: ``--site``, ``--json``, exit codes, signals, and progress."""
 
+import json
 import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import IntEnum
-from typing import Any, TextIO, cast
+from typing import Any, ClassVar, TextIO, cast
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import (
@@ -17,6 +17,7 @@ from django.core.management.base import (
     SystemCheckError,
 )
 from django.db import DatabaseError
+from django.db.models import IntegerChoices
 
 from django_sitemapkit.builds import BuildResult, FileResult
 from django_sitemapkit.models.migrated import unapplied_migrations
@@ -24,23 +25,23 @@ from django_sitemapkit.printable import printable, printable_lines
 from django_sitemapkit.sites import Site, all_sites
 
 CLEAR_LINE = "\r\x1b[K"
-"""What has a terminal go back to the beginning of its line, and empty it."""
+"""Moves a terminal's cursor to the start of the line, and clears the line."""
 
 
-class Exit(IntEnum):
+class Exit(IntegerChoices):
     """The exit codes of the commands."""
 
-    DONE = 0
-    FAILED = 1
-    USAGE = 2
-    HELD = 3
-    RUNNING = 4
-    PROBLEMS = 5
-    INTERRUPTED = 130
+    DONE = 0, "success"
+    FAILED = 1, "failure"
+    USAGE = 2, "invalid arguments or settings"
+    HELD = 3, "a build is held for review"
+    RUNNING = 4, "another process is building the site"
+    PROBLEMS = 5, "rows were skipped, with --fail-on-skipped"
+    INTERRUPTED = 130, "interrupted"
 
 
 class PrintableOutput(OutputWrapper):
-    """An output of a command to which everything is one line, and does nothing but show itself."""
+    """A command's output that writes each message as one line, with control characters escaped."""
 
     def __init__(self, out: OutputWrapper) -> None:
         super().__init__(cast("TextIO", out))
@@ -52,30 +53,32 @@ class PrintableOutput(OutputWrapper):
         style_func: Callable[[str], str] | None = None,
         ending: str | None = None,
     ) -> None:
-        """Write one line; ``style_func`` and ``ending`` are the command's own."""
+        """Write one line; ``style_func`` and ``ending`` are not escaped."""
         self._command_output.write(printable(msg), style_func, ending)
 
 
 class SiteCommand(BaseCommand):
-    """A command for all sites, or for those named by ``--site``.
+    """A command for all sites, or for those given by ``--site``.
 
-    A subclass writes `run`. What it prints, and the text of a CommandError, is printable.
+    A subclass implements `run`. Control characters are escaped in its output and errors.
     """
 
     interrupted = "Interrupted."
-    """What Ctrl-C is answered with."""
+    """The message after Ctrl-C."""
+    more_exit_codes: ClassVar[tuple[Exit, ...]] = ()
+    """The exit codes besides 0, 1, 2 and 130."""
     terminal = False
-    """Whether its output is a terminal, and not that of another command."""
+    """Whether the output is a terminal, and not that of another command."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Run the command. Through another one's output a bar would leave its traces."""
+        """Run the command; no progress bar in the output of another command."""
         nested = isinstance(options.get("stdout"), OutputWrapper)
         out = options.get("stdout") or self.stdout
         self.terminal = not nested and getattr(out, "isatty", lambda: False)()
         return super().execute(*args, **options)
 
     def run_from_argv(self, argv: list[str]) -> None:
-        """Run the command of a shell, which Ctrl-C ends with one line."""
+        """Run the command from a shell; Ctrl-C ends it with a one-line message."""
         try:
             super().run_from_argv(argv)
         except KeyboardInterrupt:
@@ -83,7 +86,7 @@ class SiteCommand(BaseCommand):
             sys.exit(Exit.INTERRUPTED)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Call `run`; what stops it because migrations are missing names them."""
+        """Call `run`; a database error names migrations that are not applied."""
         out, err = self.stdout, self.stderr
         self.stdout, self.stderr = PrintableOutput(out), PrintableOutput(err)
         try:
@@ -100,8 +103,16 @@ class SiteCommand(BaseCommand):
             self.stdout, self.stderr = out, err
 
     def run(self, options: dict[str, Any]) -> None:
-        """Do what the command is for."""
+        """Run the command."""
         raise NotImplementedError
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        """Return the parser, whose help ends with the exit codes."""
+        codes = {Exit.DONE, Exit.FAILED, Exit.USAGE, Exit.INTERRUPTED, *self.more_exit_codes}
+        meanings = "; ".join(f"{code.value} {code.label}" for code in sorted(codes))
+        return super().create_parser(
+            prog_name, subcommand, epilog=f"Exit codes: {meanings}.", **kwargs
+        )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add ``--site``."""
@@ -112,8 +123,16 @@ class SiteCommand(BaseCommand):
             help="Only this site: a key of SITEMAPKIT_SITES or an id of the sites framework.",
         )
 
+    def add_json_argument(self, parser: CommandParser) -> None:
+        """Add ``--json``."""
+        parser.add_argument("--json", action="store_true", help="Print JSON, for programs.")
+
+    def write_json(self, document: Any) -> None:
+        """Print a JSON document on one line."""
+        self.stdout.write(json.dumps(document))
+
     def sites(self, keys: list[str] | None) -> list[Site]:
-        """Return the sites asked for; raises CommandError where there is none of that key."""
+        """Return the sites with these keys, or all; raises CommandError for an unknown key."""
         try:
             known = {site.key: site for site in all_sites()}
         except ImproperlyConfigured as error:
@@ -122,36 +141,36 @@ class SiteCommand(BaseCommand):
             if key not in known:
                 names = ", ".join(known)
                 raise CommandError(
-                    f"There is no site {key!r}; there are: {names}.", returncode=Exit.USAGE
+                    f"Site {key!r} does not exist. Known sites: {names}.", returncode=Exit.USAGE
                 )
         return [known[key] for key in keys or known]
 
 
 class PublishedCommand(SiteCommand):
-    """A command about what is published: a section that fails does not keep it from running."""
+    """A command about published files, which runs even if system checks find errors."""
 
     has_faults = False
-    """Whether the system checks have found an error."""
+    """Whether the system checks found errors."""
 
     def check(self, *args: Any, **options: Any) -> None:
-        """Report what the system checks find, and go on."""
+        """Report the errors of system checks, and continue."""
         try:
             super().check(*args, **options)
         except SystemCheckError as error:
             self.has_faults = True
-            self.stderr.write(f"{error}\nThis command goes on all the same.")
+            self.stderr.write(f"{error}\nThis command continues despite these errors.")
 
 
 @contextmanager
 def ending_cleanly() -> Iterator[None]:
-    """Turn SIGTERM into an ordinary end, so that leases are given back and half files go."""
+    """Turn SIGTERM into SystemExit, so that leases are released and partial files deleted."""
 
     def end(number: int, frame: Any) -> None:
         sys.exit(128 + number)
 
     try:
         before = signal.signal(signal.SIGTERM, end)
-    except ValueError:  # Not in the main thread: whoever runs it there catches signals.
+    except ValueError:  # Not in the main thread, whose owner handles signals.
         yield
         return
     try:
@@ -161,14 +180,14 @@ def ending_cleanly() -> Iterator[None]:
 
 
 def caller() -> str:
-    """Return what a build says of who started it."""
+    """Return the ``started_by`` of a build that a command starts."""
     return f"command on {socket.gethostname()}"
 
 
 class Progress:
-    """Prints a line for each file, or on a terminal a bar below the lines.
+    """Prints a line for each file and, on a terminal, a progress bar below the lines.
 
-    A context manager: at its end, however that comes, the bar is gone.
+    On exit, the context manager always removes the bar.
     """
 
     def __init__(self, command: SiteCommand, verbosity: int) -> None:
@@ -176,7 +195,7 @@ class Progress:
         self.verbosity = verbosity
         self.bar = verbosity == 1 and command.terminal
         self.files: dict[tuple[str, int], FileResult] = {}
-        """What became of each file, the last time it was made."""
+        """The last result of each file."""
 
     def __enter__(self) -> "Progress":
         return self
@@ -185,7 +204,7 @@ class Progress:
         self._clear()
 
     def __call__(self, result: FileResult, place: int, total: int) -> None:
-        """Print what became of a file, the ``place``-th of ``total``."""
+        """Print the result of a file, number ``place`` of ``total``."""
         self.files[result.section, result.number] = result
         self._clear()
         if self.verbosity:
@@ -199,18 +218,18 @@ class Progress:
             self.command.stdout.flush()
 
     def _clear(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self.bar:
             self.command.stdout.write(ending=CLEAR_LINE)
             self.command.stdout.flush()
 
 
 def held_back(result: BuildResult) -> str:
-    """Return what to do about a build that is held back."""
+    """Return what to do about a build that is held for review."""
     return (
-        f"Build {result.build} of site {result.site!r} is held back: {result.reason}. What was"
-        f" published stays. Look at it with diff_sitemaps {result.build}, and let it go"
-        f" with publish_sitemaps {result.build}."
+        f"Build {result.build} of site {result.site!r} is held for review: {result.reason}."
+        f" The site still serves the published build. Run diff_sitemaps {result.build} to see the"
+        f" changes, or publish_sitemaps {result.build} to publish them."
     )
 
 
@@ -220,7 +239,7 @@ def files_exported(count: int) -> str:
 
 
 def describe(result: FileResult) -> str:
-    """Return one line about a file."""
+    """Return a line about a file."""
     name = f"{result.section or 'index'} {result.number or ''}"
     what = "sitemaps" if not result.section else "URLs"
     line = (
@@ -228,10 +247,10 @@ def describe(result: FileResult) -> str:
         f" {result.size:>11,} stored {result.seconds:>7.2f} s"
     )
     if result.skipped:
-        line += f"  {count_of(result.skipped, 'row')} left out"
+        line += f"  {count_of(result.skipped, 'row')} skipped"
     return f"{line}, {result.duplicates:,} of them duplicates" if result.duplicates else line
 
 
 def count_of(number: int, thing: str) -> str:
-    """Return a number of things: ``1 row``, ``2,000 rows``."""
+    """Return a count with its noun: ``1 row``, ``2,000 rows``."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"

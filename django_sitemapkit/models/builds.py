@@ -1,10 +1,76 @@
 """Builds with their manifests, what of them is published, and what is asked for."""
 
+import datetime as dt
 from collections.abc import Iterable
 from typing import ClassVar
 
 from django.db import models
+from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
+
+from django_sitemapkit.conf import settings
+from django_sitemapkit.models.leases import StoredNow
+from django_sitemapkit.models.managers import PrimaryManager
+from django_sitemapkit.sites import Site
+
+INDEX_ORDER = ("position", "number")
+"""How an index orders its pages."""
+
+
+class BuildManager(PrimaryManager["Build"]):
+    """Finds a site's builds by what has become of them."""
+
+    def published(self, site: Site) -> "Build | None":
+        """Return the build that a site serves."""
+        publication = Publication.objects.filter(site=site.key).select_related("build").first()
+        return publication.build if publication else None
+
+    def held(self, site: Site) -> "Build | None":
+        """Return the last build that is held for review and may still be published."""
+        held = self.filter(site=site.key, status=Build.Status.HELD, pruned_at=None)
+        return held.order_by("-pk").first()
+
+
+class BuildFileQuerySet(models.QuerySet["BuildFile"]):
+    """The rows of manifests."""
+
+    def in_build(self, build: "Build | int") -> "BuildFileQuerySet":
+        """Return all rows of a build's manifest."""
+        return self.filter(build=build)
+
+    def pages(self) -> "BuildFileQuerySet":
+        """Return the pages with URLs, in the order of the index."""
+        done = self.filter(status=BuildFile.Status.DONE).defer("override_hashes")
+        return done.exclude(section="").order_by(*INDEX_ORDER)
+
+    def indexes(self) -> "BuildFileQuerySet":
+        """Return the indexes: the first one, and further ones if there are any."""
+        return self.filter(status=BuildFile.Status.DONE, section="").order_by("number")
+
+    def answering(self, site: Site) -> "BuildFileQuerySet":
+        """Return what a site's builds say of addresses; for each address, the first row counts.
+
+        That is the one of the published build, or else of the build that was replaced last, as
+        long as the grace period is not over. An empty row says that editors want nothing answered
+        there.
+        """
+        grace = StoredNow() - dt.timedelta(seconds=settings.KEEP_REPLACED_SECONDS)
+        rows = self.filter(
+            Q(build__replaced_at=None) | Q(build__replaced_at__gte=grace),
+            self.model.decides_answer(),
+            build__site=site.key,
+            build__status=Build.Status.PUBLISHED,
+            build__pruned_at=None,
+        )
+        return rows.order_by(F("build__replaced_at").desc(nulls_first=True))
+
+
+class BuildRequestManager(PrimaryManager["BuildRequest"]):
+    """Finds what was asked for."""
+
+    def open(self, site: Site) -> "models.QuerySet[BuildRequest]":
+        """Return what was asked for and is not done yet, the oldest first."""
+        return self.filter(site=site.key, ended_at=None).order_by("pk")
 
 
 class Build(models.Model):
@@ -54,17 +120,19 @@ class Build(models.Model):
         models.SET_NULL,
         null=True,
         related_name="+",
-        verbose_name=_("build before"),
+        verbose_name=_("previous build"),
         help_text=_("What was published when this one was finished."),
     )
+
+    objects = BuildManager()
 
     class Meta:
         verbose_name = _("build")
         verbose_name_plural = _("builds")
         indexes: ClassVar = [models.Index(fields=["site", "status"])]
         permissions: ClassVar = [
-            ("build", _("Can have sitemaps built, checked and pruned")),
-            ("publish", _("Can publish held and earlier builds")),
+            ("run_build", _("Can build, check and prune sitemaps")),
+            ("publish_build", _("Can publish held and earlier builds")),
         ]
 
     def __str__(self) -> str:
@@ -101,8 +169,8 @@ class BuildFile(models.Model):
     name = models.CharField(_("name in storage"), max_length=250, blank=True)
     sha256 = models.CharField(_("SHA-256 of the XML"), max_length=64, blank=True)
     urls = models.PositiveIntegerField(_("URLs"), default=0)
-    bytes = models.PositiveBigIntegerField(_("bytes of XML"), default=0)
-    size = models.PositiveBigIntegerField(_("bytes in storage"), default=0)
+    xml_bytes = models.PositiveBigIntegerField(_("bytes of XML"), default=0)
+    stored_bytes = models.PositiveBigIntegerField(_("bytes in storage"), default=0)
     lastmod = models.DateTimeField(
         _("last changed"), null=True, help_text=_("When the content became what it is.")
     )
@@ -124,29 +192,31 @@ class BuildFile(models.Model):
     revision = models.PositiveBigIntegerField(
         _("revision"), default=0, help_text=_("Of the overrides that the file is known to follow.")
     )
-    overridden = models.BinaryField(
-        _("overridden"),
+    override_hashes = models.BinaryField(
+        _("override hashes"),
         default=b"",
         help_text=_("The hashes of what editors set for rows of this page, 8 bytes each."),
     )
     oldest_lastmod = models.CharField(_("oldest lastmod"), max_length=40, blank=True)
     newest_lastmod = models.CharField(_("newest lastmod"), max_length=40, blank=True)
     newest_key = models.TextField(_("key of the newest"), blank=True)
-    dated = models.PositiveIntegerField(_("URLs with a lastmod"), default=0)
+    lastmod_count = models.PositiveIntegerField(_("URLs with a lastmod"), default=0)
     duplicates = models.PositiveIntegerField(
         _("duplicates"),
         default=0,
         help_text=_("URLs left out because this page or one before it lists them."),
     )
-    before = models.CharField(
-        _("before"),
+    prefix_digest = models.CharField(
+        _("prefix digest"),
         max_length=16,
         blank=True,
         help_text=_("Stands for the URLs of all pages before it; empty without de-duplication."),
     )
-    listing = models.CharField(
-        _("listing"), max_length=16, blank=True, help_text=_("Stands for its own URLs.")
+    urls_digest = models.CharField(
+        _("URLs digest"), max_length=16, blank=True, help_text=_("Stands for its own URLs.")
     )
+
+    objects = PrimaryManager.from_queryset(BuildFileQuerySet)()
 
     class Meta:
         verbose_name = _("file")
@@ -162,6 +232,15 @@ class BuildFile(models.Model):
         name = self.section or "index"
         return f"{name}-{self.number}" if self.number else name
 
+    @classmethod
+    def decides_answer(cls) -> Q:
+        """Return what selects the rows that decide what an address answers.
+
+        Its file, or that editors have emptied it.
+        """
+        emptied = Q(status=cls.Status.EMPTY) & ~Q(override_hashes=b"")
+        return Q(status=cls.Status.DONE) | emptied
+
 
 class Publication(models.Model):
     """Which build a site serves."""
@@ -170,19 +249,19 @@ class Publication(models.Model):
     build = models.ForeignKey(Build, models.PROTECT, related_name="+", verbose_name=_("build"))
     fence = models.PositiveBigIntegerField(_("fence"))
     published_at = models.DateTimeField(_("published at"))
-    delivered = models.ForeignKey(
+    notified_build = models.ForeignKey(
         Build,
         models.SET_NULL,
         null=True,
         related_name="+",
-        verbose_name=_("build delivered before"),
+        verbose_name=_("build notified before"),
         help_text=_("What was exported and made known before this one."),
     )
-    delivered_at = models.DateTimeField(
-        _("delivered at"), null=True, help_text=_("When it was exported and made known.")
+    notified_at = models.DateTimeField(
+        _("notified at"), null=True, help_text=_("When it was exported and made known.")
     )
-    delivered_to = models.CharField(
-        _("delivered to"),
+    exported_to = models.CharField(
+        _("exported to"),
         max_length=100,
         blank=True,
         help_text=_("The storage it was exported to."),
@@ -198,6 +277,8 @@ class Publication(models.Model):
         help_text=_("Fence of a builder that lost its lease while it exported; 0 if none did."),
     )
 
+    objects = PrimaryManager["Publication"]()
+
     class Meta:
         verbose_name = _("publication")
         verbose_name_plural = _("publications")
@@ -207,7 +288,7 @@ class Publication(models.Model):
 
 
 class BuildRequest(models.Model):
-    """What someone asked for in the admin: begun at once, and finished by whoever comes next."""
+    """A request of the admin: started at once, and finished by the next build if need be."""
 
     class Kind(models.TextChoices):
         """What is to be done."""
@@ -222,13 +303,13 @@ class BuildRequest(models.Model):
         _("section"), max_length=100, blank=True, help_text=_("Empty for all sections.")
     )
     full = models.BooleanField(
-        _("full"), default=False, help_text=_("Make all pages anew, not only what changed.")
+        _("full"), default=False, help_text=_("Render all pages, not only those that changed.")
     )
     requested_by = models.CharField(_("requested by"), max_length=200, blank=True)
     requested_at = models.DateTimeField(_("requested at"))
     ended_at = models.DateTimeField(_("ended at"), null=True)
-    open_as = models.CharField(  # noqa: DJ001  null leaves the constraint
-        _("open as"),
+    dedup_key = models.CharField(  # noqa: DJ001  null leaves the constraint
+        _("deduplication key"),
         max_length=250,
         null=True,
         unique=True,
@@ -239,6 +320,8 @@ class BuildRequest(models.Model):
     )
     failed = models.BooleanField(_("failed"), default=False)
     outcome = models.TextField(_("outcome"), blank=True)
+
+    objects = BuildRequestManager()
 
     class Meta:
         verbose_name = _("request")

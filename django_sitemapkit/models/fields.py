@@ -1,4 +1,4 @@
-"""What a project's own model may carry for its place in the sitemap."""
+"""Model fields for sitemap values, and a mixin for the project's own models."""
 
 from decimal import Decimal
 from typing import ClassVar
@@ -18,7 +18,7 @@ CHANGEFREQ_CHOICES = [
     ("yearly", _("yearly")),
     ("never", _("never")),
 ]
-"""The words of the protocol, for people."""
+"""The values of the protocol with their translated labels."""
 
 if {word for word, _text in CHANGEFREQ_CHOICES} != set(CHANGEFREQS):  # pragma: no cover
     raise AssertionError("The protocol has other words.")
@@ -33,7 +33,7 @@ def priority_field() -> "models.DecimalField[Decimal | None, Decimal | None]":
         null=True,
         blank=True,
         validators=[MinValueValidator(Decimal(0)), MaxValueValidator(Decimal(1))],
-        help_text=_("From 0.0 to 1.0, within this site. Empty inherits."),
+        help_text=_("From 0.0 to 1.0, relative to this site. Leave empty to inherit."),
     )
 
 
@@ -44,15 +44,15 @@ def changefreq_field() -> "models.CharField[str, str]":
         max_length=10,
         blank=True,
         choices=CHANGEFREQ_CHOICES,
-        help_text=_("How often the page changes. Empty inherits."),
+        help_text=_("How often the page changes. Leave empty to inherit."),
     )
 
 
 class SitemapFields(models.Model):
-    """Lets each row of a project's model say whether and how it is listed.
+    """Adds sitemap fields to a project's model: each row sets its own values.
 
-    Sections over such a model leave out the rows whose ``sitemap_include`` is off. The other two
-    win over the section's settings and its declaration, and give way to a URL override.
+    Sections exclude the rows whose ``sitemap_include`` is off. The other two fields take
+    precedence over the section's settings and declaration, but not over a URL override.
     """
 
     has_sitemap_fields: ClassVar[bool] = True

@@ -11,6 +11,8 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from django_sitemapkit.models.managers import PrimaryManager
+
 
 class DatabaseNow(Now):
     """The database's clock, in UTC: the one clock that all machines of a site share."""
@@ -44,7 +46,7 @@ def _offset(connection: Any) -> int:
     return int(offset.total_seconds())
 
 
-class LeaseManager(models.Manager["Lease"]):
+class LeaseManager(PrimaryManager["Lease"]):
     """Takes and gives back leases by single conditional statements."""
 
     def acquire(self, name: str, *, seconds: float, owner: str = "") -> "Lease | None":
@@ -57,26 +59,23 @@ class LeaseManager(models.Manager["Lease"]):
         free = models.Q(owner="") | models.Q(
             heartbeat__lt=DatabaseNow() - dt.timedelta(seconds=seconds)
         )
-        database = router.db_for_write(self.model)
-        rows = self.using(database)
-        with transaction.atomic(using=database):
-            taken = rows.filter(free, name=name).update(
-                owner=owner,
-                fence=models.F("fence") + 1,
-                since=DatabaseNow(),
-                heartbeat=DatabaseNow(),
-            )
-        if not taken and not self._create(rows, name, owner):
+        taken = self.filter(free, name=name).update(
+            owner=owner,
+            fence=models.F("fence") + 1,
+            acquired_at=DatabaseNow(),
+            heartbeat=DatabaseNow(),
+        )
+        if not taken and not self._create(name, owner):
             return None
-        return rows.filter(name=name, owner=owner).first()
+        return self.filter(name=name, owner=owner).first()
 
-    def _create(self, rows: models.QuerySet["Lease"], name: str, owner: str) -> bool:
-        if rows.filter(name=name).exists():
+    def _create(self, name: str, owner: str) -> bool:
+        if self.filter(name=name).exists():
             return False
         now = DatabaseNow()
         try:
-            with transaction.atomic(using=rows.db):
-                rows.create(name=name, owner=owner, fence=1, since=now, heartbeat=now)
+            with transaction.atomic(using=router.db_for_write(self.model)):
+                self.create(name=name, owner=owner, fence=1, acquired_at=now, heartbeat=now)
         except IntegrityError:
             return False
         return True
@@ -88,7 +87,7 @@ class Lease(models.Model):
     name = models.CharField(_("name"), max_length=200, unique=True)
     owner = models.CharField(_("owner"), max_length=200, blank=True)
     fence = models.PositiveBigIntegerField(_("fence"), default=0)
-    since = models.DateTimeField(_("held since"))
+    acquired_at = models.DateTimeField(_("acquired at"))
     heartbeat = models.DateTimeField(_("last sign"))
 
     objects = LeaseManager()
@@ -104,21 +103,19 @@ class Lease(models.Model):
     def holder(self) -> str:
         """Who holds it since when, for people."""
         host, pid, _ = self.owner.rsplit(":", 2) if self.owner else ("nobody", "0", "")
-        return f"process {pid} on {host} since {self.since:%Y-%m-%d %H:%M:%S} UTC"
+        return f"process {pid} on {host} since {self.acquired_at:%Y-%m-%d %H:%M:%S} UTC"
 
     def renew(self) -> bool:
-        """Give a sign of life; return whether the lease is still this holder's.
+        """Send a heartbeat; return whether the lease is still this holder's.
 
         Within a transaction it locks the lease, so that nobody takes it before the commit.
         """
-        primary = Lease.objects.using(router.db_for_write(Lease))
-        mine = primary.filter(name=self.name, fence=self.fence, owner=self.owner)
+        mine = Lease.objects.filter(name=self.name, fence=self.fence, owner=self.owner)
         return bool(mine.update(heartbeat=DatabaseNow()))
 
     def now(self) -> dt.datetime:
         """Return the database's time, which all who hold leases have in common."""
-        primary = Lease.objects.using(router.db_for_write(Lease))
-        now: dt.datetime = primary.values_list(StoredNow(), flat=True).get(name=self.name)
+        now: dt.datetime = Lease.objects.values_list(StoredNow(), flat=True).get(name=self.name)
         return now
 
     def release(self) -> None:

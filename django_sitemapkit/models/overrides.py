@@ -1,4 +1,4 @@
-"""What editors set beyond the declarations, and the number that tells when any of it changed."""
+"""Editor settings, and the revision that changes with any of them."""
 
 import hashlib
 import secrets
@@ -9,32 +9,33 @@ from django.core.exceptions import ValidationError
 from django.db import models, router, transaction
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.identities import identity_of
 from django_sitemapkit.models.fields import changefreq_field, priority_field
 from django_sitemapkit.protocol.limits import MAX_LOCATION
 from django_sitemapkit.protocol.locations import normalise_path, normalise_pattern
 
 
 def hash_of(text: str) -> int:
-    """Return 64 bits, signed, that stand for a path or an object in an index of the database.
+    """Return a signed 64-bit hash of a path or an object, for an index of the database.
 
-    Where they are equal the texts themselves are compared: a collation takes ``/Cafe`` and
-    ``/café`` for one, and so may a hash.
+    Rows with equal hashes are compared by their text in Python: a collation may treat ``/Cafe``
+    and ``/café`` as equal.
     """
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
 
 class Revision(models.Model):
-    """How often what editors set for a site has changed: each change raises it, as one with it.
+    """A number per site, incremented in the same transaction as each change of its settings.
 
-    Two transactions cannot both be the last one, as with a time: the second waits for the first.
+    Unlike a timestamp it orders transactions: the second waits for the first.
     """
 
     site = models.CharField(_("site"), max_length=100, unique=True)
     number = models.PositiveBigIntegerField(_("number"))
-    mark = models.BigIntegerField(
-        _("mark"), help_text=_("Drawn anew with each number, which a rollback gives out again.")
+    nonce = models.BigIntegerField(
+        _("nonce"), help_text=_("Random, because a rollback makes a number available again.")
     )
 
     class Meta:
@@ -46,31 +47,31 @@ class Revision(models.Model):
 
     @classmethod
     def next_of(cls, site: str, using: str) -> int:
-        """Raise a site's number and return it; whoever comes next waits for the commit."""
+        """Increment a site's number and return it; other transactions wait for the commit."""
         rows = cls._default_manager.using(using).filter(site=site)
         if not rows.exists():
-            # Of two that come first together one waits here, and adds to the other's row. MySQL
-            # would let both update the row that is not there yet, and then neither insert it.
-            rows.bulk_create([cls(site=site, number=0, mark=0)], ignore_conflicts=True)
-        rows.update(number=models.F("number") + 1, mark=secrets.randbits(63))
+            # If two transactions are the first, one waits here and increments the other's row.
+            # MySQL would let both update the missing row, and then neither insert it.
+            rows.bulk_create([cls(site=site, number=0, nonce=0)], ignore_conflicts=True)
+        rows.update(number=models.F("number") + 1, nonce=secrets.randbits(63))
         return rows.values_list("number", flat=True).get()
 
 
-class SteeringQuerySet(models.QuerySet[Any]):
-    """Raises the sites' revisions with every change, also those that call no ``save()``."""
+class EditorSettingQuerySet(models.QuerySet[Any]):
+    """Increments the revisions of the sites with every change, including bulk ones."""
 
     def update(self, **values: Any) -> int:
-        """Update rows, with one new revision for each of their sites.
+        """Update rows, with one new revision per site.
 
-        Raises TypeError for what a row is found by: its hash has to be taken anew by ``save()``.
+        Raises TypeError for the fields that identify a row: only ``save()`` updates its hash.
         """
-        if found_by := {"site", "path", "pattern", "model", "object_id", "hash"} & set(values):
-            raise TypeError(f"Set {', '.join(sorted(found_by))} by save(), a row at a time.")
+        if identity := {"site", "path", "pattern", "model", "object_id", "hash"} & set(values):
+            raise TypeError(f"Set {', '.join(sorted(identity))} with save(), one row at a time.")
         database = self._for_write_alias()
         with transaction.atomic(using=database):
             rows = self.using(database)
             return sum(
-                super(SteeringQuerySet, rows.filter(site=site)).update(
+                super(EditorSettingQuerySet, rows.filter(site=site)).update(
                     **values, revision=Revision.next_of(site, database)
                 )
                 for site in rows._sites()
@@ -79,10 +80,10 @@ class SteeringQuerySet(models.QuerySet[Any]):
     update.alters_data = True  # type: ignore[attr-defined]
 
     def bulk_create(self, objs: Iterable[Any], *args: Any, **options: Any) -> list[Any]:
-        """Create rows, with one new revision for each of their sites."""
+        """Create rows, with one new revision per site."""
         objs = list(objs)
         if fields := options.get("update_fields"):
-            options["update_fields"] = {*fields, *self.model.always}
+            options["update_fields"] = {*fields, *self.model.derived_fields}
         database = self._for_write_alias()
         with transaction.atomic(using=database):
             for site in sorted({obj.site for obj in objs}):
@@ -90,11 +91,11 @@ class SteeringQuerySet(models.QuerySet[Any]):
                 for obj in objs:
                     if obj.site == site:
                         obj.revision = revision
-                        obj.prepare()
+                        obj.normalise()
             return super().bulk_create(objs, *args, **options)
 
     def delete(self) -> tuple[int, dict[str, int]]:
-        """Delete rows, and raise the revisions of their sites."""
+        """Delete rows, and increment the revisions of their sites."""
         database = self._for_write_alias()
         with transaction.atomic(using=database):
             for site in self.using(database)._sites():
@@ -105,59 +106,59 @@ class SteeringQuerySet(models.QuerySet[Any]):
     delete.queryset_only = True  # type: ignore[attr-defined]
 
     def _sites(self) -> list[str]:
-        """Return the sites of the rows, in the one order in which all take their locks."""
+        """Return the sites of the rows, in the order in which all transactions lock them."""
         return sorted(self.order_by().values_list("site", flat=True).distinct())
 
     def _for_write_alias(self) -> str:
         return self._db or router.db_for_write(self.model)  # type: ignore[attr-defined]
 
 
-class Steering(models.Model):
-    """One thing that an editor set for a site."""
+class EditorSetting(models.Model):
+    """An editor setting of one site."""
 
     site = models.CharField(_("site"), max_length=100)
     revision = models.PositiveBigIntegerField(_("revision"), default=0, editable=False)
     changed_at = models.DateTimeField(_("changed at"), auto_now=True)
 
-    objects = SteeringQuerySet.as_manager()
+    objects = EditorSettingQuerySet.as_manager()
 
-    always: ClassVar[Sequence[str]] = ("revision", "changed_at")
-    """The fields that are written with whatever else is: those that ``prepare`` fills, too."""
+    derived_fields: ClassVar[Sequence[str]] = ("revision", "changed_at")
+    """The fields that every write updates, including those that ``normalise`` sets."""
 
     class Meta:
         abstract = True
 
     def save(self, *args: Any, **options: Any) -> None:
-        """Write the row, and raise the revision of its site, and of the one it leaves."""
+        """Save the row, and increment the revisions of its site and of its previous site."""
         database = options.get("using") or router.db_for_write(type(self), instance=self)
         with transaction.atomic(using=database):
             rows = type(self)._default_manager.using(database).filter(pk=self.pk)
-            left = set(rows.values_list("site", flat=True)) if self.pk else set()
-            for site in sorted(left | {self.site}):
+            previous = set(rows.values_list("site", flat=True)) if self.pk else set()
+            for site in sorted(previous | {self.site}):
                 revision = Revision.next_of(site, database)
                 self.revision = revision if site == self.site else self.revision
-            self.prepare()
+            self.normalise()
             if (fields := options.get("update_fields")) is not None:
-                options["update_fields"] = {*fields, *self.always}
+                options["update_fields"] = {*fields, *self.derived_fields}
             super().save(*args, **options)
 
     def delete(self, *args: Any, **options: Any) -> tuple[int, dict[str, int]]:
-        """Delete the row, and raise the revision of its site."""
+        """Delete the row, and increment the revision of its site."""
         database = options.get("using") or router.db_for_write(type(self), instance=self)
         with transaction.atomic(using=database):
             Revision.next_of(self.site, database)
             return super().delete(*args, **options)
 
-    def prepare(self) -> None:
-        """Bring what is derived from other fields up to date, before the row is written."""
+    def normalise(self) -> None:
+        """Update the fields that derive from others; called before each write."""
 
 
-class SectionSettings(Steering):
-    """What holds for a section of a site in the place of what is declared."""
+class SectionSettings(EditorSetting):
+    """Settings that replace what a section declares, at one site."""
 
     section = models.CharField(_("section"), max_length=100)
     enabled = models.BooleanField(
-        _("enabled"), null=True, blank=True, help_text=_("Whether the section is listed at all.")
+        _("enabled"), null=True, blank=True, help_text=_("Whether the sitemap lists the section.")
     )
     changefreq = changefreq_field()
     priority = priority_field()
@@ -173,48 +174,84 @@ class SectionSettings(Steering):
         return f"{self.section} ({self.site})"
 
 
-class HashedSteering(Steering):
-    """Something that is found by a hash of its text: each text once for a site."""
+class HashedEditorSetting(EditorSetting):
+    """A setting that is identified by a text, which is unique per site by its hash."""
 
     hash = models.BigIntegerField(_("hash"), editable=False)
-    note = models.CharField(_("note"), max_length=500, blank=True, help_text=_("Why, for people."))
+    note = models.CharField(
+        _("note"), max_length=500, blank=True, help_text=_("For other editors, such as the reason.")
+    )
 
-    always: ClassVar[Sequence[str]] = (*Steering.always, "hash")
+    text_field: ClassVar[str] = "path"
+    """The field that ``normalise`` brings into its normal form."""
+    derived_fields: ClassVar[Sequence[str]] = (*EditorSetting.derived_fields, "hash", "path")
 
     class Meta:
         abstract = True
 
-    normalised: ClassVar[str] = "path"
-    """The field that ``prepare`` brings into its normal form."""
+    def __str__(self) -> str:
+        return str(getattr(self, self.text_field))
 
     @property
     def identity(self) -> str:
-        """The text whose hash it is."""
-        raise NotImplementedError
+        """The text that is hashed."""
+        return str(self)
 
     def clean(self) -> None:
-        """Bring the text into its normal form; raises ValidationError where it has none."""
+        """Normalise the text; raises ValidationError if it is invalid."""
         super().clean()
         try:
-            self.prepare()
-        except RefusedValue as refusal:
-            if getattr(self, self.normalised):  # That it is empty is told by its field.
-                error = ValidationError(str(refusal), code=refusal.code)
-                raise ValidationError({self.normalised: error}) from refusal
+            self.normalise()
+        except InvalidValue as error:
+            if getattr(self, self.text_field):  # The field itself reports an empty text.
+                invalid = ValidationError(str(error), code=error.code)
+                raise ValidationError({self.text_field: invalid}) from error
 
-    def prepare(self) -> None:
-        """Take the hash of its identity."""
+    def normalise(self) -> None:
+        """Normalise the text and hash it; raises InvalidValue if it is invalid."""
+        setattr(self, self.text_field, self.normalise_text(getattr(self, self.text_field)))
         self.hash = hash_of(self.identity)
 
+    def normalise_text(self, text: str) -> str:
+        """Return the normal form of the text; raises InvalidValue."""
+        return normalise_path(text)
 
-class UrlOverride(HashedSteering):
-    """What holds for one URL, or for the URL of one object, in the place of all else."""
+
+class UrlOverrideQuerySet(EditorSettingQuerySet):
+    """URL overrides, which can be found by their object."""
+
+    def for_object(self, obj: models.Model, *, site: str | None = None) -> "UrlOverrideQuerySet":
+        """Return the overrides of an object, at all sites or at the ``site`` with that key.
+
+        The object's primary key can be of any type. Proxies and multi-table children share the
+        overrides of the model they derive from.
+
+        Example::
+
+            UrlOverride.objects.for_object(product, site="default").update(priority="0.9")
+        """
+        label, key = identity_of(obj)
+        identity = UrlOverride(model=label, object_id=key).identity
+        rows = self.filter(hash=hash_of(identity), model=label, object_id=key)
+        return rows if site is None else rows.filter(site=site)
+
+    def create_for_object(self, obj: models.Model, **values: Any) -> "UrlOverride":
+        """Create an override of an object; ``values`` are the other fields."""
+        label, key = identity_of(obj)
+        override: UrlOverride = self.create(model=label, object_id=key, **values)
+        return override
+
+    create_for_object.alters_data = True  # type: ignore[attr-defined]
+
+
+class UrlOverride(HashedEditorSetting):
+    """Values for one URL, or for the URL of one object, that replace all others."""
 
     path = models.CharField(
         _("path"),
         max_length=MAX_LOCATION,
         blank=True,
-        help_text=_("Such as /about/; a whole URL of the site may be pasted too."),
+        help_text=_("Such as /about/. You can also paste a full URL of the site."),
     )
     model = models.CharField(_("model"), max_length=200, blank=True)
     object_id = models.CharField(_("object"), max_length=255, blank=True)
@@ -222,7 +259,7 @@ class UrlOverride(HashedSteering):
         _("include"),
         null=True,
         blank=True,
-        help_text=_("No leaves the URL out. Yes lists it whatever the exclusion rules say."),
+        help_text=_("No excludes the URL. Yes includes it despite exclusion rules."),
     )
     priority = priority_field()
     changefreq = changefreq_field()
@@ -230,8 +267,10 @@ class UrlOverride(HashedSteering):
         _("last modified"),
         null=True,
         blank=True,
-        help_text=_("When the page changed, where the rows do not tell. Empty inherits."),
+        help_text=_("When the page changed. Leave empty to inherit."),
     )
+
+    objects = UrlOverrideQuerySet.as_manager()  # type: ignore[misc]
 
     class Meta:
         verbose_name = _("URL override")
@@ -240,32 +279,25 @@ class UrlOverride(HashedSteering):
             models.UniqueConstraint(fields=["site", "hash"], name="sitemapkit_override_unique"),
         ]
         indexes: ClassVar = [models.Index(fields=["site", "model", "id"])]
-        permissions: ClassVar = [("override", _("Can include, exclude and reset URLs by action"))]
+        permissions: ClassVar = [
+            ("bulk_urloverride", _("Can include, exclude and reset URLs by bulk action"))
+        ]
 
     def __str__(self) -> str:
-        return self.identity
-
-    always: ClassVar[Sequence[str]] = (*HashedSteering.always, "path")
-
-    @property
-    def identity(self) -> str:
-        """The path, which begins with a slash, or the object, which does not."""
         return self.path or f"{self.model} {self.object_id}"
 
-    def prepare(self) -> None:
-        """Bring the path into its normal form; raises RefusedValue where it has none."""
-        if self.path:
-            self.path = normalise_path(self.path)
-        super().prepare()
+    def normalise_text(self, text: str) -> str:
+        """Return the normal form of the path, or "" for an override by object."""
+        return text and normalise_path(text)
 
 
-class ExtraUrl(HashedSteering):
-    """A URL that no section gives."""
+class ExtraUrl(HashedEditorSetting):
+    """A URL that no section lists."""
 
     path = models.CharField(
         _("path"),
         max_length=MAX_LOCATION,
-        help_text=_("Such as /about/; a whole URL of the site may be pasted too."),
+        help_text=_("Such as /about/. You can also paste a full URL of the site."),
     )
     lastmod = models.DateTimeField(
         _("last modified"), null=True, blank=True, help_text=_("When the page changed.")
@@ -280,32 +312,17 @@ class ExtraUrl(HashedSteering):
             models.UniqueConstraint(fields=["site", "hash"], name="sitemapkit_extra_unique"),
         ]
 
-    def __str__(self) -> str:
-        return self.path
 
-    always: ClassVar[Sequence[str]] = (*HashedSteering.always, "path")
+class ExclusionRule(HashedEditorSetting):
+    """Excludes all URLs that match a pattern, written as in robots.txt."""
 
-    @property
-    def identity(self) -> str:
-        """The path."""
-        return self.path
-
-    def prepare(self) -> None:
-        """Bring the path into its normal form; raises RefusedValue where it has none."""
-        self.path = normalise_path(self.path)
-        super().prepare()
-
-
-class ExclusionRule(HashedSteering):
-    """Leaves out all URLs that match a pattern, as robots.txt has them."""
-
-    always: ClassVar[Sequence[str]] = (*HashedSteering.always, "pattern")
-    normalised = "pattern"
+    text_field: ClassVar[str] = "pattern"
+    derived_fields: ClassVar[Sequence[str]] = (*EditorSetting.derived_fields, "hash", "pattern")
 
     pattern = models.CharField(
         _("pattern"),
         max_length=MAX_LOCATION,
-        help_text=_("A path that URLs begin with; * stands for anything, $ for the end."),
+        help_text=_("The start of a path. * matches anything, $ matches the end."),
     )
 
     class Meta:
@@ -315,15 +332,11 @@ class ExclusionRule(HashedSteering):
             models.UniqueConstraint(fields=["site", "hash"], name="sitemapkit_rule_unique"),
         ]
 
-    def __str__(self) -> str:
-        return self.pattern
-
     @property
     def identity(self) -> str:
-        """The pattern, told from the path that is spelt like it."""
+        """The pattern with a prefix, so that it differs from an equal path."""
         return f"rule {self.pattern}"
 
-    def prepare(self) -> None:
-        """Bring the pattern into its normal form; raises RefusedValue where it has none."""
-        self.pattern = normalise_pattern(self.pattern)
-        super().prepare()
+    def normalise_text(self, text: str) -> str:
+        """Return the normal form of the pattern; raises InvalidValue."""
+        return normalise_pattern(text)

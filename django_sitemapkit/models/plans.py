@@ -5,6 +5,8 @@ from typing import ClassVar
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from django_sitemapkit.models.managers import PrimaryManager
+
 
 class Plan(models.Model):
     """How one section of one site is cut into pages."""
@@ -24,6 +26,8 @@ class Plan(models.Model):
         _("revision"), default=0, help_text=_("Raised by every change; a change checks it first.")
     )
     planned_at = models.DateTimeField(_("planned at"))
+
+    objects = PrimaryManager["Plan"]()
 
     class Meta:
         verbose_name = _("plan")
@@ -56,6 +60,8 @@ class Page(models.Model):
     read_at = models.DateTimeField(
         _("read at"), null=True, help_text=_("When it was last looked at for a URL.")
     )
+
+    objects = PrimaryManager["Page"]()
 
     class Meta:
         verbose_name = _("page")

@@ -1,4 +1,4 @@
-"""The objects that overrides name: found by a label and the text of a key."""
+"""Find the object of an override, by model label and the text of a primary key."""
 
 from collections.abc import Iterable, Set
 from typing import Any
@@ -7,11 +7,11 @@ from django.apps import apps
 from django.core.exceptions import ValidationError
 from django.db.models import Model
 
-from django_sitemapkit.sections.objects import identity_model
+from django_sitemapkit.identities import identity_model
 
 
 def named_model(label: str) -> type[Model] | None:
-    """Return the model that names objects by ``label``, or None where no model does."""
+    """Return the model that identifies objects by ``label``, or None."""
     try:
         model = apps.get_model(label)
     except (LookupError, ValueError):
@@ -20,9 +20,9 @@ def named_model(label: str) -> type[Model] | None:
 
 
 def named_objects(model: type[Model], texts: Iterable[str]) -> dict[str, Any]:
-    """Return the objects with these keys, by the texts; where there is none, nothing.
+    """Return the existing objects with these keys, by the given texts.
 
-    A key may be spelt otherwise than the database spells it: "007", a UUID without hyphens.
+    A text may differ from the database's: "007", or a UUID without hyphens.
     """
     keys: dict[str, Any] = {}
     for text in texts:
@@ -37,12 +37,12 @@ def named_objects(model: type[Model], texts: Iterable[str]) -> dict[str, Any]:
 def _rows(model: type[Model], keys: Set[Any]) -> dict[Any, Any]:
     try:
         return {row.pk: row for row in model._base_manager.filter(pk__in=keys)}
-    except (ValueError, OverflowError):  # One of them no database takes.
+    except (ValueError, OverflowError):  # The database rejects one of the keys.
         each = (_rows(model, {key}) for key in keys) if len(keys) > 1 else ()
         return {key: row for rows in each for key, row in rows.items()}
 
 
 def named_object(label: str, text: str) -> Any:
-    """Return the object of that label and key, or None."""
+    """Return the object with that label and key, or None."""
     model = named_model(label)
     return named_objects(model, [text]).get(text) if model else None

@@ -1,52 +1,57 @@
-"""What people paste where a path is asked for: a URL out of a browser, a path, a bit of either."""
+"""Reads a path from what editors paste: a URL from a browser, a path, or part of one."""
 
 import re
-from urllib.parse import urlsplit
 
 from django.utils.translation import gettext as _
 
-from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.limits import MAX_LOCATION
-from django_sitemapkit.protocol.locations import UNSAFE, Scope, normalise_path
+from django_sitemapkit.protocol.locations import (
+    UNSAFE,
+    Scope,
+    has_dot_segment,
+    normalise_path,
+    split_origin,
+)
 from django_sitemapkit.sites import Site
 
 MAX_PASTED = 4 * MAX_LOCATION
-"""Characters looked at: percent-encoding only makes them more."""
+"""Maximum number of characters, before percent-encoding adds more."""
 
 _WEB_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
-_DOT_SEGMENT = re.compile(r"/(?:\.|%2e){1,2}(?=[/?]|\Z)", re.IGNORECASE)
 
 
 def pasted_path(site: Site, text: str, scope: Scope | None = None) -> str:
-    """Return the path in normal form, with its query, that ``text`` means on ``site``.
+    """Return the normalised path, with its query, that ``text`` means on ``site``.
 
-    ``text`` is a URL of the site, http or https, be the host in upper case, with its default port
-    or in its own script; or a path, percent-encoded or not. A slash may be missing at its
-    beginning where the text can mean nothing but a path. ``scope`` is the site's, for callers with
-    many texts. Raises RefusedValue for anything else,
-    and for a path that the site's sitemap may not list.
+    ``text`` is a URL of the site or a path. The URL can be http or https, and its host can be in
+    upper case, have the default port, or be internationalised. The path can be percent-encoded or
+    not; its leading slash is optional if the text can only be a path. ``scope`` is the site's, for
+    callers with many texts. Raises InvalidValue for anything else, and for a path that the site's
+    sitemap may not list.
     """
     text = text.strip()
     if not text:
-        raise _refused(_("Write a path, such as /about/, or paste a URL of the site."))
+        raise _invalid_url(_("Enter a path such as /about/, or paste a URL of the site."))
     if len(text) > MAX_PASTED:
-        raise _refused(_too_long())
+        raise _invalid_url(_too_long())
     if unsafe := UNSAFE.search(text):
-        raise _refused(
-            _("It contains a character that no URL has: U+%(code)04X.") % {"code": ord(unsafe[0])}
+        raise _invalid_url(
+            _("It contains a character that URLs cannot contain: U+%(code)04X.")
+            % {"code": ord(unsafe[0])}
         )
     if "#" in text:
-        raise _refused(
-            _("It has a fragment (#), which search engines drop; leave out what begins with #.")
+        raise _invalid_url(
+            _("It has a fragment, which search engines ignore. Remove the part from # on.")
         )
     path = _rooted(site, text)
-    if _DOT_SEGMENT.search(path.partition("?")[0]):
-        raise _refused(_("It has a . or .. segment; write the path that it leads to."))
+    if has_dot_segment(path):
+        raise _invalid_url(_("It has a . or .. segment. Enter the path it leads to."))
     return _within_scope(scope or site.scope(), normalise_path(path))
 
 
 def _rooted(site: Site, text: str) -> str:
-    """Return the path in ``text``, from the root of the host on, as it stands there."""
+    """Return the path in ``text``, from the root of the host, not normalised."""
     if text.startswith("//"):
         return _without_host(site, f"{site.origin.partition(':')[0]}:{text}")
     if text.startswith("/"):
@@ -57,55 +62,54 @@ def _rooted(site: Site, text: str) -> str:
     if first.lower() == _host(site.origin):
         return _without_host(site, f"{site.origin.partition(':')[0]}://{text}")
     if ":" in first:
-        raise _refused(_no_address())
+        raise _invalid_url(_not_a_web_address())
     if not first or "." in first:
-        raise _refused(_("It may be a path or a host; begin a path with a slash."))
+        raise _invalid_url(_("This may be a path or a host. Start a path with a slash."))
     return f"/{text}"
 
 
 def _without_host(site: Site, url: str) -> str:
-    """Return what follows the host in a URL of the site."""
+    """Return the part of a site's URL after the host."""
     try:
-        origin = Scope.of(url).origin
-    except RefusedValue as refusal:
-        raise _refused(_no_address()) from refusal
+        origin, rest = split_origin(url)
+    except InvalidValue as error:
+        raise _invalid_url(_not_a_web_address()) from error
     if _host(origin) != _host(site.origin):
-        raise RefusedValue(
+        raise InvalidValue(
             "url-not-allowed",
-            _("It is on another host; the site is %(origin)s.") % {"origin": site.origin},
+            _("It is on another host. The site is %(origin)s.") % {"origin": site.origin},
         )
-    rest = url[url.index("//") + 2 + len(urlsplit(url).netloc) :]
-    if rest.startswith("//"):  # A path, such as is stored, that by itself would name a host.
-        raise _refused(_no_address())
-    return rest if rest.startswith("/") else f"/{rest}"
+    if rest.startswith("//"):  # As a stored path it would look like a host.
+        raise _invalid_url(_not_a_web_address())
+    return rest
 
 
 def _host(origin: str) -> str:
-    """Return host and port: what is pasted may be http where the site is https by now."""
+    """Return host and port, without the scheme: a pasted URL may still have http."""
     return origin.partition("://")[2]
 
 
 def _within_scope(scope: Scope, path: str) -> str:
     if not path.startswith(scope.directory):
-        raise RefusedValue(
+        raise InvalidValue(
             "url-not-allowed",
-            _("It is not below %(directory)s, where the sitemap stands.")
+            _("It is not below %(directory)s, the directory of the sitemap.")
             % {"directory": scope.directory},
         )
     if len(scope.origin) + len(path) > MAX_LOCATION:
-        raise _refused(_too_long())
+        raise _invalid_url(_too_long())
     return path
 
 
-def _no_address() -> str:
-    return _("It is no web address; write a path, or a URL with http or https.")
+def _not_a_web_address() -> str:
+    return _("It is not a web address. Enter a path, or a URL with http or https.")
 
 
 def _too_long() -> str:
-    return _("It is too long: a URL has %(count)s characters at most, percent-encoded.") % {
+    return _("It is too long: a percent-encoded URL has at most %(count)s characters.") % {
         "count": f"{MAX_LOCATION:,}"
     }
 
 
-def _refused(message: str) -> RefusedValue:
-    return RefusedValue("invalid-url", message)
+def _invalid_url(message: str) -> InvalidValue:
+    return InvalidValue("invalid-url", message)

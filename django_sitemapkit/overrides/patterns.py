@@ -1,4 +1,4 @@
-"""Patterns of exclusion rules, as robots.txt has them (RFC 9309, 2.2.2 and 2.2.3)."""
+"""Patterns of exclusion rules, as in robots.txt (RFC 9309, 2.2.2 and 2.2.3)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -8,10 +8,9 @@ __all__ = ["Pattern", "Patterns", "normalise_pattern"]
 
 
 class Pattern:
-    """A path that others begin with; ``*`` stands for anything, ``$`` at its end for the end.
+    """The start of a path, in which ``*`` matches anything and a final ``$`` matches the end.
 
-    The time that a match takes grows with the length of both, never faster: no pattern and no
-    location makes it go back.
+    Matching takes linear time, without backtracking.
     """
 
     def __init__(self, text: str) -> None:
@@ -20,7 +19,7 @@ class Pattern:
         self.head, *self.parts = text.removesuffix("$").split("*")
 
     def matches(self, path: str) -> bool:
-        """Return whether a normalised path, with its query, matches."""
+        """Return whether a normalised path with its query matches."""
         if not path.startswith(self.head):
             return False
         begin, end = len(self.head), len(path)
@@ -41,7 +40,7 @@ class Pattern:
 
 
 class Patterns:
-    """Many patterns, asked at once."""
+    """Several patterns, tested together."""
 
     def __init__(self, patterns: Iterable[Pattern]) -> None:
         self._patterns = list(patterns)
@@ -50,12 +49,12 @@ class Patterns:
         return bool(self._patterns)
 
     def find(self, origin: str, locations: Sequence[str]) -> Iterator[tuple[int, Pattern]]:
-        """Yield the places of locations that match, and the first pattern each of them matches."""
+        """Yield the indexes of matching locations, with the first pattern that matches each."""
         heads = tuple(origin + pattern.head for pattern in self._patterns)
-        for place, location in enumerate(locations):
+        for index, location in enumerate(locations):
             if location.startswith(heads):
                 path = location[len(origin) :]
                 for pattern in self._patterns:
                     if pattern.matches(path):
-                        yield place, pattern
+                        yield index, pattern
                         break

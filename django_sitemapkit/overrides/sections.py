@@ -1,7 +1,7 @@
-"""The sections of a site as they are in force: declared, and set by editors."""
+"""The sections of a site in force: declarations with the settings of editors."""
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from threading import Lock
 
@@ -10,98 +10,124 @@ from django.db.models import F, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.models import ExtraUrl, Revision, SectionSettings
-from django_sitemapkit.overrides.effects import Overrides
+from django_sitemapkit.overrides.in_force import Overrides
+from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.registry import EXTRA_URLS, Switched, registry
-from django_sitemapkit.sections import BaseSection, Section
+from django_sitemapkit.sections import Section
 from django_sitemapkit.sites import Site
 
-REMEMBERED = 64
-"""Sites whose overrides a process remembers."""
+MAX_CACHED_SITES = 64
+"""Sites whose overrides a process caches."""
 
 
 class ExtraUrls(Section):
-    """The URLs that an editor added; a section like any other, where there are any."""
+    """The section of extra URLs, which a site has if editors added any."""
 
     name = EXTRA_URLS
     heading = _("More pages")
     location = F("path")
     lastmod = "lastmod"
 
-    @cached_property
-    def own_columns(self) -> dict[str, str]:
-        """Each URL's own values win over what holds for the section."""
-        return {"changefreq": "changefreq", "priority": "priority"}
-
     def get_queryset(self) -> QuerySet[ExtraUrl]:
-        """Return those of the site."""
+        """Return the extra URLs of the site."""
         rows: QuerySet[ExtraUrl] = ExtraUrl.objects.using(router.db_for_write(ExtraUrl))
         return rows.filter(site=self.site.key)
 
 
-def sections_of(site: Site) -> list[BaseSection]:
-    """Return the sections of a site that are enabled, with the settings that editors gave them.
+class ExtraUrlsReader(QuerySetReader):
+    """Reads the URLs that editors added."""
 
-    Each section knows the site's overrides, as of now.
+    @cached_property
+    def row_value_columns(self) -> dict[str, str]:
+        """The columns whose values take precedence over those of the section."""
+        return {"changefreq": "changefreq", "priority": "priority"}
+
+
+def extra_urls_of(site: Site) -> SectionReader:
+    """Return the section of the URLs that editors added to a site."""
+    return ExtraUrlsReader(ExtraUrls(site))
+
+
+def sections_of(site: Site) -> list[SectionReader]:
+    """Return the enabled sections of a site, with their section settings.
+
+    Each section has the site's current overrides.
     """
     overrides = overrides_of(site)
-    switched = _switched(overrides.settings)
+    switched = _enabled_by_settings(overrides.settings)
     sections = registry.of(site, switched)
     if _has_extra_urls(overrides, switched):
-        sections.append(ExtraUrls(site))
-    return [_settled(section, overrides) for section in sections]
+        sections.append(extra_urls_of(site))
+    return [_configured(section, overrides) for section in sections]
 
 
-def section_of(site: Site, name: str) -> BaseSection | None:
-    """Return one enabled section of a site by name, as ``sections_of`` does, or None."""
-    overrides = overrides_of(site)
-    switched = _switched(overrides.settings)
+def require_sections(site: Site, names: Collection[str]) -> None:
+    """Raise ValueError if ``names`` has a section that the site does not have."""
+    known = [section.get_name() for section in sections_of(site)] if names else []
+    if unknown := sorted(set(names) - set(known)):
+        raise ValueError(
+            f"Site {site.key!r} has no section {unknown[0]!r}; it has: {', '.join(known)}."
+        )
+
+
+def section_of(site: Site, name: str, state: tuple[int, int] | None = None) -> SectionReader | None:
+    """Return one enabled section of a site by name, like ``sections_of``, or None.
+
+    ``state`` is passed to ``overrides_of``.
+    """
+    overrides = overrides_of(site, state)
+    switched = _enabled_by_settings(overrides.settings)
     if name == EXTRA_URLS:
         return (
-            _settled(ExtraUrls(site), overrides) if _has_extra_urls(overrides, switched) else None
+            _configured(extra_urls_of(site), overrides)
+            if _has_extra_urls(overrides, switched)
+            else None
         )
     section = registry.get(site, name, switched)
-    return _settled(section, overrides) if section else None
+    return _configured(section, overrides) if section else None
 
 
 def _has_extra_urls(overrides: Overrides, switched: Switched) -> bool:
     return switched.get(EXTRA_URLS, True) and overrides.has_extra_urls
 
 
-def _switched(settings: Mapping[str, SectionSettings]) -> Switched:
+def _enabled_by_settings(settings: Mapping[str, SectionSettings]) -> Switched:
     return {name: row.enabled for name, row in settings.items() if row.enabled is not None}
 
 
-def _settled(section: BaseSection, overrides: Overrides) -> BaseSection:
+def _configured(section: SectionReader, overrides: Overrides) -> SectionReader:
     section.overrides = overrides
     settings = overrides.settings.get(section.get_name())
     if settings is not None and settings.changefreq:
-        section.preset["changefreq"] = settings.changefreq
+        section.setting_values["changefreq"] = settings.changefreq
     if settings is not None and settings.priority is not None:
-        section.preset["priority"] = settings.priority
+        section.setting_values["priority"] = settings.priority
     return section
 
 
-_known: "OrderedDict[tuple[str, str], tuple[tuple[int, int], Overrides]]" = OrderedDict()
+_cached: "OrderedDict[tuple[str, str], tuple[tuple[int, int], Overrides]]" = OrderedDict()
 _lock = Lock()
 
 
-def overrides_of(site: Site) -> Overrides:
-    """Return what editors set for a site: one query, as long as nothing has changed.
+def overrides_of(site: Site, state: tuple[int, int] | None = None) -> Overrides:
+    """Return the editor settings of a site, by one query unless they have changed.
 
-    It is read where it is written: an editor who has excluded a URL must not find it listed still
-    because a replica is behind.
+    Callers that have just read the revision's number and nonce pass them as ``state``, which saves
+    the query. The query uses the database for writes: after an editor excludes a URL, a lagging
+    replica must not make it listed again.
     """
     database = router.db_for_write(Revision)
-    rows = Revision.objects.using(database).filter(site=site.key)
-    state = rows.values_list("number", "mark").first() or (0, 0)
+    if state is None:
+        rows = Revision.objects.using(database).filter(site=site.key)
+        state = rows.values_list("number", "nonce").first() or (0, 0)
     key = (site.key, site.origin)
     with _lock:
-        known = _known.get(key)
-        if known is not None and known[0] == state:
-            _known.move_to_end(key)
-            return known[1]
+        cached = _cached.get(key)
+        if cached is not None and cached[0] == state:
+            _cached.move_to_end(key)
+            return cached[1]
         overrides = Overrides(site.key, site.origin, state[0], database)
-        _known[key] = (state, overrides)
-        if len(_known) > REMEMBERED:
-            _known.popitem(last=False)
+        _cached[key] = (state, overrides)
+        if len(_cached) > MAX_CACHED_SITES:
+            _cached.popitem(last=False)
     return overrides

@@ -14,7 +14,7 @@ from django_sitemapkit.planning.pages import (
     split,
 )
 from django_sitemapkit.planning.refresh import PlanChange, refresh
-from django_sitemapkit.planning.store import PlannedPage
+from django_sitemapkit.planning.store import PlannedPage, stored_page
 
 __all__ = [
     "PlanChange",
@@ -31,4 +31,5 @@ __all__ = [
     "remember",
     "renumber",
     "split",
+    "stored_page",
 ]

@@ -16,6 +16,7 @@ from django_sitemapkit.planning.leases import give_back
 from django_sitemapkit.planning.store import (
     PlannedPage,
     adjoining_page,
+    by_position,
     counted_plans,
     create_plan,
     current_plan,
@@ -26,19 +27,19 @@ from django_sitemapkit.planning.store import (
     planned_rows,
     stored_pages,
 )
-from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sections.keysets import (
+from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading.keysets import (
     EVERYTHING,
     KeyRange,
     Keyset,
     filled,
 )
-from django_sitemapkit.sections.validation import require_pageable
+from django_sitemapkit.reading.validation import require_pageable
 
 logger = logging.getLogger("django_sitemapkit")
 
 PLANNING_SECONDS = 300
-"""After so long without a sign, whoever was planning is taken to be dead."""
+"""Seconds without a heartbeat after which a planner is presumed dead."""
 
 PAGES_PER_UPDATE = 100
 """Pages recorded by one statement, each by its number and bounds."""
@@ -47,7 +48,7 @@ LOOKED_AT = 5
 """Pages on each side of one that are looked at for any row, before its neighbour is given up."""
 
 
-def pages_of(section: BaseSection) -> list[PlannedPage]:
+def pages_of(section: SectionReader) -> list[PlannedPage]:
     """Return a section's pages that hold any row, in the order of their keys.
 
     Plans the section where it was not yet. Raises NotPlanned while someone else does.
@@ -56,7 +57,7 @@ def pages_of(section: BaseSection) -> list[PlannedPage]:
     return pages
 
 
-def pages_of_all(sections: Sequence[BaseSection]) -> list[list[PlannedPage]]:
+def pages_of_all(sections: Sequence[SectionReader]) -> list[list[PlannedPage]]:
     """Return for each of a site's sections what ``pages_of`` does.
 
     It takes one query for all plans, and another one for each hundred pages.
@@ -68,7 +69,7 @@ def pages_of_all(sections: Sequence[BaseSection]) -> list[list[PlannedPage]]:
         require_pageable(section)
         keyset = section.keyset
         if keyset is None:
-            pages.append(_by_position(section))
+            pages.append(by_position(section))
             continue
         known = plans.get((section.get_name(), keyset.identity))
         if known is None:
@@ -83,28 +84,28 @@ def pages_of_all(sections: Sequence[BaseSection]) -> list[list[PlannedPage]]:
     ]
 
 
-def count_at_most(sections: Sequence[BaseSection]) -> int:
+def count_at_most(sections: Sequence[SectionReader]) -> int:
     """Return how many pages a site's sections have, the empty ones too, by one COUNT.
 
     One that was never planned counts as a page, and is not planned now.
     """
     counts = counted_plans(sections)
     return sum(
-        len(_by_position(section))
+        len(by_position(section))
         if section.keyset is None
         else counts.get((section.get_name(), section.keyset.identity), 1)
         for section in sections
     )
 
 
-def all_pages(section: BaseSection) -> list[PlannedPage]:
+def all_pages(section: SectionReader) -> list[PlannedPage]:
     """Return all of a section's pages as the plan has them, with and without rows.
 
     A section that was never planned is cut here and now, without the cuts being stored.
     """
     require_pageable(section)
     if section.keyset is None:
-        return _by_position(section)
+        return by_position(section)
     plan = current_plan(section, section.keyset)
     if plan is not None:
         return planned_pages(plan, section.keyset)
@@ -113,29 +114,34 @@ def all_pages(section: BaseSection) -> list[PlannedPage]:
     return [PlannedPage(number, KeyRange(*ends)) for number, ends in enumerate(ranges, start=1)]
 
 
-def page_of(section: BaseSection, number: int) -> PlannedPage | None:
+def page_of(section: SectionReader, number: int, stored: Page | None = None) -> PlannedPage | None:
     """Return one page of a section, or None where it has none of that number.
 
-    Costs the same for every number. Raises NotPlanned as ``pages_of`` does.
+    Costs the same for every number, and no query where ``stored`` is the page as ``stored_page``
+    found it. Raises NotPlanned as ``pages_of`` does.
     """
     require_pageable(section)
     if section.keyset is None:
-        return next((page for page in _by_position(section) if page.number == number), None)
+        return next((page for page in by_position(section) if page.number == number), None)
+    if stored is not None and stored.plan.key == section.keyset.identity:
+        return decoded(stored, section.keyset)
     plan = current_plan(section, section.keyset)
     if plan is None:
         pages = _planned(section, section.keyset)
         return next((page for page in pages if page.number == number), None)
+    if number > plan.last_number:
+        return None
     page = stored_pages(plan).filter(number=number).first()
     return decoded(page, section.keyset) if page else None
 
 
-def has_rows(section: BaseSection, page: PlannedPage) -> bool:
+def has_rows(section: SectionReader, page: PlannedPage) -> bool:
     """Return whether a page of a section holds any row, by one query."""
     return section.keyset is None or filled([(section.keyset, page.keys)])[0]
 
 
 def neighbours_of(
-    section: BaseSection, page: PlannedPage
+    section: SectionReader, page: PlannedPage
 ) -> tuple[PlannedPage | None, PlannedPage | None]:
     """Return the pages before and behind one, in the order of their keys; None where none is.
 
@@ -143,13 +149,13 @@ def neighbours_of(
     queries for each page looked at.
     """
     if section.keyset is None:
-        pages = {found.number: found for found in _by_position(section)}
+        pages = {found.number: found for found in by_position(section)}
         return pages.get(page.number - 1), pages.get(page.number + 1)
     before, behind = (_neighbour(section, section.keyset, page, side) for side in (False, True))
     return before, behind
 
 
-def split(section: BaseSection, page: PlannedPage, at: Any) -> int | None:
+def split(section: SectionReader, page: PlannedPage, at: Any) -> int | None:
     """Record that ``page`` ends before the key ``at``, where a new page with a new number begins.
 
     Returns that number, or None where it was not recorded: where ``at`` is a bound of the page, the
@@ -181,13 +187,13 @@ def split(section: BaseSection, page: PlannedPage, at: Any) -> int | None:
     return plan.last_number
 
 
-def edits_of(section: BaseSection) -> int:
+def edits_of(section: SectionReader) -> int:
     """Return the number of the site's last edit; 0 where none concerns the section's rows."""
     overrides = section.overrides
-    return overrides.revision if overrides and overrides.touch(section) else 0
+    return overrides.revision if overrides and overrides.may_affect(section) else 0
 
 
-def remember(section: BaseSection, pages: Collection[PlannedPage], *, lists: bool) -> None:
+def remember(section: SectionReader, pages: Collection[PlannedPage], *, lists: bool) -> None:
     """Record whether pages of a section list any URL, as they have been read just now.
 
     One that was split meanwhile is not recorded. Where the database cannot be written to, they are
@@ -217,7 +223,7 @@ def remember(section: BaseSection, pages: Collection[PlannedPage], *, lists: boo
             return
 
 
-def renumber(section: BaseSection, numbers: Collection[int]) -> dict[int, int]:
+def renumber(section: SectionReader, numbers: Collection[int]) -> dict[int, int]:
     """Give pages of a section new numbers, and return these by the former ones."""
     keyset = section.keyset
     plan = current_plan(section, keyset) if keyset is not None and numbers else None
@@ -237,7 +243,7 @@ def renumber(section: BaseSection, numbers: Collection[int]) -> dict[int, int]:
 
 
 def _neighbour(
-    section: BaseSection, keyset: Keyset, page: PlannedPage, behind: bool
+    section: SectionReader, keyset: Keyset, page: PlannedPage, behind: bool
 ) -> PlannedPage | None:
     for _ in range(LOOKED_AT):
         near = adjoining_page(section, keyset, page, behind=behind)
@@ -247,22 +253,14 @@ def _neighbour(
     return None
 
 
-def _by_position(section: BaseSection) -> list[PlannedPage]:
-    step = section.rows_per_page
-    return [
-        PlannedPage(number, KeyRange(start, start + step))
-        for number, start in enumerate(range(0, section.size(), step), start=1)
-    ]
-
-
-def _planned(section: BaseSection, keyset: Keyset) -> list[PlannedPage]:
+def _planned(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:
     plan = current_plan(section, keyset) or _plan_now(section, keyset)
     if plan is None:
         return [PlannedPage(1, EVERYTHING)]
     return planned_pages(plan, keyset)
 
 
-def _plan_now(section: BaseSection, keyset: Keyset) -> Plan | None:
+def _plan_now(section: SectionReader, keyset: Keyset) -> Plan | None:
     """Plan a section on its first request, under a lease: one request works, the others wait.
 
     Returns None where a section fits on one page and needs no plan to be served. Raises NotPlanned

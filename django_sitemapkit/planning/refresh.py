@@ -2,34 +2,38 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from django.db import router, transaction
 from django.utils import timezone
 
+from django_sitemapkit.conf import settings
 from django_sitemapkit.models import Page, Plan
 from django_sitemapkit.planning.store import (
     PlannedPage,
+    by_position,
     create_plan,
-    current_plan,
     decoded,
     in_order,
+    plan_and_pages,
+    planned_pages,
     planned_rows,
     stored_pages,
 )
-from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sections.keysets import KeyRange, Keyset, no_beat
-from django_sitemapkit.sections.validation import require_pageable
+from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading.keysets import KeyRange, Keyset, noop
+from django_sitemapkit.reading.validation import require_pageable
 
 MERGED_FILL = 0.75
 """How full two neighbours may make one page: with room left, so that it does not split again."""
 
-ATTEMPTS = 3
-"""How often a refresh begins anew because pages were split under it."""
+REFRESH_ATTEMPTS = 3
+"""How often a refresh starts over because pages were split under it."""
 
 
-Counts = Callable[[BaseSection, Sequence[KeyRange], Callable[[], None]], Mapping[KeyRange, int]]
-"""What tells how many rows pages of a section have, where it can, and gives signs of life."""
+Counts = Callable[[SectionReader, Sequence[KeyRange], Callable[[], None]], Mapping[KeyRange, int]]
+"""Counts the rows of some pages of a section, if it can, and sends heartbeats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +46,10 @@ class PlanChange:
     """Numbers of pages that are new, by a split or a new plan."""
     retired: tuple[int, ...] = ()
     """Numbers of pages that are gone, by a merge or a new plan."""
-    planned_anew: str = ""
-    """Why the section had to be planned from nothing; "" where it had not."""
+    replanned: str = ""
+    """Why the section had to be planned from nothing; "" if it did not."""
+    planned: tuple[PlannedPage, ...] = field(default=(), repr=False)
+    """The pages themselves, in the order of their keys."""
 
 
 @dataclass(slots=True)
@@ -52,17 +58,24 @@ class _Draft:
 
     page: PlannedPage
     rows: int
+    bytes: int = 0
+    """Bytes of its stored file; 0 if that is not known."""
 
 
 def refresh(
-    section: BaseSection, *, beat: Callable[[], None] = no_beat, counts: Counts | None = None
+    section: SectionReader,
+    *,
+    heartbeat: Callable[[], None] = noop,
+    counts: Counts | None = None,
+    sizes: Mapping[int, int] = MappingProxyType({}),
 ) -> PlanChange:
     """Bring the stored plan of a section up to date, and return what changed.
 
-    Counts every page of the section, so it belongs into a build and not into a request. ``beat``
-    is called between the queries that read rows, each of which reads a few pages at most: whoever
-    holds a lease gives a sign of life by it, and ends the work by raising. ``counts`` is asked
-    first how many rows the pages have; those of which it does not tell are counted.
+    Counts every page of the section, so it belongs in a build, not in a request. ``heartbeat``
+    is called between the queries that read rows, each of which reads a few pages at most: it
+    renews a lease, and ends the work by raising. ``counts`` is asked
+    first how many rows the pages have; those of which it does not tell are counted. ``sizes`` has
+    the bytes of the stored pages, by number: pages do not merge that a file is too small for.
 
     A section without a keyset has no plan. Raises RuntimeError where requests keep splitting its
     pages.
@@ -70,32 +83,40 @@ def refresh(
     require_pageable(section)
     keyset = section.keyset
     if keyset is None:
-        return PlanChange(pages=math.ceil(section.size() / section.rows_per_page))
-    for _ in range(ATTEMPTS):
-        plan = current_plan(section, keyset)
+        planned = tuple(by_position(section))
+        return PlanChange(pages=len(planned), planned=planned)
+    for _ in range(REFRESH_ATTEMPTS):
+        plan, rows = plan_and_pages(section, keyset)
         if plan is None:
-            return _plan_anew(section, keyset, _why_unplanned(section, keyset), beat)
-        stored = [decoded(page, keyset) for page in stored_pages(plan)]
+            return _replan(section, keyset, _why_unplanned(section, keyset), heartbeat)
+        stored = [decoded(page, keyset) for page in rows]
         pages = in_order(stored)
-        if reason := _why_anew(plan, pages, len(stored), section, keyset):
-            return _plan_anew(section, keyset, reason, beat)
-        known = counts(section, [page.keys for page in pages], beat) if counts else {}
+        if reason := _why_replan(plan, pages, len(stored), section, keyset):
+            return _replan(section, keyset, reason, heartbeat)
+        known = counts(section, [page.keys for page in pages], heartbeat) if counts else {}
         drafts = [
-            _Draft(page, _rows(page.keys, section, keyset, beat, known.get(page.keys)))
+            _Draft(
+                page,
+                _rows(page.keys, section, keyset, heartbeat, known.get(page.keys)),
+                sizes.get(page.number, 0),
+            )
             for page in pages
         ]
         new_number = plan.last_number + 1
-        drafts = _split_full(drafts, new_number, section, keyset, beat)
+        drafts = _split_full(drafts, new_number, section, keyset, heartbeat)
         drafts = _merge_thin(drafts, int(section.rows_per_page * MERGED_FILL))
-        change = _store(plan, pages, [draft.page for draft in drafts], keyset)
+        planned = tuple(draft.page for draft in drafts)
+        if list(planned) == pages:
+            return PlanChange(pages=len(pages), planned=planned)
+        change = _store(plan, pages, planned, keyset)
         if change is not None:
             return change
     raise RuntimeError(f"Section {section.get_name()!r}: its pages kept changing; try again.")
 
 
-def _why_unplanned(section: BaseSection, keyset: Keyset) -> str:
+def _why_unplanned(section: SectionReader, keyset: Keyset) -> str:
     """Return why a section has no plan by its present key."""
-    plans = Plan.objects.using(router.db_for_write(Plan))
+    plans = Plan.objects
     plan = plans.filter(site=section.site.key, section=section.get_name()).first()
     return (
         f"its key changed from {plan.key!r} to {keyset.identity!r}"
@@ -104,8 +125,8 @@ def _why_unplanned(section: BaseSection, keyset: Keyset) -> str:
     )
 
 
-def _why_anew(
-    plan: Plan, pages: Sequence[PlannedPage], stored: int, section: BaseSection, keyset: Keyset
+def _why_replan(
+    plan: Plan, pages: Sequence[PlannedPage], stored: int, section: SectionReader, keyset: Keyset
 ) -> str:
     """Return why a stored plan cannot be kept, or "" where it can."""
     if plan.rows_per_page != section.rows_per_page:
@@ -117,33 +138,37 @@ def _why_anew(
     return ""
 
 
-def _plan_anew(
-    section: BaseSection, keyset: Keyset, reason: str, beat: Callable[[], None]
+def _replan(
+    section: SectionReader, keyset: Keyset, reason: str, heartbeat: Callable[[], None]
 ) -> PlanChange:
-    pages = Page.objects.using(router.db_for_write(Page)).filter(
-        plan__site=section.site.key, plan__section=section.get_name()
-    )
+    pages = Page.objects.filter(plan__site=section.site.key, plan__section=section.get_name())
     retired = tuple(pages.order_by("number").values_list("number", flat=True))
-    plan = create_plan(section, keyset, beat)
-    added = tuple(stored_pages(plan).order_by("number").values_list("number", flat=True))
-    return PlanChange(pages=len(added), added=added, retired=retired, planned_anew=reason)
+    plan = create_plan(section, keyset, heartbeat)
+    planned = tuple(planned_pages(plan, keyset))
+    return PlanChange(
+        pages=len(planned),
+        added=tuple(sorted(page.number for page in planned)),
+        retired=retired,
+        replanned=reason,
+        planned=planned,
+    )
 
 
 def _rows(
     keys: KeyRange,
-    section: BaseSection,
+    section: SectionReader,
     keyset: Keyset,
-    beat: Callable[[], None],
+    heartbeat: Callable[[], None],
     rows: int | None,
 ) -> int:
     """Count the rows of a range: as many as a page holds at a time, however many have come."""
-    beat()
+    heartbeat()
     most = section.rows_per_page
     if rows is None:
         rows = keyset.count(keys, most + 1)
     if rows <= most:
         return rows
-    bounds = keyset.boundaries(most, keys, beat)
+    bounds = keyset.boundaries(most, keys, heartbeat)
     last = KeyRange(bounds[-1] if bounds else keys.lower, keys.upper)  # Rows may have gone.
     return len(bounds) * most + keyset.count(last, most + 1)
 
@@ -151,9 +176,9 @@ def _rows(
 def _split_full(
     drafts: list[_Draft],
     number: int,
-    section: BaseSection,
+    section: SectionReader,
     keyset: Keyset,
-    beat: Callable[[], None],
+    heartbeat: Callable[[], None],
 ) -> list[_Draft]:
     """Cut pages that hold too much: the open end where it is full, others evenly."""
     result: list[_Draft] = []
@@ -164,7 +189,7 @@ def _split_full(
         step = planned_rows(section, keyset)
         if draft.page.keys.upper is not None or not keyset.grows:
             step = math.ceil(draft.rows / math.ceil(draft.rows / step))
-        bounds = keyset.boundaries(step, draft.page.keys, beat)
+        bounds = keyset.boundaries(step, draft.page.keys, heartbeat)
         ends = [*bounds, draft.page.keys.upper]
         first = replace(draft.page, keys=KeyRange(draft.page.keys.lower, ends[0]))
         result.append(_Draft(first, step))
@@ -183,17 +208,25 @@ def _merge_thin(drafts: list[_Draft], room: int) -> list[_Draft]:
     result: list[_Draft] = []
     for draft in drafts:
         before = result[-1] if result else None
-        if before is None or not (
-            before.rows + draft.rows <= room or 0 in (before.rows, draft.rows)
-        ):
+        if before is None or not (_fit(before, draft, room) or 0 in (before.rows, draft.rows)):
             result.append(draft)
             continue
         number = min(before.page.number, draft.page.number)
         if 0 in (before.rows, draft.rows):
             number = before.page.number if before.rows else draft.page.number
         keys = KeyRange(before.page.keys.lower, draft.page.keys.upper)
-        result[-1] = _Draft(PlannedPage(number, keys), before.rows + draft.rows)
+        bytes_ = before.bytes + draft.bytes
+        result[-1] = _Draft(PlannedPage(number, keys), before.rows + draft.rows, bytes_)
     return result
+
+
+def _fit(one: _Draft, other: _Draft, room: int) -> bool:
+    """Return whether two neighbours fit on one page, by rows and by bytes.
+
+    What was cut by bytes would be cut again by each build.
+    """
+    has_room = one.bytes + other.bytes <= settings.MAX_BYTES * MERGED_FILL
+    return has_room and one.rows + other.rows <= room
 
 
 def _store(
@@ -222,4 +255,4 @@ def _store(
                 stored_pages(plan).create(plan=plan, number=page.number, **bounds)
             elif page != before[page.number]:
                 stored_pages(plan).filter(number=page.number).update(**bounds, read_revision=None)
-    return PlanChange(pages=len(new), added=added, retired=retired)
+    return PlanChange(pages=len(new), added=added, retired=retired, planned=tuple(new))

@@ -5,15 +5,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from django.db import router, transaction
-from django.db.models import Count, QuerySet
+from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
-from django_sitemapkit.models import Page, Plan
-from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sections.keysets import KeyRange, Keyset, no_beat
+from django_sitemapkit.models import Page, Plan, Revision
+from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading.keysets import KeyRange, Keyset, noop
+from django_sitemapkit.sites import Site
 
 FILL = 0.9
 """How full pages are planned where new rows may come anywhere; else they would split at once."""
+
+EditState = tuple[int, int]
+"""The number of a site's last edit, and its nonce; zeros where nothing was ever edited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +36,13 @@ class PlannedPage:
     """When it was last looked at for a URL."""
 
 
-def current_plan(section: BaseSection, keyset: Keyset) -> Plan | None:
+def current_plan(section: SectionReader, keyset: Keyset) -> Plan | None:
     """Return the section's plan, or None where there is none by its present key.
 
     Plans are read where they are written, by requests too: a replica that is behind would answer
     404 for a page that the index, read a moment before, lists already. They are a few short rows.
     """
-    plans = Plan.objects.using(router.db_for_write(Plan))
+    plans = Plan.objects
     return plans.filter(
         site=section.site.key, section=section.get_name(), key=keyset.identity
     ).first()
@@ -46,7 +50,43 @@ def current_plan(section: BaseSection, keyset: Keyset) -> Plan | None:
 
 def stored_pages(plan: Plan) -> QuerySet[Page]:
     """Return the pages of a plan, from the database that is written to."""
-    return Page.objects.using(router.db_for_write(Page)).filter(plan=plan)
+    return Page.objects.filter(plan=plan)
+
+
+def plan_and_pages(section: SectionReader, keyset: Keyset) -> tuple[Plan | None, list[Page]]:
+    """Return the section's plan by its present key with its pages, by one query."""
+    pages = Page.objects.select_related("plan").filter(
+        plan__site=section.site.key,
+        plan__section=section.get_name(),
+        plan__key=keyset.identity,
+    )
+    found = list(pages)
+    return (found[0].plan, found) if found else (current_plan(section, keyset), [])
+
+
+def by_position(section: SectionReader) -> list[PlannedPage]:
+    """Return the pages of a section that is counted off by position."""
+    step = section.rows_per_page
+    return [
+        PlannedPage(number, KeyRange(start, start + step))
+        for number, start in enumerate(range(0, section.size(), step), start=1)
+    ]
+
+
+def stored_page(site: Site, section: str, number: int) -> tuple[Page | None, EditState | None]:
+    """Return a page of a section's plan with the state of the site's edits, by one query.
+
+    The state is None where there is no such page. Whether the plan is one by the section's present
+    key is for the caller to judge.
+    """
+    edits = Revision.objects.filter(site=OuterRef("plan__site"))
+    page = (
+        Page.objects.filter(plan__site=site.key, plan__section=section, number=number)
+        .select_related("plan")
+        .annotate(edit=Subquery(edits.values("number")), nonce=Subquery(edits.values("nonce")))
+        .first()
+    )
+    return page, None if page is None else (page.edit or 0, page.nonce or 0)
 
 
 def planned_pages(plan: Plan, keyset: Keyset) -> list[PlannedPage]:
@@ -55,7 +95,7 @@ def planned_pages(plan: Plan, keyset: Keyset) -> list[PlannedPage]:
 
 
 def adjoining_page(
-    section: BaseSection, keyset: Keyset, page: PlannedPage, *, behind: bool
+    section: SectionReader, keyset: Keyset, page: PlannedPage, *, behind: bool
 ) -> PlannedPage | None:
     """Return the page that begins where ``page`` ends, else the one that ends where it begins.
 
@@ -65,7 +105,7 @@ def adjoining_page(
     bound = keyset.encode(page.keys.upper if behind else page.keys.lower)
     if bound is None:
         return None
-    pages = Page.objects.using(router.db_for_write(Page)).filter(
+    pages = Page.objects.filter(
         plan__site=section.site.key,
         plan__section=section.get_name(),
         plan__key=keyset.identity,
@@ -75,9 +115,9 @@ def adjoining_page(
     return next((decoded(found, keyset) for found in pages if getattr(found, side) == bound), None)
 
 
-def current_plans(sections: Sequence[BaseSection]) -> dict[tuple[str, str], list[Page]]:
+def current_plans(sections: Sequence[SectionReader]) -> dict[tuple[str, str], list[Page]]:
     """Return the stored pages of some sections of one site, by section and key, by one query."""
-    pages = Page.objects.using(router.db_for_write(Page)).select_related("plan")
+    pages = Page.objects.select_related("plan")
     pages = pages.filter(plan__site__in={section.site.key for section in sections})
     if len(sections) == 1:
         pages = pages.filter(plan__section=sections[0].get_name())
@@ -87,26 +127,27 @@ def current_plans(sections: Sequence[BaseSection]) -> dict[tuple[str, str], list
     return plans
 
 
-def counted_plans(sections: Sequence[BaseSection]) -> dict[tuple[str, str], int]:
+def counted_plans(sections: Sequence[SectionReader]) -> dict[tuple[str, str], int]:
     """Return how many stored pages some sections of one site have, by section and key."""
-    pages = Page.objects.using(router.db_for_write(Page))
-    pages = pages.filter(plan__site__in={section.site.key for section in sections})
+    pages = Page.objects.filter(plan__site__in={section.site.key for section in sections})
     counts = pages.values_list("plan__section", "plan__key").annotate(Count("pk")).order_by()
     return {(section, key): count for section, key, count in counts}
 
 
-def planned_rows(section: BaseSection, keyset: Keyset) -> int:
+def planned_rows(section: SectionReader, keyset: Keyset) -> int:
     """Return how many rows a new page gets: all it may hold only where rows come last."""
     return section.rows_per_page if keyset.grows else max(1, int(section.rows_per_page * FILL))
 
 
-def create_plan(section: BaseSection, keyset: Keyset, beat: Callable[[], None] = no_beat) -> Plan:
+def create_plan(
+    section: SectionReader, keyset: Keyset, heartbeat: Callable[[], None] = noop
+) -> Plan:
     """Plan a section from nothing and return the stored plan.
 
     The pages of a plan before it go; new ones get new numbers, so that an address that a reader
     still holds never answers with other rows.
     """
-    bounds = keyset.boundaries(planned_rows(section, keyset), beat=beat)
+    bounds = keyset.boundaries(planned_rows(section, keyset), heartbeat=heartbeat)
     lowers, uppers = [None, *bounds], [*bounds, None]
     with transaction.atomic(using=router.db_for_write(Plan)):
         plan, _ = Plan.objects.select_for_update().get_or_create(

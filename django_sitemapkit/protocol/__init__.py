@@ -1,6 +1,6 @@
 """The sitemap protocol 0.9 in plain Python: usable without Django being configured.
 
-``limits`` has the numbers, ``locations`` normalises or refuses a URL, ``dates`` and ``values``
-write the optional tags, ``extensions`` has images, videos, news and hreflang, ``writers`` makes the
-documents and ``reader`` reads and checks them.
+``limits`` has the numbers, ``locations`` the grammar of URLs, ``dates`` and ``values`` the optional
+tags, ``extensions`` images, videos, news and hreflang. ``writers`` and ``texts`` write documents;
+``django_sitemapkit.audit.reader`` reads and checks them by the same rules.
 """

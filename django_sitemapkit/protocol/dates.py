@@ -1,16 +1,20 @@
-"""W3C datetimes, the only dates a sitemap knows.
+"""W3C datetimes, the only dates in sitemaps.
 
 Two forms are valid for every reader: ``YYYY-MM-DD`` and ``YYYY-MM-DDThh:mm:ss(Z|±hh:mm)``
-(https://www.w3.org/TR/NOTE-datetime). Fractions of a second are within the note, but real
-readers refuse them, so none are written.
+(https://www.w3.org/TR/NOTE-datetime). The note allows fractions of a second, but some readers
+refuse them, so none are written.
 """
 
 import datetime as dt
 import re
 
-from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.printable import quoted
 
-_EVERYWHERE = re.compile(r"[0-9-]{10}(?:T[0-9:]{8}(?:Z|[+-][0-9:]{5}))?")
+MAX_CHARACTERS = 64
+"""Characters of a W3C text; with whole seconds it has 25."""
+
+_COMMON_FORM = re.compile(r"[0-9-]{10}(?:T[0-9:]{8}(?:Z|[+-][0-9:]{5}))?")
 _WITH_OFFSET = len("2004-12-23T18:00:15+00:00")
 _WIDEST = "14:00"
 _W3C = re.compile(
@@ -24,10 +28,10 @@ _W3C = re.compile(
 def format_lastmod(value: object, zone: dt.tzinfo = dt.UTC) -> str | None:
     """Return ``value`` as a W3C datetime in whole seconds, or None for None.
 
-    ``value`` is a date, a datetime or text that is a W3C datetime already. A naive datetime is
-    taken to be in ``zone``; text with a fraction of a second, or without seconds, is brought into
-    the form that every reader takes. Raises RefusedValue for anything else, and for a year or a
-    month alone: which day it was is not to be invented.
+    ``value`` is a date, a datetime or text that is a W3C datetime. A naive datetime is in
+    ``zone``. Text with a fraction of a second, or without seconds, is rewritten in the form that
+    every reader accepts. Raises InvalidValue for anything else, and for a year or a month alone,
+    which do not say the day.
     """
     if value is None:
         return None
@@ -43,21 +47,26 @@ def format_lastmod(value: object, zone: dt.tzinfo = dt.UTC) -> str | None:
     if isinstance(value, str):
         moment = parse_w3c(value)
         if len(value) < len("YYYY-MM-DD"):
-            raise RefusedValue("invalid-date", f"Invalid date: {value!r} names no day.")
-        return str.__str__(value) if _EVERYWHERE.fullmatch(value) else format_lastmod(moment)
-    raise RefusedValue("invalid-date", f"Invalid date: {value!r} is no date, datetime or W3C text.")
+            raise _invalid_date(value, "does not name a day")
+        return str.__str__(value) if _COMMON_FORM.fullmatch(value) else format_lastmod(moment)
+    raise _invalid_date(value, "is not a date, datetime or W3C text")
+
+
+def is_common(text: str) -> bool:
+    """Return whether a W3C text has one of the two forms that every reader accepts."""
+    return _COMMON_FORM.fullmatch(text) is not None
 
 
 def parse_w3c(text: str) -> dt.date | dt.datetime:
     """Return the moment that the W3C datetime ``text`` names.
 
     A date, of which month and day may be missing, gives a ``date``; a time gives an aware
-    ``datetime``. Raises RefusedValue where the form or the calendar is broken, and for a time
-    without a zone, which sitemap.xsd lets pass and the W3C note does not.
+    ``datetime``. Raises InvalidValue for another form or a day that does not exist, and for a time
+    without a zone, which sitemap.xsd allows and the W3C note does not.
     """
-    match = _W3C.fullmatch(text)
+    match = _W3C.fullmatch(text) if len(text) <= MAX_CHARACTERS else None
     if match is None:
-        raise RefusedValue("invalid-date", f"Invalid date: {text!r} is not a W3C datetime.")
+        raise _invalid_date(text, "is not a W3C datetime")
     year, month, day, hour, minute, second, fraction, zone = match.groups()
     try:
         date = dt.date(int(year), int(month or 1), int(day or 1))
@@ -69,7 +78,7 @@ def parse_w3c(text: str) -> dt.date | dt.datetime:
             tzinfo=_zone(zone),
         )
     except ValueError as error:
-        raise RefusedValue("invalid-date", f"Invalid date: {text!r}: {error}.") from error
+        raise _invalid_date(text, f"is not a date: {error}") from error
 
 
 def moment_of(text: str, zone: dt.tzinfo) -> dt.datetime:
@@ -81,16 +90,16 @@ def moment_of(text: str, zone: dt.tzinfo) -> dt.datetime:
 
 
 def _in_utc(value: dt.datetime) -> str:
-    """Write a moment whose offset sitemap.xsd refuses, as local mean time often has.
+    """Return a moment in UTC, because sitemap.xsd refuses its offset.
 
-    Before 1900 offsets had seconds, and the date line ran elsewhere: more than 14 hours off.
+    Before 1900 offsets had seconds, and some were more than 14 hours.
     """
     try:
         if value.utcoffset() is not None:
             return value.astimezone(dt.UTC).isoformat(timespec="seconds")
     except OverflowError:
         pass
-    raise RefusedValue("invalid-date", f"Invalid date: {value!r} has no offset to be written.")
+    raise _invalid_date(value, "has no offset that can be written")
 
 
 def _zone(text: str) -> dt.timezone:
@@ -98,5 +107,9 @@ def _zone(text: str) -> dt.timezone:
         return dt.UTC
     offset = dt.timedelta(hours=int(text[1:3]), minutes=int(text[4:6]))
     if int(text[4:6]) > 59 or offset > dt.timedelta(hours=14):
-        raise ValueError(f"{text} is no zone")
+        raise ValueError(f"{text} is not a zone")
     return dt.timezone(-offset if text[0] == "-" else offset)
+
+
+def _invalid_date(value: object, why: str) -> InvalidValue:
+    return InvalidValue("invalid-date", f"Invalid date: {quoted(value)} {why}.")

@@ -1,11 +1,11 @@
-"""What a sitemap lists, as values: one ``<url>`` or one ``<sitemap>``, its text as it stands."""
+"""The entries of a sitemap as values: one ``<url>`` or one ``<sitemap>``."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One ``<url>`` of a urlset; entities are decoded, surrounding white space is gone."""
+    """One ``<url>`` of a urlset; entities are decoded and surrounding white space is removed."""
 
     location: str
     """The absolute URL of the page, percent-encoded (``loc``)."""
@@ -16,7 +16,7 @@ class Entry:
     priority: str | None = None
     """The page's weight within its site, a decimal number from 0.0 to 1.0."""
     extensions: str | None = None
-    """Elements of other namespaces as XML, whose prefixes are declared around it."""
+    """Elements of other namespaces as XML; the document declares their prefixes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,4 +26,4 @@ class IndexEntry:
     location: str
     """The absolute URL of the sitemap, percent-encoded (``loc``)."""
     lastmod: str | None = None
-    """When that file, not a page in it, last changed, a W3C datetime."""
+    """When that file (not a page in it) last changed, a W3C datetime."""

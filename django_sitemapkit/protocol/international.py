@@ -1,4 +1,4 @@
-"""Hosts beyond ASCII, by IDNA 2008. Imported only when such a host turns up: needs ``[idna]``."""
+"""Hosts beyond ASCII, by IDNA 2008; imported only for such a host, because it needs ``[idna]``."""
 
 import idna
 

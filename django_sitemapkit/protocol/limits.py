@@ -16,13 +16,13 @@ MAX_LOCATION = 2_047
 """Characters of a ``loc``, percent-encoded, before entity escaping ("less than 2,048")."""
 
 MIN_LOCATION = 12
-"""Characters that sitemap.xsd asks of a ``loc``; shorter ones are only warned about."""
+"""Characters that sitemap.xsd requires of a ``loc``; shorter ones are only a warning."""
 
 CHANGEFREQS = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
 """The values of ``changefreq``; they are case-sensitive."""
 
 ILLEGAL_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""A character XML 1.0 forbids, even written as ``&#N;`` (production 2, ``Char``)."""
+"""A character that XML 1.0 forbids, even as ``&#N;`` (production 2, ``Char``)."""
 
 MAX_IMAGES = 1_000
 """Images of one ``url`` (Google, "Image sitemaps")."""
@@ -36,6 +36,9 @@ NEWS_WINDOW = dt.timedelta(days=2)
 MAX_TAGS = 32
 """Tags of one video (Google, "Video sitemaps", as those below)."""
 
+MAX_TITLE = 100
+"""Characters of a video's title beyond which some readers cut it."""
+
 MAX_DESCRIPTION = 2_048
 """Characters of a video's description, before entity escaping."""
 
@@ -43,7 +46,7 @@ MAX_UPLOADER = 255
 """Characters of the name of a video's uploader, before entity escaping."""
 
 MAX_DURATION = 28_800
-"""Seconds of a video, eight hours; one is the least."""
+"""Seconds of a video: eight hours. The minimum is one."""
 
 MAX_RATING = 5
-"""The best rating of a video; 0 is the worst."""
+"""The best rating of a video. The worst is 0."""

@@ -1,8 +1,11 @@
-"""From what a project calls a URL to what may stand in ``loc``: normalise, or refuse by name.
+"""The grammar of URLs: normalise what a project gives, and check what a document holds.
 
-A location is an absolute URL in its one normal form: scheme and host in lower case, host in
-ASCII, no default port, percent-encoded as RFC 3986 asks: escapes in upper case, and none for a
-character that needs none. It is not yet entity-escaped: that is the writer's part.
+A location is an absolute URL in normal form: scheme and host in lower case, host in ASCII, no
+default port, percent-encoded as RFC 3986 asks (escapes in upper case, and only where a character
+needs one). Escaping of XML entities is left to the writer.
+
+``Scope.normalise``, ``normalise_url`` and ``normalise_path`` take URLs that may still need
+encoding. ``normalise_written`` takes a URL as a document states it, where nothing may be missing.
 """
 
 import re
@@ -13,24 +16,37 @@ from importlib import import_module
 from string import ascii_letters, digits
 from urllib.parse import quote, urlsplit
 
-from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.limits import MAX_LOCATION
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 SAFE = "!$&'()*+,;=:@/?"
-"""What RFC 3986 lets stand unencoded in a path or query, beside letters, digits and ``-._~``."""
+"""What RFC 3986 allows unencoded in a path or query, besides letters, digits and ``-._~``."""
 
 UNSAFE = re.compile("[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
-"""Characters no URL of a page has a use for: controls, surrogates, noncharacters."""
+"""Characters no URL of a page needs: controls, surrogates, noncharacters."""
+
+_UNENCODED = rf"A-Za-z0-9\-._~{SAFE}"
+ENCODED = rf"[{_UNENCODED}]*(?:%[0-9A-Fa-f]{{2}}[{_UNENCODED}]*)*"
+"""A regular expression for a path and query in which nothing is left to encode."""
+
+_NOT_ENCODED = re.compile(rf"[^{_UNENCODED}%]|%(?![0-9A-Fa-f]{{2}})")
 
 _RESERVED_ESCAPE = (
     "%(?:[01][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF]|[89A-F][0-9A-F])"  # %41 is "A"
 )
-_CLEAN_PATH = re.compile(rf"/(?:[\w\-.~!$&'()*+,;=:@/?]|{_RESERVED_ESCAPE})*", re.ASCII)
-_DOT_SEGMENT = re.compile(r"/\.{1,2}(?=[/?]|\Z)")
+_CLEAN_PATH = re.compile(rf"/(?:[{_UNENCODED}]|{_RESERVED_ESCAPE})*")
+_DOT_SEGMENT = re.compile(r"/(?:\.|%2e){1,2}(?=[/?]|\Z)", re.IGNORECASE)
+# Most valid URLs: neither too long nor with a dot segment, which may be encoded.
+QUICK_URL = re.compile(
+    rf"(?!.*/(?:\.|%2)|.{{{MAX_LOCATION + 1}}})https?://(?!-)(?:[a-z0-9-]{{1,63}}\.)+[a-z0-9-]{{1,63}}"
+    rf"(?::[1-9][0-9]{{1,3}})?/{ENCODED}"
+)
+_AUTHORITY = re.compile(r"https?://([^/?#]+)", re.IGNORECASE)
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
-_UNRESERVED = {f"%{ord(one):02X}": one for one in ascii_letters + digits + "-._~"}
+_UNRESERVED_ESCAPES = {f"%{ord(one):02X}": one for one in ascii_letters + digits + "-._~"}
 _LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?|\[[0-9a-f:.]+\]")
 
@@ -48,21 +64,21 @@ class Scope:
     def of(cls, address: str) -> "Scope":
         """Return the scope of the sitemap at ``address``, an absolute URL.
 
-        Raises RefusedValue where ``address`` is no absolute http or https URL.
+        Raises InvalidValue where ``address`` is not an absolute http or https URL.
         """
-        origin, rest = _split_origin(address)
+        origin, rest = split_origin(address)
         path = _encode(rest).partition("?")[0]
         return cls(origin, path[: path.rindex("/") + 1])
 
     def normalise(self, url: object) -> str:
         """Return ``url`` as a location within this scope.
 
-        ``url`` is a rooted path (``/catalog/show?item=12``) or an absolute URL, which may leave
-        out the scheme, or have ``http`` where the origin has ``https``. Raises RefusedValue where
-        it is none, or lies outside, or is 2,048 characters long or longer.
+        ``url`` is a rooted path (``/catalog/show?item=12``) or an absolute URL, which may omit
+        the scheme, or have ``http`` where the origin has ``https``. Raises InvalidValue where it
+        is neither, lies outside this scope, or has 2,048 characters or more.
         """
         if not isinstance(url, str):
-            raise _invalid(url, "it is not text; return a path or an absolute URL")
+            raise _invalid_url(url, "it is not text; return a path or an absolute URL")
         if url.startswith("/") and not url.startswith("//"):
             return self.enclose(_normal_path(url))
         return self.enclose(_normal_path(self._strip_origin(url)))
@@ -70,23 +86,24 @@ class Scope:
     def enclose(self, path: str) -> str:
         """Return the location of ``path``, which is in normal form already.
 
-        Raises RefusedValue where it lies outside of this scope, or makes the URL too long.
+        Raises InvalidValue where it lies outside this scope, or makes the URL too long.
         """
-        if not path.startswith(self.directory):
-            raise RefusedValue(
-                "url-not-allowed",
-                f"URL not allowed: {shown(path)} is not below {self.directory}, where the sitemap"
-                " stands; include the sitemap's URLs in a higher directory.",
-            )
-        return _bounded(self.origin + path)
+        self._check_directory(path)
+        return _check_length(self.origin + path)
+
+    def check(self, location: str) -> None:
+        """Raise InvalidValue where ``location``, a URL in normal form, lies outside this scope."""
+        if not location.startswith(self.origin + "/"):
+            raise self._not_on_origin(location)
+        self._check_directory(location[len(self.origin) :])
 
     def enclose_all(
         self, paths: Sequence[str | None]
-    ) -> tuple[list[str | None], dict[int, RefusedValue]]:
-        """Return the locations of paths in normal form, and why some of them are refused.
+    ) -> tuple[list[str | None], dict[int, InvalidValue]]:
+        """Return the locations of paths in normal form, and the errors of the invalid ones.
 
-        A path of None stays None. It asks each question of all paths at once before it asks
-        them one by one.
+        A path of None stays None. Each rule is checked for all paths at once first, and one by
+        one only where that fails.
         """
         if None not in paths and paths:
             room = MAX_LOCATION - len(self.origin)
@@ -95,14 +112,14 @@ class Scope:
                 origin = self.origin
                 return [origin + path for path in paths], {}  # type: ignore[operator]
         locations: list[str | None] = []
-        refusals: dict[int, RefusedValue] = {}
+        refusals: dict[int, InvalidValue] = {}
         for path in paths:
             location = None
             if path is not None:
                 try:
-                    _refuse_dot_segments(path)
+                    _check_dot_segments(path)
                     location = self.enclose(path)
-                except RefusedValue as refusal:
+                except InvalidValue as refusal:
                     refusals[len(locations)] = refusal
             locations.append(location)
         return locations, refusals
@@ -110,22 +127,32 @@ class Scope:
     def _strip_origin(self, url: str) -> str:
         if url.startswith(self.origin + "/"):
             return url[len(self.origin) :]
-        origin, rest = _split_origin(resolve_scheme(url, self.origin))
+        origin, rest = split_origin(resolve_scheme(url, self.origin))
         if origin != self.origin and not self._is_own_host(url, origin):
-            names_host = "it begins with two slashes and so names a host; "
-            raise RefusedValue(
-                "url-not-allowed",
-                f"URL not allowed: {shown(url)} is not on {self.origin};"
-                f" {names_host if url.startswith('//') else ''}"
-                "scheme, host and port must be those of the sitemap.",
-            )
+            raise self._not_on_origin(url)
         return rest
 
-    def _is_own_host(self, url: str, origin: str) -> bool:
-        """Return whether a URL names this host by the scheme or port that a proxy in front hides.
+    def _check_directory(self, path: str) -> None:
+        if not path.startswith(self.directory):
+            raise InvalidValue(
+                "url-not-allowed",
+                f"URL not allowed: {quoted(path)} is not below {self.directory}, the sitemap's"
+                " directory; move the sitemap to a higher one.",
+            )
 
-        That is how a project behind TLS sees itself: by plain ``http``, or on port 80. A port that
-        the site names itself is another server's where it is not the same.
+    def _not_on_origin(self, url: str) -> InvalidValue:
+        names_host = "two slashes at the beginning name a host; " if url.startswith("//") else ""
+        return InvalidValue(
+            "url-not-allowed",
+            f"URL not allowed: {quoted(url)} is not on {self.origin}; {names_host}scheme, host and"
+            " port must be those of the sitemap.",
+        )
+
+    def _is_own_host(self, url: str, origin: str) -> bool:
+        """Return whether a URL names this host by the scheme or port that a proxy hides.
+
+        A project behind TLS sees itself under plain ``http``, or on port 80. Where the site's own
+        URL names a port, another port belongs to another server.
         """
         scheme, _, host = self.origin.partition("://")
         if not url.startswith("//") and not origin.startswith("http:"):
@@ -140,100 +167,128 @@ def resolve_scheme(url: str, origin: str) -> str:
 
 
 def normalise_url(url: object, origin: str) -> str:
-    """Return ``url`` as an absolute URL of any host: what a page shows may be stored elsewhere.
+    """Return ``url`` as an absolute URL in normal form, on any host.
 
-    ``url`` is an absolute http or https URL, which may leave out the scheme of ``origin``, or a
-    rooted path on ``origin``. Raises RefusedValue where it is neither, or is 2,048 characters long
-    or longer.
+    ``url`` is an absolute http or https URL, which may omit the scheme of ``origin``, or a rooted
+    path on ``origin``. Raises InvalidValue where it is neither, or has 2,048 characters or more.
     """
     if not isinstance(url, str):
-        raise _invalid(url, "it is not text; give a path or an absolute URL")
+        raise _invalid_url(url, "it is not text; give a path or an absolute URL")
     path: str = resolve_scheme(url, origin)
     if not path.startswith("/"):
-        origin, path = _split_origin(path)
-    return _bounded(origin + _normal_path(path))
+        origin, path = split_origin(path)
+    return _check_length(origin + _normal_path(path))
+
+
+def normalise_written(url: str) -> str:
+    """Return in normal form a URL as a document states it: absolute, and percent-encoded.
+
+    Raises InvalidValue for any other, and for what ``normalise_url`` does not take either.
+    """
+    authority = _AUTHORITY.match(url)
+    if authority is None:
+        raise _invalid_url(url, "it is not an absolute http(s) URL; write https:// and the host")
+    if not authority[0].isascii():
+        raise _invalid_url(url, "its host is not ASCII; write it in punycode")
+    if authority[0].endswith(":"):
+        raise _invalid_url(url, "it has a colon without a port")
+    rest = _check_length(url)[authority.end() :].partition("#")[0]
+    if unencoded := _NOT_ENCODED.search(rest):
+        character = unencoded[0]
+        raise _invalid_url(url, f"{character!a} must be percent-encoded; write {quote(character)}")
+    return normalise_url(url, "")
+
+
+def check_url(url: str) -> None:
+    """Raise InvalidValue unless ``normalise_written`` takes ``url``."""
+    if not QUICK_URL.fullmatch(url):
+        normalise_written(url)
 
 
 def normalise_path(path: str) -> str:
     """Return a rooted path in normal form: percent-encoded where needed, escapes in upper case.
 
-    Raises RefusedValue where it cannot be part of a location.
+    Raises InvalidValue where it cannot be part of a location.
     """
     if not path.startswith("/"):
-        raise _invalid(path, "it does not begin with /")
+        raise _invalid_url(path, "it does not begin with /")
     if path.startswith("//"):
-        raise _invalid(path, "it begins with two slashes and so names a host")
+        raise _invalid_url(path, "two slashes at the beginning name a host")
     return _normal_path(path)
 
 
 def _normal_path(path: str) -> str:
-    """Return in normal form what follows a host; behind one it may begin with two slashes."""
+    """Return in normal form what follows a host, which may begin with two slashes."""
     if not _CLEAN_PATH.fullmatch(path):
         path = _encode(path)
     if "/." in path:
-        _refuse_dot_segments(path)
+        _check_dot_segments(path)
     return path
 
 
 def normalise_pattern(text: str) -> str:
-    """Return a pattern, as robots.txt has them, in the normal form that paths have.
+    """Return a pattern as in robots.txt, in the normal form of paths.
 
-    Raises RefusedValue where it begins neither with ``/`` nor with ``*``, or would match no
-    location at all.
+    Raises InvalidValue where it begins with neither ``/`` nor ``*``, or cannot match any location.
     """
     text = text.strip()
     if not text.startswith(("/", "*")):
-        raise RefusedValue(
-            "invalid-pattern", f"Invalid pattern: {shown(text)} begins with neither / nor *."
+        raise InvalidValue(
+            "invalid-pattern", f"Invalid pattern: {quoted(text)} begins with neither / nor *."
         )
-    # Something stands before and behind it: "*/a" is no host, and "/." begins "/.well-known".
+    # It is checked within a longer path: "*/a" names no host, and "/." begins "/.well-known".
     before = "/x" if text.startswith("*") else ""
     behind = "" if text.endswith("$") else "x"
     return normalise_path(f"{before}{text}{behind}")[len(before) :].removesuffix(behind)
 
 
 def normal_escapes(path: str) -> str:
-    """Give two spellings of one URL one form: ``%C3`` and ``p`` (RFC 3986, 6.2.2), not ``%70``."""
+    """Return a path with its escapes in normal form: ``%C3``, and ``p``, not ``%70`` (6.2.2)."""
     return _ESCAPE.sub(_normal_escape, path)
 
 
 def _normal_escape(escape: re.Match[str]) -> str:
     text = escape[0].upper()
-    return _UNRESERVED.get(text, text)
+    return _UNRESERVED_ESCAPES.get(text, text)
 
 
 def normalise_base(url: str) -> tuple[str, str]:
     """Return ``url`` as (origin, path): ``("https://www.example.com", "/shop")``.
 
-    The path has no slash at its end. Raises RefusedValue unless ``url`` is an absolute http or
-    https URL without query and fragment.
+    The path does not end with a slash. Raises InvalidValue unless ``url`` is an absolute http or
+    https URL without a query and a fragment.
     """
-    origin, rest = _split_origin(url)
+    origin, rest = split_origin(url)
     path = _encode(rest)
     if "?" in path:
-        raise _invalid(url, "a base URL has no query")
+        raise _invalid_url(url, "a base URL has no query")
     path = path.rstrip("/")
     if path.startswith("//"):
-        raise _invalid(url, "its path begins with two slashes, which by themselves name a host")
+        raise _invalid_url(url, "its path begins with two slashes, which alone would name a host")
     return origin, path
 
 
-def _split_origin(url: str) -> tuple[str, str]:
-    """Return the normalised origin of an absolute URL, and its path and query as they stand."""
+def split_origin(url: str) -> tuple[str, str]:
+    """Return the origin of an absolute URL in normal form, and its path and query unchanged.
+
+    Raises InvalidValue where ``url`` is not an absolute http or https URL.
+    """
     if unsafe := UNSAFE.search(url):
-        raise _invalid(url, f"it contains U+{ord(unsafe[0]):04X}")
+        raise _invalid_url(url, f"it contains U+{ord(unsafe[0]):04X}")
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise _invalid(url, str(error)) from error
+        raise _invalid_url(url, str(error)) from error
     scheme = parts.scheme.lower()
     if scheme not in DEFAULT_PORTS or not parts.hostname:
-        raise _invalid(url, "write a path that begins with / or an absolute http(s) URL")
+        raise _invalid_url(url, "write a path that begins with / or an absolute http(s) URL")
     if "@" in parts.netloc:
-        raise _invalid(url, "it carries a user name")
+        raise _invalid_url(url, "it contains a user name")
     if port == 0:
-        raise _invalid(url, "0 is no port")
+        raise _invalid_url(url, "0 is not a port")
+    if "[" in parts.netloc and ":" not in parts.hostname:
+        raise _invalid_url(url, f"{parts.netloc!r} is not an IPv6 address")
     origin = f"{scheme}://{_ascii_host(parts.hostname, url)}"
     if port is not None and port != DEFAULT_PORTS[scheme]:
         origin += f":{port}"
@@ -245,21 +300,21 @@ def _ascii_host(host: str, url: str) -> str:
     if ":" in host:
         host = f"[{host}]"
     if not host.isascii():
-        host = _international_or_refuse(host, url)
+        host = _idna_host(host, url)
     if not _HOST.fullmatch(host):
-        raise _invalid(url, f"{host!r} is no host name")
+        raise _invalid_url(url, f"{host!r} is not a host name")
     return host
 
 
-def _international_or_refuse(host: str, url: str) -> str:
+def _idna_host(host: str, url: str) -> str:
     try:
         return _international(host)
     except ModuleNotFoundError as error:
-        raise _invalid(
+        raise _invalid_url(
             url, f"write the host {host!r} in punycode, or install django-sitemapkit[idna]"
         ) from error
     except UnicodeError as error:
-        raise _invalid(url, f"the host {host!r} is not allowed by IDNA 2008") from error
+        raise _invalid_url(url, f"the host {host!r} is not allowed by IDNA 2008") from error
 
 
 @lru_cache(maxsize=256)
@@ -268,30 +323,31 @@ def _international(host: str) -> str:
 
 
 def _encode(path: str) -> str:
-    """Percent-encode a rooted path and query; what is encoded already is not encoded twice."""
+    """Percent-encode a rooted path and query; nothing is encoded twice."""
     if unsafe := UNSAFE.search(path):
-        raise _invalid(path, f"it contains U+{ord(unsafe[0]):04X}")
+        raise _invalid_url(path, f"it contains U+{ord(unsafe[0]):04X}")
     if "#" in path:
-        raise _invalid(path, "it has a fragment (#), which search engines drop")
+        raise _invalid_url(path, "it has a fragment (#), which search engines drop")
     return normal_escapes(quote(_LONE_PERCENT.sub("%25", path), safe=SAFE + "%"))
 
 
-def _refuse_dot_segments(path: str) -> None:
-    if _DOT_SEGMENT.search(path.partition("?")[0]):
-        raise _invalid(path, "it has a . or .. segment, which readers resolve")
+def has_dot_segment(path: str) -> bool:
+    """Return whether a path with its query has a ``.`` or ``..`` segment, encoded or not."""
+    return _DOT_SEGMENT.search(path.partition("?")[0]) is not None
 
 
-def _bounded(location: str) -> str:
+def _check_dot_segments(path: str) -> None:
+    if has_dot_segment(path):
+        raise _invalid_url(path, "it has a . or .. segment; write the path that it resolves to")
+
+
+def _check_length(location: str) -> str:
     if len(location) > MAX_LOCATION:
-        raise _invalid(location, f"it has {len(location):,} characters, {MAX_LOCATION:,} at most")
+        raise _invalid_url(
+            location, f"it has {len(location):,} characters, {MAX_LOCATION:,} at most"
+        )
     return location
 
 
-def _invalid(url: object, why: str) -> RefusedValue:
-    return RefusedValue("invalid-url", f"Invalid URL: {shown(url)}: {why}.")
-
-
-def shown(value: object) -> str:
-    """Return ``value`` fit for a log line: escaped, and cut where it is long."""
-    text = ascii(value)
-    return text if len(text) <= 120 else f"{text[:100]}...{text[-16:]}"
+def _invalid_url(url: object, why: str) -> InvalidValue:
+    return InvalidValue("invalid-url", f"Invalid URL: {quoted(url)}: {why}.")

@@ -1,7 +1,7 @@
-"""Writers of sitemap documents: columns of ready text in, bytes of XML out, limits kept.
+"""Writers of sitemap documents, from columns of formatted text to bytes of XML.
 
-A writer takes its entries by column, many at a time: one ``join`` and one ``encode`` a chunk
-cost about a tenth of a microsecond a row, an object a row costs more than all the rest.
+A writer takes entries by column, many at a time: one ``join`` and one ``encode`` a chunk cost about
+a tenth of a microsecond a row; creating an object per row would cost more than all the rest.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,8 +12,8 @@ from xml.sax.saxutils import escape
 from django_sitemapkit.protocol.entries import Entry
 from django_sitemapkit.protocol.limits import MAX_BYTES, MAX_URLS, NAMESPACE
 
-Column = Sequence[str | None] | str | None
-"""The texts of one tag: one for each entry, or the same for all, or None for no tag at all."""
+TagColumn = Sequence[str | None] | str | None
+"""The texts of one tag: one for each entry, one for all, or None for no tag."""
 
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _QUOTES = {"'": "&apos;", '"': "&quot;"}
@@ -25,9 +25,9 @@ NO_NAMESPACES: Mapping[str, str] = MappingProxyType({})
 class Writer:
     """Writes one document: ``begin()``, any number of ``add()``, ``end()``.
 
-    Use its children ``UrlsetWriter`` and ``IndexWriter``. ``max_urls`` and ``max_bytes`` can
-    lower the protocol's limits and never raise them. ``namespaces`` are those of the extensions in
-    it, by prefix; ``schema_location`` names the schema to check it by.
+    Use the subclasses ``UrlsetWriter`` and ``IndexWriter``. ``max_urls`` and ``max_bytes`` can
+    lower the protocol's limits but not raise them. ``namespaces`` are those of the extensions in
+    it, by prefix; with ``schema_location`` the document names its schema.
     """
 
     root: str
@@ -56,24 +56,24 @@ class Writer:
         """Entries written so far."""
         self._tail = f"</{self.root}>\n".encode()
         self.bytes = len(self._tail)
-        """Bytes of the document if it ended now, uncompressed, closing tag included."""
+        """Bytes of the document if it ended here, uncompressed, with the closing tag."""
 
     def begin(self) -> bytes:
         """Return the declaration and the opening tag."""
         return self._counted(self._head)
 
     def end(self) -> bytes:
-        """Return the closing tag; its bytes are counted from the start."""
+        """Return the closing tag, whose bytes are counted from the start."""
         return self._tail
 
     def _add(
         self,
         locations: Sequence[str],
-        *tags: tuple[str, Column],
-        extensions: Column = None,
+        *tags: tuple[str, TagColumn],
+        extensions: TagColumn = None,
         together: Sequence[int] | None = None,
     ) -> tuple[bytes, int]:
-        """Write what fits of the entries; return the bytes, and how many entries they hold."""
+        """Write the entries that fit; return the bytes, and the number of entries in them."""
         count = _uncut(min(len(locations), self.max_urls - self.urls), together)
         parts: list[Iterable[str]] = [repeat(f"<{self.item}><loc>"), escaped(locations[:count])]
         text = "</loc>"
@@ -106,7 +106,7 @@ class Writer:
     def _fitting(
         self, rows: Iterable[tuple[str, ...]], together: Sequence[int] | None
     ) -> tuple[bytes, int]:
-        """Return the bytes of as many rows as the byte limit leaves room for."""
+        """Return the bytes of the rows that fit the byte limit, and their number."""
         room = self.max_bytes - self.bytes
         fitting: list[bytes] = []
         for row in rows:
@@ -133,18 +133,18 @@ class UrlsetWriter(Writer):
     def add(
         self,
         locations: Sequence[str],
-        lastmod: Column = None,
-        changefreq: Column = None,
-        priority: Column = None,
-        extensions: Column = None,
+        lastmod: TagColumn = None,
+        changefreq: TagColumn = None,
+        priority: TagColumn = None,
+        extensions: TagColumn = None,
         together: Sequence[int] | None = None,
     ) -> tuple[bytes, int]:
         """Write as many of the entries as fit; return their bytes and their number.
 
         ``locations`` come from ``Scope.normalise``, the tags from ``format_lastmod``,
         ``format_changefreq`` and ``format_priority``. ``extensions`` are elements of the other
-        ``namespaces``, as XML that stands behind the tags. Neighbours with the same number in
-        ``together`` are written together or not at all. A result smaller than ``len(locations)``
+        ``namespaces``, as XML that follows the tags. Neighbours with the same number in
+        ``together`` are written together or not at all. A number smaller than ``len(locations)``
         means that the document is full: the first entry that did not fit belongs to the next one.
         """
         tags = (("lastmod", lastmod), ("changefreq", changefreq), ("priority", priority))
@@ -158,13 +158,13 @@ class IndexWriter(Writer):
     item = "sitemap"
     schema = "siteindex.xsd"
 
-    def add(self, locations: Sequence[str], lastmod: Column = None) -> tuple[bytes, int]:
+    def add(self, locations: Sequence[str], lastmod: TagColumn = None) -> tuple[bytes, int]:
         """Write as many of the sitemaps as fit; return their bytes and their number."""
         return self._add(locations, ("lastmod", lastmod))
 
 
 def _uncut(count: int, together: Sequence[int] | None) -> int:
-    """Return how many of ``count`` entries may be written for none to be cut from its like."""
+    """Return how many of ``count`` entries can be written without separating any ``together``."""
     if together is not None:
         while 0 < count < len(together) and together[count - 1] == together[count]:
             count -= 1
@@ -174,7 +174,7 @@ def _uncut(count: int, together: Sequence[int] | None) -> int:
 def escaped(locations: Sequence[str]) -> Sequence[str]:
     """Return the column with ``& ' " < >`` as entities, once each.
 
-    One search through the joined column spares the work where there is none to do.
+    One search through the joined column avoids the work where nothing needs escaping.
     """
     joined = "".join(locations)
     if not any(character in joined for character in "&'\"<>"):
@@ -183,7 +183,7 @@ def escaped(locations: Sequence[str]) -> Sequence[str]:
 
 
 def url_element(entry: Entry) -> str:
-    """Return one ``<url>`` as XML, for a document that someone else writes around it."""
+    """Return one ``<url>`` as XML, for a document written elsewhere, such as by a template."""
     tags = (
         ("lastmod", entry.lastmod),
         ("changefreq", entry.changefreq),

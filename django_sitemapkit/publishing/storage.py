@@ -44,7 +44,7 @@ ATTEMPTS = 3
 """How often a failing storage is asked; between two times it is left alone for a moment."""
 
 HOPELESS = {errno.ENOSPC, errno.EACCES, errno.EPERM, errno.EROFS, errno.EDQUOT, errno.ENAMETOOLONG}
-"""Errors that trying again does not mend."""
+"""Errors that a retry does not cure."""
 
 DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 """Those of them that say who may write where."""
@@ -235,7 +235,7 @@ class SitemapStorage:
         return True
 
     def names(self, folder: str) -> list[str] | None:
-        """Return the names of the files of a folder, or None if they cannot be told."""
+        """Return the names of the files of a folder, or None if the storage cannot list them."""
         try:
             _, files = self.storage.listdir(folder)
         except FileNotFoundError:  # A local folder comes with its first file.
@@ -248,7 +248,7 @@ class SitemapStorage:
         return [f"{folder}/{name}" if folder else name for name in files]
 
     def stored_at(self, name: str) -> datetime | None:
-        """Return when a file was stored, or None if it cannot be told; a request for each, on S3.
+        """Return when a file was stored, or None if it cannot say; a request for each, on S3.
 
         Naive under USE_TZ = False.
         """

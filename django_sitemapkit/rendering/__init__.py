@@ -3,7 +3,7 @@
 from django_sitemapkit.rendering.compression import compressor, gzipped
 from django_sitemapkit.rendering.externals import external_entries
 from django_sitemapkit.rendering.indexes import (
-    FIRST,
+    FIRST_INDEX,
     Index,
     LivePage,
     count_indexes,
@@ -20,7 +20,7 @@ from django_sitemapkit.rendering.problems import Problem, ProblemLog
 from django_sitemapkit.rendering.validators import Validators, validators_of
 
 __all__ = [
-    "FIRST",
+    "FIRST_INDEX",
     "Index",
     "LivePage",
     "PageRendering",

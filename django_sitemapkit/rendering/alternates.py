@@ -5,13 +5,12 @@ from typing import Any
 
 from django.db.models import Model
 
+from django_sitemapkit.identities import label_of
 from django_sitemapkit.overrides import sections_of
-from django_sitemapkit.rendering.columns import Checker
+from django_sitemapkit.reading import ItemReader, SectionReader
+from django_sitemapkit.reading.keysets import EVERYTHING
+from django_sitemapkit.rendering.pipeline import ChunkPipeline
 from django_sitemapkit.rendering.problems import ProblemLog
-from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sections.items import ItemSection
-from django_sitemapkit.sections.keysets import EVERYTHING
-from django_sitemapkit.sections.objects import label_of
 from django_sitemapkit.sites import Site
 
 
@@ -23,27 +22,27 @@ def alternates_of(site: Site, item: Any) -> list[tuple[str, str]]:
     the same URL before it. What fails passes through.
     """
     for section in sections_of(site):
-        if not (section.alternates and section.spoken):
+        if not (section.alternates and section.language_plan):
             continue
-        narrowed = _narrowed(section, item)
-        if narrowed is None:
+        for_pk = _for_pk(section, item)
+        if for_pk is None:
             continue
-        checker = Checker(narrowed, site.scope(), ProblemLog(""))
-        for chunk in narrowed.chunks(EVERYTHING):
-            for links in checker.links(chunk):
+        pipeline = ChunkPipeline(for_pk, site.scope(), ProblemLog(""))
+        for chunk in for_pk.chunks(EVERYTHING):
+            for links in pipeline.links(chunk):
                 return links
     return []
 
 
-def _narrowed(section: BaseSection, item: Any) -> BaseSection | None:
+def _for_pk(section: SectionReader, item: Any) -> SectionReader | None:
     """Return a section with one object or item alone, of which it says nothing but where it is."""
-    if isinstance(section, ItemSection):
+    if isinstance(section, ItemReader):
         if item not in section.all_items:
             return None
         # It is the page's own object, which would be left in the last language.
         section.all_items = [copy(item) if hasattr(item, "set_current_language") else item]
     elif isinstance(item, Model) and section.label == label_of(type(item)):
-        section = section.narrowed(item.pk)
+        section = section.for_pk(item.pk)
     else:
         return None
     section.extension_sources = {}

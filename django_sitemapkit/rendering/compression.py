@@ -1,4 +1,4 @@
-"""Compressing a stream as it passes, by the codec that SITEMAPKIT_GZIP asks for."""
+"""Compressing a stream as it passes, by the codec that SITEMAPKIT_GZIP_BACKEND asks for."""
 
 import zlib
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ from typing import Protocol
 
 from django_sitemapkit.conf import settings
 
-LEVEL = 6
+ZLIB_LEVEL = 6
 """zlib's level: 9 takes 1.4 times as long for a file smaller by one percent."""
 
 
@@ -29,10 +29,10 @@ def compressor() -> Compressor:
     The same blocks always give the same bytes, but each codec gives its own. Raises
     ModuleNotFoundError where the codec that the setting names is not installed.
     """
-    codec = settings.GZIP
+    codec = settings.GZIP_BACKEND
     if codec == "isal" or (codec == "auto" and has_isal()):
-        return import_module("django_sitemapkit.rendering.isal").compressor()  # type: ignore[no-any-return]
-    return zlib.compressobj(LEVEL, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+        return import_module("django_sitemapkit.rendering.isal").isal_compressor()  # type: ignore[no-any-return]
+    return zlib.compressobj(ZLIB_LEVEL, zlib.DEFLATED, zlib.MAX_WBITS | 16)
 
 
 @cache
@@ -46,7 +46,7 @@ def has_isal() -> bool:
 
 
 def gzipped(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the gzip form of a stream; of its first block all at once, for who waits for it."""
+    """Yield the gzip form of a stream; its first block at once, for a reader that waits for it."""
     engine = compressor()
     stream = iter(blocks)
     for block in islice(stream, 1):

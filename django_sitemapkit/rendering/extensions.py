@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models.fields.files import FieldFile
 from django.utils import timezone
 
-from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.dates import format_lastmod, moment_of
 from django_sitemapkit.protocol.extensions import (
     Element,
@@ -21,21 +21,21 @@ from django_sitemapkit.protocol.extensions import (
 )
 from django_sitemapkit.protocol.limits import MAX_IMAGES, NEWS_WINDOW
 from django_sitemapkit.protocol.locations import Scope
+from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading.chunks import INFRASTRUCTURE, refusal_of
 from django_sitemapkit.rendering.problems import ProblemLog
-from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sections.chunks import INFRASTRUCTURE, refusal_of
 
-AT_MOST = {"images": MAX_IMAGES, "news": 1}
+MAX_VALUES = {"images": MAX_IMAGES, "news": 1}
 """Values of one entry that are written, by option."""
 
 
-class Extensions:
+class ExtensionFormatter:
     """What the entries of a section say beyond their tags."""
 
-    def __init__(self, section: BaseSection, scope: Scope, problems: ProblemLog) -> None:
+    def __init__(self, section: SectionReader, scope: Scope, problems: ProblemLog) -> None:
         self._scope = scope
         self._problems = problems
-        self._namespaces = section.namespaces
+        self._namespaces = section.options.namespaces
         self._zone = timezone.get_default_timezone()
         self._write: dict[str, Callable[[Any, str], str]] = {
             "images": self._image,
@@ -67,7 +67,7 @@ class Extensions:
 
     def _elements(self, option: str, value: Any, key: Any, location: str) -> Iterator[str]:
         """Yield the elements of one row; what is wrong with a value costs that value alone."""
-        most = AT_MOST.get(option)
+        most = MAX_VALUES.get(option)
         for number, one in enumerate(_several(value)):
             if number == most:
                 message = (
@@ -85,9 +85,9 @@ class Extensions:
                 self._problems.add(key, refusal.code, str(refusal), skipped=False)
 
     def _written(self, option: str, value: Any, location: str) -> str:
-        if isinstance(value, RefusedValue):
+        if isinstance(value, InvalidValue):
             raise value
-        # Each entry is one line, as those who compare files rely on.
+        # Each entry is one line, as tools that compare files expect.
         return self._write[option](value, location).replace("\n", "&#10;")
 
     def _image(self, value: Any, location: str) -> str:
@@ -127,7 +127,8 @@ def _is_nothing(value: Any) -> bool:
 
 def _of(kind: type[Any], value: Any, option: str) -> Any:
     if not isinstance(value, kind):
-        raise RefusedValue(
-            "invalid-tag-value", f"Invalid tag value: {option}: {value!a} is no {kind.__name__}."
+        raise InvalidValue(
+            "invalid-tag-value",
+            f"Invalid tag value: {option}: {value!a} is not of the class {kind.__name__}.",
         )
     return value

@@ -15,14 +15,14 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 
-from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.locations import Scope, normalise_base, resolve_scheme
+from django_sitemapkit.reading import ExternalReader
 from django_sitemapkit.registry import registry
-from django_sitemapkit.rendering.columns import is_future
 from django_sitemapkit.rendering.problems import ProblemLog
-from django_sitemapkit.sections import ExternalSection
+from django_sitemapkit.rendering.tags import is_future
 from django_sitemapkit.sites import Site, all_sites
 
 logger = logging.getLogger("django_sitemapkit")
@@ -36,7 +36,7 @@ def external_entries(site: Site) -> Iterator[IndexEntry]:
     listed: set[str] = set()
     for section in registry.externals(site):
         problems = ProblemLog(section.get_name())
-        for entry in _entries(section, problems):
+        for entry in _section_entries(section, problems):
             if entry.location in listed:
                 message = f"Duplicate: {entry.location} is in the index already."
                 problems.add(entry.location, "duplicate-url", message)
@@ -47,7 +47,7 @@ def external_entries(site: Site) -> Iterator[IndexEntry]:
             logger.warning("%r: %s", section, problems.summary())
 
 
-def _entries(section: ExternalSection, problems: ProblemLog) -> Iterator[IndexEntry]:
+def _section_entries(section: ExternalReader, problems: ProblemLog) -> Iterator[IndexEntry]:
     places = Places(section)
     for host, why in places.refused:
         problems.add(host, why.code, str(why), skipped=False)
@@ -57,7 +57,7 @@ def _entries(section: ExternalSection, problems: ProblemLog) -> Iterator[IndexEn
         if refusal is None:
             try:
                 address = places.address(location)
-            except RefusedValue as error:
+            except InvalidValue as error:
                 refusal = error
         if refusal is not None:
             problems.add(item, refusal.code, str(refusal))
@@ -69,16 +69,16 @@ def _entries(section: ExternalSection, problems: ProblemLog) -> Iterator[IndexEn
 class Places:
     """Where the files of an external section may stand: on its site, and on hosts it declares."""
 
-    def __init__(self, section: ExternalSection) -> None:
+    def __init__(self, section: ExternalReader) -> None:
         self._own = section.site.scope()
         self._hosts: dict[str, Scope] = {}
-        self._indexes = list(_indexes(section.site))
-        self.refused: list[tuple[Any, RefusedValue]] = []
+        self._indexes = list(_index_patterns(section.site))
+        self.refused: list[tuple[Any, InvalidValue]] = []
         """The hosts that are none, and why."""
-        for host in section.hosts:
+        for host in section.options.hosts:
             try:
-                origin = _origin(host)
-            except RefusedValue as refusal:
+                origin = _host_origin(host)
+            except InvalidValue as refusal:
                 self.refused.append((host, refusal))
             else:
                 self._hosts[origin] = Scope(origin)
@@ -86,7 +86,7 @@ class Places:
     def address(self, location: str) -> str:
         """Return the address of a file as the index lists it.
 
-        Raises RefusedValue where the protocol does not let it be listed.
+        Raises InvalidValue where the protocol does not let it be listed.
         """
         scope = self._own
         location = resolve_scheme(location, scope.origin)
@@ -94,23 +94,23 @@ class Places:
             scope = self._hosts.get(Scope.of(location).origin, scope)
         address = scope.normalise(location)
         if any(index.fullmatch(address.partition("?")[0]) for index in self._indexes):
-            raise RefusedValue(
+            raise InvalidValue(
                 "nested-index", f"Nested index: {address} is an index, and no index lists another."
             )
         return address
 
 
-def _origin(host: Any) -> str:
+def _host_origin(host: Any) -> str:
     if not isinstance(host, str):
-        raise RefusedValue("invalid-host", f"Invalid host: {host!a} is no text.")
+        raise InvalidValue("invalid-host", f"Invalid host: {host!a} is not text.")
     origin, path = normalise_base(host)
     if path:
         message = f"Invalid host: {host!a} has a path; write {origin!r} alone."
-        raise RefusedValue("invalid-host", message)
+        raise InvalidValue("invalid-host", message)
     return origin
 
 
-def _indexes(site: Site) -> Iterator[re.Pattern[str]]:
+def _index_patterns(site: Site) -> Iterator[re.Pattern[str]]:
     """Yield what the addresses of indexes look like, of all sites that are known."""
     sites = {site}
     with suppress(ImproperlyConfigured):
@@ -118,7 +118,7 @@ def _indexes(site: Site) -> Iterator[re.Pattern[str]]:
     for known in sites:
         with suppress(ImproperlyConfigured):
             yield re.compile(re.escape(known.address("index")))
-            before, _, after = known.address("further", number=2).rpartition("2")
+            before, _, after = known.address("index-page", number=2).rpartition("2")
             yield re.compile(f"{re.escape(before)}(?:[2-9]|[1-9][0-9]+){re.escape(after)}")
 
 
@@ -126,10 +126,10 @@ def _lastmod(item: Any, value: Any, problems: ProblemLog) -> str | None:
     """Return a lastmod as text; one that is wrong, or lies in the future, is left out."""
     zone = timezone.get_default_timezone()
     try:
-        if isinstance(value, RefusedValue):
+        if isinstance(value, InvalidValue):
             raise value
         text = format_lastmod(value, zone)
-    except RefusedValue as refusal:
+    except InvalidValue as refusal:
         problems.add(item, refusal.code, str(refusal), skipped=False)
         return None
     if text is not None and is_future(value, dt.datetime.now(dt.UTC), zone):

@@ -9,22 +9,22 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 
 from django_sitemapkit.conf import settings
-from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, count_at_most, pages_of_all
 from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.writers import IndexWriter, escaped
-from django_sitemapkit.rendering.columns import is_future
+from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.rendering.externals import external_entries
-from django_sitemapkit.rendering.listing import with_urls
-from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sections.validation import require_pageable
+from django_sitemapkit.rendering.nonempty_pages import nonempty_pages
+from django_sitemapkit.rendering.tags import is_future
 from django_sitemapkit.sites import Site
 
 logger = logging.getLogger("django_sitemapkit")
 
-FIRST = 0
+FIRST_INDEX = 0
 """The number of the index at ``sitemap.xml``; further ones have 2, 3 and so on."""
 
 AROUND = 100
@@ -60,14 +60,16 @@ class Index:
     """How many it lists."""
 
 
-def index_entries(site: Site, sections: Iterable[BaseSection] | None = None) -> Iterator[LivePage]:
+def index_entries(
+    site: Site, sections: Iterable[SectionReader] | None = None
+) -> Iterator[LivePage]:
     """Yield the live pages of a site, or of some of its sections, in the order of their keys.
 
     A page's lastmod is that of its newest entry where the section promises ``trust_lastmod``,
     else there is none. Raises NotPlanned while a large section is being planned.
     """
     sections = list(usable_sections(site) if sections is None else sections)
-    for section, pages in with_urls(sections, pages_of_all(sections)):
+    for section, pages in nonempty_pages(sections, pages_of_all(sections)):
         address = page_addresses(site, section.get_name())
         for page in pages:
             yield LivePage(
@@ -78,7 +80,7 @@ def index_entries(site: Site, sections: Iterable[BaseSection] | None = None) -> 
             )
 
 
-def usable_sections(site: Site) -> list[BaseSection]:
+def usable_sections(site: Site) -> list[SectionReader]:
     """Return the sections of a site that can be read; one that cannot is logged by name.
 
     The others are listed all the same.
@@ -109,7 +111,7 @@ def page_addresses(site: Site, section: str, form: str = "xml.gz") -> Callable[[
     return lambda number: f"{before}{number}{after}"
 
 
-def newest_lastmod(section: BaseSection, page: PlannedPage) -> str | None:
+def newest_lastmod(section: SectionReader, page: PlannedPage) -> str | None:
     """Return the newest lastmod of a page, where the section promises that it tells the truth.
 
     One in the future is left out, as the page leaves it out. Where an editor has set any, the
@@ -124,18 +126,18 @@ def newest_lastmod(section: BaseSection, page: PlannedPage) -> str | None:
     try:
         text = format_lastmod(newest[1], zone)
         return None if is_future(newest[1], dt.datetime.now(dt.UTC), zone) else text
-    except RefusedValue:
+    except InvalidValue:
         return None
 
 
 def index_address(site: Site, number: int) -> str:
     """Return the address of an index by its number."""
-    return site.address("further", number=number) if number else site.address("index")
+    return site.address("index-page", number=number) if number else site.address("index")
 
 
 def index_addresses(site: Site, count: int) -> list[str]:
     """Return the addresses of so many indexes; of the first one at the least."""
-    return [index_address(site, number) for number in (FIRST, *range(2, count + 1))]
+    return [index_address(site, number) for number in (FIRST_INDEX, *range(2, count + 1))]
 
 
 def render_indexes(site: Site) -> dict[int, Index]:
@@ -174,7 +176,7 @@ def write_indexes(entries: Iterable[IndexEntry]) -> dict[int, Index]:
         stop = start + limit
         data, count = writer.add(locations[start:stop], lastmods[start:stop])
         if count:
-            number = len(indexes) + 1 if indexes else FIRST
+            number = len(indexes) + 1 if indexes else FIRST_INDEX
             indexes[number] = Index(head + data + writer.end(), count)
         else:
             logger.error("%s is larger than SITEMAPKIT_MAX_BYTES allows.", locations[start])

@@ -4,10 +4,10 @@ from isal import isal_zlib
 
 from django_sitemapkit.rendering.compression import Compressor
 
-LEVEL = 2
+ISAL_LEVEL = 2
 """Of 0 to 3."""
 
 
-def compressor() -> Compressor:
+def isal_compressor() -> Compressor:
     """Return what makes one gzip stream; its header holds no time and no name."""
-    return isal_zlib.compressobj(LEVEL, isal_zlib.DEFLATED, isal_zlib.MAX_WBITS | 16)
+    return isal_zlib.compressobj(ISAL_LEVEL, isal_zlib.DEFLATED, isal_zlib.MAX_WBITS | 16)

@@ -10,32 +10,30 @@ from django_sitemapkit.conf import settings
 from django_sitemapkit.planning import PlannedPage, split
 from django_sitemapkit.protocol.entries import Entry
 from django_sitemapkit.protocol.locations import Scope
-from django_sitemapkit.protocol.writers import Column, UrlsetWriter
-from django_sitemapkit.rendering.columns import Checker, Lastmods, Seen
-from django_sitemapkit.rendering.entries import Entries
+from django_sitemapkit.protocol.writers import TagColumn, UrlsetWriter
+from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading.keysets import KeyRange
+from django_sitemapkit.reading.sources import TAGS
+from django_sitemapkit.rendering.entry_columns import EntryColumns
+from django_sitemapkit.rendering.pipeline import ChunkPipeline, Seen
 from django_sitemapkit.rendering.problems import ProblemLog
-from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sections.keysets import KeyRange
-from django_sitemapkit.sections.options import TAGS
+from django_sitemapkit.rendering.tags import Lastmods
 
 logger = logging.getLogger("django_sitemapkit")
 
-BLOCK = 65_536
-"""Bytes handed on at a time, about."""
-
 
 class PageRendering:
-    """The rendering of one page: iterate once over its bytes, then read what became of it.
+    """The rendering of one page: iterate once over its bytes, then read what was found.
 
     A page without a single URL yields nothing: an empty ``urlset`` is invalid. Errors of the
     database and the like pass through; the bytes until then are no valid file. ``on_locations``
-    is told the URLs as they are written, some at a time; ``seen`` tells which of them are listed
-    elsewhere already, and left out here.
+    is called with the URLs as they are written, some at a time; ``seen`` finds those that another
+    page lists already, which are left out here.
     """
 
     def __init__(
         self,
-        section: BaseSection,
+        section: SectionReader,
         keys: KeyRange,
         scope: Scope,
         *,
@@ -60,7 +58,7 @@ class PageRendering:
         """Rows read so far, listed or not."""
         self._marks: list[tuple[int, Any]] = []
         self._on_locations = on_locations
-        self._checker = Checker(section, scope, self.problems, seen=seen)
+        self._pipeline = ChunkPipeline(section, scope, self.problems, seen=seen)
         self._writer = _writer_of(section)
 
     @property
@@ -77,17 +75,17 @@ class PageRendering:
     @property
     def changes_at(self) -> dt.datetime | None:
         """When the page changes though no row does: a lastmod comes that lay in the future."""
-        return self._checker.changes_at
+        return self._pipeline.changes_at
 
     @property
     def overridden(self) -> frozenset[int]:
         """The hashes of all overrides and rules that met a row so far."""
-        return frozenset(self._checker.overridden)
+        return frozenset(self._pipeline.override_hashes)
 
     @property
     def lastmods(self) -> Lastmods:
         """What the lastmods say, all of them together."""
-        return self._checker.lastmods
+        return self._pipeline.lastmods
 
     @property
     def urls(self) -> int:
@@ -103,18 +101,20 @@ class PageRendering:
         head = self._writer.begin()
         for chunk in self.section.chunks(self.keys):
             self.rows += len(chunk.keys) if chunk.read is None else chunk.read
-            for data in self._write(self._checker.entries(chunk)):
-                for start in range(0, len(data), BLOCK):
-                    yield head + data[start : start + BLOCK]
-                    head = b""
+            for data, _, _ in self._write(self._pipeline.entries(chunk)):
+                yield head + data
+                head = b""
             if self.overflow is not None:
                 break
         self.complete = True
         if self.urls:
             yield self._writer.end()
 
-    def _write(self, entries: Entries) -> Iterator[bytes]:
-        """Write entries until all are, or the page is full."""
+    def _write(self, entries: EntryColumns) -> Iterator[tuple[bytes, int, int]]:
+        """Write entries until all are, or the page is full.
+
+        Yields the bytes, and of which entries they are: the first one, and the one behind the last.
+        """
         before, begin = self.urls, 0
         written: list[Any] = []
         objects = self._linked_objects(entries)
@@ -133,7 +133,7 @@ class PageRendering:
                 written += entries.keys[begin : begin + count]
                 if self._on_locations is not None:
                     self._on_locations(entries.locations[begin : begin + count])
-                yield data
+                yield data, begin, begin + count
             begin += count
             if begin == len(entries.keys):
                 break
@@ -147,7 +147,7 @@ class PageRendering:
             self._refuse(entries, begin, behind)
             begin = behind
 
-    def _has_room_elsewhere(self, entries: Entries, begin: int, behind: int) -> bool:
+    def _has_room_elsewhere(self, entries: EntryColumns, begin: int, behind: int) -> bool:
         """Return whether what found no room on this page has some on a page of its own.
 
         Asked of an entry, or of an object in all its languages. Those of one row begin no page
@@ -184,7 +184,7 @@ class PageRendering:
         )
         self.problems.add(self.overflow, "file-too-large", message)
 
-    def _linked_objects(self, entries: Entries) -> Sequence[int] | None:
+    def _linked_objects(self, entries: EntryColumns) -> Sequence[int] | None:
         """Return what tells which entries link to each other; None where they do not.
 
         A link to a version that another file lists, or none, might have no link back.
@@ -192,7 +192,7 @@ class PageRendering:
         versions = entries.versions if self.section.alternates else None
         return versions.objects if versions is not None else None
 
-    def _refuse(self, entries: Entries, begin: int, behind: int) -> None:
+    def _refuse(self, entries: EntryColumns, begin: int, behind: int) -> None:
         """Leave out what no page has room for, wherever the pages are cut: an entry, or an object.
 
         The entries are those from ``begin`` to before ``behind``.
@@ -212,7 +212,7 @@ class PageRendering:
             self.problems.add(entries.keys[place], code, message)
 
 
-def _writer_of(section: BaseSection) -> UrlsetWriter:
+def _writer_of(section: SectionReader) -> UrlsetWriter:
     """Return what writes a page of a section."""
     return UrlsetWriter(
         max_urls=section.max_urls,
@@ -227,25 +227,20 @@ def _from(column: Any, begin: int) -> Any:
     return column if column is None or isinstance(column, str) else column[begin:]
 
 
-def page_entries(section: BaseSection, page: PlannedPage, scope: Scope) -> Iterator[Entry]:
+def page_entries(section: SectionReader, page: PlannedPage, scope: Scope) -> Iterator[Entry]:
     """Yield the entries of a page as values: those that stand in its XML, and no more.
 
     They passed the same checks; what did not is logged and left out. A page that has more rows
     than fit is split in the plan, for those behind them to have a page too.
     """
-    listed: list[str] = []
-    rendering = PageRendering(section, page.keys, scope, on_locations=listed.extend)
+    rendering = PageRendering(section, page.keys, scope)
     for chunk in section.chunks(page.keys):
-        entries = rendering._checker.entries(chunk)
+        entries = rendering._pipeline.entries(chunk)
         named = {tag: entries.tags.get(tag) for tag in TAGS} | {"extensions": entries.extensions}
-        columns = (_texts(column, len(entries.keys)) for column in named.values())
-        rows = zip(entries.locations, *columns, strict=False)
-        for _ in rendering._write(entries):
-            for written in listed:
-                # Between two that are written there may be one that no page has room for.
-                values = next(values for location, *values in rows if location is written)
-                yield Entry(location=written, **dict(zip(named, values, strict=True)))
-            listed.clear()
+        for _, begin, end in rendering._write(entries):
+            columns = [_column_texts(_from(each, begin), end - begin) for each in named.values()]
+            for location, *values in zip(entries.locations[begin:end], *columns, strict=False):
+                yield Entry(location=location, **dict(zip(named, values, strict=True)))
         if rendering.overflow is not None:
             break
     if rendering.problems:
@@ -254,5 +249,5 @@ def page_entries(section: BaseSection, page: PlannedPage, scope: Scope) -> Itera
         split(section, page, rendering.split_at)
 
 
-def _texts(column: Column, count: int) -> Iterable[str | None]:
+def _column_texts(column: TagColumn, count: int) -> Iterable[str | None]:
     return repeat(column, count) if column is None or isinstance(column, str) else column

@@ -6,7 +6,7 @@ from typing import Any
 
 from django_sitemapkit.printable import printable
 
-REMEMBERED = 20
+EXAMPLES_PER_KIND = 20
 """Problems kept as examples of each kind; all of them are counted."""
 
 
@@ -49,7 +49,7 @@ class ProblemLog:
         """Count a problem, and remember it if it is among the first of its kind."""
         self.counts[code] += 1
         self.skipped += skipped
-        if self.counts[code] <= REMEMBERED:
+        if self.counts[code] <= EXAMPLES_PER_KIND:
             self.examples.append(
                 Problem(section=self.section, key=key, code=code, message=message, skipped=skipped)
             )

@@ -6,7 +6,8 @@ from django.template import Context, Node, NodeList, TemplateSyntaxError
 from django.template.base import Template
 from django.template.loader_tags import ExtendsNode
 
-from django_sitemapkit.rendering.pages import BLOCK
+PIECE_CHARACTERS = 65_536
+"""Characters handed on at a time, about."""
 
 
 class StreamingNode(Node):
@@ -32,10 +33,10 @@ def template_blocks(template: Template, context: Context) -> Generator[bytes, No
     """
     pieces: list[str] = []
     size = 0
-    for piece in _pieces(template, context):
+    for piece in _rendered_pieces(template, context):
         pieces.append(piece)
         size += len(piece)
-        if size >= BLOCK:
+        if size >= PIECE_CHARACTERS:
             yield "".join(pieces).encode()
             pieces.clear()
             size = 0
@@ -43,7 +44,7 @@ def template_blocks(template: Template, context: Context) -> Generator[bytes, No
         yield "".join(pieces).encode()
 
 
-def _pieces(template: Template, context: Context) -> Iterator[str]:
+def _rendered_pieces(template: Template, context: Context) -> Iterator[str]:
     with context.render_context.push_state(template), context.bind_template(template):
         for node in template.nodelist:
             if isinstance(node, ExtendsNode):

@@ -1,4 +1,4 @@
-"""When may a reader keep the page it has? Told without reading the page."""
+"""Validators of conditional requests, found without reading the page."""
 
 import datetime as dt
 import hashlib
@@ -10,13 +10,13 @@ from django_sitemapkit import __version__
 from django_sitemapkit.conf import settings
 from django_sitemapkit.planning import PlannedPage
 from django_sitemapkit.protocol.locations import Scope
-from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sections.moments import tells_of_changes
+from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading.lastmod_text import shows_changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validators:
-    """What a conditional request is answered by."""
+    """The ETag's digest and the Last-Modified of a page."""
 
     digest: str
     """Changes whenever the page does, as far as the section's promise holds."""
@@ -24,7 +24,7 @@ class Validators:
     """The newest lastmod of the page."""
 
 
-def validators_of(section: BaseSection, page: PlannedPage, scope: Scope) -> Validators | None:
+def validators_of(section: SectionReader, page: PlannedPage, scope: Scope) -> Validators | None:
     """Return the validators of a page, or None where only its bytes could tell.
 
     They come from the number of rows and the newest lastmod, which say enough only where the
@@ -36,7 +36,7 @@ def validators_of(section: BaseSection, page: PlannedPage, scope: Scope) -> Vali
     if newest is None:
         return None
     rows, lastmod = newest
-    if not tells_of_changes(lastmod):
+    if not shows_changes(lastmod):
         return None
     revision = section.overrides.revision if section.overrides else 0
     state = (
@@ -44,6 +44,6 @@ def validators_of(section: BaseSection, page: PlannedPage, scope: Scope) -> Vali
         *(section.max_urls, settings.SCHEMA_LOCATION, page, rows, lastmod),
     )
     digest = hashlib.sha256(repr(state).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    # What editors change moves no date: a reader who asks by date has to get the page.
+    # An edit changes no date: a reader that asks by date has to get the page.
     known = lastmod is not None and timezone.is_aware(lastmod) and not revision
     return Validators(digest=digest, last_modified=lastmod if known else None)

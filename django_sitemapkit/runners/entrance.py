@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What a worker is told of the build; it can be pickled."""
+    """What a worker knows of the build; it can be pickled."""
 
     site: Site
     """The site that is built."""
@@ -30,7 +30,7 @@ class Job:
     distrusted: frozenset[str]
     """Stored names that are not to be reused."""
     full: bool
-    """Whether pages are made anew that have not changed."""
+    """Whether unchanged pages are rendered too."""
     databases: dict[str, Any]
     """The databases' names by alias: a worker works in the very database of who began it."""
     path: tuple[str, ...]

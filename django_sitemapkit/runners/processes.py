@@ -19,10 +19,10 @@ from django.conf import ENVIRONMENT_VARIABLE
 from django.conf import settings as django_settings
 from django.db import connections
 
-from django_sitemapkit.builds import FileResult, PageMaker, Runner
-from django_sitemapkit.builds.holding import Holding
-from django_sitemapkit.builds.making import InlineRunner, PageInMaking, PagesMoved
-from django_sitemapkit.builds.manifests import primary
+from django_sitemapkit.builds import FileResult, InlineRunner, PageBuilder, Runner
+from django_sitemapkit.builds.lease import BuildLease
+from django_sitemapkit.builds.make import PagesMoved, RenderedPage
+from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost, RepeatedRow, StorageFailure
 from django_sitemapkit.models import Build, BuildFile, Lease
@@ -33,11 +33,11 @@ logger = logging.getLogger("django_sitemapkit")
 SPAWN = get_context("spawn")
 """Forking would copy open connections, and threads in the middle of what they do."""
 
-TOLD = (BuildFailed, LeaseLost, PagesMoved, RepeatedRow, StorageFailure)
+PICKLED = (BuildFailed, LeaseLost, PagesMoved, RepeatedRow, StorageFailure)
 """What a worker hands on as it is; other errors may not pass through a pipe."""
 
-PATIENCE = 1.0
-"""Seconds to wait for others before the lease is given a sign of life again."""
+POLL_SECONDS = 1.0
+"""Seconds to wait for others before the next heartbeat."""
 
 
 class ProcessesRunner(Runner):
@@ -46,17 +46,17 @@ class ProcessesRunner(Runner):
     def __init__(self, workers: int | None = None) -> None:
         super().__init__(settings.WORKERS or os.cpu_count() if workers is None else workers)
 
-    def run(self, maker: PageMaker, lines: Sequence[BuildFile]) -> Iterator[FileResult]:
-        """Make the pages of all lines; whoever is free takes the next one."""
-        others = min(self.workers, len(lines)) - 1
+    def run(self, builder: PageBuilder, rows: Sequence[BuildFile]) -> Iterator[FileResult]:
+        """Make the pages of all rows; the next free worker takes the next one."""
+        waiting = deque(rows)
+        others = min(self.workers, len(waiting)) - 1
         if others < 1:
-            yield from InlineRunner().run(maker, lines)
+            yield from InlineRunner().run(builder, waiting)
             return
         _require_sharing()
-        waiting = deque(lines)
-        crew = Crew(_job(maker), others)
+        crew = Crew(_job(builder), others)
         try:
-            yield from crew.share(maker, waiting)
+            yield from crew.share(builder, waiting)
         except BaseException:
             crew.stop()
             raise
@@ -95,16 +95,16 @@ def _require_public_schema(alias: str, connection: Any) -> None:
         )
 
 
-def _job(maker: PageMaker) -> Job:
-    lease = maker.holding.lease
+def _job(builder: PageBuilder) -> Job:
+    lease = builder.lease.row
     return Job(
-        site=maker.site,
-        build=maker.record.pk,
+        site=builder.site,
+        build=builder.record_of_build.pk,
         lease=lease.pk,
         owner=lease.owner,
         fence=lease.fence,
-        distrusted=frozenset(maker.distrusted),
-        full=maker.full,
+        distrusted=frozenset(builder.distrusted),
+        full=builder.full,
         databases={alias: connections[alias].settings_dict["NAME"] for alias in connections},
         path=tuple(sys.path),
     )
@@ -119,12 +119,12 @@ class Worker:
         self.process.start()
         theirs.close()  # It is the other process's now, whose end ends the pipe.
         self.idle = False
-        self.line: BuildFile | None = None
+        self.row: BuildFile | None = None
 
-    def give(self, line: BuildFile) -> None:
+    def give(self, row: BuildFile) -> None:
         """Let it make a page. Raises OSError where it has died."""
-        self.pipe.send(line.pk)
-        self.line, self.idle = line, False
+        self.pipe.send(row.pk)
+        self.row, self.idle = row, False
 
 
 class Crew:
@@ -133,21 +133,21 @@ class Crew:
     def __init__(self, job: Job, size: int) -> None:
         self.workers = [Worker(job) for _ in range(size)]
 
-    def share(self, maker: PageMaker, waiting: deque[BuildFile]) -> Iterator[FileResult]:
+    def share(self, builder: PageBuilder, waiting: deque[BuildFile]) -> Iterator[FileResult]:
         """Make all pages, here and there, and yield what became of each."""
-        before: PageInMaking | None = None
+        before: RenderedPage | None = None
         while waiting or before is not None or self.busy:
-            yield from self._collect(maker, patient=not waiting and before is None)
+            yield from self._collect(builder, patient=not waiting and before is None)
             self._distribute(waiting)
-            making = maker.begin(waiting.popleft()) if waiting else None
+            making = builder.render(waiting.popleft()) if waiting else None
             if before is not None:
-                yield maker.end(before)
+                yield builder.record(before)
             before = making
 
     @property
     def busy(self) -> list[Worker]:
         """Those who make a page."""
-        return [worker for worker in self.workers if worker.line is not None]
+        return [worker for worker in self.workers if worker.row is not None]
 
     def _distribute(self, waiting: deque[BuildFile]) -> None:
         for worker in self.workers:
@@ -156,24 +156,24 @@ class Crew:
                     worker.give(waiting[0])
                     waiting.popleft()
 
-    def _collect(self, maker: PageMaker, *, patient: bool) -> Iterator[FileResult]:
+    def _collect(self, builder: PageBuilder, *, patient: bool) -> Iterator[FileResult]:
         """Yield what has come from the others; what a dead one was making stays to be made."""
         pipes = {worker.pipe: worker for worker in self.workers}
         if not pipes:
             return
-        for pipe in wait(list(pipes), PATIENCE if patient else 0):
+        for pipe in wait(list(pipes), POLL_SECONDS if patient else 0):
             worker = pipes[pipe]  # type: ignore[index]
             try:
                 answer = worker.pipe.recv()
             except (EOFError, OSError):
                 self._bury(worker)
                 continue
-            worker.line, worker.idle = None, True
+            worker.row, worker.idle = None, True
             if isinstance(answer, BaseException):
                 raise answer
             if isinstance(answer, FileResult):
                 yield answer
-        maker.holding.beat()
+        builder.lease.heartbeat()
 
     def _bury(self, worker: Worker) -> None:
         worker.process.join()
@@ -200,22 +200,23 @@ class Crew:
 
 def work(pipe: "Connection[Any, Any]", job: Job) -> None:
     """Make the pages whose ids come through the pipe until it ends; what a worker process does."""
-    lease = Lease(pk=job.lease, name=f"build:{job.site.key}", owner=job.owner, fence=job.fence)
-    holding = Holding(lease, settings.LEASE_SECONDS)
-    record = primary(Build).get(pk=job.build)
+    row = Lease(pk=job.lease, name=f"build:{job.site.key}", owner=job.owner, fence=job.fence)
+    lease = BuildLease(row, settings.LEASE_SECONDS)
+    builds = SiteBuilds(job.site)
+    record = Build.objects.get(pk=job.build)
     with (
-        suppress(EOFError, OSError),  # Whoever began it is gone, and so is the work.
-        PageMaker(job.site, record, holding, job.distrusted, full=job.full) as maker,
+        suppress(EOFError, OSError),  # The builder is gone, and so is the work.
+        PageBuilder(builds, record, lease, distrusted=job.distrusted, full=job.full) as builder,
     ):
         pipe.send("ready")
         while True:
-            pipe.send(_make(maker, pipe.recv()))
+            pipe.send(_make(builder, pipe.recv()))
 
 
-def _make(maker: PageMaker, pk: int) -> FileResult | Exception | None:
+def _make(builder: PageBuilder, pk: int) -> FileResult | Exception | None:
     try:
-        return maker.make(primary(BuildFile).get(pk=pk))
-    except TOLD as error:
+        return builder.build(BuildFile.objects.get(pk=pk))
+    except PICKLED as error:
         return error
     except Exception as error:
         logger.exception("A worker process could not make a page.")

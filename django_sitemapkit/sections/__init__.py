@@ -1,23 +1,29 @@
-"""Sections: what declares the URLs of a site.
+"""Sections: what projects declare. They hold options and hooks; ``reading`` reads their rows.
 
-``Section`` reads a queryset, ``StaticSection`` lists pages by hand, and classes written for
-``django.contrib.sitemaps`` are adapted. ``ExternalSection`` names what something else writes. None
-of them knows a model of this package.
+``Section`` has a queryset, ``ItemSection`` and ``StaticSection`` have a list, and classes written
+for ``django.contrib.sitemaps`` are adapted. ``ExternalSection`` names what something else writes.
+None of them knows a model of this package.
 """
 
-from django_sitemapkit.sections.base import BaseSection
+from django_sitemapkit.sections.base import BaseSection, name_of
+from django_sitemapkit.sections.contrib import ContribSection, adapt, is_contrib
 from django_sitemapkit.sections.external import External, ExternalSection
-from django_sitemapkit.sections.items import StaticSection
+from django_sitemapkit.sections.items import ItemSection, StaticSection
 from django_sitemapkit.sections.querysets import Section
 from django_sitemapkit.sections.routes import Route
 from django_sitemapkit.sections.translations import Translated
 
 __all__ = [
     "BaseSection",
+    "ContribSection",
     "External",
     "ExternalSection",
+    "ItemSection",
     "Route",
     "Section",
     "StaticSection",
     "Translated",
+    "adapt",
+    "is_contrib",
+    "name_of",
 ]

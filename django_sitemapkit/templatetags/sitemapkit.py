@@ -1,4 +1,4 @@
-"""Tags that tell where the sitemap is, and tags that write one: ``{% load sitemapkit %}``."""
+"""Tags that link to the sitemap, and tags that write one: ``{% load sitemapkit %}``."""
 
 import logging
 from collections.abc import Iterator
@@ -62,7 +62,7 @@ def sitemap_alternates(context: template.Context, item: Any) -> SafeString:
     try:
         links = alternates_of(site_of_context(context), item)
     except (Http404, ImproperlyConfigured) as error:
-        logger.warning("The versions of %r cannot be told: %s", item, error)
+        logger.warning("The language versions of %r are unknown: %s", item, error)
         return SafeString()
     link = '<link rel="alternate" hreflang="{}" href="{}">'
     return format_html_join("\n", link, links)
@@ -153,5 +153,5 @@ def _index(context: template.Context) -> str | None:
     try:
         return site_of_context(context).address("index")
     except (Http404, ImproperlyConfigured) as error:
-        logger.warning("The sitemap's address cannot be told: %s", error)
+        logger.warning("The sitemap's address is unknown: %s", error)
         return None

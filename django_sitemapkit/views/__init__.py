@@ -29,9 +29,9 @@ from django_sitemapkit.models.migrated import unapplied_migrations
 from django_sitemapkit.registry import NOT_REGISTERED, registry
 from django_sitemapkit.rendering.templates import template_blocks
 from django_sitemapkit.sites import site_for
-from django_sitemapkit.views.documents import Document, asynchronous, joined
 from django_sitemapkit.views.live import empty_news, live_index, live_page
 from django_sitemapkit.views.published import published_index, published_page
+from django_sitemapkit.views.responses import Responder, asynchronous, joined
 
 __all__ = ["index", "page", "public_view", "robots", "stream_template"]
 
@@ -112,12 +112,12 @@ def index(request: HttpRequest, number: str = "0") -> HttpResponseBase:
     404 where it would list nothing.
     """
     site = site_for(request)
-    document = Document(request)
+    responder = Responder(request)
     response = None
-    if settings.SERVE != "live":
-        response = published_index(site, document, int(number))
+    if settings.SERVE_FROM != "live":
+        response = published_index(site, responder, int(number))
     if response is None:
-        response = live_index(site, document, int(number))
+        response = live_index(site, responder, int(number))
     if response is None:
         reason = "no section has a URL" if registry.declared() else NOT_REGISTERED
         raise Http404(f"There is no sitemap to list in it: {reason}.")
@@ -131,18 +131,18 @@ def page(request: HttpRequest, section: str, number: str, form: str) -> HttpResp
     404 where there is no such section or page, or no URL on it.
     """
     site = site_for(request)
-    document = Document(request, form)
+    responder = Responder(request, form)
     response = None
     try:
-        if settings.SERVE != "live":
-            response = published_page(site, section, int(number), document)
+        if settings.SERVE_FROM != "live":
+            response = published_page(site, section, int(number), responder)
         if response is None:
-            response = live_page(site, section, int(number), document)
+            response = live_page(site, section, int(number), responder)
     except NotPublished:
-        response = empty_news(site, section, int(number), document)
+        response = empty_news(site, section, int(number), responder)
         if response is None:
             raise
-    response = response or empty_news(site, section, int(number), document)
+    response = response or empty_news(site, section, int(number), responder)
     if response is None:
         raise Http404("There is no such sitemap, or it lists nothing at present.")
     return response
@@ -170,11 +170,11 @@ def stream_template(
 
     ``{% sitemap_pages %}`` and ``{% sitemap_entries %}`` at the top of the template hand on their
     output as it comes, in constant memory. Raises TemplateDoesNotExist, TemplateSyntaxError where
-    the template extends another, and TypeError where it is none of Django's own engine.
+    the template extends another, and TypeError where it is not of Django's own engine.
     """
     template = getattr(get_template(template_name), "template", None)
     if not isinstance(template, Template):
-        raise TypeError(f"{template_name} is no template of Django's own engine.")
+        raise TypeError(f"{template_name} is not a template of Django's own engine.")
     values = make_context(context, request, autoescape=template.engine.autoescape)
     rest = template_blocks(template, values)
     blocks = joined(list(islice(rest, 1)), rest)

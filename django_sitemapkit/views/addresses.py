@@ -13,19 +13,19 @@ logger = logging.getLogger("django_sitemapkit")
 def addresses_of(site: Site) -> list[str]:
     """Return the addresses of all indexes of a site, the first one in any case.
 
-    What fails is logged, and the further ones are not told: a robots.txt that answers with an
-    error would keep crawlers from the whole site.
+    A failure is logged and leaves the first address only: a robots.txt that answers with an error
+    would keep crawlers from the whole site.
     """
     count = 1
     try:
         count = _count(site)
     except Exception:
-        logger.exception("Site %r: how many indexes it has cannot be told.", site.key)
+        logger.exception("Site %r: its indexes cannot be counted.", site.key)
     return index_addresses(site, count)
 
 
 def _count(site: Site) -> int:
-    published = None if settings.SERVE == "live" else count_published(site)
+    published = None if settings.SERVE_FROM == "live" else count_published(site)
     if published is not None:
         return published
-    return 1 if settings.SERVE == "published" else count_indexes(site)
+    return 1 if settings.SERVE_FROM == "published" else count_indexes(site)

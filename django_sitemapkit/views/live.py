@@ -13,19 +13,19 @@ from django.utils.http import http_date
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.overrides import section_of, sections_of
-from django_sitemapkit.planning import PlannedPage, page_of, remember, split
+from django_sitemapkit.planning import PlannedPage, page_of, remember, split, stored_page
 from django_sitemapkit.protocol.writers import UrlsetWriter
+from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading.validation import naming, require_pageable
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import PageRendering, render_indexes, validators_of
-from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sections.validation import naming, require_pageable
 from django_sitemapkit.sites import Site
-from django_sitemapkit.views.documents import Document, digest_of, joined
+from django_sitemapkit.views.responses import RESPONSE_BLOCK_BYTES, Responder, digest_of, joined
 
 logger = logging.getLogger("django_sitemapkit")
 
 
-def live_index(site: Site, document: Document, number: int) -> HttpResponseBase | None:
+def live_index(site: Site, responder: Responder, number: int) -> HttpResponseBase | None:
     """Return an index of a site's live pages, or None where it would list nothing."""
     index = render_indexes(site).get(number)
     if index is None:
@@ -33,19 +33,20 @@ def live_index(site: Site, document: Document, number: int) -> HttpResponseBase 
             for section in sections_of(site):
                 require_pageable(section)  # What cannot be read may list something: not 404.
         return None
-    return document.respond(iter([index.data]), digest=digest_of(index.data), whole=True)
+    return responder.send(index.data)
 
 
-def live_page(site: Site, name: str, number: int, document: Document) -> HttpResponseBase | None:
+def live_page(site: Site, name: str, number: int, responder: Responder) -> HttpResponseBase | None:
     """Return a page rendered from the database, or None where there is none or it is empty."""
-    section = section_of(site, name)
-    planned = page_of(section, number) if section else None
+    stored, state = stored_page(site, name, number)
+    section = section_of(site, name, state)
+    planned = page_of(section, number, stored) if section else None
     if section is None or planned is None:
         return None
-    return rendered(section, planned, document)
+    return rendered(section, planned, responder)
 
 
-def empty_news(site: Site, name: str, number: int, document: Document) -> HttpResponseBase | None:
+def empty_news(site: Site, name: str, number: int, responder: Responder) -> HttpResponseBase | None:
     """Return the first page of a news section while there is no news, or None for any other page.
 
     Google asks for it on quiet days too, and reports an address that is gone. A ``urlset`` without
@@ -60,12 +61,11 @@ def empty_news(site: Site, name: str, number: int, document: Document) -> HttpRe
     writer = UrlsetWriter(
         namespaces=section.used_namespaces, schema_location=settings.SCHEMA_LOCATION
     )
-    body = writer.begin() + writer.end()
-    return document.respond(iter([body]), digest=digest_of(body), whole=True)
+    return responder.send(writer.begin() + writer.end())
 
 
 def rendered(
-    section: BaseSection, page: PlannedPage, document: Document, *, planned: bool = True
+    section: SectionReader, page: PlannedPage, responder: Responder, *, planned: bool = True
 ) -> HttpResponseBase | None:
     """Return a page rendered from the database, or None where it lists nothing.
 
@@ -73,7 +73,7 @@ def rendered(
     """
     scope = section.site.scope()
     validators = validators_of(section, page, scope)
-    if validators and (unchanged := document.unchanged(validators.digest, exists=False)):
+    if validators and (unchanged := responder.unchanged(validators.digest, exists=False)):
         return unchanged
     rendering = PageRendering(section, page.keys, scope)
     blocks = _delivered(rendering, section, page, planned=planned)
@@ -85,18 +85,20 @@ def rendered(
     if whole:
         first += blocks  # It has no more of them, but has yet to record what it found out.
     digest = validators.digest if validators else digest_of(*first) if whole else None
-    response = document.respond(joined(first, blocks), digest=digest, whole=whole)
+    response = responder.respond(joined(first, blocks), digest=digest, whole=whole)
     if validators and validators.last_modified:
         response.headers["Last-Modified"] = http_date(validators.last_modified.timestamp())
     return response
 
 
 def _delivered(
-    rendering: PageRendering, section: BaseSection, page: PlannedPage, *, planned: bool
+    rendering: PageRendering, section: SectionReader, page: PlannedPage, *, planned: bool
 ) -> Generator[bytes, None, None]:
-    """Yield a page's bytes, and in the end record what its rendering has found out."""
+    """Yield a page's bytes in blocks, and in the end record what its rendering has found out."""
     try:
-        yield from rendering
+        for data in rendering:
+            for start in range(0, len(data), RESPONSE_BLOCK_BYTES):
+                yield data[start : start + RESPONSE_BLOCK_BYTES]
     except Exception:
         logger.exception("%r: page %s broke off.", section, page.number)
         raise

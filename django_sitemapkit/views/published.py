@@ -12,14 +12,13 @@ from django.http import FileResponse, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.http import http_date
 
-from django_sitemapkit.builds.files import decompressed
-from django_sitemapkit.builds.lookup import (
+from django_sitemapkit.builds.manifest import decompressed, keys_of, page_entries_of
+from django_sitemapkit.builds.report import (
     has_section,
-    published_build,
     published_file,
+    published_with,
     unbuilt,
 )
-from django_sitemapkit.builds.manifests import index_lines, indexes_of, keys_of, pages
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import NotPlanned, NotPublished
 from django_sitemapkit.models import Build, BuildFile
@@ -27,7 +26,7 @@ from django_sitemapkit.overrides import section_of, sections_of
 from django_sitemapkit.planning import PlannedPage
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import (
-    FIRST,
+    FIRST_INDEX,
     Index,
     LivePage,
     external_entries,
@@ -35,63 +34,55 @@ from django_sitemapkit.rendering import (
     write_indexes,
 )
 from django_sitemapkit.sites import Site
-from django_sitemapkit.views.documents import Document, asynchronous, digest_of
 from django_sitemapkit.views.live import rendered
+from django_sitemapkit.views.responses import RESPONSE_BLOCK_BYTES, Responder, asynchronous
 
 logger = logging.getLogger("django_sitemapkit")
 
-BLOCK = 65_536
-"""Bytes read from a file at a time."""
 
-
-def published_index(site: Site, document: Document, number: int) -> HttpResponseBase | None:
+def published_index(site: Site, responder: Responder, number: int) -> HttpResponseBase | None:
     """Return a published index, or None where there is none and the live one has to do.
 
-    With SITEMAPKIT_SERVE "auto" the live pages of sections that were never built stand in it too.
-    A further index that only the build before has answers from there through the grace period, as
-    a page does. Raises NotPublished where there is none, and nothing else is to be served.
+    With SITEMAPKIT_SERVE_FROM "auto" it also has the live pages of sections never built.
+    A further index that only the previous build has answers from there through the grace period,
+    as a page does. Raises NotPublished where there is none, and nothing else is to be served.
     """
-    build = published_build(site)
+    build, file = published_with(site, "", number)
     if build is None:
         _require_live(f"Nothing of site {site.key!r} is published yet.")
         return None
-    joined = _joined(site, build)
-    line = None if number in joined else published_file(site, "", number)
-    body = _content(line) if line is not None else None
-    if body is None:
-        # Of a file that is lost the manifest tells what it listed.
-        indexes = joined or (_indexes(site, build, []) if line or number == FIRST else {})
-        if number not in indexes:
-            raise NotPublished(f"There is no index {number}.")
-        body = indexes[number].data
-        return document.respond(iter([body]), digest=digest_of(body), whole=True)
-    modified = http_date(line.lastmod.timestamp()) if line and line.lastmod else None
-    digest = digest_of(body)
-    response = document.unchanged(digest, exists=True, modified=modified)
-    if response is None:
-        response = document.respond(iter([body]), digest=digest, whole=True)
-    if modified:
-        response.headers["Last-Modified"] = modified
-    return response
+    indexes = _indexes_with_live(site, build)
+    if number not in indexes:
+        file = file or published_file(site, "", number)
+        body = _content(file) if file else None
+        if file and body is not None:
+            return responder.send(body, _last_modified(file))
+        if not indexes and (file or number == FIRST_INDEX):
+            # The file is lost: the manifest has what it listed.
+            indexes = _indexes_of(site, build, [])
+    if number not in indexes:
+        raise NotPublished(f"There is no index {number}.")
+    return responder.send(indexes[number].data)
 
 
 def count_published(site: Site) -> int | None:
     """Return how many indexes ``published_index`` has; None where the live ones have to do."""
-    build = published_build(site)
+    build = Build.objects.published(site)
     if build is None:
         return None
-    return len(_joined(site, build)) or indexes_of(build).count()
+    stored = BuildFile.objects.in_build(build).indexes()
+    return len(_indexes_with_live(site, build)) or stored.count()
 
 
-def _joined(site: Site, build: Build) -> dict[int, Index]:
+def _indexes_with_live(site: Site, build: Build) -> dict[int, Index]:
     """Return the indexes of what is published and what is live; none if nothing of it is live."""
-    live = _live_pages(site, build) if settings.SERVE == "auto" else []
-    return _indexes(site, build, live) if live else {}
+    live = _live_pages(site, build) if settings.SERVE_FROM == "auto" else []
+    return _indexes_of(site, build, live) if live else {}
 
 
-def _indexes(site: Site, build: Build, live: list[LivePage]) -> dict[int, Index]:
+def _indexes_of(site: Site, build: Build, live: list[LivePage]) -> dict[int, Index]:
     """Return the indexes of a build's pages and of some live ones."""
-    entries = [*index_lines(site, pages(build)), *live]
+    entries = [*page_entries_of(site, BuildFile.objects.in_build(build).pages()), *live]
     try:
         entries += external_entries(site)
     except Exception:
@@ -120,151 +111,158 @@ def _live_pages(site: Site, build: Build) -> list[LivePage]:
     return live
 
 
-def _content(line: BuildFile) -> bytes | None:
+def _content(file: BuildFile) -> bytes | None:
     """Return the bytes of a small stored file, or None where it is lost or damaged."""
     try:
-        with SitemapStorage().open(line.name) as file:
-            content = file.read()
+        with SitemapStorage().open(file.name) as stored:
+            content = stored.read()
     except Exception as error:  # noqa: BLE001  each storage has errors of its own
-        logger.error("%s is published, but lost: %s", line.name, error)  # noqa: TRY400
+        logger.error("%s is published, but lost: %s", file.name, error)  # noqa: TRY400
         return None
-    if hashlib.sha256(content).hexdigest() != line.sha256:
-        logger.error("%s is published, but damaged.", line.name)
+    if hashlib.sha256(content).hexdigest() != file.sha256:
+        logger.error("%s is published, but damaged.", file.name)
         return None
     return content
 
 
 def published_page(
-    site: Site, section: str, number: int, document: Document
+    site: Site, section: str, number: int, responder: Responder
 ) -> HttpResponseBase | None:
     """Return a published page, or None where its section was never built and is served live.
 
     A page whose file is lost, which is logged, is rendered from the database. Raises NotPublished
     where the section is published and has no such page.
     """
-    build = published_build(site)
-    line = published_file(site, section, number) if build else None
-    if line is not None:
-        response = _send(line, document) or _instead(site, line, document)
+    build, file = published_with(site, section, number)
+    if build is not None:
+        file = file or published_file(site, section, number)
+    if file is not None:
+        response = _send(file, responder) or _render_lost(site, file, responder)
         if response is not None:
             return response
-    if build is not None and (line is not None or has_section(build, section)):
+    if build is not None and (file is not None or has_section(build, section)):
         raise NotPublished(f"Section {section!r} has no page {number}.")
     _require_live(f"Section {section!r} is not published yet.")
     return None
 
 
-def _instead(site: Site, line: BuildFile, document: Document) -> HttpResponseBase | None:
+def _render_lost(site: Site, file: BuildFile, responder: Responder) -> HttpResponseBase | None:
     """Return a page whose file is lost as its rows are now, or None where there are none.
 
-    By the range that the manifest has of it, not by the plan: that may have moved on, and the
-    index that listed this page counts on those rows.
+    It takes the key range of the manifest, not of the plan, which may have changed since: the
+    index that lists this page relies on those rows.
     """
-    section = section_of(site, line.section)
+    section = section_of(site, file.section)
     if section is None:
         return None
     try:
-        keys = keys_of(line, section)
+        keys = keys_of(file, section)
     except (ValueError, ValidationError):
-        logger.exception("%r: the key of page %s is another one by now.", section, line.number)
+        logger.exception("%r: page %s was cut by another key.", section, file.number)
         return None
-    return rendered(section, PlannedPage(line.number, keys), document, planned=False)
+    return rendered(section, PlannedPage(file.number, keys), responder, planned=False)
 
 
 def _require_live(reason: str) -> None:
     """Raise NotPublished where the settings want published files alone."""
-    if settings.SERVE == "published":
+    if settings.SERVE_FROM == "published":
         raise NotPublished(reason)
 
 
-def _send(line: BuildFile, document: Document) -> HttpResponseBase | None:
+def _last_modified(file: BuildFile) -> str | None:
+    """Return when the content of a file became what it is, as a header has it."""
+    return http_date(file.lastmod.timestamp()) if file.lastmod else None
+
+
+def _send(file: BuildFile, responder: Responder) -> HttpResponseBase | None:
     """Return a stored file as the reader wants it, or None where it is lost."""
+    digest, modified = file.sha256[:32], _last_modified(file)
+    response = responder.unchanged(digest, exists=True, modified=modified)
+    if response is not None:
+        return response
     storage = SitemapStorage()
-    digest = line.sha256[:32]
-    modified = http_date(line.lastmod.timestamp()) if line.lastmod else None
-    response = document.unchanged(digest, exists=True, modified=modified)
-    if response is None:
-        as_stored = (document.file or document.encoded) and not document.text
-        # Only as a .gz file: a server that sends the bytes itself drops Content-Encoding.
-        response = _handed_over(storage, line, document) if as_stored and document.file else None
-        if response is None:
-            response = _streamed(storage, line, document, as_stored=as_stored)
-        if response is None:
-            return None
-        document.describe(response, digest)
-    if modified:
-        response.headers["Last-Modified"] = modified
+    # Only as a .gz file: a server that sends the bytes itself drops Content-Encoding.
+    is_gzip_file = responder.file and not responder.text
+    response = _handed_over(storage, file) if is_gzip_file else None
+    response = response or _streamed(storage, file, responder)
+    if response is not None:
+        responder.describe(response, digest, modified)
     return response
 
 
-def _handed_over(
-    storage: SitemapStorage, line: BuildFile, document: Document
-) -> HttpResponseBase | None:
+def _handed_over(storage: SitemapStorage, file: BuildFile) -> HttpResponseBase | None:
     """Return a response that lets the web server send the file, where it is set up for that."""
-    path = storage.local_path(line.name)
-    if settings.SENDFILE is None or path is None or not _is_whole(path, line):
+    path = storage.local_path(file.name)
+    if settings.SENDFILE is None or path is None or not _has_stored_size(path, file):
         return None
     if settings.SENDFILE == "x-sendfile":
         return HttpResponse(headers={"X-Sendfile": str(path)})
-    return HttpResponse(headers={"X-Accel-Redirect": settings.SENDFILE_ROOT + line.name})
+    return HttpResponse(headers={"X-Accel-Redirect": settings.SENDFILE_ROOT + file.name})
 
 
-def _is_whole(path: Path, line: BuildFile) -> bool:
+def _has_stored_size(path: Path, file: BuildFile) -> bool:
     try:
-        return path.stat().st_size == line.size
+        return path.stat().st_size == file.stored_bytes
     except OSError:
         return False
 
 
 class StoredResponse(StreamingHttpResponse):
-    """A response made of an open file, which goes when the response does, read or not."""
+    """A response made of an open file, which is closed with it, read or not."""
 
-    def __init__(self, file: IO[bytes], blocks: Iterator[bytes] | AsyncIterator[bytes]) -> None:
+    def __init__(self, stored: IO[bytes], blocks: Iterator[bytes] | AsyncIterator[bytes]) -> None:
         super().__init__(blocks)
-        self._file = file
+        self._stored = stored
 
     def close(self) -> None:
-        """Close the file too: a generator that was never begun would not."""
+        """Close the file too: a generator that has not started would not."""
         super().close()
-        self._file.close()
+        self._stored.close()
 
 
 def _streamed(
-    storage: SitemapStorage, line: BuildFile, document: Document, *, as_stored: bool
+    storage: SitemapStorage, file: BuildFile, responder: Responder
 ) -> HttpResponseBase | None:
-    try:
-        file = storage.open(line.name)
-        found = getattr(file, "size", line.size)  # Not every storage's file can tell.
-        first = file.read(BLOCK)
-        file.seek(0)
-    except Exception as error:  # noqa: BLE001  each storage has errors of its own
-        logger.error("%s is published, but lost: %s", line.name, error)  # noqa: TRY400
+    stored = _opened(storage, file)
+    if stored is None:
         return None
-    if not first or found != line.size:
-        logger.error("%s is published, but damaged: it is cut short.", line.name)
-        file.close()
-        return None
-    size = line.size if as_stored else line.bytes
-    in_async = isinstance(document.request, ASGIRequest)
+    as_stored = (responder.file or responder.encoded) and not responder.text
+    in_async = isinstance(responder.request, ASGIRequest)
     response: HttpResponseBase
-    if document.request.method == "HEAD":
-        file.close()  # Still a stream, as GET's is: middleware treats the two differently.
-        nothing: Iterator[bytes] = iter(())
-        response = StreamingHttpResponse(asynchronous(nothing) if in_async else nothing)
+    if responder.request.method == "HEAD":
+        stored.close()
+        response = responder.stream(iter(()))
     elif as_stored and not in_async:
-        response = FileResponse(file)
+        response = FileResponse(stored)
         del response.headers["Content-Disposition"]
     else:
-        blocks = _blocks(file, document, as_stored=as_stored)
-        response = StoredResponse(file, asynchronous(blocks) if in_async else blocks)
-    if not document.text:
-        response.headers["Content-Length"] = str(size)
+        blocks = _stored_blocks(stored, responder, as_stored=as_stored)
+        response = StoredResponse(stored, asynchronous(blocks) if in_async else blocks)
+    if not responder.text:
+        response.headers["Content-Length"] = str(file.stored_bytes if as_stored else file.xml_bytes)
     return response
 
 
-def _blocks(file: IO[bytes], document: Document, *, as_stored: bool) -> Iterator[bytes]:
-    with file:
+def _opened(storage: SitemapStorage, file: BuildFile) -> IO[bytes] | None:
+    """Return a stored file, open at its beginning, or None where it is lost or cut short."""
+    try:
+        stored = storage.open(file.name)
+        found = getattr(stored, "size", file.stored_bytes)  # Not every storage's file has it.
+        first = stored.read(RESPONSE_BLOCK_BYTES)
+        stored.seek(0)
+    except Exception as error:  # noqa: BLE001  each storage has errors of its own
+        logger.error("%s is published, but lost: %s", file.name, error)  # noqa: TRY400
+        return None
+    if not first or found != file.stored_bytes:
+        logger.error("%s is published, but damaged: it is cut short.", file.name)
+        stored.close()
+        return None
+    return stored
+
+
+def _stored_blocks(stored: IO[bytes], responder: Responder, *, as_stored: bool) -> Iterator[bytes]:
+    with stored:
         if as_stored:
-            yield from iter(lambda: file.read(BLOCK), b"")
+            yield from iter(lambda: stored.read(RESPONSE_BLOCK_BYTES), b"")
         else:
-            yield from document.formed(decompressed(file))
+            yield from responder.formed(decompressed(stored))

@@ -47,7 +47,7 @@ town.
 This gazetteer takes the simple way. It lists the populated places that GeoNames knows with \
 more than five hundred inhabitants, and smaller ones where a district is governed from them. \
 That is why hamlets stand beside capitals here, and why some places have no number at all: \
-nobody has counted, or nobody has told.
+nobody has counted, or nobody has published.
 
 So compare with care. A figure may count a municipality with its fields and forests in one \
 country, and only the built-up middle of a place in another.""",

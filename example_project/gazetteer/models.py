@@ -143,7 +143,7 @@ class Article(SitemapMixin, models.Model):
         ordering = ["-published_at", "pk"]
 
     class Sitemap:
-        queryset = "published"
+        queryset_method = "published"
         location = Route("gazetteer:article", article="slug")
         lastmod = "edited_at"
         title = "title"

@@ -13,8 +13,8 @@ from django.db.models import QuerySet
 from django.urls import Resolver404, resolve, reverse
 from django.utils import translation
 
+from django_sitemapkit.audit.reader import SitemapReader
 from django_sitemapkit.exceptions import InvalidSitemap
-from django_sitemapkit.protocol.reader import SitemapReader
 
 from .editing import Editing
 from .models import Article, City, Country

@@ -32,8 +32,8 @@ def served() -> Iterator[str]:
     """
     server = _listen(preferred_port())
     base_url = f"http://{HOST}:{server.server_port}"
-    before = settings.SITEMAPKIT_SERVE, settings.ALLOWED_HOSTS
-    settings.SITEMAPKIT_SERVE, settings.ALLOWED_HOSTS = "published", [HOST]
+    before = settings.SITEMAPKIT_SERVE_FROM, settings.ALLOWED_HOSTS
+    settings.SITEMAPKIT_SERVE_FROM, settings.ALLOWED_HOSTS = "published", [HOST]
     thread = threading.Thread(target=server.serve_forever, name="gazetteer", daemon=True)
     try:
         server.set_app(WSGIHandler())
@@ -43,7 +43,7 @@ def served() -> Iterator[str]:
         if thread.is_alive():
             server.shutdown()
         server.server_close()
-        settings.SITEMAPKIT_SERVE, settings.ALLOWED_HOSTS = before
+        settings.SITEMAPKIT_SERVE_FROM, settings.ALLOWED_HOSTS = before
 
 
 def preferred_port() -> int:

@@ -5,15 +5,15 @@ from django.test import Client
 from django.urls import reverse
 
 OVERVIEW = "/admin/sitemapkit/build/overview/"
-ASK = f"{OVERVIEW}ask/"
+REQUEST = f"{OVERVIEW}request/"
 PROGRESS = f"{OVERVIEW}progress/"
 
 PEOPLE = {
     "anonymous": None,
     "staff": (),
     "viewer": ("view_build",),
-    "builder": ("view_build", "build"),
-    "publisher": ("view_build", "publish"),
+    "builder": ("view_build", "run_build"),
+    "publisher": ("view_build", "publish_build"),
 }
 """Who there is, and what they may."""
 

@@ -8,9 +8,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from django_sitemapkit.admin import builds, manifests
-from django_sitemapkit.builds.holding import hold
-from django_sitemapkit.builds.requests import carry_out, request
+from django_sitemapkit.admin import base, builds, manifests
+from django_sitemapkit.builds.lease import acquire
+from django_sitemapkit.builds.requests import process_requests, request
 from django_sitemapkit.models import Build, BuildFile, Publication
 from tests.admin.operating import EVIL, OVERVIEW, PEOPLE, page, person, text_of
 from tests.builds import SITE, edit_product, let_time_pass, manifest, run, served
@@ -31,7 +31,7 @@ def make(count, **values):
 def lines(build, count, **values):
     """Record so many files of a build."""
     first = BuildFile.objects.filter(build=build).count() + 1
-    values = {"section": "products", "status": "done", "urls": 2, "bytes": 9, **values}
+    values = {"section": "products", "status": "done", "urls": 2, "xml_bytes": 9, **values}
     return BuildFile.objects.bulk_create(
         BuildFile(build=build, number=first + n, **values) for n in range(count)
     )
@@ -47,7 +47,7 @@ def two(built):
 
 @pytest.fixture
 def held(built, settings):
-    """Publish a build, and have another one held back; return their numbers."""
+    """Publish a build, and have another one held for review; return their numbers."""
     first = run().build
     settings.SITEMAPKIT_MAX_SHRINK = 0.5
     Product.objects.filter(slug__in=["p0", "p1", "p2"]).delete()
@@ -111,7 +111,7 @@ def test_who_may_publish(two):
 @pytest.mark.thorough
 def test_to_publish_one_must_see_too(two):
     """The permission to publish alone opens no page."""
-    PEOPLE["half"] = ("publish",)
+    PEOPLE["half"] = ("publish_build",)
     try:
         client = person("half")
     finally:
@@ -145,8 +145,8 @@ def test_the_list_tells_what_became_of_each_build(two):
     """How many URLs and files, how long, who started it, and why."""
     Build.objects.filter(pk=two[0]).update(reason="It was in the way.")
     text = text_of(person("viewer").get(page("changelist")))
-    for told in ("published", "command on here", "It was in the way.", "field-duration"):
-        assert told in text
+    for shown in ("published", "command on here", "It was in the way.", "field-duration"):
+        assert shown in text
     rows = text.partition("<tbody>")[2].split("<tr>")[1:]
     assert ">5<" not in rows[0]
     assert '<td class="field-url_count">9</td>' in rows[0]
@@ -156,15 +156,15 @@ def test_the_list_tells_what_became_of_each_build(two):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"), [(None, "-"), (3.25, "3.2 s"), (75, "0:01:15"), (90000, "1 day, 1:00:00")]
+    ("seconds", "shown"), [(None, "-"), (3.25, "3.2 s"), (75, "0:01:15"), (90000, "1 day, 1:00:00")]
 )
-def test_a_duration_is_told_in_seconds_or_hours(seconds, told):
+def test_a_duration_is_told_in_seconds_or_hours(seconds, shown):
     """A build that is not over has none."""
     now = timezone.now()
     ended = None if seconds is None else now + dt.timedelta(seconds=seconds)
     make(1, started_at=now, ended_at=ended)
     text = text_of(person("viewer").get(page("changelist")))
-    assert f'<td class="field-duration">{told}</td>' in text
+    assert f'<td class="field-duration">{shown}</td>' in text
 
 
 @pytest.mark.thorough
@@ -205,7 +205,7 @@ def test_the_sites_are_told_apart_where_there_are_several(settings):
 @pytest.mark.thorough
 def test_of_many_sites_a_link_chooses_one(settings, monkeypatch):
     """A list of a thousand is no help."""
-    monkeypatch.setattr(builds, "MANY_SITES", 2)
+    monkeypatch.setattr(base, "MAX_LISTED_SITES", 2)
     settings.SITEMAPKIT_SITES = {
         f"site-{n}": {"BASE_URL": f"https://{n}.example"} for n in range(3)
     }
@@ -225,12 +225,12 @@ def test_of_many_sites_a_link_chooses_one(settings, monkeypatch):
 def test_the_page_has_the_manifest_and_who_asked(built):
     """Each file with its address while it is served, and the request that it answered."""
     request(SITE, "build", by="ann")
-    carry_out(SITE)
+    process_requests(SITE)
     build = Publication.objects.get().build
     response = person("viewer").get(page("change", build.pk))
     text = text_of(response)
     assert "admin: ann" in text
-    assert "Build all that changed (ann, " in text
+    assert "Incremental build (ann, " in text
     for line in manifest().values():
         assert line.name in text
     assert 'href="https://www.example.com/sitemap.xml"' in text
@@ -257,11 +257,9 @@ def test_a_site_that_is_gone_hides_no_build(two, settings):
     client = person("super")
     text = text_of(client.get(page("change", two[1])))
     assert 'href="https://www.example.com/sitemap' not in text
-    assert "There is no site “default” any more." in text_of(
-        client.get(page("differences", two[1]))
-    )
+    assert "Site “default” does not exist." in text_of(client.get(page("differences", two[1])))
     text = text_of(client.post(page("publish", two[0]), follow=True))
-    assert "There is no site “default” any more." in text
+    assert "Site “default” does not exist." in text
     assert Publication.objects.get().build_id == two[1]
 
 
@@ -274,8 +272,8 @@ def test_problems_are_told_with_their_reasons(two):
     BuildFile.objects.filter(build=two[1], section="readings").update(skipped=2000)
     text = text_of(person("viewer").get(page("change", two[1])))
     assert 'id="problems"' in text
-    assert text.count("1 row left out") == 3
-    assert text.count("2,000 rows left out") == 3
+    assert text.count("1 row skipped") == 3
+    assert text.count("2,000 rows skipped") == 3
     assert text.count("<dd>first &lt;script&gt;") == 3
     assert text.count("<dd>second</dd>") == 3
     assert "There are more" not in text
@@ -293,14 +291,14 @@ def test_of_many_problems_and_files_a_page_is_shown(built, monkeypatch):
     client = person("viewer")
     text = text_of(client.get(page("change", build.pk)))
     assert text.count("It is so.") == 50
-    assert "There are more files with problems" in text
+    assert "More files have problems" in text
     assert text.count(">here<") == 10
     assert '<a href="?p=7#sitemapkit-files">7</a>' in text
     assert text_of(client.get(page("change", build.pk), {"p": "7"})).count(">there<") == 5
     text = text_of(client.get(page("change", build.pk), {"section": "products", "p": "2"}))
     assert text.count(">here<") == 10
     assert '<a href="?section=products&amp;p=1#sitemapkit-files">1</a>' in text
-    assert "Files of the section “products”" in text
+    assert "Files of section “products”" in text
     text = text_of(client.get(page("change", build.pk), {"section": EVIL, "p": "x"}))
     assert "Files of the section" not in text  # It has no such section.
     assert "<script>alert" not in text
@@ -326,7 +324,7 @@ def test_a_build_without_files_says_why(built):
     run()
     build = run().build
     text = text_of(person("viewer").get(page("change", build)))
-    assert "Nothing is known of its files any more" in text
+    assert "This build has no files" in text
     assert "unchanged" in text
 
 
@@ -336,10 +334,10 @@ def test_files_to_be_made_are_counted(built):
     (build,) = make(1)
     lines(build, 3)
     lines(build, 2, status="pending")
-    assert "(2 to be made)" in text_of(person("viewer").get(page("change", build.pk)))
+    assert "(2 pending)" in text_of(person("viewer").get(page("change", build.pk)))
 
 
-# What it changes
+# Show changes
 
 
 def test_the_differences_are_told_by_kind(two):
@@ -361,18 +359,18 @@ def test_the_differences_are_told_by_kind(two):
 @pytest.mark.thorough
 def test_of_many_differences_the_first_are_shown(two, monkeypatch):
     """All are counted."""
-    monkeypatch.setattr(manifests, "SHOWN_DIFFERENCES", 2)
+    monkeypatch.setattr(manifests, "MAX_DIFFERENCES_PER_KIND", 2)
     Reading.objects.bulk_create(Reading(level=level) for level in range(100, 150))
     text = text_of(person("viewer").get(page("differences", run().build)))
     assert "Added: 50" in text
-    assert "These are the first 2." in text
+    assert "Only the first 2 are shown." in text
     assert text.count("<li>https://") == 2
 
 
 @pytest.mark.thorough
 def test_too_many_urls_to_compare_are_left_to_the_command(two, monkeypatch):
     """A page has to answer in seconds."""
-    monkeypatch.setattr(manifests, "COMPARED", 1)
+    monkeypatch.setattr(manifests, "MAX_COMPARED_URLS", 1)
     text = text_of(person("viewer").get(page("differences", two[1])))
     assert f"diff_sitemaps {two[1]}" in text
     assert "<li>https://" not in text
@@ -388,7 +386,9 @@ def test_what_cannot_be_compared_is_told(two, built):
     Build.objects.filter(pk=two[0]).update(pruned_at=timezone.now())
     assert "was pruned" in text_of(client.get(page("differences", two[1])))
     (running,) = make(1)
-    assert "neither published nor held back" in text_of(client.get(page("differences", running.pk)))
+    assert "neither published nor held for review" in text_of(
+        client.get(page("differences", running.pk))
+    )
 
 
 # Publishing
@@ -402,11 +402,11 @@ def test_a_held_build_is_reviewed_and_published(held, client):
     assert "would go from 5 URLs to 2" in text
     assert page("differences", held[1]) in text
     text = text_of(browser.get(page("publish", held[1])))
-    assert "It is held back: section &#x27;products&#x27; would go from 5" in text
-    assert f"It replaces build {held[0]}, begun " in text
+    assert "This build is held for review: section &#x27;products&#x27; would go from 5" in text
+    assert f"It replaces build {held[0]}, started " in text
     assert "with 9 URLs." in text
     assert "with 6 URLs." in text
-    assert "they are due again" in text
+    assert "does not contain later changes" in text
     text = text_of(browser.post(page("publish", held[1]), follow=True))
     assert f"Site “default” now serves build {held[1]}." in text
     after = served(client)
@@ -421,7 +421,7 @@ def test_a_held_build_is_reviewed_and_published(held, client):
 def test_an_earlier_build_is_gone_back_to(two, client):
     """What it served then is served again."""
     browser = person("publisher")
-    assert "Roll back to it" in text_of(browser.get(page("change", two[0])))
+    assert "Roll back to this build" in text_of(browser.get(page("change", two[0])))
     now = served(client)
     browser.post(page("publish", two[0]))
     then = served(client)
@@ -442,15 +442,15 @@ def test_the_first_build_of_a_site_replaces_nothing(held):
 def test_what_cannot_be_published_is_told(two, settings):
     """The one served, a pruned one, and one that was never finished."""
     browser = person("publisher")
-    assert "The site serves it." in text_of(browser.get(page("publish", two[1])))
+    assert "The site already serves this build." in text_of(browser.get(page("publish", two[1])))
     (running,) = make(1)
-    assert "It has never been published" in text_of(browser.get(page("publish", running.pk)))
+    assert "The build was never published" in text_of(browser.get(page("publish", running.pk)))
     settings.SITEMAPKIT_KEEP_BUILDS = 1
     let_time_pass(200_000)
     request(SITE, "prune")
-    carry_out(SITE)
+    process_requests(SITE)
     text = text_of(browser.get(page("publish", two[0])))
-    assert "Its files were deleted." in text
+    assert "The files of this build were deleted." in text
     assert 'class="button sitemapkit-button default"' not in text
     assert page("publish", two[0]) not in text_of(browser.get(page("change", two[0])))
     text = text_of(browser.post(page("publish", two[0]), follow=True))
@@ -461,8 +461,8 @@ def test_what_cannot_be_published_is_told(two, settings):
 
 @pytest.mark.thorough
 def test_while_the_site_is_built_nothing_is_published(two):
-    """It is told who builds."""
-    with hold(SITE):
+    """The message names the builder."""
+    with acquire(SITE):
         text = text_of(person("publisher").post(page("publish", two[0]), follow=True))
     assert "Build:default is held by process" in text
     assert Publication.objects.get().build_id == two[1]

@@ -112,7 +112,7 @@ def test_no_stored_text_does_harm():
 )
 @pytest.mark.parametrize("button", ["_save", "_preview"])
 def test_no_text_that_is_sent_does_harm(model, field, button):
-    """Whatever field it comes in, it comes back as text, be it refused, saved or previewed."""
+    """Whatever field it comes in, it comes back as text: refused, saved or previewed."""
     found = {"path": "/a/"} if model == "extraurl" else {}
     found |= {"pattern": "/a"} if model == "exclusionrule" else {}
     for text in (EVIL, f"/{EVIL[:-4]}"):

@@ -79,9 +79,9 @@ def pages(model):
         yield "paste", (view, add), "get", {}, REFUSED, SHOWN
         yield "paste", (view, add), "post", {"site": "default", "urls": "/a/"}, REFUSED, DONE
     if model == "urloverride":
-        yield "exclude", (view, "override"), "get", {}, REFUSED, WRONG_METHOD
-        yield "exclude", (view, "override"), "post", {}, REFUSED, DONE
-        yield "exclude", ("override",), "post", {}, REFUSED, REFUSED
+        yield "exclude", (view, "bulk_urloverride"), "get", {}, REFUSED, WRONG_METHOD
+        yield "exclude", (view, "bulk_urloverride"), "post", {}, REFUSED, DONE
+        yield "exclude", ("bulk_urloverride",), "post", {}, REFUSED, REFUSED
         yield "exclude", (view, change), "post", {}, REFUSED, REFUSED
 
 
@@ -149,7 +149,7 @@ def test_the_forms_of_the_pages_carry_their_token():
     [
         (("view_urloverride",), False),
         (("view_urloverride", "change_urloverride", "add_urloverride"), False),
-        (("view_urloverride", "override"), True),
+        (("view_urloverride", "bulk_urloverride"), True),
     ],
 )
 def test_each_action_asks_for_its_own_permission(action, permissions, may):
@@ -164,7 +164,10 @@ def test_each_action_asks_for_its_own_permission(action, permissions, may):
     assert outcome(Client().post(url, data)) == LOGIN
     assert client_of(name="nobody").post(url, data).status_code == 403
     changed = UrlOverride.objects.values().get()
-    assert client_of("view_urloverride", "override").get(url, data).status_code in {200, 302}
+    assert client_of("view_urloverride", "bulk_urloverride").get(url, data).status_code in {
+        200,
+        302,
+    }
     assert UrlOverride.objects.values().get() == changed
 
 
@@ -179,7 +182,7 @@ def test_who_may_only_see_sees_no_buttons(model):
         "_preview",
         "Exclude now",
         "Import",
-        "Paste many",
+        "Paste URLs",
         "exclude_them",
         "_continue",
     )

@@ -2,8 +2,8 @@
 
 import pytest
 
-from django_sitemapkit.admin import hits
-from django_sitemapkit.admin.hits import hits_of
+from django_sitemapkit.admin import matches
+from django_sitemapkit.admin.matches import find_matches
 from django_sitemapkit.builds import build
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import ExclusionRule, ExtraUrl
@@ -42,17 +42,17 @@ def test_a_rule_leaves_out_what_it_matches():
 
 
 @pytest.mark.parametrize(
-    ("pattern", "told"),
+    ("pattern", "shown"),
     [
         ("", "This field is required"),
-        ("about", "Begin it with / or *."),
-        ("/a#b", "It has no #"),
+        ("about", "A pattern starts with / or *."),
+        ("/a#b", "cannot contain #"),
         ("https://other.example/*", "another host"),
     ],
 )
-def test_says_what_is_wrong(pattern, told):
+def test_says_what_is_wrong(pattern, shown):
     """Nothing is saved, and the page says why."""
-    assert told in errors_of(add("exclusionrule", pattern=pattern))
+    assert shown in errors_of(add("exclusionrule", pattern=pattern))
     assert not ExclusionRule.objects.exists()
 
 
@@ -61,7 +61,7 @@ def test_a_duplicate_is_told_with_a_link():
     row = ExclusionRule(site="default", pattern="/%C3%A9")
     row.save()
     text = text_of(add("exclusionrule", pattern="/é"))
-    assert f'It is there already: <a href="{page("exclusionrule", "change", row.pk)}">' in text
+    assert f'This already exists: <a href="{page("exclusionrule", "change", row.pk)}">' in text
 
 
 def test_shows_what_it_hits():
@@ -69,11 +69,11 @@ def test_shows_what_it_hits():
     products(3)
     ArticleFactory()
     text = text_of(add("exclusionrule", pattern="/products/*-1/", _preview="1"))
-    assert "It hits none of them." in text
+    assert "The rule matches none of them." in text
     text = text_of(add("exclusionrule", pattern="/about", _preview="1"))
     assert '<li><a href="https://www.example.com/about/">' in text
-    assert "6 URLs looked at." in text
-    assert "It hits 1 URL:" in text
+    assert "The site has 6 URLs." in text
+    assert "The rule matches 1 URL:" in text
     assert not ExclusionRule.objects.exists()
     row = ExclusionRule(site="default", pattern="/about")
     row.save()
@@ -82,23 +82,23 @@ def test_shows_what_it_hits():
 
 
 def test_an_unsaved_rule_is_tried_on_the_published_files(settings):
-    """They are what would lose URLs; a lost file is told, and a saved rule needs none."""
+    """They are what would lose URLs; a lost file is reported, and a saved rule needs none."""
     storage = use_storage(settings, "Memory")
     ExtraUrl(site="default", path="/it's/").save()
     build(SITE)
     text = text_of(add("exclusionrule", pattern="/it's", _preview="1"))
-    assert "Tried on the URLs published by build" in text
+    assert "Tested against the URLs published by build" in text
     assert '<li><a href="https://www.example.com/it&#x27;s/">' in text
     row = ExclusionRule(site="default", pattern="/about")
     row.save()
     text = text_of(chief().get(page("exclusionrule", "change", row.pk)))
-    assert "Tried on the URLs that the sections give now" in text
+    assert "Tested against the URLs of the sections" in text
     for name in list(names(storage)):
         storage.delete(name)
     text = text_of(add("exclusionrule", pattern="/press", _preview="1"))
     assert "cannot be read" in text
     with pytest.raises(StorageFailure):
-        hits_of(SITE, "/", live=False)
+        find_matches(SITE, "/", live=False)
 
 
 def names(storage, folder=""):
@@ -112,16 +112,16 @@ def names(storage, folder=""):
 def test_a_look_is_bounded(monkeypatch):
     """It ends with the first hits, after a number of URLs, or when its time is up."""
     products(30)
-    found = hits_of(SITE, "/products/", live=True)
-    assert (len(found.locations), found.complete) == (hits.SHOWN, False)
-    monkeypatch.setattr(hits, "MAX_LOOKED_AT", 10)
-    found = hits_of(SITE, "/nothing", live=True)
-    assert (found.looked_at, found.complete) == (30, False)
-    monkeypatch.setattr(hits, "MAX_LOOKED_AT", 1_000)
-    monkeypatch.setattr(hits, "SECONDS", -1)
-    assert hits_of(SITE, "/nothing", live=True).looked_at == 30
+    found = find_matches(SITE, "/products/", live=True)
+    assert (len(found.locations), found.complete) == (matches.MAX_MATCHES, False)
+    monkeypatch.setattr(matches, "MAX_SEARCHED_URLS", 10)
+    found = find_matches(SITE, "/nothing", live=True)
+    assert (found.url_count, found.complete) == (30, False)
+    monkeypatch.setattr(matches, "MAX_SEARCHED_URLS", 1_000)
+    monkeypatch.setattr(matches, "SEARCH_SECONDS", -1)
+    assert find_matches(SITE, "/nothing", live=True).url_count == 30
     text = text_of(add("exclusionrule", pattern="/nothing", _preview="1"))
-    assert "the time for a look was up" in text
+    assert "The search stopped at its time limit" in text
 
 
 def test_a_look_leaves_out_what_no_location_is(sections):
@@ -130,7 +130,7 @@ def test_a_look_leaves_out_what_no_location_is(sections):
     products(1, slug="b")
     products(1, slug="raises")
     sections.add(WithoutSome)
-    found = hits_of(SITE, "/some/", live=True)
+    found = find_matches(SITE, "/some/", live=True)
     assert found.locations == ["https://www.example.com/some/b/"]
 
 

@@ -47,7 +47,7 @@ def test_an_extra_url_is_listed():
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "shown"),
     [
         ({"path": ""}, "This field is required"),
         ({"path": "https://other.example/"}, "another host"),
@@ -55,22 +55,22 @@ def test_an_extra_url_is_listed():
         ({"path": "/a/", "lastmod_0": "2999-01-01", "lastmod_1": "0:00"}, "in the future"),
     ],
 )
-def test_says_what_is_wrong(values, told):
+def test_says_what_is_wrong(values, shown):
     """Nothing is saved, and the page says why."""
-    assert told in errors_of(add("extraurl", **values))
+    assert shown in errors_of(add("extraurl", **values))
     assert not ExtraUrl.objects.exists()
 
 
 def test_a_duplicate_is_told_with_a_link():
-    """The one that is there is linked, be it spelt otherwise."""
+    """The one that is there is linked, even if spelt otherwise."""
     add("extraurl", path="/é/")
     row = ExtraUrl.objects.get()
     text = text_of(add("extraurl", path="/%C3%A9/"))
-    assert f'It is there already: <a href="{page("extraurl", "change", row.pk)}">' in text
+    assert f'This already exists: <a href="{page("extraurl", "change", row.pk)}">' in text
 
 
 def test_pastes_many():
-    """Paths and URLs, one on each line; what is there already is told, and left as it is."""
+    """Paths and URLs, one on each line; what is there already is reported, and left as it is."""
     add("extraurl", path="/known/", note="n")
     client = chief()
     response = paste("/a/\r\n\r\nhttps://www.example.com/b/\r\n/known/\r\n", client=client)
@@ -82,19 +82,19 @@ def test_pastes_many():
     assert "/b/</loc>" in live("extra-urls")
     assert LogEntry.objects.filter(action_flag=1).count() == 3
     assert "2 URLs added." in text
-    assert "1 was there before." in text
+    assert "1 URL already existed." in text
 
 
 def test_nothing_is_added_unless_all_lines_are_right():
-    """Wrong lines are told by number; the right ones are added once that is asked for."""
+    """Wrong lines are reported by number; the right ones are added once that is asked for."""
     text = "/a/\n\nhttps://other.example/\n/b/#c\n/a/\n"
     answer = text_of(paste(text))
     assert not ExtraUrl.objects.exists()
-    assert "3 lines are refused" in answer
+    assert "3 lines are invalid" in answer
     assert "<td>3</td><td>path: It is on another host" in answer
     assert "<td>4</td><td>path: It has a fragment" in answer
-    assert "<td>5</td><td>It is the same as line 1.</td>" in answer
-    assert "https://other.example/\n/b/#c" in answer  # What was pasted is there to be mended.
+    assert "<td>5</td><td>This is a duplicate of line 1.</td>" in answer
+    assert "https://other.example/\n/b/#c" in answer  # What was pasted is there to be repaired.
     assert paste(text, save_rest="on").status_code == 302
     assert ExtraUrl.objects.get().path == "/a/"
 
@@ -119,7 +119,7 @@ def test_who_may_only_add_is_led_somewhere():
 def test_a_paste_has_its_limit(monkeypatch):
     """More lines are for the import."""
     monkeypatch.setattr("django_sitemapkit.admin.extras.MAX_PASTED_LINES", 2)
-    assert "Paste 2 lines at most" in text_of(paste("/a/\n/b/\n/c/"))
+    assert "Paste at most 2 lines" in text_of(paste("/a/\n/b/\n/c/"))
     assert paste("/a/\n/b/").status_code == 302
 
 
@@ -130,7 +130,7 @@ def test_a_paste_that_meets_another_says_so(monkeypatch):
         raise IntegrityError
 
     monkeypatch.setattr(Comparison, "apply", apply)
-    assert "others have just added the same URLs" in text_of(paste("/a/"))
+    assert "another user has just added the same ones" in text_of(paste("/a/"))
 
 
 def test_with_several_sites_a_paste_is_for_one_of_them(settings):
@@ -149,11 +149,11 @@ def test_with_several_sites_a_paste_is_for_one_of_them(settings):
 def test_warns_of_a_url_that_a_section_gives():
     """It is saved all the same; a URL that only the extra URLs have is none."""
     client = chief()
-    told = "The section pages gives /about/ already: the sitemaps list it twice."
+    shown = "Section pages already lists /about/, so the sitemap lists it twice."
     for path, count in (("/about/", 1), ("/sale/", 0)):
         response = add("extraurl", client=client, path=path)
-        assert text_of(client.get(response.url)).count(told) == count
+        assert text_of(client.get(response.url)).count(shown) == count
     ExtraUrl.objects.all().delete()
     response = paste("/other/\n/about/", client=client)
-    assert text_of(client.get(response.url)).count(told) == 1
+    assert text_of(client.get(response.url)).count(shown) == 1
     assert ExtraUrl.objects.count() == 2

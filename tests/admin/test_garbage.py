@@ -75,7 +75,7 @@ def rows(sections):
 
 @pytest.mark.parametrize(("model", "name", "of_row"), VIEWS)
 def test_no_address_is_a_server_error(rows, model, name, of_row):
-    """Garbage in the query or in the place of a key is answered, be it by a refusal."""
+    """Garbage in the query or in the place of a key is answered, if only by a refusal."""
     client = chief()
     client.raise_request_exception = False
     url = reverse(f"admin:{name}", args=[rows[model]] if of_row else [])
@@ -93,7 +93,7 @@ def test_an_export_by_unknown_filters_is_refused():
     for query in ({"status": "x"}, {"path__regex": "("}):
         response = chief().get(page("urloverride", "export"), query, follow=True)
         assert response.redirect_chain == [(page("urloverride", "changelist"), 302)]
-        assert "Nothing is exported: the address has a filter that the list does not know." in (
+        assert "Nothing was exported: the URL has a filter that this list does not have." in (
             text_of(response)
         )
 
@@ -106,10 +106,10 @@ def test_no_form_is_a_server_error(rows):
         assert response.status_code == 200
     urls = {"urls": nul, "site": nul}
     assert client.post(page("extraurl", "paste"), urls).status_code == 200
-    asked = {"site": nul, "what": nul, "section": nul}
-    assert client.post(reverse("admin:sitemapkit_ask"), asked).status_code == 404
+    asked = {"site": nul, "button": nul, "section": nul}
+    assert client.post(reverse("admin:sitemapkit_request"), asked).status_code == 404
     for line in (f"default,{nul},", f"{nul},/a/,", f"default,/a/,{nul}"):
         file = SimpleUploadedFile("x.csv", f"site,path,note\n{line}\n".encode())
         response = client.post(page("extraurl", "import"), {"file": file})
         assert response.status_code == 200
-        assert response.context["refused"] == 1
+        assert response.context["invalid"] == 1

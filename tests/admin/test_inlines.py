@@ -16,8 +16,8 @@ from django.test import RequestFactory
 from django.urls import reverse
 
 from django_sitemapkit import Section
+from django_sitemapkit.identities import identity_of
 from django_sitemapkit.models import UrlOverride
-from django_sitemapkit.sections.objects import identity_of
 from tests.admin.editors import chief, client_of, entry, live, text_of
 from tests.admin.urls import FIELDS, site
 from tests.cases import few
@@ -184,7 +184,7 @@ def test_a_key_that_a_form_spells_otherwise_is_named_as_it_is_stored(settings):
 def test_an_object_gets_its_override_as_it_is_added(model, values):
     """Its key may be known only once it is saved."""
     add = reverse(f"inlines:testapp_{model._meta.model_name}_add")
-    assert "It is shown once the object is saved." in text_of(chief().get(add))
+    assert "Save the object first to see its entry." in text_of(chief().get(add))
     response = chief().post(add, values | sent({"priority": "0.9"}))
     assert response.status_code == 302, errors_of(response)
     obj = model.objects.get()
@@ -229,11 +229,11 @@ def test_both_histories_tell_who_changed_what():
     client.post(url_of(reading), own(reading) | sent(change, initial=1))
     client.post(url_of(reading), own(reading) | sent({"id": row.pk, "DELETE": "on"}, initial=1))
     entries = LogEntry.objects.order_by("pk")
-    told = [
+    shown = [
         (entry.content_type.model, entry.action_flag, entry.get_change_message())
         for entry in entries
     ]
-    assert told == [
+    assert shown == [
         ("urloverride", 1, "Added."),
         ("reading", 2, "Added URL override “testapp.reading 3”."),
         ("urloverride", 2, "Changed note."),
@@ -250,7 +250,7 @@ def test_an_object_of_no_section_is_told(sections):
         sections.remove(section.get_name())
     token = TokenFactory()
     text = text_of(chief().get(url_of(token)))
-    assert "No section of the site lists objects of this kind." in text
+    assert "No section of this site lists objects of this model." in text
 
 
 def test_what_is_wrong_is_told_at_its_field():
@@ -258,7 +258,7 @@ def test_what_is_wrong_is_told_at_its_field():
     token = TokenFactory()
     data = {"lastmod_0": "2999-01-01", "lastmod_1": "0:00", "priority": "7"}
     response = chief().post(url_of(token), own(token) | sent(data))
-    assert "It lies in the future." in errors_of(response)
+    assert "This date is in the future." in errors_of(response)
     assert "less than or equal to 1" in errors_of(response)
     assert not UrlOverride.objects.exists()
 
@@ -293,7 +293,7 @@ def test_with_several_sites_there_is_one_row_for_each(settings):
     rows = ({"site": "main", "note": "1"}, {"site": "main", "note": "2"})
     UrlOverride.objects.all().delete()
     response = client.post(url_of(token), own(token) | sent(*rows))
-    assert "one override for each site" in errors_of(response)
+    assert "one override per site" in errors_of(response)
 
 
 def test_an_override_that_someone_else_made_meanwhile_is_not_doubled():
@@ -303,7 +303,7 @@ def test_an_override_that_someone_else_made_meanwhile_is_not_doubled():
     row.model, row.object_id = identity_of(token)
     row.save()
     response = chief().post(url_of(token), own(token) | sent({"include": "false"}))
-    assert "It is there already." in errors_of(response)
+    assert "This override already exists." in errors_of(response)
     response = chief().post(url_of(token), own(token) | sent({}))
     assert response.status_code == 302
     assert UrlOverride.objects.get().include is True
@@ -323,7 +323,7 @@ def test_a_site_that_cannot_be_explained_says_why(monkeypatch):
     def fail(*args):
         raise ImproperlyConfigured("something is missing")
 
-    monkeypatch.setattr("django_sitemapkit.admin.inlines.explain_object", fail)
+    monkeypatch.setattr("django_sitemapkit.admin.inlines.inspect_object", fail)
     assert "something is missing" in text_of(chief().get(url_of(TokenFactory())))
 
 
@@ -413,7 +413,7 @@ def test_each_permission_lets_do_what_it_says(permissions, may):
 
 def test_the_checks_of_the_admin_find_nothing_wrong(settings):
     """It has no foreign key to the objects, and needs none."""
-    settings.SITEMAPKIT_SERVE = "live"  # Else a check asks for a storage.
+    settings.SITEMAPKIT_SERVE_FROM = "live"  # Else a check asks for a storage.
     assert [error for error in checks.run_checks() if "sitemapkit" in str(error)] == []
     for model in FIELDS:
         assert site._registry[model].check() == []

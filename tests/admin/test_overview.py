@@ -12,8 +12,8 @@ from django.utils import timezone, translation
 import django_sitemapkit
 from django_sitemapkit.admin import overview
 from django_sitemapkit.builds import requests
-from django_sitemapkit.builds.requests import carry_out, request
-from django_sitemapkit.builds.reuse import Reason
+from django_sitemapkit.builds.make.reuse import Reason
+from django_sitemapkit.builds.requests import process_requests, request
 from django_sitemapkit.models import (
     Build,
     BuildFile,
@@ -23,11 +23,11 @@ from django_sitemapkit.models import (
     Publication,
 )
 from tests.admin.operating import (
-    ASK,
     EVIL,
     OVERVIEW,
     PEOPLE,
     PROGRESS,
+    REQUEST,
     page,
     person,
     text_of,
@@ -43,7 +43,7 @@ WHATS = ("changed", "full", "section", "check", "prune")
 
 def asked(what="changed", site="default", **values):
     """Return what a button sends."""
-    return {"site": site, "what": what, "section": "products", **values}
+    return {"site": site, "button": what, "section": "products", **values}
 
 
 @pytest.fixture
@@ -78,10 +78,10 @@ def test_who_may_ask(built, who, what):
     """Who may have sitemaps built, by POST and with a token, and nobody else."""
     client, strict = person(who), person(who, enforce_csrf_checks=True)
     outsider = {"anonymous": 302, "staff": 403, "viewer": 403, "publisher": 403}
-    assert client.get(ASK, asked(what)).status_code == outsider.get(who, 405)
-    assert strict.post(ASK, asked(what)).status_code == 403
+    assert client.get(REQUEST, asked(what)).status_code == outsider.get(who, 405)
+    assert strict.post(REQUEST, asked(what)).status_code == 403
     assert not BuildRequest.objects.exists()
-    response = client.post(ASK, asked(what))
+    response = client.post(REQUEST, asked(what))
     assert response.status_code == outsider.get(who, 302)
     assert BuildRequest.objects.count() == (who == "builder")
     if who == "builder":
@@ -96,7 +96,7 @@ def test_a_token_lets_the_button_work(built):
     text = text_of(client.get(OVERVIEW))
     assert text.count("csrfmiddlewaretoken") == text.count('method="post"')
     token = client.cookies["csrftoken"].value
-    response = client.post(ASK, asked(csrfmiddlewaretoken=token))
+    response = client.post(REQUEST, asked(csrfmiddlewaretoken=token))
     assert response.status_code == 302
     assert BuildRequest.objects.count() == 1
 
@@ -104,12 +104,12 @@ def test_a_token_lets_the_button_work(built):
 @pytest.mark.thorough
 def test_to_ask_one_must_see_too(built):
     """The permission to build alone opens no page."""
-    PEOPLE["half"] = ("build",)
+    PEOPLE["half"] = ("run_build",)
     try:
         client = person("half")
     finally:
         del PEOPLE["half"]
-    assert client.post(ASK, asked()).status_code == 403
+    assert client.post(REQUEST, asked()).status_code == 403
     assert client.get(OVERVIEW).status_code == 403
 
 
@@ -118,7 +118,7 @@ def test_only_who_may_ask_sees_buttons(built, who):
     """The others see what there is to see."""
     run()
     text = text_of(person(who).get(OVERVIEW))
-    assert ('name="what"' in text) == (who == "builder")
+    assert ('name="button"' in text) == (who == "builder")
     assert "products" in text
 
 
@@ -129,39 +129,39 @@ def test_only_who_may_ask_sees_buttons(built, who):
 @pytest.mark.parametrize(
     ("what", "kind", "section", "full", "said"),
     [
-        ("changed", "build", "", False, "Build all that changed"),
-        ("full", "build", "", True, "Build all in full"),
-        ("section", "build", "products", False, "Build the section “products”"),
-        ("check", "check", "", False, "Check"),
-        ("prune", "prune", "", False, "Prune"),
+        ("changed", "build", "", False, "Incremental build"),
+        ("full", "build", "", True, "Full build"),
+        ("section", "build", "products", False, "Build of section “products”"),
+        ("check", "check", "", False, "File check"),
+        ("prune", "prune", "", False, "Cleanup"),
     ],
 )
 def test_a_button_records_what_it_says(built, what, kind, section, full, said):
     """And the page says what was asked for, by whom."""
     client = person("builder")
-    text = text_of(client.post(ASK, asked(what), follow=True))
+    text = text_of(client.post(REQUEST, asked(what), follow=True))
     recorded = BuildRequest.objects.get()
     assert (recorded.kind, recorded.section, recorded.full) == (kind, section, full)
     assert (recorded.site, recorded.requested_by) == ("default", "builder")
-    assert f"{said}: queued. It starts now." in text
+    assert f"{said} queued. It starts now." in text
     assert f"<li>{said} (builder, " in text
 
 
 def test_two_clicks_make_one_build(built):
-    """Whoever clicks second is told so."""
+    """Anyone who clicks second is informed."""
     client = person("builder")
-    client.post(ASK, asked())
-    assert message_of(client)[1] == "Build all that changed: queued. It starts now."
+    client.post(REQUEST, asked())
+    assert message_of(client)[1] == "Incremental build queued. It starts now."
     BuildRequest.objects.update(requested_by="ann")
-    again = "Build all that changed: already queued by ann. It is done once. It starts now."
+    again = "Incremental build: already queued by ann, so it runs once. It starts now."
     assert message_of(client)[1] == again
-    carry_out(SITE)
+    process_requests(SITE)
     assert BuildRequest.objects.count() == Build.objects.count() == 1
 
 
 def message_of(client, what="changed"):
     """Return what the page says of a click: its kind and its text."""
-    text = text_of(client.post(ASK, asked(what), follow=True))
+    text = text_of(client.post(REQUEST, asked(what), follow=True))
     ((kind, said),) = re.findall(r'<li class="([\w-]+)">(.*?)</li>', text.partition("<h2")[0])
     return kind, said
 
@@ -172,9 +172,9 @@ def test_a_click_while_others_build_says_when_it_starts(built):
     said = []
     run(on_file=lambda *_: said or said.append(message_of(client)))
     number = Build.objects.get().pk
-    waits = f"Build all that changed: queued. It starts when build {number} has finished."
+    waits = f"Incremental build queued. It starts when build {number} has finished."
     assert said == [("sitemapkit-queued", waits)]
-    waits = "Prune: queued. It starts when what was queued before it has finished."
+    waits = "Cleanup queued. It starts when the earlier requests have finished."
     assert message_of(client, what="prune") == ("sitemapkit-queued", waits)
 
 
@@ -182,13 +182,13 @@ def test_a_click_while_files_are_pruned_says_that_it_waits(built):
     """There is no build to name; a process that died is not waited for."""
     Lease.objects.acquire(LEASE, seconds=60)
     client = person("builder")
-    waits = "Check: queued. It starts when the work in progress has finished."
+    waits = "File check queued. It starts when the work in progress has finished."
     assert message_of(client, what="check") == ("sitemapkit-queued", waits)
     BuildRequest.objects.all().delete()
     age_lease()
     assert message_of(client, what="check") == (
         "sitemapkit-queued",
-        "Check: queued. It starts now.",
+        "File check queued. It starts now.",
     )
 
 
@@ -198,11 +198,11 @@ def test_what_came_of_a_click_is_told_where_it_was_made(built, monkeypatch, fail
     client = person("builder")
     if fails:
         monkeypatch.setattr(requests, "prune", lambda site: 1 / 0)
-    monkeypatch.setattr(overview, "begin", carry_out)
-    text = text_of(client.post(ASK, asked("prune"), follow=True))
+    monkeypatch.setattr(overview, "begin", process_requests)
+    text = text_of(client.post(REQUEST, asked("prune"), follow=True))
     assert "It starts now" not in text
     kind, said = ("error", "ZeroDivisionError") if fails else ("success", "0 files and 0 orphans")
-    assert re.search(rf'<li class="{kind}">\s*Prune: .*{said}', text)
+    assert re.search(rf'<li class="{kind}">\s*Cleanup (failed|finished)\. .*{said}', text)
     assert '<li class="success">' not in text or not fails
     other = BuildRequest.objects.create(
         site="other", kind="prune", requested_at=timezone.now(), ended_at=timezone.now()
@@ -217,11 +217,11 @@ def test_a_click_begins_it_once_it_is_recorded(built, django_capture_on_commit_c
     began = []
     client = person("builder")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(overview, "begin", lambda *told: began.append(told))
-        client.post(ASK, asked())
+        patch.setattr(overview, "begin", lambda *shown: began.append(shown))
+        client.post(REQUEST, asked())
     assert began == [(SITE, overview.get_runner)]
     with django_capture_on_commit_callbacks() as callbacks:
-        client.post(ASK, asked())
+        client.post(REQUEST, asked())
     assert len(callbacks) == 1
 
 
@@ -229,15 +229,15 @@ def test_a_click_begins_it_once_it_is_recorded(built, django_capture_on_commit_c
 def test_a_section_that_is_gone_is_told(built):
     """Someone may have the page open from before."""
     client = person("builder")
-    response = client.post(ASK, asked("section", section=EVIL), follow=True)
-    assert "There is no section “&lt;script&gt;" in text_of(response)
+    response = client.post(REQUEST, asked("section", section=EVIL), follow=True)
+    assert "Section “&lt;script&gt;" in text_of(response)
     assert not BuildRequest.objects.exists()
 
 
-@pytest.mark.parametrize("values", [{"site": "other"}, {"what": "else"}, {"site": ""}])
+@pytest.mark.parametrize("values", [{"site": "other"}, {"button": "else"}, {"site": ""}])
 def test_what_no_button_sends_is_not_found(built, values):
     """Nothing is recorded."""
-    assert person("builder").post(ASK, asked() | values).status_code == 404
+    assert person("builder").post(REQUEST, asked() | values).status_code == 404
     assert not BuildRequest.objects.exists()
 
 
@@ -247,7 +247,7 @@ def test_a_site_is_asked_for_by_its_key(built, two_sites):
     client = person("builder")
     text = text_of(client.get(OVERVIEW, {"site": "two/<b>&"}))
     assert 'name="site" value="two/&lt;b&gt;&amp;"' in text
-    response = client.post(ASK, asked(site="two/<b>&"))
+    response = client.post(REQUEST, asked(site="two/<b>&"))
     assert BuildRequest.objects.get().site == "two/<b>&"
     assert client.get(response.url).status_code == 200
 
@@ -258,8 +258,8 @@ def test_a_site_is_asked_for_by_its_key(built, two_sites):
 def test_the_page_tells_what_is_published(built):
     """Pages, URLs, and when that was."""
     text = text_of(person("viewer").get(OVERVIEW))
-    assert "nothing: all sections are served live" in text
-    assert text.count("Not built: it is served live.") == 3
+    assert "nothing; all sections are served live" in text
+    assert text.count("Not built, served live") == 3
     build = run().build
     response = person("viewer").get(OVERVIEW)
     assert f'<a href="{page("change", build)}">Build {build}</a>' in text_of(response)
@@ -280,8 +280,8 @@ def test_the_page_tells_what_is_due_and_looks_at_rows_when_asked_to(built):
     assert "rows changed" not in text
     assert f'href="{OVERVIEW}?site=default&amp;rows=1"' in text
     text = text_of(client.get(OVERVIEW, {"site": "default", "rows": "1"}))
-    assert "rows changed: 1 page<" in text
-    assert "The rows were looked at, too." in text
+    assert "rows changed: 1 file<" in text
+    assert "This includes rows that changed." in text
 
 
 def test_every_reason_has_words(built):
@@ -302,8 +302,8 @@ def test_the_page_tells_of_sections_that_came_and_went(built, sections):
     sections.add(new)
     text = text_of(person("builder").get(OVERVIEW))
     assert "never built" in text
-    assert "pages gone: 1 page" in text
-    assert "The site has it no more" in text
+    assert "pages gone: 1 file" in text
+    assert "The site no longer has this section" in text
     assert 'value="articles"' not in text
 
 
@@ -331,8 +331,8 @@ def test_the_page_tells_of_a_held_build_and_links_it(built, settings):
     Product.objects.all().delete()
     held = run().build
     text = text_of(person("viewer").get(OVERVIEW))
-    assert f"Build {held} is held back: section &#x27;products&#x27; would go from 5" in text
-    assert f'<a href="{page("change", held)}">Review it</a>' in text
+    assert f"Build {held} is held for review: section &#x27;products&#x27; would go from 5" in text
+    assert f'<a href="{page("change", held)}">Review this build</a>' in text
 
 
 @pytest.mark.thorough
@@ -349,7 +349,7 @@ def test_outcomes_are_told(built):
     """The last ones, those that failed marked."""
     request(SITE, "check", by="ann")
     request(SITE, "build", section="gone", by=EVIL)
-    carry_out(SITE)
+    process_requests(SITE)
     text = text_of(person("viewer").get(OVERVIEW))
     assert "Nothing is published." in text
     assert "has no section &#x27;gone&#x27;" in text
@@ -406,19 +406,19 @@ def test_progress_goes_from_asked_for_to_done(built):
     """The page has its address, and reloads when the state is another one."""
     client = person("builder")
     idle = poll(client)
-    assert idle["text"] == "Nothing is going on."
+    assert idle["text"] == "No build is running."
     assert "data-state" not in text_of(client.get(OVERVIEW))
-    client.post(ASK, asked())
+    client.post(REQUEST, asked())
     waiting = poll(client)
     assert waiting["state"] != idle["state"]
     text = text_of(client.get(OVERVIEW))
     assert f'data-url="{PROGRESS}?site=default" data-state="{waiting["state"]}"' in text
     assert "sitemapkit/progress.js" in text
-    told = []
-    run(on_file=lambda *_: told.append(poll(client)))
-    assert [(each["done"], each["total"]) for each in told[:-1]] == [(n, 8) for n in range(1, 8)]
-    assert told[2]["text"] == f"Build {Build.objects.get().pk}: 3 of 8 files."
-    assert {each["state"] for each in told} == {waiting["state"]}
+    shown = []
+    run(on_file=lambda *_: shown.append(poll(client)))
+    assert [(each["done"], each["total"]) for each in shown[:-1]] == [(n, 8) for n in range(1, 8)]
+    assert shown[2]["text"] == f"Build {Build.objects.get().pk}: 3 of 8 files are done."
+    assert {each["state"] for each in shown} == {waiting["state"]}
     assert poll(client) == idle
 
 
@@ -428,7 +428,7 @@ def test_a_build_of_others_is_shown_with_who_started_it(built):
     pages = []
     client = person("viewer")
 
-    def look(*told):
+    def look(*shown):
         pages.append(text_of(client.get(OVERVIEW)))
 
     run(on_file=look, started_by="command on <host>")
@@ -443,7 +443,7 @@ def test_before_the_pages_are_known_there_is_no_measure(built):
     Lease.objects.acquire(LEASE, seconds=60)
     client = person("viewer")
     assert poll(client)["total"] == 0
-    assert poll(client)["text"] == "The pages are being planned, or files cleared away."
+    assert poll(client)["text"] == "Planning sitemap files, or deleting old ones."
     assert '<progress aria-label="Progress"></progress>' in text_of(client.get(OVERVIEW))
 
 
@@ -451,19 +451,19 @@ def test_before_the_pages_are_known_there_is_no_measure(built):
 def test_a_build_that_died_is_told(built):
     """Nobody works at it until the next one begins."""
 
-    def die(*told):
+    def die(*shown):
         raise Killed
 
     with pytest.raises(Killed):
         run(on_file=die)
     build = Build.objects.get().pk
-    text = f"Build {build} was left unfinished: the next build goes on with it."
+    text = f"Build {build} was interrupted. The next build resumes it."
     assert poll(person("viewer"))["text"] == text
 
 
 @pytest.mark.thorough
 def test_the_progress_of_no_site_is_not_found(built):
-    """And of one that cannot be told, neither."""
+    """And of one that cannot be determined, neither."""
     assert person("viewer").get(PROGRESS).status_code == 404
 
 
@@ -493,15 +493,15 @@ def test_several_sites_are_listed_with_links(built, two_sites):
     assert Lease.objects.acquire("build:one", seconds=60)
     response = person("viewer").get(OVERVIEW)
     text = text_of(response)
-    one, two = (row["glance"] for row in response.context["rows"])
+    one, two = (row["summary"] for row in response.context["rows"])
     assert (one.pages, one.urls, one.skipped, one.running, one.held) == (1, 7, 3, True, False)
     assert (two.build, two.running, two.held, two.requests) == (None, False, True, 1)
     assert 'href="/admin/sitemapkit/build/overview/?site=two%2F%3Cb%3E%26"' in text
     assert "being built" in text
-    assert "held back" in text
-    assert "asked for" in text
+    assert "held for review" in text
+    assert "queued" in text
     age_lease("build:one")
-    assert not person("viewer").get(OVERVIEW).context["rows"][0]["glance"].running
+    assert not person("viewer").get(OVERVIEW).context["rows"][0]["summary"].running
 
 
 @pytest.mark.thorough
@@ -536,7 +536,7 @@ def test_a_thousand_sites_cost_as_much_as_sixty(settings):
     assert text.count("https://site-99") == 11
     assert "11 sites" in text
     text = text_of(client.get(OVERVIEW, {"q": "<none>"}))
-    assert "There is no such site." in text
+    assert "No sites found." in text
     assert 'value="&lt;none&gt;"' in text
     assert '<a href="?p=20">20</a>' in text_of(client.get(OVERVIEW))
     assert client.get(OVERVIEW, {"site": "none"}).status_code == 404
@@ -579,7 +579,7 @@ def test_a_site_that_cannot_be_told_is_a_message(settings):
     settings.SITEMAPKIT_BASE_URL = None
     client = person("super")
     assert "set SITEMAPKIT_BASE_URL or SITEMAPKIT_SITES" in text_of(client.get(OVERVIEW))
-    assert client.post(ASK, asked()).status_code == 404
+    assert client.post(REQUEST, asked()).status_code == 404
     assert client.get(PROGRESS, {"site": "default"}).status_code == 404
     assert "Sitemaps overview" in text_of(client.get(page("changelist")))
 
@@ -599,7 +599,7 @@ def test_a_site_without_addresses_is_a_message(settings, built):
 @pytest.mark.thorough
 @pytest.mark.parametrize("several", [False, True])
 def test_a_missing_table_is_a_message(built, monkeypatch, settings, request, several):
-    """It is told to migrate."""
+    """The page asks to migrate."""
     if several:
         request.getfixturevalue("two_sites")
 
@@ -607,9 +607,9 @@ def test_a_missing_table_is_a_message(built, monkeypatch, settings, request, sev
         raise DatabaseError("no such table: <b>")
 
     monkeypatch.setattr(overview, "status_of", fail)
-    monkeypatch.setattr(overview, "glances_of", fail)
+    monkeypatch.setattr(overview, "summaries_of", fail)
     text = text_of(person("viewer").get(OVERVIEW))
-    assert "are all migrations applied? (no such table: &lt;b&gt;)" in text
+    assert "Are all migrations applied? (no such table: &lt;b&gt;)" in text
 
 
 @pytest.mark.thorough
@@ -620,7 +620,7 @@ def test_a_table_that_is_really_missing_is_a_message(built):
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE sitemapkit_publication RENAME TO gone")
     try:
-        assert "are all migrations applied?" in text_of(client.get(OVERVIEW))
+        assert "Are all migrations applied?" in text_of(client.get(OVERVIEW))
     finally:
         with connection.cursor() as cursor:
             cursor.execute("ALTER TABLE gone RENAME TO sitemapkit_publication")

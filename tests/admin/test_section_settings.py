@@ -37,10 +37,10 @@ def test_says_what_is_inherited():
     row = SectionSettings(site="default", section="products", priority=Decimal("0.6"))
     row.save()
     text = text_of(chief().get(page("sectionsettings", "change", row.pk)))
-    assert "Empty inherits what is declared: weekly." in text
-    assert "Empty inherits what is declared: yes." in text
+    assert "Leave empty to inherit the declared value: weekly." in text
+    assert "Leave empty to inherit the declared value: yes." in text
     assert "<td>weekly</td><td>declaration of the section</td>" in text
-    assert "<td>0.6</td><td>these settings; declared: none</td>" in text
+    assert "<td>0.6</td><td>these settings (declared: none)</td>" in text
 
 
 def test_a_new_one_is_made_beside_what_all_sections_declare(sections):
@@ -70,13 +70,13 @@ def test_extra_urls_are_a_section_like_any_other():
     assert tags(live("extra-urls"), "/b/") == {"priority": "0.2"}
     row = SectionSettings.objects.get()
     text = text_of(chief().get(page("sectionsettings", "change", row.pk)))
-    assert "<td>0.9</td><td>these settings; declared: none</td>" in text
+    assert "<td>0.9</td><td>these settings (declared: none)</td>" in text
     assert change(row, enabled="false").status_code == 302
     assert not live("extra-urls")
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "shown"),
     [
         ({"section": "nothing"}, "Select a valid choice"),
         ({"section": ""}, "This field is required"),
@@ -84,9 +84,9 @@ def test_extra_urls_are_a_section_like_any_other():
         ({"section": "pages", "changefreq": "often"}, "Select a valid choice"),
     ],
 )
-def test_says_what_is_wrong(values, told):
+def test_says_what_is_wrong(values, shown):
     """Nothing is saved, and the page says why."""
-    assert told in errors_of(add("sectionsettings", **values))
+    assert shown in errors_of(add("sectionsettings", **values))
     assert not SectionSettings.objects.exists()
 
 
@@ -108,7 +108,7 @@ def test_a_section_of_another_site_is_refused(settings):
         "other": {"BASE_URL": "https://other.example"},
     }
     response = add("sectionsettings", site="main", section="products")
-    assert "The site has no such section." in errors_of(response)
+    assert "The site does not have this section." in errors_of(response)
     assert add("sectionsettings", site="other", section="products").status_code == 302
 
 
@@ -116,7 +116,7 @@ def test_a_preview_shows_what_is_not_saved():
     """The button shows what would be in force, and stores nothing."""
     products(1)
     text = text_of(add("sectionsettings", section="pages", priority="0.9", _preview="1"))
-    assert "<td>0.9</td><td>these settings; declared: 0.3</td>" in text
+    assert "<td>0.9</td><td>these settings (declared: 0.3)</td>" in text
     assert not SectionSettings.objects.exists()
 
 
@@ -125,6 +125,6 @@ def test_a_section_that_is_gone_is_told():
     row = SectionSettings(site="default", section="gone")
     row.save()
     text = text_of(chief().get(page("sectionsettings", "change", row.pk)))
-    assert "There is no section &#x27;gone&#x27; any more: this does nothing." in text
+    assert "Section “gone” does not exist, so these settings have no effect." in text
     text = text_of(chief().get(page("sectionsettings", "changelist")))
     assert "inherits" in text

@@ -30,7 +30,7 @@ def test_a_dry_run_changes_nothing_and_shows_all():
     UrlOverride(site="default", path="/same/").save()
     text = text_of(upload("path,note\n/new/,n\n/old/,after\n/same/,\n/#,\n"))
     assert "4 rows read." in text
-    assert "1 is as it was." in text
+    assert "1 row is unchanged." in text
     assert "<td>2</td><td>/new/</td>" in text
     assert "<td>3</td><td>/old/</td><td>note: before → after</td>" in text
     assert "<td>5</td><td>path: It has a fragment" in text
@@ -44,7 +44,7 @@ def test_a_dry_run_is_applied_in_one_go():
     client = client_of("view_urloverride", "add_urloverride", "change_urloverride")
     response = upload("path,note\n/new/,n\n/old/,after\n", client=client)
     text = text_of(apply(response, client=client))
-    assert "1 row created, 1 row changed." in text
+    assert "1 row created. 1 row changed." in text
     assert dict(UrlOverride.objects.values_list("path", "note")) == {"/new/": "n", "/old/": "after"}
     assert sorted(LogEntry.objects.values_list("action_flag", "user__username")) == [
         *((1, "editor"), (2, "editor"))
@@ -55,7 +55,7 @@ def test_refused_lines_hold_back_the_others():
     """Unless the user says so: then the right ones are applied."""
     response = upload("path\n/a/\n/#\n")
     text = text_of(apply(response))
-    assert "Nothing is changed yet" in text
+    assert "Nothing has changed yet" in text
     assert not UrlOverride.objects.exists()
     apply(response, apply_rest="on")
     assert UrlOverride.objects.get().path == "/a/"
@@ -64,7 +64,7 @@ def test_refused_lines_hold_back_the_others():
 def test_nothing_to_apply_has_no_button():
     """Where all is as it was, or refused, there is nothing to confirm."""
     text = text_of(upload("path\n/#\n"))
-    assert "There is nothing to apply." in text
+    assert "The file contains no changes." in text
     assert 'name="payload"' not in text
 
 
@@ -76,8 +76,8 @@ def test_what_is_exported_is_unchanged_taken_in_again():
     assert response.headers["Content-Type"] == "text/csv; charset=utf-8"
     assert 'filename="sitemap-urloverrides.csv"' in response.headers["Content-Disposition"]
     text = text_of(upload(text_of(response)))
-    assert "2 are as they were." in text
-    assert "There is nothing to apply." in text
+    assert "2 rows are unchanged." in text
+    assert "The file contains no changes." in text
 
 
 def test_the_export_has_what_the_list_shows():
@@ -103,17 +103,17 @@ def test_extra_urls_travel_too():
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "shown"),
     [
-        ("django_sitemapkit.admin.transfers.MAX_BYTES", 3, "more than 3 bytes"),
-        ("django_sitemapkit.overrides.transfer.MAX_BYTES", 3, "more than 3 bytes"),
-        ("django_sitemapkit.overrides.transfer.MAX_LINES", 0, "more than 0 lines"),
+        ("django_sitemapkit.admin.transfers.MAX_FILE_BYTES", 3, "larger than 3 bytes"),
+        ("django_sitemapkit.overrides.transfer.MAX_FILE_BYTES", 3, "larger than 3 bytes"),
+        ("django_sitemapkit.overrides.transfer.MAX_FILE_LINES", 0, "more than 0 lines"),
     ],
 )
-def test_a_file_has_its_limits(name, value, told, monkeypatch):
+def test_a_file_has_its_limits(name, value, shown, monkeypatch):
     """They are stated on the page, and hold."""
     monkeypatch.setattr(name, value)
-    assert told in text_of(upload("path\n/a/\n"))
+    assert shown in text_of(upload("path\n/a/\n"))
 
 
 def test_a_file_has_to_fit_into_a_form(settings):
@@ -135,15 +135,15 @@ def test_a_forged_dry_run_is_not_applied(payload):
     """What is applied is what this user was shown, and nothing else."""
     data = {"payload": payload, "apply_rest": "on"}
     text = text_of(chief().post(page("urloverride", "import"), data, follow=True))
-    assert "too old, or not yours" in text
+    assert "This preview has expired" in text
 
 
 def test_a_dry_run_of_another_user_or_model_is_not_applied():
     """Its signature is of the user and the model."""
     client = client_of("view_urloverride", "add_urloverride", "change_urloverride")
     response = upload("path\n/a/\n")
-    assert "not yours" in text_of(apply(response, client=client))
-    assert "not yours" in text_of(apply(response, "extraurl"))
+    assert "has expired" in text_of(apply(response, client=client))
+    assert "has expired" in text_of(apply(response, "extraurl"))
     assert not UrlOverride.objects.exists()
     assert not ExtraUrl.objects.exists()
 
@@ -151,7 +151,7 @@ def test_a_dry_run_of_another_user_or_model_is_not_applied():
 def test_a_dry_run_that_is_refused_by_now_says_why(monkeypatch):
     """What holds is looked at once more."""
     response = upload("path\n/a/\n")
-    monkeypatch.setattr("django_sitemapkit.overrides.transfer.MAX_LINES", 0)
+    monkeypatch.setattr("django_sitemapkit.overrides.transfer.MAX_FILE_LINES", 0)
     assert "more than 0 lines" in text_of(apply(response))
 
 
@@ -163,4 +163,4 @@ def test_a_dry_run_that_meets_another_changes_nothing(monkeypatch):
 
     response = upload("path\n/a/\n")
     monkeypatch.setattr(Comparison, "apply", fail)
-    assert "others have changed the same rows" in text_of(apply(response))
+    assert "another user changed the same rows" in text_of(apply(response))

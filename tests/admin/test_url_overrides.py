@@ -68,41 +68,41 @@ def test_a_pasted_url_becomes_its_path():
 
 
 def test_a_changed_path_is_normalised_too():
-    """The path of an override may be mended, and its hash follows."""
+    """The path of an override may be repaired, and its hash follows."""
     (row,) = overrides("/abuot/", include=False)
     assert change(row, path="https://www.example.com/about/").status_code == 302
     assert entry(live("pages"), "/about/") == ""
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "shown"),
     [
         ({"path": "https://other.example/"}, "another host"),
-        ({"path": "javascript:alert(1)"}, "no web address"),
-        ({"path": ""}, "Write a path."),
+        ({"path": "javascript:alert(1)"}, "not a web address"),
+        ({"path": ""}, "Enter a path."),
         ({"path": "/a/", "object_id": "1"}, "not both"),
-        ({"model": "testapp.product", "object_id": "77"}, "no such object"),
-        ({"model": "testapp.product", "object_id": "x"}, "no such object"),
-        ({"model": "testapp.product"}, "no such object"),
-        ({"object_id": "1"}, "no such object"),
+        ({"model": "testapp.product", "object_id": "77"}, "object does not exist"),
+        ({"model": "testapp.product", "object_id": "x"}, "object does not exist"),
+        ({"model": "testapp.product"}, "object does not exist"),
+        ({"object_id": "1"}, "object does not exist"),
         ({"model": "testapp.shop", "object_id": "1"}, "Select a valid choice"),
         ({"path": "/a/", "lastmod_0": "2999-01-01", "lastmod_1": "0:00"}, "in the future"),
         ({"path": "/a/", "priority": "1.1"}, "less than or equal to 1"),
         ({"path": "/a/", "site": "other"}, "Select a valid choice"),
     ],
 )
-def test_says_what_is_wrong(values, told):
+def test_says_what_is_wrong(values, shown):
     """Nothing is saved, and the page says why."""
     response = add("urloverride", **values)
-    assert told in errors_of(response)
+    assert shown in errors_of(response)
     assert not UrlOverride.objects.exists()
 
 
 def test_a_duplicate_is_told_with_a_link():
-    """The one that is there is linked, be it spelt otherwise; itself is no duplicate."""
+    """The one that is there is linked, even if spelt otherwise; itself is no duplicate."""
     (row,) = overrides("/caf%C3%A9/")
     text = text_of(add("urloverride", path="https://www.example.com/café/"))
-    assert f'It is there already: <a href="{page("urloverride", "change", row.pk)}">' in text
+    assert f'This already exists: <a href="{page("urloverride", "change", row.pk)}">' in text
     assert change(row, note="why").status_code == 302
 
 
@@ -116,7 +116,7 @@ def test_by_object_it_follows_the_object():
     assert (row.model, row.object_id) == ("testapp.product", str(product.pk))
     Product.objects.update(slug="renamed")
     assert tags(live("products"), "/renamed/")["priority"] == "0.9"
-    assert "It is there already" in errors_of(
+    assert "This already exists" in errors_of(
         add("urloverride", model="testapp.product", object_id=product.pk)
     )
 
@@ -134,8 +134,8 @@ def test_the_object_is_not_changed_once_it_is_chosen():
     assert (row.model, row.object_id, row.note) == ("testapp.product", str(product.pk), "n")
     product.delete()
     text = text_of(chief().get(page("urloverride", "change", row.pk)))
-    assert "it is gone" in text
-    assert "The object is gone: the override does nothing." in text
+    assert "deleted" in text
+    assert "The object was deleted, so the override has no effect." in text
 
 
 def test_shows_where_each_value_comes_from():
@@ -165,7 +165,7 @@ def test_says_why_a_url_is_not_listed():
     text = text_of(chief().get(page("urloverride", "change", about.pk)))
     assert "The exclusion rule /about leaves it out." in text
     text = text_of(chief().get(page("urloverride", "change", nowhere.pk)))
-    assert "No section is known to give this URL" in text
+    assert "This URL is not in the sitemap" in text
 
 
 def test_an_object_of_no_section_is_told():
@@ -174,13 +174,13 @@ def test_an_object_of_no_section_is_told():
     row = UrlOverride(site="default", model="testapp.reading", object_id="3")
     row.save()
     text = text_of(chief().get(page("urloverride", "change", row.pk)))
-    assert "No section of the site lists its model." in text
+    assert "No section of this site lists objects of this model." in text
 
 
 def test_a_preview_shows_what_is_not_saved():
     """The button shows the entry as it would be; nothing is stored, not even a revision."""
     text = text_of(preview("urloverride", path="/about/", priority="0.9"))
-    assert "not saved yet" in text
+    assert "unsaved changes" in text
     assert "<td>0.9</td><td>URL override</td>" in text
     assert 'value="0.9"' in text
     assert not UrlOverride.objects.exists()
@@ -201,7 +201,7 @@ def test_a_preview_of_what_is_wrong_says_what():
 
 
 def test_a_section_that_fails_does_not_take_the_page_along(sections):
-    """What is wrong with the project's own code is told on the page."""
+    """What is wrong with the project's own code is reported on the page."""
 
     class Broken(Section):
         name = "broken"
@@ -280,7 +280,7 @@ def test_a_site_that_is_gone_is_told(settings):
     row = UrlOverride(site="gone", path="/a/")
     row.save()
     text = text_of(chief().get(page("urloverride", "change", row.pk)))
-    assert "There is no site &#x27;gone&#x27;." in text
+    assert "Site “gone” does not exist." in text
     assert "This field is required." in errors_of(change(row, site=""))
 
 
@@ -350,7 +350,7 @@ def test_actions_change_many_at_once():
         lastmod=timezone.now(),
         note="n",
     )
-    client = client_of("view_urloverride", "override")
+    client = client_of("view_urloverride", "bulk_urloverride")
     response = run_action(client, "exclude_them", about, press)
     assert response.status_code == 302
     assert live("pages") == ""
@@ -371,7 +371,7 @@ def test_actions_change_many_at_once():
 
 
 def test_an_action_on_a_filtered_list_changes_what_was_chosen(django_assert_max_num_queries):
-    """What it changes leaves the filter; and many rows are not changed one by one."""
+    """Show changes leaves the filter; and many rows are not changed one by one."""
     overrides(*(f"/{number}/" for number in range(120)), include=True)
     data = {"action": "exclude_them", "_selected_action": [1], "select_across": "1"}
     client = chief()
@@ -399,26 +399,26 @@ def test_exclude_now_takes_a_url_out_of_its_file(settings):
     build(SITE)
     (row,) = overrides("/about/")
     assert entry(live("pages"), "/about/")  # published
-    client = client_of("view_urloverride", "override")
+    client = client_of("view_urloverride", "bulk_urloverride")
     response = client.post(page("urloverride", "exclude", row.pk), follow=True)
-    assert "its page is published without it." in text_of(response)
+    assert "its sitemap file is published without it." in text_of(response)
     assert not entry(live("pages"), "/about/")
     assert entry(live("pages"), "/press/")
     assert LogEntry.objects.get().user.username == "editor"
     response = client.post(page("urloverride", "exclude", row.pk), follow=True)
-    assert "no published file lists it." in text_of(response)
+    assert "No published file lists it." in text_of(response)
     assert LogEntry.objects.count() == 1  # Nothing was set a second time.
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "shown"),
     [
         (BuildRunning("someone builds"), "files with the next build: someone builds"),
-        (BuildFailed("the disk is full"), "no file could be made anew: the disk is full"),
-        (KeyError("x"), "no file could be made anew: KeyError: &#x27;x&#x27;"),
+        (BuildFailed("the disk is full"), "its file could not be rebuilt: the disk is full"),
+        (KeyError("x"), "its file could not be rebuilt: KeyError: &#x27;x&#x27;"),
     ],
 )
-def test_exclude_now_says_what_kept_it_from_its_file(error, told, monkeypatch):
+def test_exclude_now_says_what_kept_it_from_its_file(error, shown, monkeypatch):
     """The override holds all the same: live pages leave the URL out."""
 
     def fail(*args, **options):
@@ -427,7 +427,7 @@ def test_exclude_now_says_what_kept_it_from_its_file(error, told, monkeypatch):
     monkeypatch.setattr("django_sitemapkit.admin.overrides.exclude_now", fail)
     (row,) = overrides("/about/")
     response = chief().post(page("urloverride", "exclude", row.pk), follow=True)
-    assert told in text_of(response)
+    assert shown in text_of(response)
     assert not entry(live("pages"), "/about/")
 
 
@@ -441,7 +441,7 @@ def test_exclude_now_is_not_kept_from_it_by_another_section(failing, settings):
     row = UrlOverride(site="default", model="testapp.product", object_id=str(product.pk))
     row.save()
     response = chief().post(page("urloverride", "exclude", row.pk), follow=True)
-    assert "its page is published without it." in text_of(response)
+    assert "its sitemap file is published without it." in text_of(response)
 
 
 def test_exclude_now_says_where_a_path_has_it_listed(settings):
@@ -453,7 +453,7 @@ def test_exclude_now_says_where_a_path_has_it_listed(settings):
     row = UrlOverride(site="default", model="testapp.product", object_id=str(product.pk))
     row.save()
     text = text_of(chief().post(page("urloverride", "exclude", row.pk), follow=True))
-    assert "An override of its path lists it still." in text
+    assert "The URL is still listed: an override by path includes it." in text
     assert "published without it" not in text
     assert entry(live("products"), product.get_absolute_url())
 
@@ -464,7 +464,7 @@ def test_exclude_now_says_that_its_build_is_held(monkeypatch):
     monkeypatch.setattr("django_sitemapkit.admin.overrides.exclude_now", lambda *a, **o: held)
     (row,) = overrides("/about/")
     response = chief().post(page("urloverride", "exclude", row.pk), follow=True)
-    assert "the build is held back: too few URLs" in text_of(response)
+    assert "The build is held for review: too few URLs" in text_of(response)
 
 
 def test_exclude_now_of_a_gone_site_and_a_gone_row():

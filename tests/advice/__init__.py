@@ -4,7 +4,7 @@ from typing import Any
 
 from django_sitemapkit import Section
 from django_sitemapkit.advice.advisor import advise_section
-from django_sitemapkit.advice.results import Finding, SectionAdvice
+from django_sitemapkit.advice.results import AdviceFinding, SectionAdvice
 from django_sitemapkit.sites import Site
 from tests.factories import SITE, declare
 from tests.testapp.models import Product
@@ -24,14 +24,14 @@ def advice_for(location: Any = None, *, site: Site = SITE, **options: Any) -> Se
     )
 
 
-def found(advice: SectionAdvice, about: str) -> Finding:
+def found(advice: SectionAdvice, about: str) -> AdviceFinding:
     """Return the only finding about something."""
-    assert advice.passed_over == ""
+    assert advice.not_examined == ""
     (finding,) = (finding for finding in advice.findings if finding.about == about)
     return finding
 
 
 def seen(advice: SectionAdvice) -> set[str]:
     """Return all that something was found about."""
-    assert advice.passed_over == ""
+    assert advice.not_examined == ""
     return {finding.about for finding in advice.findings}

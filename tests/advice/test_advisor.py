@@ -9,8 +9,9 @@ from django_sitemapkit import Route, StaticSection
 from django_sitemapkit.advice import columns, fields, indexes, sampling
 from django_sitemapkit.advice import gain as gains
 from django_sitemapkit.advice.advisor import advise, advise_section
-from django_sitemapkit.advice.results import Finding, SectionAdvice
+from django_sitemapkit.advice.results import AdviceFinding, SectionAdvice
 from django_sitemapkit.mixins import section_for
+from django_sitemapkit.reading import reader_of
 from tests.advice import advice_for, found, seen
 from tests.factories import EPOCH, SITE, ArticleFactory, ShopFactory, declare
 from tests.testapp.models import Article, Product
@@ -31,10 +32,10 @@ def rows():
 
 def test_section_that_needs_nothing(rows):
     """Columns and a small table: nothing is advised, and that is said."""
-    advice = advise_section(Products(SITE))
+    advice = advise_section(reader_of(Products(SITE)))
     assert advice.findings == ()
     assert list(advice.lines()) == [
-        "  Advice for products (tests.testapp.serving.Products), 30 rows looked at:",
+        "  Advice for products (tests.testapp.serving.Products), 30 rows examined:",
         "    Nothing is advised.",
     ]
 
@@ -42,11 +43,11 @@ def test_section_that_needs_nothing(rows):
 def test_section_without_rows():
     """There is nothing to go by."""
     advice = advice_for()
-    assert found(advice, "rows").message == "no row was found in the places looked at."
+    assert found(advice, "rows").message == "no row was found in the sampled places."
     assert list(advice.lines())[-1] == "    Nothing is advised."
 
 
-def test_sections_that_are_passed_over(sections):
+def test_sections_that_are_not_examined(sections):
     """Pages by hand, lists, and querysets that cannot be paged or made, each with its reason."""
 
     class Listed(Sitemap):
@@ -67,23 +68,25 @@ def test_sections_that_are_passed_over(sections):
     sections.add(Translated)
     sections.add(type("Sliced", (Products,), {"queryset": Product.objects.all()[:3]}))
     sections.add(type("Broken", (Products,), {"get_queryset": broken}))
-    told = [advice.passed_over for advice in advise(SITE)]
-    assert told[:2] == ["it has no queryset that could be read by key."] * 2
-    assert told[2] == (
-        "it is asked for each object in every language, and no Route is advised for that. A"
+    reasons = [advice.not_examined for advice in advise(SITE)]
+    assert reasons[:2] == ["it has no queryset that can be read by key."] * 2
+    assert reasons[2] == (
+        "it is called for each object in every language, and no Route is advised for that. A"
         " Section with i18n = True and a Route reads columns instead."
     )
-    assert "sliced" in told[3]
-    assert told[4] == "Section 'broken' raised RuntimeError: no rows today."
+    assert "sliced" in reasons[3]
+    assert reasons[4] == "Section 'broken' raised RuntimeError: no rows today."
     lines = list(next(advise(SITE)).lines())
-    assert lines[1:] == ["    passed over: it has no queryset that could be read by key."]
+    assert lines[1:] == ["    not examined: it has no queryset that can be read by key."]
 
 
 def test_text(rows):
     """What to declare stands as it is written, with what it gains and where that was measured."""
     lines = list(advice_for(lastmod=lambda _, p: p.updated_at).lines())
-    assert lines[0] == "  Advice for things (tests.factories.Things), 30 rows looked at:"
-    assert lines[1].startswith("    location: a Route gives the same for all 30 rows; no others ")
+    assert lines[0] == "  Advice for things (tests.factories.Things), 30 rows examined:"
+    assert lines[1].startswith(
+        "    location: a Route gives the same for all 30 rows; there are no others "
+    )
     assert lines[-5:-1] == [
         "    Declare:",
         "      class Things(Section):",
@@ -97,7 +100,7 @@ def test_text(rows):
 def test_text_of_an_index():
     """Indexes belong to the model."""
     line = 'models.Index(fields=["id"], name="x")'
-    finding = Finding(about="index", message="It sorts.", declare=line)
+    finding = AdviceFinding(about="index", message="It sorts.", declare=line)
     advice = SectionAdvice(section="a", declared="b.A", model="shop.Product", findings=(finding,))
     assert list(advice.lines())[1:] == [
         "    index: It sorts.",
@@ -113,7 +116,7 @@ def test_declared_lines_run(rows):
     advice = advice_for(lastmod=lambda _, p: p.updated_at)
     names = {"Route": Route, "Section": Products}
     exec("\n".join(advice.declarations), names)
-    assert advise_section(names["Things"](SITE)).findings == ()
+    assert advise_section(reader_of(names["Things"](SITE))).findings == ()
 
 
 def test_class_sitemap_of_a_model():
@@ -122,9 +125,9 @@ def test_class_sitemap_of_a_model():
 
     class Options:
         location = lambda self, article: f"/articles/{article.pk}/"  # noqa: E731
-        name = "told"
+        name = "reasons"
 
-    advice = advise_section(section_for(Article, Options)(SITE))
+    advice = advise_section(reader_of(section_for(Article, Options)(SITE)))
     assert advice.declarations == (
         "class Sitemap:",
         '    location = Route("article", pk="pk")',
@@ -153,7 +156,7 @@ def test_contrib_sitemap(sections, rows):
         '    location = Route("product", shop="shop__slug", slug="slug")',
         '    lastmod = "updated_at"',
     )
-    assert "Declare a Section in its place." in found(advice, "section").message
+    assert "Declare a Section instead." in found(advice, "section").message
 
 
 def test_contrib_sitemap_without_a_route(sections, rows):
@@ -177,11 +180,16 @@ def test_json(rows):
 
 def test_gain_of_few_rows(monkeypatch):
     """A handful of rows is not timed."""
-    monkeypatch.setattr(gains, "FEWEST", 3)
+    monkeypatch.setattr(gains, "MIN_MEASURED_ROWS", 3)
     assert gains.gain_of(declare(), {}, [1, 2]) == (None, 0)
 
 
 def test_documented_numbers():
     """What commands.md says is looked at is what the code looks at."""
-    assert (sampling.FIRST, sampling.MORE, columns.HOPS) == (100, 1000, 2)
-    assert (gains.ROWS, fields.HEAVY, indexes.LARGE, indexes.LISTED) == (500, 100, 10_000, 0.5)
+    assert (sampling.FIRST_ROWS, sampling.MORE_ROWS, columns.MAX_HOPS) == (100, 1000, 2)
+    assert (
+        gains.MEASURED_ROWS,
+        fields.MIN_UNREAD_BYTES,
+        indexes.LARGE_TABLE_ROWS,
+        indexes.LARGE_SHARE,
+    ) == (500, 100, 10_000, 0.5)

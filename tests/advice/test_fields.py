@@ -31,16 +31,14 @@ def test_what_is_read_for_nothing():
     """Fields nobody touched are named by their bytes, with an ``only`` of those that were."""
     finding = found(advice_for(odd), "only")
     assert finding.declare == 'only = ["note", "shop"]'
-    assert "location touched note, shop in the 10 rows looked at" in finding.message
-    assert "bytes in a row: slug (150), updated_at" not in finding.message
-    assert "bytes in a row: slug (150), " in finding.message
-    assert finding.notes == (
-        "Followed by a query for each row: shop; load it with select_related().",
-    )
+    assert "location used note, shop in 10 rows" in finding.message
+    assert "bytes per row: slug (150), updated_at" not in finding.message
+    assert "bytes per row: slug (150), " in finding.message
+    assert finding.notes == ("A query for each row: shop; load it with select_related().",)
 
 
 def test_what_is_loaded_along():
-    """Fields of a relation that select_related() loads are told apart too."""
+    """Fields of a relation that select_related() loads are distinguished too."""
     queryset = Product.objects.select_related("shop")
     finding = found(advice_for(odd, queryset=queryset), "only")
     assert finding.declare == 'only = ["note", "shop", "shop__slug"]'
@@ -61,8 +59,8 @@ def test_only_names_too_much_and_too_little():
     queryset = Product.objects.select_related("shop")
     advice = advice_for(odd, queryset=queryset, only=["slug", "shop_id", "shop__slug", "pk"])
     finding = found(advice, "only")
-    assert "slug was never touched in the 10 rows looked at" in finding.message
-    assert "location touched note, at the price of a query a row" in finding.message
+    assert "slug was not used in 10 rows" in finding.message
+    assert "location used note, which costs a query for each row" in finding.message
     assert finding.declare == 'only = ["note", "shop", "shop__slug"]'
 
 
@@ -71,10 +69,10 @@ def test_only_names_too_much():
     queryset = Product.objects.select_related("shop")
     advice = advice_for(odd, queryset=queryset, only=["note", "rank", "shop", "shop__slug"])
     message = found(advice, "only").message
-    assert message == "rank was never touched in the 10 rows looked at."
+    assert message == "rank was not used in 10 rows."
 
 
-def test_fields_of_a_relation_are_told_apart():
+def test_fields_of_a_relation_are_distinguished():
     """Of what is loaded along, only what was touched is named."""
     kind = ContentType.objects.create(app_label="x" * 100, model="y")
     Permission.objects.bulk_create(
@@ -100,18 +98,18 @@ def test_every_method_counts():
         advice_for(odd, priority=lambda _, p: p.rank / 7, changefreq=Value("daily")), "only"
     )
     assert finding.declare == 'only = ["note", "rank", "shop"]'
-    assert finding.message.startswith("location, priority touched")
+    assert finding.message.startswith("location, priority used")
 
 
 def test_only_that_has_no_effect_any_more():
     """Where columns are advised for all, ``only`` can go."""
     advice = advice_for(only=["slug"])
-    assert "leave it out" in found(advice, "only").message
+    assert "remove it" in found(advice, "only").message
     assert found(advice, "only").declare == ""
 
 
 def test_methods_that_raise_now_and_then(rows):
-    """They are told; where none ever answered, nothing is said of fields."""
+    """They are reported; where none ever returned, nothing is said about fields."""
 
     def sometimes(product):
         if product.pk == rows[0].pk:

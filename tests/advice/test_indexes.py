@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 from django.db.models import F, Index, Q
 
-from django_sitemapkit.advice import indexes, plans
+from django_sitemapkit.advice import indexes, query_plans
 from django_sitemapkit.advice.advisor import advise_section
 from tests.advice import advice_for, found, seen
 from tests.cases import few
@@ -20,7 +20,7 @@ ddl = pytest.mark.django_db(transaction=True)
 @pytest.fixture(autouse=True)
 def large(monkeypatch):
     """Take a few hundred rows for a large table."""
-    monkeypatch.setattr(indexes, "LARGE", 300)
+    monkeypatch.setattr(indexes, "LARGE_TABLE_ROWS", 300)
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def few_are_listed(rows=400, one_in=20):
 
 
 COLUMNS = {"location": F("slug")}
-LISTED = {"queryset": Product.objects.filter(public=True), "location": F("slug")}
+LARGE_SHARE = {"queryset": Product.objects.filter(public=True), "location": F("slug")}
 
 
 @ddl
@@ -71,7 +71,7 @@ def test_filter_without_an_index(rows, monkeypatch):
         monkeypatch.undo()
     few_are_listed(rows)
     analyse()
-    advice = advice_for(**LISTED)
+    advice = advice_for(**LARGE_SHARE)
     finding = found(advice, "index")
     name = Index(fields=["public", "id"])
     name.set_name_with_model(Product)
@@ -90,7 +90,7 @@ def test_filter_with_its_index(rows, index):
     few_are_listed(rows)
     index("public", "id")
     analyse()
-    assert seen(advice_for(**LISTED)) == set()
+    assert seen(advice_for(**LARGE_SHARE)) == set()
 
 
 @ddl
@@ -98,7 +98,7 @@ def test_filter_with_a_longer_index(index):
     """An index that goes on behind filter and key serves as well."""
     few_are_listed()
     index("public", "id", "updated_at")
-    assert seen(advice_for(**LISTED)) == set()
+    assert seen(advice_for(**LARGE_SHARE)) == set()
 
 
 @ddl
@@ -106,7 +106,7 @@ def test_index_in_another_order_does_not_serve(index):
     """One that begins with the key is entered by the key alone."""
     few_are_listed()
     index("note", "public", "id")
-    assert "index" in seen(advice_for(**LISTED))
+    assert "index" in seen(advice_for(**LARGE_SHARE))
 
 
 @ddl
@@ -116,7 +116,7 @@ def test_index_that_ends_with_the_key_by_itself(index):
     index("public")
     analyse()
     implied = connection.vendor != "postgresql"
-    assert seen(advice_for(**LISTED)) == (set() if implied else {"index"})
+    assert seen(advice_for(**LARGE_SHARE)) == (set() if implied else {"index"})
 
 
 @pytest.mark.thorough
@@ -131,10 +131,10 @@ def test_index_with_a_condition(index, monkeypatch):
     analyse()
     declared = Index(fields=["id"], name=name, condition=Q(public=True))
     monkeypatch.setattr(Product._meta, "indexes", [declared])
-    uses = plans.plan_of(Product.objects.filter(public=True).order_by("pk")[:9])
+    uses = query_plans.query_plan_of(Product.objects.filter(public=True).order_by("pk")[:9])
     if uses.index == name:  # SQLite does not use it for a parameter.
-        assert seen(advice_for(**LISTED)) == set()
-    other = {**LISTED, "queryset": Product.objects.filter(note="x")}
+        assert seen(advice_for(**LARGE_SHARE)) == set()
+    other = {**LARGE_SHARE, "queryset": Product.objects.filter(note="x")}
     assert "index" not in seen(advice_for(**other))
 
 
@@ -150,7 +150,7 @@ def test_index_with_another_condition_does_not_serve(index, monkeypatch):
     declared = Index(fields=["note", "id"], name=name, condition=Q(public=True))
     monkeypatch.setattr(Product._meta, "indexes", [declared])
     rows = Product.objects.filter(note="x")
-    finding = found(advice_for(**{**LISTED, "queryset": rows}), "index")
+    finding = found(advice_for(**{**LARGE_SHARE, "queryset": rows}), "index")
     assert 'fields=["note", "id"]' in finding.declare
 
 
@@ -166,7 +166,7 @@ def test_filter_that_lists_most_rows():
     few_are_listed(one_in=1)
     Product.objects.filter(slug__endswith="7").update(public=False)
     analyse_inside()
-    advice = advice_for(**LISTED)
+    advice = advice_for(**LARGE_SHARE)
     assert seen(advice) <= ({"index"} if connection.vendor == "postgresql" else set())
 
 
@@ -179,7 +179,7 @@ def analyse_inside():
 def test_small_table():
     """A table that is read in no time needs no index."""
     few_are_listed(299)
-    assert seen(advice_for(**LISTED)) == set()
+    assert seen(advice_for(**LARGE_SHARE)) == set()
 
 
 def test_text_key_behind_a_relation():
@@ -223,10 +223,10 @@ def test_trust_lastmod_without_a_covering_index(index):
 
 @ddl
 def test_trust_lastmod_with_a_filter(index):
-    """One index serves both statements, and both reasons are told."""
+    """One index serves both statements, with both reasons."""
     few_are_listed()
     analyse()
-    options = {**TRUSTED, **LISTED}
+    options = {**TRUSTED, **LARGE_SHARE}
     finding = found(advice_for(**options), "index")
     assert 'fields=["public", "id", "updated_at"]' in finding.declare
     assert finding.message.count("The plan: ") == 2
@@ -244,10 +244,10 @@ def test_trust_lastmod_of_another_table():
 def test_plan_of_this_database():
     """It says how the table is read, and asks nothing of the rows."""
     ReadingFactory.create_batch(3)
-    plan = plans.plan_of(Reading.objects.filter(level__gt=1).order_by("level")[:9])
-    assert "testapp_reading" in plan.said
+    plan = query_plans.query_plan_of(Reading.objects.filter(level__gt=1).order_by("level")[:9])
+    assert "testapp_reading" in plan.description
     assert not plan.seeks("levels")
-    assert plans.plan_of(Product.objects.order_by("note")).sorts
+    assert query_plans.query_plan_of(Product.objects.order_by("note")).sorts
 
 
 def test_plans_of_mysql():
@@ -260,9 +260,9 @@ def test_plans_of_mysql():
         }
     }
     for plan in (mysql, mariadb):
-        read = plans._of_mysql(plan, "t")
+        read = query_plans._of_mysql(plan, "t")
         assert (read.sorts, read.scans, read.covered) == (True, True, False)
-        assert read.said == "access ALL to t; filesort"
+        assert read.description == "access ALL to t; filesort"
     table = {
         "table_name": "t",
         "access_type": "ref",
@@ -270,10 +270,10 @@ def test_plans_of_mysql():
         "used_key_parts": ["a"],
         "using_index": True,
     }
-    read = plans._of_mysql({"table": table}, "t")
+    read = query_plans._of_mysql({"table": table}, "t")
     assert (read.sorts, read.scans, read.covered, read.index) == (False, False, True, "k")
     assert read.seeks("a")
-    assert plans._of_mysql({}, "t") is None
+    assert query_plans._of_mysql({}, "t") is None
 
 
 def test_plans_of_postgresql():
@@ -285,28 +285,29 @@ def test_plans_of_postgresql():
         "Filter": "(a > 1)",
         "Plans": [index],
     }
-    read = plans._of_postgresql(
-        [{"Plan": {"Node Type": "Limit", "Plans": [{"Node Type": "Sort", "Plans": [heap]}]}}], "t"
+    read = query_plans._of_postgresql(
+        [{"Plan": {"Node Type": "Limit", "Plans": [{"Node Type": "Sort", "Plans": [heap]}]}}],
+        "t",
     )
     assert (read.sorts, read.scans, read.covered, read.index) == (True, False, False, "k")
     assert read.seeks("public")
-    assert read.said == "Bitmap Heap Scan using k on t, Filter: (a > 1); Sort"
-    assert plans._of_postgresql([], "t") is None
+    assert read.description == "Bitmap Heap Scan using k on t, Filter: (a > 1); Sort"
+    assert query_plans._of_postgresql([], "t") is None
 
 
 def test_plans_of_sqlite():
-    """A scan, a search by an index and a sort are told apart."""
-    read = plans._of_sqlite("3 0 0 SCAN t\n9 0 0 USE TEMP B-TREE FOR ORDER BY", "t")
+    """A scan, a search by an index and a sort are distinguished."""
+    read = query_plans._of_sqlite("3 0 0 SCAN t\n9 0 0 USE TEMP B-TREE FOR ORDER BY", "t")
     assert (read.sorts, read.scans, read.covered) == (True, True, False)
-    read = plans._of_sqlite("3 0 0 SEARCH t USING COVERING INDEX k (a=? AND b>?)", "t")
+    read = query_plans._of_sqlite("3 0 0 SEARCH t USING COVERING INDEX k (a=? AND b>?)", "t")
     assert (read.sorts, read.scans, read.covered, read.index) == (False, False, True, "k")
     assert read.seeks("b")
-    assert plans._of_sqlite("SCAN other", "t") is None
+    assert query_plans._of_sqlite("SCAN other", "t") is None
 
 
 def test_database_without_plans(monkeypatch):
     """Nothing is advised where no plan can be had."""
     few_are_listed()
     monkeypatch.setattr(connection, "vendor", "oracle")
-    assert plans.plan_of(Product.objects.all()) is None
-    assert advise_section(declare(**{**TRUSTED, **LISTED})).findings == ()
+    assert query_plans.query_plan_of(Product.objects.all()) is None
+    assert advise_section(declare(**{**TRUSTED, **LARGE_SHARE})).findings == ()

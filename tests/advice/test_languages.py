@@ -48,7 +48,7 @@ def test_no_route_is_advised_for_an_address_of_each_language(settings):
 def test_fields_of_all_languages_are_needed():
     """So are those that a generator asks for, and those that say which languages there are."""
     section = places(
-        location=address, images=pictures, get_languages=lambda self, obj: [obj.slug and "en"],
+        location=address, images=pictures, object_languages=lambda self, obj: [obj.slug and "en"],
         only=["slug"],
     )  # fmt: skip
     advice = advise_section(section)
@@ -65,5 +65,5 @@ def test_a_method_for_images_goes_on_reading_objects():
     )  # fmt: skip
     advice = advise_section(section)
     assert found(advice, "location").declare == 'location = Route("place", slug="slug")'
-    assert found(advice, "section").message == "objects are still read, for images being a method."
+    assert found(advice, "section").message == "objects are still read, because of methods: images."
     assert found(advice, "only").declare == 'only = ["cover"]'

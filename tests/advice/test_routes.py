@@ -9,6 +9,7 @@ from django.urls import reverse
 from django_sitemapkit import Route
 from django_sitemapkit.advice import columns, gain, sampling
 from django_sitemapkit.advice.routes import written
+from django_sitemapkit.reading.routes import compiled
 from tests.advice import ODD, advice_for, found
 from tests.factories import (
     ArticleFactory,
@@ -27,9 +28,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
     """Look at fewer rows than usual, so that a few are many."""
-    monkeypatch.setattr(sampling, "FIRST", 8)
-    monkeypatch.setattr(sampling, "MORE", 12)
-    monkeypatch.setattr(gain, "ROUNDS", 3)
+    monkeypatch.setattr(sampling, "FIRST_ROWS", 8)
+    monkeypatch.setattr(sampling, "MORE_ROWS", 12)
+    monkeypatch.setattr(gain, "TIMING_ROUNDS", 3)
 
 
 def shops(count):
@@ -47,7 +48,7 @@ def test_default_location():
     advice = advice_for()
     finding = found(advice, "location")
     assert finding.declare == 'location = Route("product", shop="shop__slug", slug="slug")'
-    assert finding.message == "a Route gives the same for the 8 rows it was found on and 12 more."
+    assert finding.message == "a Route gives the same for 8 rows and 12 others."
     assert finding.notes == ()
     assert advice.declarations == ("class Things(Section):", f"    {finding.declare}")
     assert (advice.rows, advice.gain_rows) == (20, 20)
@@ -60,7 +61,7 @@ def test_what_is_advised_gives_the_same_urls():
     line = found(advice_for(), "location").declare.partition(" = ")[2]
     route = eval(line, {"Route": Route, "Value": Value})
     values = Product.objects.values_list(*route.columns).order_by("pk")
-    paths, _ = route.compile().paths(list(zip(*values, strict=True)), 5)
+    paths, _ = compiled(route).paths(list(zip(*values, strict=True)), 5)
     assert paths == [
         reverse("product", args=(p.shop.slug, p.slug)) for p in Product.objects.order_by("pk")
     ]
@@ -109,7 +110,7 @@ def test_language_of_a_site(settings):
     advice = advice_for(lambda p: reverse("tale", args=[p.slug]), site=ODD)
     assert found(advice, "location").declare == 'location = Route("tale", slug="slug")'
     advice = advice_for(lambda p: f"/below/ü/fr/tale/{p.slug}/", site=ODD)
-    assert "no view of the URLconf" in found(advice, "location").message
+    assert "not a view of the URLconf" in found(advice, "location").message
 
 
 @pytest.mark.parametrize(
@@ -153,7 +154,7 @@ def test_several_columns_fit():
         Product.objects.filter(pk=product.pk).update(note=product.slug)
     finding = found(advice_for(lambda p: f"/below/ü/one/{p.note}/", site=ODD), "location")
     assert finding.declare == 'location = Route("one", slug="slug")'
-    assert finding.notes == ("Argument 'slug': slug is taken; the same in all these rows: note.",)
+    assert finding.notes == ("Argument 'slug': slug is used; the same in all these rows: note.",)
 
 
 def test_column_that_fits_by_chance():
@@ -173,7 +174,8 @@ def test_constant():
     finding = found(advice_for(lambda p: f"/products/all/{p.slug}/"), "location")
     assert finding.declare == 'location = Route("product", shop=Value("all"), slug="slug")'
     assert any(
-        "'all' in all these rows; that it always is, is not proven" in n for n in finding.notes
+        "'all' in all these rows, which does not prove that it always is" in n
+        for n in finding.notes
     )
 
 
@@ -182,7 +184,7 @@ def test_column_of_one_value():
     products(10)
     finding = found(advice_for(), "location")
     assert 'shop="shop__slug"' in finding.declare
-    assert any("so little proves its column" in note for note in finding.notes)
+    assert any("so its column is uncertain" in note for note in finding.notes)
 
 
 def nothing(advice):
@@ -235,7 +237,7 @@ def test_row_that_differs_among_the_others():
 
 
 def test_rows_that_raise():
-    """Rows without a URL are told with a reason; a Route that would list them is not advised."""
+    """Rows without a URL are reported with a reason; no Route that lists them is advised."""
     made = shops(6)
 
     def location(product):
@@ -245,27 +247,27 @@ def test_rows_that_raise():
 
     message = nothing(advice := advice_for(location))
     assert f"differs in row {made[2].pk!r}" in message
-    assert "the method refuses it" in message
-    assert "1 of 6 rows are refused" in found(advice, "location").notes[0]
+    assert "the method an error (location raised" in message
+    assert "1 of 6 rows are invalid" in found(advice, "location").notes[0]
     assert "RuntimeError: no page for this one" in found(advice, "location").notes[0]
 
 
 def test_all_rows_raise():
     """There is nothing to go by, and no traceback."""
     shops(3)
-    assert "no row that was looked at has a URL" in nothing(advice_for(lambda p: p.no_such_field))
+    assert "no examined row has a URL" in nothing(advice_for(lambda p: p.no_such_field))
 
 
 @pytest.mark.parametrize(
     ("path", "why"),
     [
         ("/below/ü/one/a/?page=2", "has no query"),
-        ("/below/ü/none/", "no view of the URLconf"),
+        ("/below/ü/none/", "not a view of the URLconf"),
         ("/below/ü/nameless/a/", "has no name"),
     ],
 )
 def test_urls_that_no_route_gives(path, why):
-    """A query, a foreign path and a pattern without a name are told by a row."""
+    """A query, a foreign path and a pattern without a name are reported with an example row."""
     (product,) = shops(1)
     message = nothing(advice_for(lambda p: path, site=ODD))
     assert f"row {product.pk!r} is at https://www.example.com/below/%C3%BC/" in message
@@ -278,7 +280,7 @@ def test_refused_by_both():
     Product.objects.filter(pk=made[1].pk).update(slug="..")
     finding = found(advice_for(lambda p: f"/products/{p.shop.slug}/{p.slug}/"), "location")
     assert finding.declare.startswith("location = Route(")
-    assert "1 of 6 rows are refused" in finding.notes[0]
+    assert "1 of 6 rows are invalid" in finding.notes[0]
 
 
 def test_annotation_that_the_method_needs():
@@ -327,7 +329,7 @@ def test_columns_that_come_into_question():
 
 def test_relations_are_not_followed_without_end(monkeypatch):
     """A model that refers to very many others is looked at as far as a database joins."""
-    monkeypatch.setattr(columns, "RELATIONS", 0)
+    monkeypatch.setattr(columns, "MAX_RELATIONS", 0)
     assert "shop__slug" not in [path.name for path in columns.paths_of(Product)]
 
 

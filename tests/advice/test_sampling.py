@@ -7,8 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemapkit.advice import sampling
-from django_sitemapkit.advice.asking import answers, shown
-from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.advice.evaluate import answer_text, answers
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.planning import pages_of
 from tests.factories import (
     DayFactory,
@@ -27,8 +27,8 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
     """Look at thirty rows, of which ten come first."""
-    monkeypatch.setattr(sampling, "FIRST", 10)
-    monkeypatch.setattr(sampling, "MORE", 20)
+    monkeypatch.setattr(sampling, "FIRST_ROWS", 10)
+    monkeypatch.setattr(sampling, "MORE_ROWS", 20)
 
 
 def sampled(rows, **options):
@@ -86,18 +86,18 @@ def test_texts():
 
 def test_hops(monkeypatch):
     """Without a number anywhere, places stand one window behind the other, and end."""
-    monkeypatch.setattr(sampling, "WINDOW", 4)
+    monkeypatch.setattr(sampling, "WINDOW_ROWS", 4)
     products(30)
     section = declare(queryset=Product.objects.all(), key="slug")
     slugs = list(Product.objects.order_by("slug").values_list("slug", flat=True))
     assert sampling._hops(section.keyset) == [None, *slugs[4::4]]
-    monkeypatch.setattr(sampling, "PLACES", 3)
+    monkeypatch.setattr(sampling, "MAX_PLACES", 3)
     assert sampling._hops(section.keyset) == [None, slugs[4], slugs[8]]
 
 
 def test_stored_plan(monkeypatch):
     """Pages begin where rows are, so that their bounds are the better places."""
-    monkeypatch.setattr(sampling, "PLACES", 4)
+    monkeypatch.setattr(sampling, "MAX_PLACES", 4)
     products(60)
     section = declare(queryset=Product.objects.all(), key="slug", limit=10, location="/")
     assert len(pages_of(section)) > 4
@@ -109,8 +109,8 @@ def test_stored_plan(monkeypatch):
 
 def test_rare_rows_do_not_read_the_table(monkeypatch):
     """What a filter leaves out is looked through no further than a window."""
-    monkeypatch.setattr(sampling, "PLACES", 3)
-    monkeypatch.setattr(sampling, "WINDOW", 10)
+    monkeypatch.setattr(sampling, "MAX_PLACES", 3)
+    monkeypatch.setattr(sampling, "WINDOW_ROWS", 10)
     made = products(200, public=False)
     Product.objects.filter(pk=made[50].pk).update(public=True)
     assert sampled(Product.objects.filter(public=True)).keys == ()
@@ -143,6 +143,6 @@ def test_answers_of_an_option_alone():
     section = declare(queryset=Product.objects.all(), location=odd, priority=0.5, lastmod=odd)
     assert answers(section, "priority", [product.pk]) == {product.pk: "0.5"}
     (refused,) = answers(section, "location", [product.pk]).values()
-    assert isinstance(refused, RefusedValue)
-    assert shown(refused) == "refused (location raised ValueError: odd)"
-    assert shown(None) == "None"
+    assert isinstance(refused, InvalidValue)
+    assert answer_text(refused) == "an error (location raised ValueError: odd)"
+    assert answer_text(None) == "None"

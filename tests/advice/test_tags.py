@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def rows(monkeypatch):
     """Store ten products that differ, of which four are looked at first."""
-    monkeypatch.setattr(sampling, "FIRST", 4)
+    monkeypatch.setattr(sampling, "FIRST_ROWS", 4)
     shop = ShopFactory()
     return Product.objects.bulk_create(
         Product(
@@ -42,13 +42,13 @@ def test_column_that_gives_the_same(tag, method, line):
     advice = advice_for(**{tag: method})
     finding = found(advice, tag)
     assert finding.declare == line
-    assert finding.message == "a column gives the same for the 4 rows it was found on and 6 more."
+    assert finding.message == "a column gives the same for 4 rows and 6 others."
     assert advice.declarations[-1] == f"    {line}"
     assert seen(advice) == {"location", tag}
 
 
 def test_method_that_computes():
-    """The nearest column and a row with both values are named; what stays is told."""
+    """The nearest column and a row with both values are named; what stays is reported."""
     advice = advice_for(
         lastmod=lambda _, p: p.updated_at and p.updated_at.replace(year=2001 + p.pk % 2)
     )
@@ -57,7 +57,7 @@ def test_method_that_computes():
     assert "stays a method: no column up to two relations away" in finding.message
     assert "The nearest is updated_at; in row" in finding.message
     assert found(advice, "section").message == (
-        "objects are still read, for lastmod being a method."
+        "objects are still read, because of methods: lastmod."
     )
     assert 'location = Route("product"' in "".join(advice.declarations)
 
@@ -74,15 +74,15 @@ def test_same_for_all():
     """A text that never changed is advised as such, and said not to be proven."""
     finding = found(advice_for(changefreq=lambda _, p: "yearly"), "changefreq")
     assert finding.declare == 'changefreq = "yearly"'
-    assert "not proven" in finding.message
+    assert "not prove" in finding.message
     assert found(advice_for(lastmod=lambda _, p: EPOCH), "lastmod").declare == ""
 
 
 def test_none_for_all():
-    """A method that gave nothing is told, and no column of nulls stands for it."""
+    """A method that gave nothing is named, and no column of nulls stands for it."""
     finding = found(advice_for(lastmod=lambda _, p: None), "lastmod")
     assert finding.declare == ""
-    assert "no tag for any row" in finding.message
+    assert "no tag for any examined row" in finding.message
 
 
 def test_method_that_raises(rows):

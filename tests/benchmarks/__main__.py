@@ -73,7 +73,7 @@ def main(arguments=None):
         say(f"FAILED: {error}")
         return 1
     except KeyboardInterrupt:
-        say("Cut short: what is told is what was measured until now.")
+        say("Cut short: what is reported is what was measured until now.")
     text = report(bench)
     say(f"\n{text}")
     if options.write:

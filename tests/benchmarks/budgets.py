@@ -187,8 +187,8 @@ BUDGETS = (
         title="A full gzip build against django.contrib.sitemaps, one process",
         bounds=(faster("kit-zlib", "contrib", 20), faster("kit-isal", "contrib", 30)),
         reason=(
-            "With ISA-L next to nothing is left of compression; the rest is Python that holds the"
-            " interpreter's lock, so that the second core does not help one process."
+            "ISA-L makes compression almost free. The rest is Python code under the interpreter's"
+            " lock, so a second core does not help a single process."
         ),
     ),
     Budget(
@@ -196,9 +196,8 @@ BUDGETS = (
         title="A full build against django-icv-sitemaps",
         bounds=(faster("kit-zlib", "icv", 7), faster("kit-isal", "icv", 10)),
         reason=(
-            "It waits for the same rows, and compresses by zlib too. What is left to win by ISA-L"
-            " is less than what reading takes, the more so on SQLite, which reads in the same"
-            " process."
+            "It waits for the same rows, and also compresses with zlib. ISA-L saves less time than"
+            " reading takes, especially on SQLite, which reads in the same process."
         ),
     ),
     Budget(
@@ -209,8 +208,8 @@ BUDGETS = (
             relative("kit-isal", "limit", 0.9, databases=("postgresql",)),
         ),
         reason=(
-            "The limit takes no row into Python. To read the columns alone, through psycopg and"
-            " the ORM and without a URL made of them, takes about as long as the whole limit."
+            "The limit never brings rows into Python. Merely reading the columns through psycopg"
+            " and the ORM, without making URLs, takes about as long as the whole limit."
         ),
     ),
     Budget(
@@ -221,8 +220,8 @@ BUDGETS = (
             faster("kit-processes-isal", "kit-isal", 1.5),
         ),
         reason=(
-            "On two cores one process leaves little of the second one: a thread compresses there,"
-            " and the database's server works beside both."
+            "On two cores, a single process already uses much of the second one, for its"
+            " compression thread and the database server."
         ),
     ),
     Budget(
@@ -240,8 +239,8 @@ BUDGETS = (
         title="A section with `get_absolute_url()` against django.contrib.sitemaps",
         bounds=(faster("kit-objects-zlib", "contrib", 3),),
         reason=(
-            "Both make an object of each row and call its method; `reverse()` in that method takes"
-            " most of the time. `advise_sitemaps` finds the route that takes its place."
+            "Both create an object for each row and call its method, and `reverse()` in that"
+            " method takes most of the time. `advise_sitemaps` finds the route that replaces it."
         ),
     ),
     Budget(
@@ -265,8 +264,8 @@ BUDGETS = (
             for how in ("live", "trusted", "published")
         ),
         reason=(
-            "With `trust_lastmod` the index asks for the newest date of each page, and the table"
-            " has no index with category, key and date: all rows are read."
+            "With `trust_lastmod` the index queries the newest date of each page, and the table"
+            " has no index over category, key and date: all rows are read."
         ),
     ),
     Budget(
@@ -274,8 +273,8 @@ BUDGETS = (
         title="Cost grows with the rows and no faster",
         bounds=(growth("kit-zlib", 1.15), growth("kit-isal", 1.15)),
         reason=(
-            "Why is not found out. With zlib, which leaves the database more time, it does not"
-            " show."
+            "The cause is unknown. With zlib, which leaves the database more time, it does not"
+            " occur."
         ),
     ),
     Budget(
@@ -286,8 +285,8 @@ BUDGETS = (
             at_most("kit-rebuild-trusted", "to full", 0.08, size="rows"),
         ),
         reason=(
-            "To look at all rows is what takes the time: a table with a kilobyte in each row has to"
-            " be gone through page by page, which alone takes more than the bound leaves."
+            "Checking all rows takes the time: a table with a kilobyte per row has to be read page"
+            " by page, which alone takes longer than the bound allows."
         ),
     ),
     Budget(

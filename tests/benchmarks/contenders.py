@@ -36,11 +36,11 @@ class Contender:
     declared: str = ""
     """Which sections it has."""
     codec: str = "zlib"
-    """SITEMAPKIT_GZIP."""
+    """SITEMAPKIT_GZIP_BACKEND."""
     runner: str = "inline"
     """SITEMAPKIT_RUNNER."""
     serve: str = "auto"
-    """SITEMAPKIT_SERVE."""
+    """SITEMAPKIT_SERVE_FROM."""
     deduplicate: bool = False
     """SITEMAPKIT_DEDUPLICATE."""
     site: str = ""

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.data ROWS
 
-They stay between runs, in a database for each size. To have them made anew, drop it.
+They stay between runs, in a database for each size. To have them rendered again, drop it.
 """
 
 import json

@@ -79,7 +79,7 @@ def _peak():
 
 
 def peak_of(pid, field="VmHWM"):
-    """Return the largest size of a process so far, in bytes; 0 where it cannot be told."""
+    """Return the largest size of a process so far, in bytes; 0 where it cannot be determined."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:

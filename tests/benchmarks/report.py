@@ -23,37 +23,41 @@ PACKAGES = (
 HEAD = """\
 # Benchmarks
 
-Made by `python -m tests.benchmarks --write`; each figure is from the run that is described here.
+How fast builds, live pages and indexes are, compared with `django.contrib.sitemaps` and other
+packages. `python -m tests.benchmarks --write` wrote this page; all figures are from the run
+described here.
 
 ## What is measured
 
-A table of products: a category, a slug of which one in twenty is not ASCII, a date with
+The data is a table of products with a category, a slug (one in twenty is not ASCII), a date with
 microseconds, and a body of 1,024 characters. A URL is made of the category and the slug. The rows
 are the same on each database.
 
-- Each run is a process of its own, and what has to be prepared for it is done by another. Those
-  that are compared take turns. A figure is the median of {runs}.
-- **Builds** are complete: rows are read, files of 50,000 URLs are written and compressed. Ours
-  also plans, reads each file back, records and publishes it. The limit neither quotes nor splits
-  nor checks anything. The peers run as their documentation says, and compress as they do by
-  default; for `django.contrib.sitemaps`, which writes no files, level 6 is chosen here. What npm's
-  sitemap writes, a few bytes at a time, is gathered into blocks before node compresses it.
-- After each build all its files are read, unmeasured. Whoever has not listed every row, or lists
-  other URLs than the rest, has failed. URLs left unquoted are quoted for that comparison.
-- **Live pages and indexes** are asked of the WSGI application in the process, after a first
-  request that is not measured, with the connection to the database kept open. In each run a
-  request is made up to seven times within five seconds, the first and the last page by turns
-  seven times; the run's figure is the median.
-- **Peak memory** is what the process grows by over what it has when the work begins. Worker
-  processes are added: for each as much as the largest of them, less what the parent had. For the
-  limit and for npm it is the whole of both processes.
+- Each run is a separate process, and another process prepares it. Contenders that are compared
+  take turns. A figure is the median of {runs}.
+- **Builds** are complete: they read the rows, and write and compress files of 50,000 URLs. Ours
+  also plans, reads each file back, records and publishes it. The limit, which copies ready XML to
+  `gzip`, neither quotes nor splits nor checks anything. The other packages run as their
+  documentation says, with their default compression. `django.contrib.sitemaps` writes no files;
+  for it we chose level 6. npm's sitemap writes a few bytes at a time, which we collect into blocks
+  before node compresses them.
+- After each build all its files are read, outside of the measured time. A contender that does not
+  list every row, or lists other URLs than the others, has failed. URLs that a contender did not
+  quote are quoted for that comparison.
+- **Live pages and indexes** are requested from the WSGI application in the same process, after a
+  first request that is not measured. The database connection stays open. Each run makes up to
+  seven requests within five seconds, or alternately seven to the first and seven to the last page;
+  the run's figure is the median.
+- **Peak memory** is how much the process grows beyond its memory at the start of the work. For
+  worker processes it adds, for each of them, the memory of the largest one, less what the parent
+  had. For the limit and for npm it is the whole memory of both processes.
 - **Overridden** is one row in ten, spread evenly: 60 of 100 overrides name a path and 40 an
-  object; 20 leave the URL out, 50 set its priority, 30 its changefreq. The files have to list all
-  rows but those left out, with as many tags as were set. The filter that finds overrides is made
-  within the time that is measured. What an override takes in memory is told twice: by the peaks,
-  which differ by megabytes from run to run, and by what the process still keeps when the build has
-  ended, filter included. That is counted by `tracemalloc`, in builds of their own whose time is not
-  compared.
+  object; 20 exclude the URL, 50 set its priority, 30 its changefreq. The files have to list all
+  rows except the excluded ones, with exactly as many tags as were set. Building the filter that
+  finds overrides is part of the measured time. The memory of an override is measured in two ways:
+  by the peaks, which differ by megabytes from run to run, and by what the process still has
+  allocated after the build, filter included. `tracemalloc` counts the latter in separate builds,
+  whose time is not compared.
 """
 
 RUN = """\
@@ -65,10 +69,10 @@ tox run -e bench -- --rows 100000 --big 0 --database sqlite
 tox run -e bench -- --budget 7
 ```
 
-PostgreSQL is looked for at `TEST_POSTGRESQL`, by default `postgresql://postgres@127.0.0.1:5432`;
-databases named `sitemapkit_bench_…` are made there and kept, 1.5 kB for each row. `--folder` takes
-those of SQLite, and what is built. npm's sitemap takes part where `node` and `npm` are, and is
-installed in that folder.
+PostgreSQL is expected at `TEST_POSTGRESQL`, by default `postgresql://postgres@127.0.0.1:5432`. The
+databases named `sitemapkit_bench_…` are created there and kept; they take 1.5 kB per row. Set
+`--folder` for the SQLite databases and the built files. npm's sitemap takes part if `node` and
+`npm` are installed; the package itself is installed in that folder.
 """
 
 
@@ -137,7 +141,7 @@ def _budgets(bench):
     left = [f"budget {budget.number}" for budget in BUDGETS if budget not in bench.options.budgets]
     left += [name for name in BOTH if name not in bench.options.database]
     if left:
-        missing += f" Left out of this run: {', '.join(left)}."
+        missing += f" Not part of this run: {', '.join(left)}."
     why = "".join(f"- Budget {number}: {reason}\n" for number, reason in reasons.items())
     why = f"\nWhy they are red:\n\n{why}" if why else ""
     return f"## Budgets\n\n{summary} {missing}\n\n{_table(heads, rows)}{why}"
@@ -146,7 +150,7 @@ def _budgets(bench):
 def _contenders(bench):
     heads = ("Contender", "Name", "Seconds", "URLs a second", "Ratio", "Peak MB", "gzip MB")
     parts = [
-        "## Contenders\n\nSeconds are medians; the ratio is to the first line of the same table.\n"
+        "## Contenders\n\nSeconds are medians. The ratio is to the first row of the same table.\n"
     ]
     groups = {}
     for outcome in bench.outcomes.values():
@@ -156,7 +160,7 @@ def _contenders(bench):
         title = {
             "build": "Builds",
             "rebuild": "Builds after one row has changed",
-            "overlapping": "Builds of two sections that list some URLs both",
+            "overlapping": "Builds of two sections that share some URLs",
             "traced": "Builds whose allocations are counted",
             "page": "Live pages",
             "pages": "First and last live page",

@@ -193,7 +193,7 @@ class Bench:
         url = url_of(database, rows, self.folder.resolve(), self.options.server)
         return {
             **os.environ,
-            # For whoever makes the rows; a contender has its own.
+            # For the maker of the rows; a contender has its own.
             **ROWS_ONLY.environment,
             **self.npm,
             "BENCHMARKS_DATABASE": url,

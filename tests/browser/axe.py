@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.browser.conftest import missing
 
 DJANGOS = [".breadcrumbs", "#toolbar", "#changelist-filter", "#nav-sidebar", "#header"]
-"""Parts of pages that are Django's own: its breadcrumbs are told from text by colour alone."""
+"""Parts of pages that are Django's own: its breadcrumbs differ from text by colour alone."""
 
 
 def source():

@@ -9,13 +9,13 @@ CITIES = 12
 
 USERS = {
     "editor": [
-        *("change_city", "view_city", "view_build", "override"),
+        *("change_city", "view_city", "view_build", "bulk_urloverride"),
         *("add_urloverride", "change_urloverride", "delete_urloverride", "view_urloverride"),
         *("add_extraurl", "change_extraurl", "delete_extraurl", "view_extraurl"),
         *("add_exclusionrule", "change_exclusionrule", "view_exclusionrule"),
         *("add_sectionsettings", "change_sectionsettings", "view_sectionsettings"),
     ],
-    "operator": ["view_build", "build", "publish"],
+    "operator": ["view_build", "run_build", "publish_build"],
     "viewer": ["view_build", "view_urloverride", "view_extraurl", "view_city"],
 }
 """Users and what they may do; "chief" may do everything."""

@@ -11,7 +11,7 @@ def exclude_city(visitor):
     """Leave the city out on its own page."""
     visitor.open("gazetteer/city/203/change/")
     assert CITY in visitor.text()
-    visitor.page.get_by_label("Include").first.select_option("No, leave it out")
+    visitor.page.get_by_label("Include").first.select_option("No, exclude it")
     visitor.press("Save and continue editing")
     visitor.sees("A URL override leaves it out.")
 
@@ -37,7 +37,7 @@ def test_a_published_file_has_it_until_the_next_build(site, visit):
     exclude_city(editor)
     assert CITY in site.entries("cities")
     operator.open_overview()
-    assert "overrides changed, here or elsewhere: 1 page" in operator.text()
+    assert "overrides changed, here or elsewhere: 1 file" in operator.text()
     operator.build()
     assert CITY not in site.entries("cities")
     editor.open("gazetteer/city/203/change/")
@@ -48,17 +48,17 @@ def test_a_published_file_has_it_until_the_next_build(site, visit):
 
 
 def test_exclude_now_does_not_wait(site, visit):
-    """The published file is made anew without the URL, and nothing else is built."""
+    """The published file is rendered again without the URL, and nothing else is built."""
     visit("operator").build()
     editor = visit("editor")
     editor.open("sitemapkit/urloverride/add/")
     editor.page.get_by_label("Path").fill(f"{site.base}{CITY}")
     editor.press("Preview")
-    editor.sees("Preview: as it would be, not saved yet")
+    editor.sees("Preview of unsaved changes")
     editor.press("Save and continue editing")
     assert CITY in site.entries("cities")
     editor.press("Exclude now")
-    editor.sees("its page is published without it")
+    editor.sees("its sitemap file is published without it")
     assert CITY not in site.entries("cities")
     assert len(site.entries("cities")) == 107
 
@@ -70,7 +70,7 @@ def test_an_override_is_previewed_and_saved(site, visit):
     editor.page.get_by_label("Path").fill("/about/")
     editor.page.get_by_label("Priority").fill("0.9")
     editor.press("Preview")
-    editor.sees("Preview: as it would be, not saved yet")
+    editor.sees("Preview of unsaved changes")
     assert "<priority>0.9</priority>" in editor.text()
     assert "<priority>" not in site.entries("pages")["/about/"]
     editor.press("Save")
@@ -106,18 +106,18 @@ def test_the_priority_of_a_section_is_changed(site, visit):
 
 
 def test_many_urls_are_pasted(site, visit):
-    """A wrong line is told by its number, and nothing is added until that is settled."""
+    """A wrong line is reported by its number, and nothing is added until that is settled."""
     editor = visit("editor")
     editor.open("sitemapkit/extraurl/")
-    editor.press("Paste many", role="link")
+    editor.press("Paste URLs", role="link")
     lines = ["/one/", f"{site.base}/two/?a=1", "https://elsewhere.example/", "/one/"]
     editor.page.get_by_label("URLs").fill("\n".join(lines))
     editor.press("Add")
-    editor.sees("Nothing is added yet: 2 lines are refused.")
-    rows = editor.page.locator(".sitemapkit-refused tbody tr").all_inner_texts()
+    editor.sees("No URLs were added: 2 lines are invalid.")
+    rows = editor.page.locator(".sitemapkit-invalid tbody tr").all_inner_texts()
     assert [row.split()[0] for row in rows] == ["3", "4"]
     assert site.entries("extra-urls") == {}
-    editor.page.get_by_label("Add the others").check()
+    editor.page.get_by_label("Add the valid lines").check()
     editor.press("Add")
     assert "2 URLs added." in editor.messages()
     assert set(site.entries("extra-urls")) == {"/one/", "/two/?a=1"}
@@ -133,14 +133,14 @@ def test_overrides_travel_as_csv(site, visit, tmp_path):
     editor.open("sitemapkit/urloverride/")
     editor.press("Import", role="link")
     editor.page.get_by_label("CSV file").set_input_files(file)
-    editor.press("Dry run")
-    editor.sees("Dry run: nothing is changed yet")
+    editor.press("Preview")
+    editor.sees("Preview: nothing has changed yet")
     assert "Created: 1" in editor.text()
-    assert "Refused: 1" in editor.text()
+    assert "Invalid: 1" in editor.text()
     assert "/about/" in site.entries("pages")
-    editor.page.get_by_label("Apply the others").check()
+    editor.page.get_by_label("Apply the valid lines").check()
     editor.press("Apply")
-    assert "1 row created" in editor.messages()
+    assert "1 row created." in editor.messages()
     assert "/about/" not in site.entries("pages")
     with editor.page.expect_download() as begun:
         editor.page.get_by_role("link", name="Export", exact=True).click()
@@ -151,7 +151,7 @@ def test_overrides_travel_as_csv(site, visit, tmp_path):
     again.write_text(exported.replace(",no,", ",,"), encoding="utf-8")
     editor.press("Import", role="link")
     editor.page.get_by_label("CSV file").set_input_files(again)
-    editor.press("Dry run")
+    editor.press("Preview")
     assert "Changed: 1" in editor.text()
     editor.press("Apply")
     assert "/about/" in site.entries("pages")

@@ -88,8 +88,8 @@ def fill(visitor):
         visitor.open("sitemapkit/urloverride/add/")
         visitor.page.get_by_label("Path").fill(path)
         if key:
-            visitor.page.get_by_label("or the object: its model").select_option("City")
-            visitor.page.get_by_label("and its key").fill(key)
+            visitor.page.get_by_label("Or an object: its model").select_option("City")
+            visitor.page.get_by_label("And its primary key").fill(key)
         visitor.page.get_by_label("Priority").fill("0.9")
         visitor.page.get_by_label("Note").fill("W" * 200)
         visitor.press("Save")
@@ -159,10 +159,10 @@ def test_the_keyboard_is_enough(site, visit):
         keyboard.press("Enter")
     assert "/about/" not in site.entries("pages")
     visitor.open_overview()
-    tab_to(visitor, page.get_by_role("button", name="Build all that changed"))
+    tab_to(visitor, page.get_by_role("button", name="Build changes"))
     with page.expect_navigation():
         keyboard.press("Enter")
-    visitor.sees("Nothing is going on.")
+    visitor.sees("No build is running.")
     table = page.locator(".sitemapkit-scroll").first
     tab_to(visitor, table)
     assert "/about/" not in site.entries("pages")
@@ -173,9 +173,9 @@ def test_it_works_without_scripts(site, visit):
     """Without JavaScript a build is asked for and its end is seen after a reload."""
     visitor = visit(java_script_enabled=False)
     visitor.open_overview()
-    visitor.press("Build all that changed")
+    visitor.press("Build changes")
     for _ in range(100):
-        if "Nothing is going on." in visitor.text():
+        if "No build is running." in visitor.text():
             break
         visitor.page.wait_for_timeout(100)
         visitor.page.reload()

@@ -18,7 +18,7 @@ def test_the_way_in(site, chromium):
         visitor.press("Log in")
         visitor.press("Sitemaps", role="link")
         visitor.press("Sitemaps overview", role="link")
-        assert "nothing: all sections are served live" in visitor.text()
+        assert "nothing; all sections are served live" in visitor.text()
         assert visitor.faults() == []
 
 
@@ -29,13 +29,13 @@ def test_a_held_build_is_reviewed_and_published_and_rolled_back(site, visit):
     editor.open("sitemapkit/exclusionrule/add/")
     editor.page.get_by_label("Pattern").fill("/*town-")
     editor.press("Preview")
-    editor.sees("The first that it hits:")
+    editor.sees("First URLs that the rule matches:")
     editor.press("Save")
     operator.build()
     assert len(site.entries("cities")) == 108
-    assert "Build 2 is held back" in operator.messages()
-    operator.follow("Review it")
-    operator.follow("What it changes")
+    assert "Build 2 is held for review" in operator.messages()
+    operator.follow("Review this build")
+    operator.follow("Show changes")
     assert "Removed: 108" in operator.text()
     assert f"{site.base}/countries/france/town-3-203/" in operator.text()
     operator.follow("Back to the build")
@@ -47,7 +47,7 @@ def test_a_held_build_is_reviewed_and_published_and_rolled_back(site, visit):
     assert site.entries("cities") == {}
     operator.open("sitemapkit/build/")
     operator.follow("Build 1")
-    operator.follow("Roll back to it")
+    operator.follow("Roll back to this build")
     operator.press("Yes, publish it")
     assert "now serves build 1" in operator.messages()
     assert len(site.entries("cities")) == 108
@@ -57,9 +57,9 @@ def test_published_files_are_checked_and_pruned(visit):
     """The outcome of what was asked for stands on the overview, with who asked."""
     operator = visit("operator")
     operator.build()
-    operator.build("Check the published files")
-    operator.sees("files are valid.")
-    operator.build("Prune old files")
+    operator.build("Check published files")
+    operator.sees("files are intact.")
+    operator.build("Delete old files")
     operator.sees("orphans were deleted.")
     assert "operator" in operator.text()
 
@@ -71,9 +71,9 @@ def test_one_section_is_built(site, visit):
     for path in ("/about/", "/countries/chile/"):
         editor.open("sitemapkit/urloverride/add/")
         editor.page.get_by_label("Path").fill(path)
-        editor.page.get_by_label("Include").select_option("No, leave it out")
+        editor.page.get_by_label("Include").select_option("No, exclude it")
         editor.press("Save")
-    operator.build("Build the section “countries”")
+    operator.build("Build section “countries”")
     assert "/countries/chile/" not in site.entries("countries")
     assert "/about/" in site.entries("pages")
 

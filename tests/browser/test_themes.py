@@ -12,13 +12,13 @@ pytestmark = pytest.mark.browser
 THEMES = ["unfold", "grappelli", "jazzmin", "baton"]
 
 BUTTONS = {
-    "sitemapkit/build/overview/": ["Build all that changed", "Check the published files"],
+    "sitemapkit/build/overview/": ["Build changes", "Check published files"],
     "sitemapkit/build/": [],
     "sitemapkit/build/1/publish/": ["Yes, publish it"],
     "sitemapkit/urloverride/": [],
     "sitemapkit/urloverride/add/": ["Save", "Preview"],
     "sitemapkit/urloverride/1/change/": ["Save", "Preview", "Exclude now"],
-    "sitemapkit/urloverride/import/": ["Dry run"],
+    "sitemapkit/urloverride/import/": ["Preview"],
     "sitemapkit/extraurl/paste/": ["Add"],
     "sitemapkit/exclusionrule/add/": ["Save", "Preview"],
     "sitemapkit/sectionsettings/add/": ["Save"],
@@ -89,9 +89,9 @@ def test_screens_are_usable_under_a_theme(site, visit):
     visitor.open("sitemapkit/urloverride/add/")
     visitor.page.locator("#id_path").fill("/countries/japan/")
     reveal(visitor, "Values")
-    visitor.page.locator("#id_include").select_option("No, leave it out")
+    visitor.page.locator("#id_include").select_option("No, exclude it")
     visitor.press("Save")
-    visitor.build("Build all in full")
+    visitor.build("Full build")
     for screen, buttons in BUTTONS.items():
         visitor.open(screen)
         for button in buttons:

@@ -7,7 +7,7 @@ import urllib.request
 SECONDS = 20
 """How long is waited for what a page is to show."""
 
-NOTHING_GOES_ON = "Nothing is going on."
+NOTHING_GOES_ON = "No build is running."
 
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -109,7 +109,7 @@ class Visitor:
         """Open the overview."""
         self.open("sitemapkit/build/overview/")
 
-    def build(self, button="Build all that changed"):
+    def build(self, button="Build changes"):
         """Press a button of the overview, and wait until what it began has ended."""
         self.open_overview()
         self.press(button)

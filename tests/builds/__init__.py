@@ -6,9 +6,10 @@ import gzip
 from django.core.files.storage import storages as configured
 
 from django_sitemapkit import Route, Section
+from django_sitemapkit.audit.reader import SitemapReader
 from django_sitemapkit.builds import build
 from django_sitemapkit.models import Build, BuildFile, Lease, Publication
-from django_sitemapkit.protocol.reader import SitemapReader
+from django_sitemapkit.planning import PlanChange, all_pages
 from tests.factories import SITE
 from tests.testapp.models import Article, Product, Reading, Shop
 
@@ -45,7 +46,7 @@ ALL = (Products, Readings, Articles)
 
 
 def fill(products=5, readings=3):
-    """Make the rows of three sections: three pages, three pages and one, unless told."""
+    """Make the rows of three sections: three pages, three pages and one, unless given."""
     shop = Shop.objects.create(slug="all")
     Product.objects.bulk_create(Product(shop=shop, slug=f"p{n}") for n in range(products))
     Reading.objects.bulk_create(Reading(level=level * 10) for level in range(readings))
@@ -89,11 +90,11 @@ def read(response, address, *, nested=False):
 
 def live(client, settings):
     """Return what the live views give."""
-    settings.SITEMAPKIT_SERVE = "live"
+    settings.SITEMAPKIT_SERVE_FROM = "live"
     try:
         return served(client)
     finally:
-        settings.SITEMAPKIT_SERVE = "auto"
+        settings.SITEMAPKIT_SERVE_FROM = "auto"
 
 
 def in_order(pages):
@@ -107,7 +108,7 @@ def states(result):
 
 
 def manifest(build_id=None):
-    """Return the lines of a build, of the published one unless told, by section and number."""
+    """Return the lines of a build, of the published one unless given, by section and number."""
     build_id = build_id or Publication.objects.get(site=SITE.key).build_id
     lines = BuildFile.objects.filter(build_id=build_id)
     return {(line.section, line.number): line for line in lines}
@@ -129,8 +130,14 @@ def run(**options):
     return build(SITE, **options)
 
 
+def leave_plan(section, **options):
+    """Leave a plan as it is, in the place of ``refresh``: rows have come since it was made."""
+    pages = tuple(all_pages(section))
+    return PlanChange(pages=len(pages), planned=pages)
+
+
 def take_lease(name=LEASE):
-    """Take the lease from whoever holds it, as after a pause that was too long."""
+    """Take the lease from its holder, as after a pause that was too long."""
     age_lease(name)
     lease = Lease.objects.acquire(name, seconds=60, owner="elsewhere")
     assert lease is not None

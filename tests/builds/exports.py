@@ -4,7 +4,7 @@ from contextlib import suppress
 
 from django.core.files.storage import storages as configured
 
-from django_sitemapkit.protocol.reader import SitemapReader
+from django_sitemapkit.audit.reader import SitemapReader
 from tests.builds import SITE
 from tests.builds.storages import Memory, Wordless
 
@@ -29,7 +29,7 @@ def export_to(settings, backend, **options):
         "sitemaps": {"BACKEND": "tests.builds.storages.Memory"},
         "shown": {"BACKEND": backend, "OPTIONS": options},
     }
-    settings.SITEMAPKIT_EXPORT = "shown"
+    settings.SITEMAPKIT_EXPORT_STORAGE = "shown"
     return configured["sitemaps"], configured["shown"]
 
 

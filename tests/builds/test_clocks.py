@@ -21,7 +21,7 @@ LAST = "/sitemap-products-3.xml"
 @pytest.fixture(autouse=True)
 def grace(settings):
     """Keep addresses of the build before for ten minutes, and no more builds than needed."""
-    settings.SITEMAPKIT_GRACE_SECONDS = GRACE
+    settings.SITEMAPKIT_KEEP_REPLACED_SECONDS = GRACE
     settings.SITEMAPKIT_KEEP_BUILDS = 1
     settings.SITEMAPKIT_MAX_SHRINK = 1
 
@@ -104,10 +104,10 @@ def test_an_export_keeps_pages_by_the_database_time(settings, sections, clock, w
     assert "sitemap-products-3.xml.gz" in shown.names()
     clock(0)
     Publication.objects.update(
-        delivered_at=Publication.objects.get().delivered_at - dt.timedelta(seconds=GRACE + 1)
+        notified_at=Publication.objects.get().notified_at - dt.timedelta(seconds=GRACE + 1)
     )
     Build.objects.exclude(replaced_at=None).update(
-        replaced_at=Publication.objects.get().delivered_at
+        replaced_at=Publication.objects.get().notified_at
     )
     clock(wrong_by)
     prune(SITE)
@@ -115,7 +115,7 @@ def test_an_export_keeps_pages_by_the_database_time(settings, sections, clock, w
 
 
 def test_the_age_of_a_build_is_told_by_the_database_time(storage, clock):
-    """Whoever builds and whoever watches may be two hosts."""
+    """The builder and the watcher may be two hosts."""
     clock(-5 * HOUR)
     run()
     clock(5 * HOUR)

@@ -27,20 +27,20 @@ def shown(settings, sections, monkeypatch):
 
 
 class Listener:
-    """Takes the signal, notes what it was told, and does what else it is asked to."""
+    """Takes the signal, notes its arguments, and does what else it is asked to."""
 
     def __init__(self):
-        self.told = []
+        self.shown = []
         self.on_signal = lambda: None
 
     def __call__(self, sender, site, build, addresses, **rest):
-        self.told.append((sender, site, build, addresses))
+        self.shown.append((sender, site, build, addresses))
         self.on_signal()
 
     def addresses(self):
         """Return what the one signal since the last call said, and forget it."""
-        ((_, _, _, addresses),) = self.told
-        self.told.clear()
+        ((_, _, _, addresses),) = self.shown
+        self.shown.clear()
         assert len(addresses) == len(set(addresses))
         return set(addresses)
 
@@ -65,10 +65,10 @@ ALL_PAGES = of("products-1", "products-2", "products-3", "articles-1")
 
 def test_the_first_publication_tells_of_all_pages(listener, settings):
     """With the site's key and the build's id; with or without an export."""
-    settings.SITEMAPKIT_EXPORT = None
+    settings.SITEMAPKIT_EXPORT_STORAGE = None
     build = run().build
-    ((sender, site, told, addresses),) = listener.told
-    assert (sender, site, told) == (Publication, SITE.key, build)
+    ((sender, site, shown, addresses),) = listener.shown
+    assert (sender, site, shown) == (Publication, SITE.key, build)
     assert addresses[0] == INDEX
     assert listener.addresses() == ALL_PAGES
 
@@ -76,9 +76,9 @@ def test_the_first_publication_tells_of_all_pages(listener, settings):
 def test_what_changed_is_told_and_nothing_else(listener):
     """Pages that are new, changed or gone, and the index; of an unchanged build nothing."""
     run()
-    listener.told.clear()
+    listener.shown.clear()
     assert run().status == "unchanged"
-    assert listener.told == []
+    assert listener.shown == []
     edit_product()
     run()
     assert listener.addresses() == of("products-1")
@@ -89,13 +89,13 @@ def test_what_changed_is_told_and_nothing_else(listener):
 
 @pytest.mark.thorough
 def test_going_back_tells_what_that_changes(listener):
-    """Whoever asked between may have either."""
+    """A reader in between may have either."""
     first = run().build
     edit_product()
     second = run().build
     Article.objects.all().delete()
     run()
-    listener.told.clear()
+    listener.shown.clear()
     publish(SITE, first)
     assert listener.addresses() == of("products-1", "articles-1")
     publish(SITE, second)
@@ -107,7 +107,7 @@ def test_publishing_what_is_served_tells_of_all_pages(listener):
     run()
     edit_product()
     build = run().build
-    listener.told.clear()
+    listener.shown.clear()
     publish(SITE, build)
     assert listener.addresses() == ALL_PAGES
 
@@ -125,7 +125,7 @@ def test_the_signal_comes_after_the_export(listener, shown, client):
 def test_no_signal_before_the_export_has_been_done(listener, shown):
     """Where it fails, the run that does it sends the signal, though it builds nothing."""
     run()
-    listener.told.clear()
+    listener.shown.clear()
     edit_product()
     shown.on_call = lambda index, method, name, args, go: (
         failing()(method, name, args, go) if method == "save" else go()
@@ -133,7 +133,7 @@ def test_no_signal_before_the_export_has_been_done(listener, shown):
     for _ in range(2):
         with pytest.raises(StorageFailure):
             run()
-    assert listener.told == []
+    assert listener.shown == []
     shown.on_call = None
     assert run().status == "unchanged"
     assert listener.addresses() == of("products-1")
@@ -145,36 +145,36 @@ def killed():
 
 
 def test_the_next_run_tells_what_a_killed_one_did_not(listener):
-    """Once more if it was killed while it told; then never again."""
+    """Once more if it was killed while it notified; then never again."""
     run()
     edit_product()
     listener.on_signal = killed
     with pytest.raises(Killed):
         run()
     listener.on_signal = lambda: None
-    listener.told.clear()
+    listener.shown.clear()
     assert run().status == "unchanged"
     assert listener.addresses() == of("products-1")
     assert run().status == "unchanged"
-    assert listener.told == []
+    assert listener.shown == []
 
 
 @pytest.mark.thorough
 def test_what_two_publications_changed_is_told_where_the_first_was_killed(listener):
-    """First what nobody was told of, then what has changed since."""
+    """First what nobody was notified of, then what has changed since."""
     run()
     edit_product("p0")
     listener.on_signal = killed
     with pytest.raises(Killed):
         run()
     listener.on_signal = lambda: None
-    listener.told.clear()
+    listener.shown.clear()
     edit_product("p4")
     run()
-    first, second = (set(addresses) for _, _, _, addresses in listener.told)
+    first, second = (set(addresses) for _, _, _, addresses in listener.shown)
     assert first == of("products-1")
     assert second == of("products-3")
-    listener.told.clear()
+    listener.shown.clear()
     edit_product("p2")
     run()
     assert listener.addresses() == of("products-2")
@@ -189,30 +189,30 @@ def test_going_back_after_a_killed_one_tells_of_its_pages(listener):
     with pytest.raises(Killed):
         run()
     listener.on_signal = lambda: None
-    listener.told.clear()
+    listener.shown.clear()
     publish(SITE, first)
     assert listener.addresses() == of("products-1")
 
 
 @pytest.mark.thorough
 def test_the_pages_of_a_first_build_that_was_killed_are_told_when_they_are_gone(listener):
-    """Of a build that nobody was told of, some page may have been asked for even so."""
+    """Of a build that nobody was notified of, some page may have been asked for even so."""
     listener.on_signal = killed
     with pytest.raises(Killed):
         run()
     listener.on_signal = lambda: None
-    listener.told.clear()
+    listener.shown.clear()
     Article.objects.all().delete()
     run()
-    first, second = (set(addresses) for _, _, _, addresses in listener.told)
+    first, second = (set(addresses) for _, _, _, addresses in listener.shown)
     assert first == ALL_PAGES
     assert second == of("articles-1")
 
 
 def test_a_receiver_that_raises_harms_nothing(listener, caplog, client):
-    """It is logged; the others are told, and the build is published and not told again."""
+    """It is logged; the others are notified, and the build is published and not notified again."""
 
-    def broken(**told):
+    def broken(**shown):
         raise ValueError("no such zone")
 
     sitemaps_published.connect(broken, weak=False)
@@ -228,19 +228,19 @@ def test_a_receiver_that_raises_harms_nothing(listener, caplog, client):
     assert listener.addresses() == ALL_PAGES
     assert len(served(client)) == 4
     run()
-    assert listener.told == []
+    assert listener.shown == []
 
 
 def test_a_build_that_is_held_back_is_told_when_it_is_let_go(listener, settings, shown):
     """Until then the site serves, and exports, what it did."""
     run()
     before = exported(shown)
-    listener.told.clear()
+    listener.shown.clear()
     settings.SITEMAPKIT_MAX_SHRINK = 0.1
     Product.objects.exclude(slug__in=["p0", "p1"]).delete()
     held = run()
     assert held.status == "held"
-    assert listener.told == []
+    assert listener.shown == []
     assert exported(shown) == before
     publish(SITE, held.build)
     assert listener.addresses() == of("products-2", "products-3")

@@ -1,4 +1,4 @@
-"""Differences: what a build adds, removes and changes, told URL by URL from its files."""
+"""Differences: what a build adds, removes and changes, found URL by URL from its files."""
 
 import gzip
 import json
@@ -9,7 +9,8 @@ from django.core.files.storage import FileSystemStorage
 from django.utils import timezone
 
 from django_sitemapkit import StaticSection
-from django_sitemapkit.builds import Difference, differences, differences_of, publish
+from django_sitemapkit.builds import Difference, differences_of, publish
+from django_sitemapkit.builds.report import differences
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.models import Build, BuildFile
 from tests.builds import (
@@ -56,7 +57,7 @@ def edited(storage):
 EDITED = {"~ /products/all/p0/", "+ /products/all/new/", "- /readings/10/"}
 
 
-def told(build=None):
+def shown(build=None):
     """Return what differs, each difference once, without the site's address."""
     lines = [str(difference).replace(BASE, "") for difference in differences_of(SITE, build)]
     assert len(set(lines)) == len(lines)
@@ -73,8 +74,8 @@ def add(*slugs):
 
 
 def test_what_is_added_removed_and_changed(edited):
-    """By page edits; a row that stayed as it was is not told, though its page changed."""
-    assert told() == told(edited) == EDITED
+    """By page edits; a row that stayed as it was is not reported, though its page changed."""
+    assert shown() == shown(edited) == EDITED
     assert all(isinstance(difference, Difference) for difference in differences_of(SITE))
 
 
@@ -86,11 +87,11 @@ def test_a_url_that_moves_to_another_page_is_no_difference(storage):
     Reading.objects.bulk_create(Reading(level=level) for level in (1, 2, 3))
     run()
     assert len(manifest()) > len(before)
-    assert told() == {"+ /readings/1/", "+ /readings/2/", "+ /readings/3/"}
+    assert shown() == {"+ /readings/1/", "+ /readings/2/", "+ /readings/3/"}
     Reading.objects.filter(level__in=(1, 2, 3, 20)).delete()
     run()
     assert len(manifest()) <= len(before)
-    assert told() == {f"- /readings/{level}/" for level in (1, 2, 3, 20)}
+    assert shown() == {f"- /readings/{level}/" for level in (1, 2, 3, 20)}
 
 
 @pytest.mark.parametrize(("part", "buffered"), few(1, [(1, 3), (1, 1), (2, 100)]))
@@ -103,7 +104,7 @@ def test_parts_give_the_same_as_the_whole(edited, monkeypatch, part, buffered):
     monkeypatch.setattr(
         differences, "_deal", lambda *arguments: [dealt.append(arguments[1]), deal(*arguments)]
     )
-    assert told() == EDITED
+    assert shown() == EDITED
     assert min(dealt) > 1
 
 
@@ -132,7 +133,7 @@ def test_a_url_that_two_sections_list_is_no_difference(storage, sections):
     for section in declared:
         section.items = ["/a/", "/c/"]
     run()
-    assert told() == {"+ /c/", "- /b/"}
+    assert shown() == {"+ /c/", "- /b/"}
 
 
 @pytest.mark.thorough
@@ -141,11 +142,11 @@ def test_a_section_that_comes_or_goes(storage, sections):
     run()
     sections.add(Articles)
     run()
-    (added,) = told()
+    (added,) = shown()
     assert added.startswith("+ /articles/")
     sections.remove("articles")
     run()
-    assert told() == {added.replace("+", "-")}
+    assert shown() == {added.replace("+", "-")}
 
 
 def test_only_the_files_that_changed_are_opened(edited, storage):
@@ -155,7 +156,7 @@ def test_only_the_files_that_changed_are_opened(edited, storage):
         for build in (Build.objects.get(pk=edited).previous_id, edited)
     ]
     storage.calls.clear()
-    told()
+    shown()
     opened = [name for method, name in storage.calls if method == "open"]
     assert sorted(opened) == sorted(names[0] ^ names[1])
     assert names[0] & names[1]
@@ -194,7 +195,7 @@ def test_memory_is_that_of_a_part(tmp_path, monkeypatch):
 def test_nothing_published_is_an_error(storage):
     """With the site's name."""
     with pytest.raises(BuildFailed, match="Nothing of site 'default' is published yet"):
-        told()
+        shown()
 
 
 def test_a_first_build_has_nothing_before_it(storage):
@@ -202,7 +203,7 @@ def test_a_first_build_has_nothing_before_it(storage):
     first = run().build
     for build in (None, first):
         with pytest.raises(BuildFailed, match=f"Build {first} has none before it"):
-            told(build)
+            shown(build)
 
 
 @pytest.mark.thorough
@@ -210,8 +211,8 @@ def test_an_earlier_build_is_told_by_its_number(edited):
     """What it changed, and not what has changed since."""
     edit_product("p3", day=9)
     run()
-    assert told() == {"~ /products/all/p3/"}
-    assert told(edited) == EDITED
+    assert shown() == {"~ /products/all/p3/"}
+    assert shown(edited) == EDITED
 
 
 @pytest.mark.thorough
@@ -221,7 +222,7 @@ def test_what_was_pruned_is_an_error(edited, which):
     pruned = edited if which == "itself" else Build.objects.get(pk=edited).previous_id
     Build.objects.filter(pk=pruned).update(pruned_at=timezone.now())
     with pytest.raises(BuildFailed, match=f"Build {pruned} was pruned"):
-        told()
+        shown()
 
 
 @pytest.mark.parametrize(
@@ -229,7 +230,7 @@ def test_what_was_pruned_is_an_error(edited, which):
     few(2, [("before", "lost"), ("after", "cut"), ("after", "lost"), ("after", "html")]),
 )
 def test_a_file_that_cannot_be_read_is_an_error(edited, storage, harm, side):
-    """It is named, and no URL of it is told to be gone."""
+    """It is named, and no URL of it is reported as gone."""
     build = edited if side == "after" else Build.objects.get(pk=edited).previous_id
     name = manifest(build)["products", 1].name
     data = storage.contents()[name]
@@ -237,20 +238,20 @@ def test_a_file_that_cannot_be_read_is_an_error(edited, storage, harm, side):
     if harm != "lost":
         storage.put(name, data[:-9] if harm == "cut" else b"<html>")
     with pytest.raises(StorageFailure, match=f"{name} cannot be read: "):
-        told()
+        shown()
 
 
 @pytest.mark.thorough
 def test_a_build_held_back_is_what_one_wants_to_see(edited, settings):
-    """Before the published one, until it is let go or given up."""
+    """Before the published one, until it is released or given up."""
     settings.SITEMAPKIT_MAX_SHRINK = 0
     Reading.objects.get(level=20).delete()
     held = run()
     assert held.status == "held"
-    assert told() == told(held.build) == {"- /readings/20/"}
-    assert told(edited) == EDITED
+    assert shown() == shown(held.build) == {"- /readings/20/"}
+    assert shown(edited) == EDITED
     publish(SITE, held.build)
-    assert told() == {"- /readings/20/"}
+    assert shown() == {"- /readings/20/"}
 
 
 @pytest.mark.thorough
@@ -261,12 +262,14 @@ def test_a_build_that_was_given_up_is_an_error(edited, settings):
     held = run().build
     Reading.objects.create(level=20)
     last = run().build
-    with pytest.raises(BuildFailed, match=f"Build {held} is neither .* held back: build {last} wa"):
-        told(held)
+    with pytest.raises(
+        BuildFailed, match=f"Build {held} is neither .* held for review: build {last} wa"
+    ):
+        shown(held)
 
 
 def test_what_was_never_published_is_an_error(edited):
-    """Be it without a change, unfinished, or of another site."""
+    """Whether without a change, unfinished, or of another site."""
     unchanged = run().build
     edit_product("p3", day=9)
 
@@ -276,12 +279,14 @@ def test_what_was_never_published_is_an_error(edited):
     with pytest.raises(Killed):
         run(on_file=die)
     for build in (unchanged, Build.objects.get(status="running").pk):
-        with pytest.raises(BuildFailed, match=f"Build {build} is neither published nor held back"):
-            told(build)
+        with pytest.raises(
+            BuildFailed, match=f"Build {build} is neither published nor held for review"
+        ):
+            shown(build)
     Build.objects.filter(pk=edited).update(site="other")
     for build in (edited, 999_999):
         with pytest.raises(BuildFailed, match=f"Site 'default' has no build {build}"):
-            told(build)
+            shown(build)
 
 
 # The command
@@ -304,13 +309,13 @@ def test_the_command_ends_with_2_for_a_build_there_is_not(edited, settings):
     for arguments in ([999_999], [edited, "--site", "other"]):
         code, out, err = command("diff_sitemaps", *arguments)
         assert (code, out) == (2, "")
-        assert f"There is no build {arguments[0]} of these sites." in err
+        assert f"Build {arguments[0]} of these sites does not exist." in err
     assert command("diff_sitemaps", edited, "--site", "default")[0] == 0
 
 
 @pytest.mark.thorough
 def test_the_command_shows_the_sites_that_it_can(edited, settings):
-    """One that has nothing to compare is told at the end, by exit 1."""
+    """One that has nothing to compare is reported at the end, by exit 1."""
     settings.SITEMAPKIT_SITES = {
         "never": {"BASE_URL": "https://never.example"},
         "default": {"BASE_URL": BASE},

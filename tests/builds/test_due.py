@@ -1,4 +1,4 @@
-"""What is due: what the next build makes anew, and why; told before it is made."""
+"""What is due: what the next build renders again, and why; known before it is made."""
 
 import datetime as dt
 import json
@@ -10,8 +10,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_sitemapkit import StaticSection
-from django_sitemapkit.builds import due, status_of
-from django_sitemapkit.builds.reuse import Reason
+from django_sitemapkit.builds import status_of
+from django_sitemapkit.builds.make.reuse import Reason
+from django_sitemapkit.builds.report import due
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.planning import refresh
 from django_sitemapkit.registry import registry
@@ -38,9 +39,9 @@ def built(storage):
     return run()
 
 
-def told(**options):
+def shown(**options):
     """Return what is due of each section of which anything is."""
-    return {item.section: item.pages for item in due.due(SITE, **options) if item.pages}
+    return {item.section: item.pages for item in due(SITE, **options) if item.pages}
 
 
 def declare_anew(sections, section, **options):
@@ -60,37 +61,37 @@ def made():
 
 def test_nothing_is_due_after_a_build(built):
     """Nor after one without a change."""
-    assert told() == {}
+    assert shown() == {}
     run()
-    assert told() == {}
+    assert shown() == {}
 
 
 def test_what_was_never_built_is_due(storage, sections):
     """All sections before the first build, and a new one after it."""
-    assert told() == {"products": {Reason.NEVER: 3}, "readings": {Reason.NEVER: 3}}
+    assert shown() == {"products": {Reason.NEVER: 3}, "readings": {Reason.NEVER: 3}}
     run()
     sections.add(Articles)
-    assert told() == {"articles": {Reason.NEVER: 1}}
+    assert shown() == {"articles": {Reason.NEVER: 1}}
 
 
 def test_pages_whose_rows_changed_are_due(built):
     """And they alone are made."""
     edit_product("p0")
     edit_product("p4")
-    assert told() == {"products": {Reason.ROWS: 2}}
+    assert shown() == {"products": {Reason.ROWS: 2}}
     assert made() == {"products": 2}
-    assert told() == {}
+    assert shown() == {}
 
 
 @pytest.mark.thorough
 def test_rows_that_change_nothing_visible_are_due_once(built):
     """The page is made, is the same, and its new fingerprint is known from then on."""
     Product.objects.filter(slug="p0").update(note="x")
-    assert told() == {}
+    assert shown() == {}
     Reading.objects.filter(level=0).update(level=1)
-    assert told() == {"readings": {Reason.ROWS: 1}}
+    assert shown() == {"readings": {Reason.ROWS: 1}}
     run()
-    assert told() == {}
+    assert shown() == {}
 
 
 def test_new_pages_are_due(built):
@@ -98,7 +99,7 @@ def test_new_pages_are_due(built):
     shop = Product.objects.first().shop
     Product.objects.bulk_create(Product(shop=shop, slug=f"q{n}") for n in range(2))
     refresh(registry.get(SITE, "products"))
-    assert told() == {"products": {Reason.ROWS: 1, Reason.NEW: 1}}
+    assert shown() == {"products": {Reason.ROWS: 1, Reason.NEW: 1}}
 
 
 def test_pages_that_are_gone_are_due(built):
@@ -106,15 +107,15 @@ def test_pages_that_are_gone_are_due(built):
     Product.objects.exclude(slug="p0").delete()
     refresh(registry.get(SITE, "products"))
     before = BuildFile.objects.filter(section="products").count()
-    assert told() == {"products": {Reason.ROWS: 1, Reason.GONE: before - 1}}
+    assert shown() == {"products": {Reason.ROWS: 1, Reason.GONE: before - 1}}
 
 
 def test_a_section_that_is_gone_is_due(built, sections):
     """With as many files as it had; of one that had none, nothing is."""
     sections.remove("readings")
-    assert told() == {"readings": {Reason.GONE: 3}}
+    assert shown() == {"readings": {Reason.GONE: 3}}
     run()
-    assert told() == {}
+    assert shown() == {}
 
 
 def test_a_section_that_had_no_url_and_is_gone_is_not_due(storage, sections):
@@ -122,7 +123,7 @@ def test_a_section_that_had_no_url_and_is_gone_is_not_due(storage, sections):
     Reading.objects.all().delete()
     run()
     sections.remove("readings")
-    assert told() == {}
+    assert shown() == {}
 
 
 @pytest.mark.parametrize("what", ["version", "column", "setting", "address"])
@@ -137,16 +138,16 @@ def test_code_and_settings_are_a_reason(built, sections, settings, what):
     else:
         settings.ROOT_URLCONF = "tests.testapp.urls_deep"
     both = {"products": {Reason.CODE: 3}, "readings": {Reason.CODE: 3}}
-    assert told() == (both if what in ("setting", "address") else {"readings": {Reason.CODE: 3}})
+    assert shown() == (both if what in ("setting", "address") else {"readings": {Reason.CODE: 3}})
 
 
 def test_a_lastmod_of_the_future_is_due_when_it_comes(storage):
     """Until then the page stays as it is, without it."""
     Product.objects.filter(slug="p0").update(updated_at=timezone.now() + dt.timedelta(hours=2))
     run()
-    assert told() == {}
+    assert shown() == {}
     BuildFile.objects.update(changes_at=F("changes_at") - dt.timedelta(hours=3))
-    assert told() == {"products": {Reason.DATE: 1}}
+    assert shown() == {"products": {Reason.DATE: 1}}
 
 
 def test_methods_are_known_only_by_rendering(storage, sections):
@@ -155,9 +156,9 @@ def test_methods_are_known_only_by_rendering(storage, sections):
     sections.add(type("Pages", (StaticSection,), {"items": ["/a/"]}))
     run()
     expected = {"readings": {Reason.METHODS: 3}, "pages": {Reason.METHODS: 1}}
-    assert told() == told(rows=False) == expected
+    assert shown() == shown(rows=False) == expected
     assert made() == {}
-    assert told() == expected
+    assert shown() == expected
 
 
 # At which price
@@ -179,7 +180,7 @@ def rows_read():
 
 @pytest.mark.parametrize("state", ["never planned", "planned", "built", "key changed"])
 def test_quick_looks_at_no_row(storage, sections, rows_read, state):
-    """What is due because of rows is not told, and what was never counted has no figure."""
+    """What is due because of rows is not reported, and what was never counted has no figure."""
     sections.add(type("Pages", (StaticSection,), {"items": ["/a/"]}))
     if state == "planned":
         refresh(registry.get(SITE, "products"))
@@ -197,13 +198,13 @@ def test_quick_looks_at_no_row(storage, sections, rows_read, state):
         "built": {},
         "key changed": {"products": {Reason.CODE: 0}},
     }
-    assert told(rows=False) == expected[state] | {"pages": pages}
+    assert shown(rows=False) == expected[state] | {"pages": pages}
 
 
 def test_a_look_at_the_rows_writes_nothing(storage):
     """A section that was never planned is not planned by looking."""
     with CaptureQueriesContext(connection) as captured:
-        told()
+        shown()
     assert {query["sql"].split()[0] for query in captured} == {"SELECT"}
 
 
@@ -217,7 +218,7 @@ def test_the_status_has_what_is_due(built, sections):
     sections.remove("readings")
     lines = [line for line in command("sitemap_status")[1].splitlines() if "due:" in line]
     assert lines == [
-        "  due: products: rows changed: 1 pages",
+        "  due: products: rows changed: 1 page",
         "  due: readings: pages gone: 3 pages",
     ]
     (site,) = json.loads(command("sitemap_status", "--json")[1])

@@ -16,17 +16,17 @@ from hypothesis.extra.django import TestCase
 
 from django_sitemapkit import Section, StaticSection
 from django_sitemapkit.builds import build, preview, publish
-from django_sitemapkit.builds import making as module
-from django_sitemapkit.builds.due import due
 from django_sitemapkit.builds.exclusion import exclude_now
-from django_sitemapkit.builds.listed import Listed
+from django_sitemapkit.builds.make import page_builder as module
+from django_sitemapkit.builds.make.url_index import UrlIndex
+from django_sitemapkit.builds.report.due import due
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, BuildFile, UrlOverride
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.registry import registry
 from django_sitemapkit.runners.processes import ProcessesRunner
 from django_sitemapkit.sites import all_sites
-from tests.builds import SITE, manifest, run, states, use_storage, xml
+from tests.builds import SITE, leave_plan, manifest, run, states, use_storage, xml
 from tests.builds.storages import Killed, failing
 from tests.builds.test_incremental import site_of
 from tests.cases import few
@@ -113,7 +113,7 @@ def bench(settings, sections, monkeypatch):
     """Give a site of three sections that lists each URL once."""
     settings.SITEMAPKIT_DEDUPLICATE = True
     settings.SITEMAPKIT_MAX_SHRINK = 1
-    monkeypatch.setattr("django_sitemapkit.builds.differences.AT_ONCE", 1)
+    monkeypatch.setattr("django_sitemapkit.builds.manifest.reader.LOCATIONS_PER_READ", 1)
     for section in ALL:
         sections.add(section)
     observed = Observed(use_storage(settings, "Memory"))
@@ -228,7 +228,7 @@ def test_a_page_that_is_split_lists_what_it_would_have(bench, monkeypatch):
     add("firsts", "ab")
     add("seconds", "axb")
     bench.build()
-    monkeypatch.setattr("django_sitemapkit.builds.run.refresh", lambda section, **options: None)
+    monkeypatch.setattr("django_sitemapkit.builds.run.refresh", leave_plan)
     add("firsts", "cdefx")
     add("seconds", "cyzwv")
     result, rendered, pages = bench.build()
@@ -289,7 +289,7 @@ def test_a_page_of_the_same_urls_has_no_other_made(built):
 
 @db
 def test_a_url_that_comes_first_leaves_a_later_page(built):
-    """That is made anew though its rows are what they were, and no other is."""
+    """That is rendered again though its rows are what they were, and no other is."""
     Product.objects.filter(shop__slug="firsts", note="d").update(note="t")
     _, rendered, pages = built.build()
     assert pages == {"firsts": "abct", "seconds": "xyz", "thirds": "u"}
@@ -639,7 +639,7 @@ def test_a_full_disk_ends_the_build(built, monkeypatch):
     def full(self, section):
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(Listed, "settle", full)
+    monkeypatch.setattr(UrlIndex, "commit", full)
     add("thirds", "v")
     before = listed(built.storage)
     with pytest.raises(BuildFailed, match="could not be kept: database or disk is full"):
@@ -792,7 +792,7 @@ def urls(numbers):
 @pytest.fixture
 def kept(tmp_path):
     """Give an empty store of URLs."""
-    with Listed(tmp_path / "listed.sqlite3") as store:
+    with UrlIndex(tmp_path / "listed.sqlite3") as store:
         yield store
 
 
@@ -800,10 +800,10 @@ def test_what_is_settled_is_found_and_what_is_forgotten_is_not(kept):
     """With the section that has it, among any others."""
     for section, numbers in (("a", range(1_000)), ("b", range(1_000, 3_000))):
         kept.add(urls(numbers))
-        kept.settle(section)
+        kept.commit(section)
     kept.add(urls(range(3_000, 3_100)))
     assert kept.find(urls([3_050, 4_000, 5]), "c") == {0: "c", 2: "a"}
-    kept.forget()
+    kept.rollback()
     assert kept.find(urls(range(3_000, 4_000)), "c") == {}
     assert kept.find(urls([999, 1_000, 2_999, 9_999]), "c") == {0: "a", 1: "b", 2: "b"}
 
@@ -811,16 +811,16 @@ def test_what_is_settled_is_found_and_what_is_forgotten_is_not(kept):
 def test_what_stands_twice_among_some_is_found_once(kept):
     """The first is no duplicate, unless it is listed already."""
     kept.add(urls([1]))
-    kept.settle("a")
+    kept.commit("a")
     assert kept.find(urls([5, 1, 5, 1, 5]), "b") == {1: "a", 2: "b", 3: "a", 4: "b"}
 
 
 def test_a_stored_page_is_taken_in_while_another_is_made(kept):
     """That one can still be forgotten, and the stored one stays."""
     kept.add(urls([1]))
-    kept.take([urls([2]), urls([3])], "stored")
+    kept.merge([urls([2]), urls([3])], "stored")
     assert kept.find(urls([1, 2, 3]), "made") == {0: "made", 1: "stored", 2: "stored"}
-    kept.forget()
+    kept.rollback()
     assert kept.find(urls([1, 2, 3]), "made") == {1: "stored", 2: "stored"}
 
 
@@ -830,11 +830,11 @@ def test_a_hash_of_two_urls_does_not_make_them_one(kept, monkeypatch):
     def colliding(text):
         return hash(text) if text.startswith("\n") else 7
 
-    monkeypatch.setattr("django_sitemapkit.builds.listed.hash", colliding, raising=False)
+    monkeypatch.setattr("django_sitemapkit.builds.make.url_index.hash", colliding, raising=False)
     monkeypatch.setattr(kept._filter, "find", lambda texts: range(len(texts)))
     for letter in "ab":
         kept.add([f"/{letter}"])
-        kept.settle(letter)
+        kept.commit(letter)
     kept.add(["/c"])
     assert kept.find(["/a", "/b", "/c", "/d"], "c") == {0: "a", 1: "b", 2: "c"}
 
@@ -844,13 +844,13 @@ def test_memory_does_not_grow_with_the_urls(tmp_path):
     peaks = []
     for pages in (4, 12):
         tracemalloc.start()
-        with Listed(tmp_path / f"{pages}.sqlite3") as store:
+        with UrlIndex(tmp_path / f"{pages}.sqlite3") as store:
             for page in range(pages):
                 for start in range(page * 5_000, page * 5_000 + 5_000, 1_000):
                     some = urls(range(start, start + 1_000))
                     assert store.find(some, "a") == {}
                     store.add(some)
-                store.settle("a")
+                store.commit("a")
             peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert abs(peaks[1] - peaks[0]) < 50_000

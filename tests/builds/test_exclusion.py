@@ -5,11 +5,12 @@ import pytest
 from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import build, publish
 from django_sitemapkit.builds.exclusion import exclude_now
-from django_sitemapkit.builds.holding import hold
-from django_sitemapkit.exceptions import BuildFailed, BuildRunning, StorageFailure, Unpublishable
+from django_sitemapkit.builds.lease import acquire
+from django_sitemapkit.exceptions import BuildFailed, BuildRunning, NothingToPublish, StorageFailure
 from django_sitemapkit.models import Build, Publication
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import refresh
+from django_sitemapkit.signals import sitemaps_published
 from tests.builds import (
     ALL,
     SITE,
@@ -83,6 +84,22 @@ def test_the_url_is_gone_at_once_and_all_else_stays(site, client, way):
     site.require({FIRST}, {FIRST})
     site.require()
     assert "/products/all/p2/" not in locations(client)
+
+
+def test_only_what_changed_is_announced(site, client):
+    """A CDN keeps the other pages."""
+    heard = []
+
+    def listener(sender, addresses, **values):
+        heard.extend(addresses)
+
+    sitemaps_published.connect(listener, weak=False)
+    try:
+        now(BY["path"]())
+    finally:
+        sitemaps_published.disconnect(listener)
+    assert len(heard) == 5
+    assert sum("products-2" in address for address in heard) == 4
 
 
 @pytest.mark.thorough
@@ -159,13 +176,13 @@ def test_a_page_that_rows_have_left_is_answered_from_the_build_before(site, clie
 
 
 def test_the_last_url_of_a_site_stays(client, sections, settings):
-    """An index lists one sitemap at least: what is published stays, and the caller is told."""
+    """An index lists one sitemap at least: what is published stays, and the caller is informed."""
     use_storage(settings, "Memory")
     sections.add(type("Pages", (StaticSection,), {"items": ["home"]}))
     build(SITE)
     override = by_path("/", include=False)
     for _ in range(2):
-        with pytest.raises(Unpublishable):
+        with pytest.raises(NothingToPublish):
             now(override)
         assert locations(client) == ["/"]
     assert not Build.objects.filter(status="running").exists()
@@ -187,9 +204,9 @@ def test_the_first_url_of_a_small_section_is_no_loss(site, client, settings):
 
 
 def test_who_builds_is_not_disturbed(site, client):
-    """The caller is told to wait."""
+    """The caller is asked to wait."""
     override = by_path("/products/all/p2/", include=False)
-    with hold(SITE), pytest.raises(BuildRunning):
+    with acquire(SITE), pytest.raises(BuildRunning):
         now(override)
     assert "/products/all/p2/" in locations(client)
     assert now(override).status == "published"
@@ -199,7 +216,7 @@ def test_who_builds_is_not_disturbed(site, client):
 
 
 def kill(storage, at=""):
-    """Let whoever stores a file of such a name be killed."""
+    """Kill the process that stores a file of such a name."""
 
     def on_call(number, method, name, args, proceed):
         if method == "save" and at in name:
@@ -300,7 +317,7 @@ def test_a_page_that_grew_is_split_where_it_can_be(site, client):
 
 @pytest.mark.thorough
 def test_a_page_that_the_plan_has_no_more_is_left_to_a_build(site, client):
-    """The caller is told to have one made."""
+    """The caller is asked to have one made."""
     shop = Shop.objects.get(slug="all")
     Product.objects.bulk_create(Product(shop=shop, slug=f"new{n}") for n in range(3))
     refresh(section_of(SITE, "products"))

@@ -8,7 +8,7 @@ import pytest
 
 from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import build, prune, publish
-from django_sitemapkit.builds.holding import Holding
+from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.exceptions import LeaseLost, StorageFailure
 from django_sitemapkit.models import Publication
 from django_sitemapkit.publishing import SitemapStorage
@@ -116,7 +116,7 @@ def age(seconds):
     """Let all that was replaced or delivered have been so much longer ago."""
     let_time_pass(seconds)
     publication = Publication.objects.get()
-    publication.delivered_at -= dt.timedelta(seconds=seconds)
+    publication.notified_at -= dt.timedelta(seconds=seconds)
     publication.save()
 
 
@@ -168,7 +168,7 @@ def test_a_site_below_a_folder_is_exported_to_it(settings, sections, base, folde
     (site,) = all_sites()
     build(site)
     assert shown.names() == {f"{folder}sitemap.xml", f"{folder}sitemap-pages-1.xml.gz"}
-    settings.SITEMAPKIT_GRACE_SECONDS = 0
+    settings.SITEMAPKIT_KEEP_REPLACED_SECONDS = 0
     shown.delete(f"{folder}sitemap-pages-1.xml.gz")
     shown.calls.clear()
     assert build(site).status == "unchanged"
@@ -183,7 +183,7 @@ def test_several_sites_are_exported_below_their_hosts(settings, sections):
         "one": {"BASE_URL": "https://one.example"},
         "two": {"BASE_URL": "https://two.example:8443"},
     }
-    settings.SITEMAPKIT_GRACE_SECONDS = 0
+    settings.SITEMAPKIT_KEEP_REPLACED_SECONDS = 0
     sections.add(Pages)
     _, shown = export_to(settings, KINDS["elsewhere"])
     folders = {"one": "one.example/", "two": "two.example_8443/"}
@@ -320,7 +320,7 @@ def test_nothing_else_in_the_folder_is_touched(site, settings):
     others = {"robots.txt", "sitemap-posts-1.xml.gz", "sitemap-articles-1.xml", "a/sitemap.xml"}
     for name in others:
         site.shown.put(name, b"theirs")
-    settings.SITEMAPKIT_GRACE_SECONDS = 0
+    settings.SITEMAPKIT_KEEP_REPLACED_SECONDS = 0
     run()
     Article.objects.all().delete()
     run()
@@ -336,7 +336,7 @@ def test_nothing_else_in_the_folder_is_touched(site, settings):
 @pytest.mark.parametrize("key", [("products", 1), ("", 0)], ids=["page", "index"])
 @pytest.mark.parametrize("cut", few(1, [0, 1]), ids=["other bytes", "shorter"])
 def test_a_damaged_file_is_never_exported(site, client, key, cut):
-    """What was exported before stays, the index at least, until the file is mended."""
+    """What was exported before stays, the index at least, until the file is repaired."""
     run()
     before, index = exported(site.shown), site.shown.contents()[INDEX]
     edit_product()
@@ -461,7 +461,7 @@ def test_whoever_lost_the_lease_exports_no_more(site, monkeypatch):
     run()
     edit_product("p0")
     edit_product("p4")
-    monkeypatch.setattr(Holding, "due", True)
+    monkeypatch.setattr(BuildLease, "due", True)
     site.on_copy = lambda name: take_lease()
     names(site)
     with pytest.raises(LeaseLost):
@@ -552,7 +552,7 @@ def test_without_the_setting_nothing_is_exported(settings, sections):
     sections.add(Products)
     fill()
     _, shown = export_to(settings, KINDS["elsewhere"])
-    settings.SITEMAPKIT_EXPORT = None
+    settings.SITEMAPKIT_EXPORT_STORAGE = None
     run()
     prune(SITE)
     assert shown.calls == []
@@ -562,10 +562,10 @@ def test_without_the_setting_nothing_is_exported(settings, sections):
 def test_an_export_that_was_off_is_brought_up_to_date(site, client, settings):
     """Builds without it, such as on a machine with other settings, changed what it has."""
     run()
-    settings.SITEMAPKIT_EXPORT = None
+    settings.SITEMAPKIT_EXPORT_STORAGE = None
     edit_product()
     run()
-    settings.SITEMAPKIT_EXPORT = "shown"
+    settings.SITEMAPKIT_EXPORT_STORAGE = "shown"
     assert run().status == "unchanged"
     assert exported(site.shown) == served(client)
     names(site)
@@ -575,7 +575,7 @@ def test_an_export_that_was_off_is_brought_up_to_date(site, client, settings):
 
 def test_manifests_stay_as_long_as_the_export_has_their_pages(elsewhere, settings):
     """By them it is known what is to go there, when it can."""
-    settings.SITEMAPKIT_GRACE_SECONDS = 0
+    settings.SITEMAPKIT_KEEP_REPLACED_SECONDS = 0
     settings.SITEMAPKIT_KEEP_BUILDS = 1
     gone = "sitemap-articles-1.xml.gz"
     run()

@@ -1,4 +1,4 @@
-"""A reader that loops over the exported files while they are built anew sees valid files alone."""
+"""A reader that loops over the exported files while they are built again sees valid files alone."""
 
 import os
 import threading
@@ -8,7 +8,7 @@ import urllib.request
 import pytest
 
 from django_sitemapkit import Route, Section
-from django_sitemapkit.protocol.reader import SitemapReader
+from django_sitemapkit.audit.reader import SitemapReader
 from tests.builds import BASE, INDEX, edit_product, run
 from tests.builds.exports import export_to
 from tests.testapp.models import Product, Shop

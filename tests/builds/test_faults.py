@@ -7,7 +7,8 @@ import random
 import pytest
 from django.db import OperationalError, connection, transaction
 
-from django_sitemapkit.builds import examine_published, prune
+from django_sitemapkit.audit.validation import validate_published
+from django_sitemapkit.builds import prune
 from django_sitemapkit.exceptions import BuildRunning
 from django_sitemapkit.models import BuildFile, Lease
 from tests.builds import (
@@ -59,7 +60,7 @@ FOREVER = {
 """Faults of one call and of all that come after it."""
 
 AFFECTED = {truncating: {"save", "size"}, renaming: {"save"}}
-"""The calls that a fault means anything to; all, unless it is told."""
+"""The calls that a fault means anything to; all, unless given."""
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +73,7 @@ class World:
     """A published generation, changed rows that are to become the next one, and all ways back."""
 
     def __init__(self, client, settings, sections, storage):
-        settings.SITEMAPKIT_GRACE_SECONDS = 0
+        settings.SITEMAPKIT_KEEP_REPLACED_SECONDS = 0
         settings.SITEMAPKIT_KEEP_BUILDS = 1
         for section in ALL:
             sections.add(section)
@@ -115,7 +116,7 @@ class World:
 
     def require_whole_files(self):
         """Assert that the published files hold what their manifest says."""
-        assert [bad for bad in examine_published(SITE) if bad.faults] == []
+        assert [bad for bad in validate_published(SITE) if bad.errors] == []
 
     def count_calls(self):
         """Return the calls of a build without faults."""
@@ -279,6 +280,6 @@ def test_the_first_build_of_all_fails(client, settings, sections):
             storage.on_call = None
             assert in_order(served(client)) == expected
             assert run().status in ("published", "unchanged")
-            settings.SITEMAPKIT_SERVE = "published"
+            settings.SITEMAPKIT_SERVE_FROM = "published"
             assert in_order(served(client)) == expected
-            settings.SITEMAPKIT_SERVE = "auto"
+            settings.SITEMAPKIT_SERVE_FROM = "auto"

@@ -7,11 +7,13 @@ import zlib
 
 import pytest
 
-from django_sitemapkit.builds import files
-from django_sitemapkit.builds.files import Press, check_file, decompressed, make_page, what_differs
+from django_sitemapkit.builds.make import page_file as files
+from django_sitemapkit.builds.make.page_file import CompressionThread, make_page
+from django_sitemapkit.builds.manifest import Reading, check_file, decompressed, what_differs
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost
+from django_sitemapkit.reading import reader_of
+from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.rendering import PageRendering
-from django_sitemapkit.sections.keysets import EVERYTHING, KeyRange
 from tests.builds import SITE, Products, Readings, fill
 
 XML = b"<urlset>" + b"<url><loc>https://www.example.com/</loc></url>" * 5000 + b"</urlset>"
@@ -55,7 +57,7 @@ def test_each_damage_is_told(damage):
 def test_entries_are_counted_across_blocks(monkeypatch):
     """An end tag that is cut in two counts once."""
     for size in range(1, 12):
-        reading = files.Reading()
+        reading = Reading()
         document = b"<urlset>" + b"<url></url>" * 4 + b"</urlset>"
         for at in range(0, len(document), size):
             reading.feed(document[at : at + size])
@@ -72,7 +74,7 @@ def test_a_small_file_that_is_large_unpacked_comes_in_blocks():
 
 
 def test_a_damaged_stream_raises():
-    """Whoever sends it must not end it as if it were whole."""
+    """The server must not end it as if it were complete."""
     with pytest.raises(EOFError):
         list(decompressed(io.BytesIO(GZ[:-1])))
     with pytest.raises(zlib.error):
@@ -87,23 +89,25 @@ def test_a_file_that_does_not_read_back_fails_the_build(tmp_path):
         check_file(path, SHA, 5000)
 
 
-def page(tmp_path, section=Readings, keys=EVERYTHING, beat=lambda: None):
+def page(tmp_path, section=Readings, keys=EVERYTHING, heartbeat=lambda: None):
     """Make a page."""
-    with Press() as press:
+    with CompressionThread() as press:
         path = tmp_path / "page.xml.gz"
-        return make_page(section(SITE), keys, SITE.scope(), path, beat, press).result()
+        return make_page(
+            reader_of(section(SITE)), keys, SITE.scope(), path, heartbeat, press
+        ).result()
 
 
 @pytest.mark.django_db
 def test_a_page_is_what_is_rendered(tmp_path):
-    """All that is told of it is true of the file."""
+    """All that is reported of it is true of the file."""
     fill()
     made = page(tmp_path, Products, KeyRange(None, None))
     assert made.split_at is not None  # Five rows where two are allowed.
     fill_two = type("Two", (Products,), {"limit": 50})
     made = page(tmp_path, fill_two)
     xml = gzip.decompress(made.path.read_bytes())
-    assert xml == b"".join(PageRendering(fill_two(SITE), EVERYTHING, SITE.scope()))
+    assert xml == b"".join(PageRendering(reader_of(fill_two(SITE)), EVERYTHING, SITE.scope()))
     assert (made.sha256, made.urls) == (hashlib.sha256(xml).hexdigest(), 5)
     assert (made.bytes, made.size) == (len(xml), made.path.stat().st_size)
     assert made.split_at is None
@@ -139,11 +143,11 @@ def test_each_block_is_a_sign_of_life(tmp_path):
     """And a lost lease ends the page at once."""
     fill()
     beats = []
-    page(tmp_path, keys=KeyRange(None, 20), beat=lambda: beats.append(1))
+    page(tmp_path, keys=KeyRange(None, 20), heartbeat=lambda: beats.append(1))
     assert beats
 
     def lost():
         raise LeaseLost("gone")
 
     with pytest.raises(LeaseLost):
-        page(tmp_path, keys=KeyRange(None, 20), beat=lost)
+        page(tmp_path, keys=KeyRange(None, 20), heartbeat=lost)

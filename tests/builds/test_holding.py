@@ -1,4 +1,4 @@
-"""Holding a lease: signs of life through long work, and giving it back in any state."""
+"""Holding a lease: heartbeats through long work, and giving it back in any state."""
 
 import signal
 import subprocess
@@ -8,11 +8,13 @@ import time
 import pytest
 from django.db import OperationalError, ProgrammingError, connection, transaction
 
-from django_sitemapkit.builds import manifests, prune, publish
-from django_sitemapkit.builds.fingerprints import Fingerprints
-from django_sitemapkit.builds.holding import Holding, hold
+from django_sitemapkit.builds import prune, publish
+from django_sitemapkit.builds.lease import BuildLease, acquire
+from django_sitemapkit.builds.make.fingerprints import Fingerprints
+from django_sitemapkit.builds.manifest import SiteBuilds, freeze
 from django_sitemapkit.exceptions import BuildRunning, LeaseLost
 from django_sitemapkit.models import Build, Lease
+from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import refresh
 from django_sitemapkit.registry import registry
 from tests.builds import (
@@ -43,24 +45,24 @@ def storage(settings, sections):
 
 @pytest.fixture
 def beats(monkeypatch):
-    """Return a list that gets an item with every sign of life."""
+    """Return a list that gets an item with every heartbeat."""
     given = []
 
-    def beat(holding):
-        given.append(holding)
+    def heartbeat(lease):
+        given.append(lease)
 
-    monkeypatch.setattr(Holding, "beat", beat)
+    monkeypatch.setattr(BuildLease, "heartbeat", heartbeat)
     return given
 
 
-# --- Signs of life
+# --- Heartbeats
 
 
 @pytest.mark.parametrize("state", ["new", "planned", "grown", "grown at its end"])
 def test_a_refresh_gives_a_sign_between_any_two_reads_of_rows(
     storage, django_assert_max_num_queries, state
 ):
-    """So that a holder who plans millions of rows is not taken for dead."""
+    """So that a holder who plans millions of rows is not presumed dead."""
     section = registry.get(SITE, "readings" if state == "grown" else "products")
     if state != "new":
         refresh(section)
@@ -79,7 +81,7 @@ def test_a_refresh_gives_a_sign_between_any_two_reads_of_rows(
         return execute(sql, params, many, context)
 
     with connection.execute_wrapper(watch):
-        refresh(section, beat=lambda: log.append("beat"))
+        refresh(section, heartbeat=lambda: log.append("heartbeat"))
     reads = "".join("r" if item == "read" else "b" for item in log)
     assert reads.count("r") >= 3
     assert "rrr" not in reads
@@ -95,15 +97,15 @@ def fill_more():
 
 
 def test_a_beat_that_raises_ends_a_refresh(storage):
-    """Whoever has lost the lease stops there; the plan is as it was."""
+    """A builder without the lease stops there; the plan is as it was."""
     section = registry.get(SITE, "products")
 
     def lost():
         raise LeaseLost("gone")
 
     with pytest.raises(LeaseLost):
-        refresh(section, beat=lost)
-    assert refresh(section).planned_anew == "it was never planned"
+        refresh(section, heartbeat=lost)
+    assert refresh(section).replanned == "it was never planned"
 
 
 def test_no_read_of_a_refresh_is_longer_than_a_page(storage):
@@ -130,10 +132,10 @@ def test_freezing_gives_a_sign_for_each_section_and_page(storage):
     run()
     pages = len(manifest()) - 1
     given = []
-    with hold(SITE) as holding:
-        manifests.freeze(
-            SITE, holding.lease, (), "", Fingerprints(SITE), beat=lambda: given.append(1)
-        )
+    with acquire(SITE) as lease:
+        lease.heartbeat = lambda: given.append(1)
+        sections = sections_of(SITE)
+        freeze(SiteBuilds(SITE), lease, sections, plans={}, fingerprint=Fingerprints(SITE).cached)
     assert len(given) == pages + len(ALL)
 
 
@@ -177,8 +179,8 @@ def test_pruning_ends_where_the_lease_is_lost(storage, settings):
         return proceed()
 
     storage.on_call = on_call
-    with pytest.raises(LeaseLost), hold(SITE) as holding:
-        prune(SITE, Holding(holding.lease, 0))
+    with pytest.raises(LeaseLost), acquire(SITE) as lease:
+        prune(SITE, BuildLease(lease.row, 0))
     assert len(before - storage.names()) == 1
     storage.on_call = None
     age_lease()
@@ -207,7 +209,7 @@ def test_a_connection_that_is_out_of_step_is_closed_and_the_lease_given_back(mon
     closed = []
     monkeypatch.setattr(connection, "close", lambda: closed.append(1))
     break_release(monkeypatch, 1)
-    with pytest.raises(SystemExit), hold(SITE):
+    with pytest.raises(SystemExit), acquire(SITE):
         sys.exit(143)
     assert closed
     assert Lease.objects.get(name=LEASE).owner == ""
@@ -220,10 +222,10 @@ def test_no_error_of_giving_back_replaces_the_one_that_ended_the_work(monkeypatc
     """The lease then expires, which the log says."""
     monkeypatch.setattr(connection, "close", lambda: None)
     break_release(monkeypatch, 2, error)
-    with pytest.raises(SystemExit), hold(SITE):
+    with pytest.raises(SystemExit), acquire(SITE):
         sys.exit(143)
     assert f"{LEASE} could not be given back, and expires" in caplog.text
-    with pytest.raises(BuildRunning), hold(SITE):
+    with pytest.raises(BuildRunning), acquire(SITE):
         pass
 
 
@@ -231,7 +233,7 @@ def test_a_connection_in_a_transaction_is_not_closed(monkeypatch, caplog):
     """It is the caller's, who has more to do in it or to undo."""
     monkeypatch.setattr(connection, "close", lambda: pytest.fail("closed"))
     break_release(monkeypatch, 1)
-    with transaction.atomic(), hold(SITE):
+    with transaction.atomic(), acquire(SITE):
         pass
     assert "could not be given back" in caplog.text
 
@@ -240,11 +242,11 @@ SLOW = """
 import django, os, sys
 django.setup()
 from django.db import connection
-from django_sitemapkit.builds.holding import hold
+from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.management.base import ending_cleanly
 from django_sitemapkit.sites import Site
 connection.settings_dict["NAME"] = sys.argv[1]
-with ending_cleanly(), hold(Site.at("https://www.example.com")):
+with ending_cleanly(), acquire(Site.at("https://www.example.com")):
     print("held", flush=True)
     with connection.cursor() as cursor:
         cursor.execute(sys.argv[2])

@@ -1,4 +1,4 @@
-"""Builds make anew just what changed, by whatever way it did."""
+"""Builds render again just what changed, by whatever way it did."""
 
 import datetime as dt
 from contextlib import contextmanager
@@ -19,11 +19,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from django_sitemapkit import Route, Section, StaticSection
-from django_sitemapkit.builds import PageMaker, preview, publish
+from django_sitemapkit.builds import PageBuilder, preview, publish
 from django_sitemapkit.builds import build as build_site
-from django_sitemapkit.builds import making as module
-from django_sitemapkit.builds.holding import hold
-from django_sitemapkit.builds.manifests import keys_of
+from django_sitemapkit.builds.lease import acquire
+from django_sitemapkit.builds.make import page_builder as module
+from django_sitemapkit.builds.manifest import SiteBuilds, keys_of
+from django_sitemapkit.identities import identity_of
 from django_sitemapkit.models import (
     Build,
     BuildFile,
@@ -33,11 +34,11 @@ from django_sitemapkit.models import (
     UrlOverride,
 )
 from django_sitemapkit.overrides import section_of, sections_of
+from django_sitemapkit.reading import QuerySetReader, reader_of
+from django_sitemapkit.reading import rows as rows_module
 from django_sitemapkit.registry import registry
-from django_sitemapkit.rendering import PageRendering, columns
+from django_sitemapkit.rendering import PageRendering, tags
 from django_sitemapkit.runners import processes
-from django_sitemapkit.sections import querysets
-from django_sitemapkit.sections.objects import identity_of
 from django_sitemapkit.sites import all_sites
 from tests import urls
 from tests.builds import (
@@ -220,7 +221,7 @@ def test_rows_may_change_and_their_entries_not(site):
 @pytest.mark.thorough
 @pytest.mark.django_db
 def test_what_is_left_out_may_change(site):
-    """A row that is refused counts, and what is told of it is what is so now."""
+    """A row that is refused counts, and what is reported of it is what is so now."""
     Product.objects.filter(slug="p3").update(slug="\x0b")
     site.require({SECOND}, {SECOND})
     Product.objects.filter(slug="\x0b").update(slug="\x0c")
@@ -334,7 +335,7 @@ def test_another_url_pattern_makes_the_sections_anew_that_use_it(site, settings)
 @pytest.mark.django_db
 def test_another_release_of_the_package_renders_all(site, monkeypatch):
     """It may write an entry in another way."""
-    monkeypatch.setattr("django_sitemapkit.builds.fingerprints.__version__", "0.0")
+    monkeypatch.setattr("django_sitemapkit.builds.make.fingerprints.__version__", "0.0")
     site.require(PRODUCTS | READINGS | ARTICLES)
     site.require()
 
@@ -382,8 +383,8 @@ def trusted(site, monkeypatch):
         assert keyset.queryset.model is not Product
         return digest(keyset, *arguments)
 
-    digest = querysets.digests_of
-    monkeypatch.setattr(querysets, "digests_of", digests_of)
+    digest = rows_module.digests_of
+    monkeypatch.setattr(rows_module, "digests_of", digests_of)
     return site
 
 
@@ -513,8 +514,8 @@ def let_it_be(monkeypatch):
                 return moment.astimezone(zone)
 
         known = {name: getattr(dt, name) for name in ("UTC", "date", "time", "tzinfo")}
-        monkeypatch.setattr(columns, "dt", SimpleNamespace(datetime=Clock, **known))
-        monkeypatch.setattr("django.utils.timezone.now", lambda: moment)
+        monkeypatch.setattr(tags, "dt", SimpleNamespace(datetime=Clock, **known))
+        monkeypatch.setattr("django.utils.timezone.now", lambda: moment.astimezone(dt.UTC))
 
     return let_it_be
 
@@ -559,7 +560,7 @@ def test_a_lastmod_of_the_future_makes_its_page_due_when_it_comes(
 @pytest.mark.thorough
 @pytest.mark.django_db
 def test_the_first_of_several_lastmods_of_the_future_counts(site, let_it_be):
-    """Each makes its page anew when it comes; one that moves is known by where it is now."""
+    """Each makes its page again when it comes; one that moves is known by where it is now."""
     let_it_be(EPOCH)
     Product.objects.filter(slug="p0").update(updated_at=EPOCH + 3 * HOUR)
     Product.objects.filter(slug="p1").update(updated_at=EPOCH + 4 * HOUR)
@@ -593,7 +594,7 @@ def test_a_lastmod_for_all_may_lie_in_the_future(site, let_it_be):
 @pytest.mark.django_db
 def test_an_edit_of_a_row_that_was_read_is_in_the_next_build(site, client, monkeypatch):
     """Though it comes before the page is stored."""
-    chunks = Section.chunks
+    chunks = QuerySetReader.chunks
     edits = [lambda: edit_product("p0", day=3)]
 
     def slowly(self, keys):
@@ -602,7 +603,7 @@ def test_an_edit_of_a_row_that_was_read_is_in_the_next_build(site, client, monke
                 edits.pop()()
             yield chunk
 
-    monkeypatch.setattr(Section, "chunks", slowly)
+    monkeypatch.setattr(QuerySetReader, "chunks", slowly)
     edit_product("p1", day=2)
     site.require({FIRST}, {FIRST})
     assert not edits
@@ -654,15 +655,15 @@ def test_an_edit_of_a_page_that_was_found_the_same_is_in_the_next_build(site):
 def test_workers_are_told_whether_all_is_to_be_made(site, full):
     """They render what has not changed if it is, and not if it is not."""
     before = manifest()[FIRST]
-    with hold(SITE) as holding:
+    with acquire(SITE) as lease:
         record = Build.objects.create(
-            site=SITE.key, fence=holding.lease.fence, started_at=EPOCH, status="running"
+            site=SITE.key, fence=lease.row.fence, started_at=EPOCH, status="running"
         )
         line = BuildFile.objects.create(
             build=record, section="products", number=1, lower=before.lower, upper=before.upper
         )
-        with PageMaker(SITE, record, holding, full=full) as maker:
-            job = processes._job(maker)
+        with PageBuilder(SiteBuilds(SITE), record, lease, full=full) as builder:
+            job = processes._job(builder)
             site.rendered.clear()
         pipe = Pipe(line.pk)
         processes.work(pipe, job)
@@ -744,7 +745,7 @@ def version(number):
 
 
 class News(Section):
-    """Rows whose lastmod is trusted, as whoever changes them moves it."""
+    """Rows whose lastmod is trusted, because each change moves it."""
 
     queryset = Article.objects.all()
     location = Concat(Value("/news/"), F("title"))
@@ -897,7 +898,7 @@ class AnySequence(TestCase):
     @effort(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
     @given(steps=st.lists(st.tuples(st.one_of(STEERING, CHANGE), BUILDS), max_size=10))
     def test_any_sequence_of_steering_ends_in_what_is_there(self, steps):
-        """Whoever changes what, whichever sections are built in between, and gone back to."""
+        """Whatever changes, whichever sections are built in between, and gone back to."""
         with (
             override_settings(SITEMAPKIT_MAX_URLS=3),
             site_of(Anything, News, Articles) as storage,
@@ -931,17 +932,12 @@ class AnySequence(TestCase):
 @contextmanager
 def site_of(*declared):
     """Give the storage of a site that has these sections, new and empty."""
-    before = dict(registry._sections)
-    registry._sections.clear()
-    for section in declared:
-        registry.add(section)
     backend = {"BACKEND": "tests.builds.storages.Memory"}
-    try:
-        with override_settings(STORAGES={**django_settings.STORAGES, "sitemaps": backend}):
-            yield storages["sitemaps"]
-    finally:
-        registry._sections.clear()
-        registry._sections.update(before)
+    changed = override_settings(STORAGES={**django_settings.STORAGES, "sitemaps": backend})
+    with registry.isolated(), changed:
+        for section in declared:
+            registry.add(section)
+        yield storages["sitemaps"]
 
 
 # Promises that cannot be kept
@@ -986,9 +982,9 @@ def test_a_lastmod_that_never_comes_is_left_out(site, settings, use_tz):
 
 
 def test_a_filter_with_a_moment_of_its_own_is_no_other_declaration():
-    """It is the code's own filter each time; what it finds is told by the rows."""
+    """It is the code's own filter each time; what it finds is reported by the rows."""
     declared = {
-        type("Products", (Products,), {"queryset": queryset})(SITE).declaration()
+        reader_of(type("Products", (Products,), {"queryset": queryset})(SITE)).declaration()
         for queryset in (
             Product.objects.filter(updated_at__lte=EPOCH),
             Product.objects.filter(updated_at__lte=EPOCH + DAY),
@@ -1000,7 +996,7 @@ def test_a_filter_with_a_moment_of_its_own_is_no_other_declaration():
 def test_the_order_of_a_set_is_no_other_declaration():
     """It is another one in each process."""
     declared = {
-        type("Products", (Products,), {"queryset": queryset})(SITE).declaration()
+        reader_of(type("Products", (Products,), {"queryset": queryset})(SITE)).declaration()
         for queryset in (
             Product.objects.filter(slug__in=["a", "b"]),
             Product.objects.filter(slug__in=["b", "a"]),

@@ -1,12 +1,13 @@
-"""Builds of several languages, images and news: what changes is made anew, and nothing else."""
+"""Builds of several languages, images and news: only what changed is rendered again."""
 
 import pytest
 from django.db.models import F
 
 from django_sitemapkit import Element, Section
-from django_sitemapkit.builds import differences_of, due
+from django_sitemapkit.builds import differences_of
 from django_sitemapkit.builds import preview as preview_of
-from django_sitemapkit.builds.reuse import Reason
+from django_sitemapkit.builds.make.reuse import Reason
+from django_sitemapkit.builds.report import due
 from tests.builds import BASE, SITE, live, manifest, run, served, states, use_storage, xml
 from tests.languages import COLUMNS, IN_ALL, ROUTE, ROWS, place
 from tests.testapp.models import Photo, Place, PlaceTranslation
@@ -28,7 +29,7 @@ def slug_now(obj):
 
 
 def declare(sections, **options):
-    """Declare the section anew: two places on a page, in three languages."""
+    """Declare the section again: two places on a page, in three languages."""
     sections._sections.pop("places", None)
     declared = {"queryset": Place.objects.all(), "limit": 6, **IN_ALL, **options}
     sections.add(type("Places", (Section,), declared))
@@ -44,13 +45,13 @@ def storage(settings, sections):
 
 
 def stored(result):
-    """Return the numbers of the pages that were made anew."""
+    """Return the numbers of the pages that were rendered again."""
     return {number for (name, number), state in states(result).items() if name and state != "same"}
 
 
-def told():
+def shown():
     """Return how many pages are due, and why."""
-    return {item.section: item.pages for item in due.due(SITE) if item.pages}
+    return {item.section: item.pages for item in due(SITE) if item.pages}
 
 
 def rows_of(pk):
@@ -70,7 +71,7 @@ def test_a_changed_translation_makes_its_page_anew(storage, sections, options):
     row.update(slug_es="new")
     translations.update(slug="new")
     if options["location"] is COLUMNS:
-        assert told() == {"places": {Reason.ROWS: 1}}
+        assert shown() == {"places": {Reason.ROWS: 1}}
     assert stored(run()) == {3}
     assert b"new" in xml(storage, manifest()["places", 3])
     assert stored(run()) == set()
@@ -81,9 +82,9 @@ def test_columns_need_no_rendering_where_nothing_changed(storage, sections, monk
     declare(sections, location=COLUMNS, images="cover")
     run()
     assert all(line.fingerprint for (name, _), line in manifest().items() if name)
-    monkeypatch.setattr("django_sitemapkit.builds.making.make_page", None)
+    monkeypatch.setattr("django_sitemapkit.builds.make.page_builder.make_page", None)
     assert stored(run()) == set()
-    assert told() == {}
+    assert shown() == {}
 
 
 IMAGES = {
@@ -114,7 +115,7 @@ def test_media_that_move_make_all_pages_anew(storage, sections, settings):
     declare(sections, location=COLUMNS, images="cover")
     run()
     settings.MEDIA_URL = "https://cdn.example.net/"
-    assert told() == {"places": {Reason.CODE: 3}}
+    assert shown() == {"places": {Reason.CODE: 3}}
     assert stored(run()) == {1, 2, 3}
     assert b"https://cdn.example.net/c0.jpg" in xml(storage, manifest()["places", 1])
 
@@ -143,12 +144,12 @@ def test_links_that_are_switched_on_make_all_pages_anew(storage, sections):
     declare(sections, location=COLUMNS, alternates=False)
     run()
     declare(sections, location=COLUMNS)
-    assert told() == {"places": {Reason.CODE: 3}}
+    assert shown() == {"places": {Reason.CODE: 3}}
     assert stored(run()) == {1, 2, 3}
     declare(sections, location=COLUMNS, x_default="es")
-    assert told() == {"places": {Reason.CODE: 3}}
+    assert shown() == {"places": {Reason.CODE: 3}}
     assert b"x-default" in xml(storage, manifest()["places", 1] if stored(run()) else None)
-    assert told() == {}
+    assert shown() == {}
 
 
 def test_a_difference_may_be_in_an_extension_alone(storage, sections):
@@ -182,11 +183,11 @@ def test_live_and_published_are_the_same(storage, sections, settings, client, op
     settings.LANGUAGE_CODE = "en"
     declare(sections, **options, x_default=True, images="photos__file")
     assert in_languages(live(client, settings)) == 12
-    settings.SITEMAPKIT_SERVE = "live"
+    settings.SITEMAPKIT_SERVE_FROM = "live"
     pages = [client.get(f"/sitemap-places-{n}.xml").getvalue() for n in (1, 2, 3)]
     run()
     assert [xml(storage, manifest()["places", n]) for n in (1, 2, 3)] == pages
-    settings.SITEMAPKIT_SERVE = "published"
+    settings.SITEMAPKIT_SERVE_FROM = "published"
     assert [client.get(f"/sitemap-places-{n}.xml").getvalue() for n in (1, 2, 3)] == pages
     assert in_languages(served(client)) == 12
     assert {file.state for file in preview_of(SITE).files} == {"same"}

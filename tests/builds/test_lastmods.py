@@ -98,7 +98,7 @@ def test_lastmods_that_are_all_alike_are_doubted(sections, rows, warnings):
 
 
 def test_one_that_differs_is_enough(sections):
-    """Be it on another page."""
+    """On another page too."""
     declare(sections)
     make(12)
     edit("p21", EPOCH - dt.timedelta(seconds=1))
@@ -211,7 +211,7 @@ def declare_anew(sections, **options):
 
 
 def test_a_page_that_ran_backwards_is_doubted(sections):
-    """Both moments are told, and whose they are; the pages beside it are not doubted."""
+    """Both moments are reported, and whose they are; the pages beside it are not doubted."""
     declare(sections)
     make(9, apart=dt.timedelta(hours=1))
     run()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from django_sitemapkit.builds import publication
 from django_sitemapkit.builds.exclusion import exclude_now
+from django_sitemapkit.builds.publication import publishing as publish_module
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, Publication
 from tests.builds import (
@@ -66,13 +66,13 @@ def test_a_resumed_build_renders_what_was_lost_meanwhile(
     kept = named(manifest(left.pk).values())
     lost = manifest(left.pk)["products", 1].name
     storage.delete(lost)
-    flip, lost_when_published = publication._flip, []
+    serve, lost_when_published = publish_module._serve, []
 
-    def noted(site, record, holding):
+    def noted(builds, record, lease):
         lost_when_published.append(named(manifest(record.pk).values()) - storage.names())
-        return flip(site, record, holding)
+        return serve(builds, record, lease)
 
-    monkeypatch.setattr(publication, "_flip", noted)
+    monkeypatch.setattr(publish_module, "_serve", noted)
     finished = run().finished
     assert lost_when_published == [set()]
     if not deduplicate:
@@ -131,3 +131,30 @@ def test_a_storage_that_keeps_nothing_publishes_nothing(storage, left):
     storage.on_call = None
     assert run().status in ("published", "unchanged")
     assert lost in storage.names()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_a_reused_file_that_is_lost_before_the_publication_is_made_again(
+    settings, sections, is_empty
+):
+    """Or its page is empty by then: it is recorded once, and the build is published."""
+    for section in ALL:
+        sections.add(section)
+    fill()
+    storage = use_storage(settings, "Memory")
+    run()
+    edit_product()
+    name, lost = manifest()["readings", 1].name, []
+
+    def lose(result, place, total):
+        if not lost and (result.section, result.number) == ("readings", 1):
+            lost.append(name)
+            storage.delete(name)
+            if is_empty:
+                Reading.objects.all().delete()
+
+    assert run(on_file=lose).status == "published"
+    assert lost
+    assert ("readings", 1) in manifest()
+    assert run().status == ("published" if is_empty else "unchanged")

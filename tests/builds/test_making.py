@@ -5,15 +5,15 @@ import time
 
 import pytest
 
-from django_sitemapkit.builds import files
 from django_sitemapkit.builds import run as module
-from django_sitemapkit.builds.files import Press, make_page
-from django_sitemapkit.builds.reading import ReadAhead
+from django_sitemapkit.builds.make import page_file as files
+from django_sitemapkit.builds.make.page_file import CompressionThread, make_page
+from django_sitemapkit.builds.make.prefetch import Prefetcher
 from django_sitemapkit.exceptions import LeaseLost
 from django_sitemapkit.planning import refresh
-from django_sitemapkit.sections import keysets
-from django_sitemapkit.sections.keysets import EVERYTHING
-from tests.builds import SITE, Readings, fill, manifest, run, use_storage
+from django_sitemapkit.reading import keysets, reader_of
+from django_sitemapkit.reading.keysets import EVERYTHING
+from tests.builds import SITE, Readings, fill, leave_plan, manifest, run, use_storage
 from tests.testapp.models import Reading
 
 pytestmark = pytest.mark.django_db
@@ -30,9 +30,9 @@ def test_a_page_that_is_split_waits_for_the_press(sections, settings, monkeypatc
     use_storage(settings, "Memory")
     sections.add(Readings)
     fill(readings=1)
-    refresh(Readings(SITE))
+    refresh(reader_of(Readings(SITE)))
     Reading.objects.bulk_create(Reading(level=level) for level in (1, 2))
-    monkeypatch.setattr(module, "refresh", lambda section, beat, counts: None)
+    monkeypatch.setattr(module, "refresh", leave_plan)
     monkeypatch.setattr(files.PageFile, "_finish", slowly)
     assert run().urls == 3
     assert sorted(line.urls for key, line in manifest().items() if key[0]) == [1, 2]
@@ -49,9 +49,11 @@ def test_a_page_that_fails_reads_no_further(monkeypatch, tmp_path):
     def lost():
         raise LeaseLost("gone")
 
-    with Press() as press:
+    with CompressionThread() as press:
         try:
-            section = kind(SITE).reading(ahead := ReadAhead(), ahead.turn)
+            section = reader_of(kind(SITE)).with_prefetch(
+                ahead := Prefetcher(), ahead.connection_lock
+            )
             make_page(section, EVERYTHING, SITE.scope(), tmp_path / "page.xml.gz", lost, press)
         except LeaseLost:
             names = [thread.name for thread in threading.enumerate()]

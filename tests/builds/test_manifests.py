@@ -4,12 +4,15 @@ import pytest
 from django.db import OperationalError
 
 from django_sitemapkit import StaticSection
-from django_sitemapkit.builds import manifests, status_of
-from django_sitemapkit.builds.fingerprints import Fingerprints
-from django_sitemapkit.builds.holding import hold
+from django_sitemapkit.builds import manifest as manifest_room
+from django_sitemapkit.builds import status_of
+from django_sitemapkit.builds.lease import acquire
+from django_sitemapkit.builds.make.fingerprints import Fingerprints
+from django_sitemapkit.builds.manifest import SiteBuilds, rows
 from django_sitemapkit.models import Build, BuildFile, Page
+from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import all_pages, refresh
-from django_sitemapkit.sections.keysets import KeyRange
+from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.sites import Site
 from tests.builds import ALL, SITE, Products, Readings, fill, manifest, run, use_storage
 from tests.factories import EPOCH
@@ -27,12 +30,24 @@ def storage(settings, sections):
     return use_storage(settings, "Memory")
 
 
+def declaration(site, chosen):
+    """Return the digest of what is declared now."""
+    return manifest_room.declaration_of(site, sections_of(site), chosen)
+
+
 def freeze(sections, chosen=()):
     """Freeze the plan as a build does."""
     for section in sections.of(SITE):
         refresh(section)
-    with hold(SITE) as holding:
-        return manifests.freeze(SITE, holding.lease, chosen, "declaration", Fingerprints(SITE))
+    with acquire(SITE) as lease:
+        return manifest_room.freeze(
+            SiteBuilds(SITE),
+            lease,
+            sections_of(SITE),
+            chosen,
+            plans={},
+            fingerprint=Fingerprints(SITE).cached,
+        )
 
 
 def test_a_manifest_is_the_plan_in_the_order_of_sections_and_keys(sections):
@@ -72,7 +87,7 @@ def test_sections_that_were_not_chosen_keep_their_files(sections):
         if key[0] == "products":
             assert line.status == "pending"
             continue
-        for field in (*manifests.STORED, "lower", "upper", "status"):
+        for field in (*rows.STORED, "lower", "upper", "status"):
             assert getattr(line, field) == getattr(before[key], field), field
 
 
@@ -92,16 +107,16 @@ def test_the_keys_of_a_line_survive_the_database(sections, name):
     build = freeze(sections)
     section = sections.get(SITE, name)
     lines = build.files.filter(section=name).order_by("position")
-    found = [manifests.keys_of(line, section) for line in lines]
+    found = [manifest_room.keys_of(line, section) for line in lines]
     assert found == [page.keys for page in all_pages(section)]
 
 
 def test_the_keys_of_a_section_without_keyset_are_positions(sections):
     """As numbers again."""
     section = type("Few", (Readings,), {"keyset": None, "size": lambda self: 3})(SITE)
-    bounds = manifests.bounds_of(section, KeyRange(2, 4))
+    bounds = rows.bounds_of(section, KeyRange(2, 4))
     assert bounds == {"lower": "2", "upper": "4"}
-    assert manifests.keys_of(BuildFile(**bounds), section) == KeyRange(2, 4)
+    assert manifest_room.keys_of(BuildFile(**bounds), section) == KeyRange(2, 4)
 
 
 CHANGES = {
@@ -116,33 +131,33 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_declaration_shows_each_change(sections, change):
     """Of any section."""
-    before = manifests.declaration_of(SITE, ())
-    assert manifests.declaration_of(SITE, ()) == before
+    before = declaration(SITE, ())
+    assert declaration(SITE, ()) == before
     sections.remove("products")
     sections.add(type("Products", (Products,), CHANGES[change]))
-    assert manifests.declaration_of(SITE, ()) != before
+    assert declaration(SITE, ()) != before
 
 
 def test_a_declaration_shows_the_site_the_limits_and_what_is_built(sections, settings):
     """Each gives another digest."""
     found = {
-        manifests.declaration_of(SITE, ()),
-        manifests.declaration_of(SITE, ["products"]),
-        manifests.declaration_of(Site.at("https://www.example.org"), ()),
+        declaration(SITE, ()),
+        declaration(SITE, ["products"]),
+        declaration(Site.at("https://www.example.org"), ()),
     }
     settings.SITEMAPKIT_MAX_BYTES = 100_000
-    found.add(manifests.declaration_of(SITE, ()))
+    found.add(declaration(SITE, ()))
     settings.SITEMAPKIT_MAX_URLS = 1
-    found.add(manifests.declaration_of(SITE, ()))
+    found.add(declaration(SITE, ()))
     sections.remove("articles")
-    found.add(manifests.declaration_of(SITE, ()))
+    found.add(declaration(SITE, ()))
     assert len(found) == 6
 
 
 def test_the_order_in_which_sections_are_named_does_not_matter():
     """The same sections are the same build."""
-    one = manifests.declaration_of(SITE, ["products", "articles"])
-    assert one == manifests.declaration_of(SITE, ["articles", "products"])
+    one = declaration(SITE, ["products", "articles"])
+    assert one == declaration(SITE, ["articles", "products"])
 
 
 def test_the_index_lists_pages_by_their_place(sections):
@@ -150,7 +165,7 @@ def test_the_index_lists_pages_by_their_place(sections):
     run()
     build = Build.objects.get()
     build.files.filter(section="articles").update(position=1)
-    entries = list(manifests.index_lines(SITE, manifests.pages(build)))
+    entries = list(manifest_room.page_entries_of(SITE, build.files.pages()))
     assert [entry.location.rpartition("/")[2] for entry in entries[:3]] == [
         "sitemap-products-1.xml.gz",
         "sitemap-articles-1.xml.gz",
@@ -161,7 +176,7 @@ def test_the_index_lists_pages_by_their_place(sections):
 def test_the_index_gives_whole_seconds():
     """That is enough, and all readers take it."""
     line = BuildFile(section="a", number=1, lastmod=EPOCH.replace(microsecond=123))
-    (entry,) = manifests.index_lines(SITE, [line])
+    (entry,) = manifest_room.page_entries_of(SITE, [line])
     assert entry.lastmod == "2024-02-29T12:30:15+00:00"
 
 
@@ -169,7 +184,7 @@ def test_the_index_of_naive_moments_is_in_the_projects_time_zone(settings):
     """Under USE_TZ = False they are local times, and an index that took them for UTC would lie."""
     settings.TIME_ZONE = "America/Lima"
     line = BuildFile(section="a", number=1, lastmod=EPOCH.replace(tzinfo=None))
-    (entry,) = manifests.index_lines(SITE, [line])
+    (entry,) = manifest_room.page_entries_of(SITE, [line])
     assert entry.lastmod == "2024-02-29T12:30:15-05:00"
 
 
@@ -184,7 +199,7 @@ def test_an_index_resolves_the_address_of_each_section_once(monkeypatch):
 
     monkeypatch.setattr(Site, "address", recorded)
     lines = [BuildFile(section=name, number=n) for name in "ab" for n in (1, 20, 300)]
-    entries = list(manifests.index_lines(SITE, lines))
+    entries = list(manifest_room.page_entries_of(SITE, lines))
     assert asked == ["a", "b"]
     assert [entry.location for entry in entries] == [
         f"https://www.example.com/sitemap-{line.section}-{line.number}.xml.gz" for line in lines
@@ -211,7 +226,7 @@ def test_sections_that_were_not_chosen_keep_their_lines_as_they_are():
     Reading.objects.filter(level=10).update(level=5)
     run(sections=["products"])
     kept = ("readings", "articles")
-    fields = ("lower", "upper", "first", "last", "status", "name", "sha256", "urls", "bytes")
+    fields = ("lower", "upper", "first", "last", "status", "name", "sha256", "urls", "xml_bytes")
     for key, line in manifest().items():
         if key[0] in kept:
             assert [getattr(line, field) for field in fields] == [

@@ -1,15 +1,17 @@
-"""Builds make anew just the pages that are concerned by what editors have set."""
+"""Builds render again just the pages that are concerned by what editors have set."""
 
 import datetime as dt
 
 import pytest
 
 from django_sitemapkit import Route, Section
-from django_sitemapkit.builds import changes, publish
-from django_sitemapkit.builds.due import due
-from django_sitemapkit.builds.reuse import Reason
+from django_sitemapkit.builds import publish
+from django_sitemapkit.builds.make import override_changes as changes
+from django_sitemapkit.builds.make.reuse import Reason
+from django_sitemapkit.builds.report.due import due
 from django_sitemapkit.models import UrlOverride
 from django_sitemapkit.overrides import Overrides
+from django_sitemapkit.reading import QuerySetReader
 from tests.builds import (
     ALL,
     SITE,
@@ -298,7 +300,7 @@ def test_a_lastmod_of_the_future_waits_for_its_day(site):
 @pytest.mark.thorough
 def test_many_changes_make_all_anew(site, monkeypatch):
     """It takes longer to look where each one matters."""
-    monkeypatch.setattr(changes, "MANY", 2)
+    monkeypatch.setattr(changes, "MAX_CHANGES", 2)
     for n in range(3):
         by_path(f"/nowhere/{n}/")
     everything = PRODUCTS | READINGS | ARTICLES
@@ -307,7 +309,7 @@ def test_many_changes_make_all_anew(site, monkeypatch):
 
 @pytest.mark.thorough
 def test_a_lost_file_is_no_reason_to_fail(site):
-    """It is made anew anyway."""
+    """It is rendered again anyway."""
     site.storage.delete(manifest()[SECOND].name)
     by_path(path_of(0), include=False)
     site.require({FIRST, SECOND}, {FIRST, SECOND})
@@ -326,7 +328,7 @@ def test_who_looks_something_up_waits_for_the_reads(site, monkeypatch, key):
     look = Overrides.effects
 
     def looking(self, section, keys, locations):
-        assert section.turn._lock._is_owned()
+        assert section.connection_lock._lock._is_owned()
         asked.append(section.get_name())
         return look(self, section, keys, locations)
 
@@ -431,7 +433,7 @@ def test_what_is_held_back_is_not_taken_for_what_is_now(site, settings):
 def during(monkeypatch, name, act):
     """Have something done while a section's first page is rendered, between two rows."""
     acts = [act]
-    override = Section.chunks
+    override = QuerySetReader.chunks
 
     def chunks(self, keys):
         for chunk in override(self, keys):
@@ -439,7 +441,7 @@ def during(monkeypatch, name, act):
                 acts.pop()()
             yield chunk
 
-    monkeypatch.setattr(Section, "chunks", chunks)
+    monkeypatch.setattr(QuerySetReader, "chunks", chunks)
     return acts
 
 
@@ -502,5 +504,5 @@ def test_all_of_a_page_is_found_however_many_it_has(sections, observed):
     observed.build()
     line = manifest()["levels", 1]
     assert line.urls == 1_500
-    assert len(line.overridden) == 1_500 * 8
+    assert len(line.override_hashes) == 1_500 * 8
     assert observed.build().status == "unchanged"

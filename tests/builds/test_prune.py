@@ -4,8 +4,9 @@ import logging
 
 import pytest
 
-from django_sitemapkit.builds import build, prune, pruning
-from django_sitemapkit.builds.holding import hold
+from django_sitemapkit.builds import build, prune
+from django_sitemapkit.builds.lease import acquire
+from django_sitemapkit.builds.publication import pruning
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost
 from django_sitemapkit.models import Build, BuildFile, Lease
 from django_sitemapkit.publishing import folder_of
@@ -39,7 +40,7 @@ def storage(settings, sections):
         sections.add(section)
     fill()
     settings.SITEMAPKIT_KEEP_BUILDS = 1
-    settings.SITEMAPKIT_GRACE_SECONDS = DAY
+    settings.SITEMAPKIT_KEEP_REPLACED_SECONDS = DAY
     return use_storage(settings, "Memory")
 
 
@@ -110,7 +111,7 @@ def test_what_is_published_stays_though_it_is_not_the_newest(storage, client):
 
 def test_a_build_prunes_after_it_published(storage, settings):
     """Nobody needs to ask for it."""
-    settings.SITEMAPKIT_GRACE_SECONDS = 0
+    settings.SITEMAPKIT_KEEP_REPLACED_SECONDS = 0
     first = generations(1)[0]
     theirs = named(manifest(first).values())
     generations(2)
@@ -297,10 +298,10 @@ def test_whoever_lost_the_lease_prunes_nothing(storage):
     generations(2)
     let_time_pass(10 * DAY)
     before = storage.names()
-    with hold(SITE) as holding:
+    with acquire(SITE) as lease:
         take_lease()
         with pytest.raises(LeaseLost):
-            prune(SITE, holding)
+            prune(SITE, lease)
     assert storage.names() == before
     assert not Build.objects.exclude(pruned_at=None).exists()
 
@@ -335,6 +336,6 @@ def test_names_are_read_some_at_a_time(storage, monkeypatch, django_assert_num_q
     lines = BuildFile.objects.filter(build__site=SITE.key)
     assert lines.count() > 20
     distinct = len({line.name for line in lines if line.name})
-    with django_assert_num_queries(-(-distinct // 4) + 1):
+    with django_assert_num_queries(-(-distinct // 4)):
         names = pruning._stored(Build.objects.filter(site=SITE.key))
     assert names == named(lines)

@@ -5,7 +5,7 @@ from django.db.models import F
 
 from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import publish
-from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost, Unpublishable
+from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost, NothingToPublish
 from django_sitemapkit.models import Build, BuildFile, Lease, Publication
 from tests.builds import (
     ALL,
@@ -77,7 +77,7 @@ def test_the_build_after_a_roll_back_publishes_the_rows(two, client):
 
 def test_a_build_that_there_is_not_is_refused(two):
     """By its number."""
-    with pytest.raises(BuildFailed, match="never published a build 999999"):
+    with pytest.raises(BuildFailed, match="neither published a build 999999"):
         publish(SITE, 999_999)
 
 
@@ -85,13 +85,13 @@ def test_a_build_that_there_is_not_is_refused(two):
 def test_a_build_of_another_site_is_refused(two):
     """A build is published where it is of."""
     Build.objects.filter(pk=two[0]).update(site="other")
-    with pytest.raises(BuildFailed, match="never published a build"):
+    with pytest.raises(BuildFailed, match="neither published a build"):
         publish(SITE, two[0])
 
 
 @pytest.mark.thorough
 def test_a_build_that_was_never_published_is_refused(storage, client):
-    """Be it unfinished or unchanged."""
+    """Whether unfinished or unchanged."""
     run()
     unchanged = run().build
     edit_product()
@@ -103,7 +103,7 @@ def test_a_build_that_was_never_published_is_refused(storage, client):
         run(on_file=die)
     unfinished = Build.objects.latest("pk").pk
     for build in (unchanged, unfinished):
-        with pytest.raises(BuildFailed, match="never published"):
+        with pytest.raises(BuildFailed, match="neither published"):
             publish(SITE, build)
 
 
@@ -140,7 +140,7 @@ def test_nothing_is_published_while_the_site_is_built(two):
 
 
 def test_a_lower_fence_is_refused(two, client):
-    """Whoever published with a higher one came later."""
+    """A publication with a higher one came later."""
     first, _, second, after = two
     Publication.objects.update(fence=F("fence") + 10)
     with pytest.raises(LeaseLost, match="a later builder"):
@@ -151,7 +151,7 @@ def test_a_lower_fence_is_refused(two, client):
 
 
 def test_each_publication_raises_the_fence(two):
-    """So that the next can be told from the last."""
+    """So that the next can be distinguished from the last."""
     before = Publication.objects.get().fence
     publish(SITE, two[0])
     assert Publication.objects.get().fence > before
@@ -189,7 +189,7 @@ def test_a_finished_build_that_cannot_be_published_is_an_error_of_its_own(storag
     """A caller can tell it from a build that could not be finished."""
     for model in (Product, Reading, Article):
         model.objects.all().delete()
-    with pytest.raises(Unpublishable, match="no section has a URL"):
+    with pytest.raises(NothingToPublish, match="no section has a URL"):
         run()
-    assert issubclass(Unpublishable, BuildFailed)
+    assert issubclass(NothingToPublish, BuildFailed)
     assert Build.objects.get().status == "failed"

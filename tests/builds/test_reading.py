@@ -7,10 +7,11 @@ from contextlib import nullcontext
 import pytest
 from django.db import OperationalError, connection, transaction
 
-from django_sitemapkit.builds import making
-from django_sitemapkit.builds.reading import ReadAhead, Turn
+from django_sitemapkit.builds.make import page_builder as making
+from django_sitemapkit.builds.make.prefetch import ConnectionLock, Prefetcher
 from django_sitemapkit.models import Lease
-from django_sitemapkit.sections.keysets import EVERYTHING
+from django_sitemapkit.reading import reader_of
+from django_sitemapkit.reading.keysets import EVERYTHING
 from tests.builds import SITE, Products, Readings, fill
 from tests.testapp.models import Product, Reading
 
@@ -41,7 +42,7 @@ def test_it_reads_on_the_callers_connection():
 
     with transaction.atomic():
         Reading.objects.create(level=2)
-        levels, used = ReadAhead()(reads())
+        levels, used = Prefetcher()(reads())
     assert sorted(levels) == [1, 2]
     assert used is connection.connection
 
@@ -49,7 +50,7 @@ def test_it_reads_on_the_callers_connection():
 def test_it_reads_in_the_callers_context():
     """A tenant that is kept in a context variable is the same there."""
     VARIABLE.set("tenant")
-    assert list(ReadAhead()(one())) == ["tenant"]
+    assert list(Prefetcher()(one())) == ["tenant"]
 
 
 def one():
@@ -66,7 +67,7 @@ def test_it_is_one_read_ahead_and_no_more():
             begun.append(number)
             yield number
 
-    rows = ReadAhead()(reads())
+    rows = Prefetcher()(reads())
     assert next(rows) == 0
     waited = threading.Event()
     waited.wait(0.2)
@@ -81,7 +82,7 @@ def test_an_error_of_a_read_reaches_who_renders():
         yield 1
         raise OperationalError("gone away")
 
-    rows = ReadAhead()(reads())
+    rows = Prefetcher()(reads())
     assert next(rows) == 1
     with pytest.raises(OperationalError, match="gone away"):
         next(rows)
@@ -90,7 +91,7 @@ def test_an_error_of_a_read_reaches_who_renders():
 @pytest.mark.parametrize("taken", [0, 1, 3])
 def test_closed_early_it_ends(taken):
     """A page that is full reads no further."""
-    rows = ReadAhead()(iter(range(100)))
+    rows = Prefetcher()(iter(range(100)))
     for _ in range(taken):
         next(rows)
     rows.close()
@@ -99,7 +100,7 @@ def test_closed_early_it_ends(taken):
 
 def test_no_read_begins_while_the_other_has_its_turn():
     """A connection serves one at a time."""
-    ahead = ReadAhead()
+    ahead = Prefetcher()
     during = []
     busy = threading.Event()
 
@@ -109,7 +110,7 @@ def test_no_read_begins_while_the_other_has_its_turn():
             yield number
 
     for _ in ahead(reads()):
-        with ahead.turn:
+        with ahead.connection_lock:
             busy.set()
             threading.Event().wait(0.001)
             busy.clear()
@@ -119,7 +120,7 @@ def test_no_read_begins_while_the_other_has_its_turn():
 
 def test_who_renders_goes_before_the_next_read():
     """It waits for the read that is under way, however soon the reader asks again."""
-    turn, done, enough = Turn(), [], threading.Event()
+    connection_lock, done, enough = ConnectionLock(), [], threading.Event()
 
     def reads():
         while not enough.is_set():
@@ -128,12 +129,14 @@ def test_who_renders_goes_before_the_next_read():
             yield 1
 
     rows = reads()
-    reader = threading.Thread(target=lambda: [None for _ in iter(lambda: turn.read(rows), None)])
+    reader = threading.Thread(
+        target=lambda: [None for _ in iter(lambda: connection_lock.read(rows), None)]
+    )
     reader.start()
     waited = []
     for _ in range(10):
         before = len(done)
-        with turn:
+        with connection_lock:
             waited.append(len(done) - before)
     enough.set()
     reader.join()
@@ -146,15 +149,15 @@ def test_a_sign_of_life_waits_for_its_turn(sections, settings, monkeypatch, tmp_
     fill(products=40)
     settings.SITEMAPKIT_LEASE_SECONDS = 60
     lease = Lease.objects.acquire("build:default", seconds=60)
-    monkeypatch.setattr("django_sitemapkit.builds.holding.Holding.due", property(lambda s: True))
+    monkeypatch.setattr("django_sitemapkit.builds.lease.BuildLease.due", property(lambda s: True))
     held = []
 
-    class Turns(ReadAhead):
+    class Turns(Prefetcher):
         def __init__(self):
             super().__init__()
-            self.turn = Noted()
+            self.connection_lock = Noted()
 
-    class Noted(Turn):
+    class Noted(ConnectionLock):
         def __enter__(self):
             super().__enter__()
             held.append(threading.current_thread() is threading.main_thread())
@@ -163,7 +166,7 @@ def test_a_sign_of_life_waits_for_its_turn(sections, settings, monkeypatch, tmp_
             held.append(threading.current_thread() is threading.main_thread())
             return super().read(reads)
 
-    monkeypatch.setattr(making, "ReadAhead", Turns)
+    monkeypatch.setattr(making, "Prefetcher", Turns)
     from django_sitemapkit.builds import build
 
     lease.release()
@@ -188,19 +191,18 @@ def test_only_columns_are_read_ahead():
             passed.append(rows)
             yield rows
 
-    columns, objects = Products(SITE), by_method(SITE)
+    columns, objects = reader_of(Products(SITE)), by_method(SITE)
     expected = [list(chunk.locations) for chunk in columns.chunks(EVERYTHING)]
-    through = columns.reading(ahead, nullcontext())
+    through = columns.with_prefetch(ahead, nullcontext())
     assert [list(chunk.locations) for chunk in through.chunks(EVERYTHING)] == expected
     assert len(passed) == len(expected)
-    assert columns.reading(ahead, nullcontext()) is not columns
-    assert objects.reading(ahead, nullcontext()) is objects
-    assert Readings(SITE).reading(ahead, nullcontext()).get_name() == "readings"
+    assert columns.with_prefetch(ahead, nullcontext()) is not columns
+    assert objects.with_prefetch(ahead, nullcontext()) is objects
+    assert reader_of(Readings(SITE)).with_prefetch(ahead, nullcontext()).get_name() == "readings"
     assert Product.objects.count() == 5
 
 
 def by_method(site):
     """Return a section that asks each object."""
-    return type("ByMethod", (Products,), {"location": lambda self, product: f"/{product.pk}/"})(
-        site
-    )
+    by_method = {"location": lambda self, product: f"/{product.pk}/"}
+    return reader_of(type("ByMethod", (Products,), by_method)(site))

@@ -4,11 +4,13 @@ import pytest
 from django.db import OperationalError, connections
 
 from django_sitemapkit import Section
-from django_sitemapkit.builds import examine_published, find_url, prune, publish, status_of
+from django_sitemapkit.audit.validation import validate_published
+from django_sitemapkit.builds import find_url, prune, publish, status_of
 from django_sitemapkit.models import Build, BuildFile, Page, Plan, Publication
 from django_sitemapkit.planning import all_pages, page_of, pages_of, refresh, renumber, split
 from django_sitemapkit.registry import registry
-from tests.builds import ALL, SITE, edit_product, fill, live, run, served, use_storage
+from django_sitemapkit.signals import sitemaps_published
+from tests.builds import ALL, SITE, Readings, edit_product, fill, live, run, served, use_storage
 from tests.commands import run as command
 from tests.testapp.models import Article, Shop
 
@@ -55,7 +57,7 @@ def test_the_router_would_ask_the_replica():
     """Or the other tests would show nothing."""
     for model in (Build, BuildFile, Page, Plan, Publication):
         with pytest.raises((OperationalError, AssertionError)):  # Django guards it in tests.
-            list(model.objects.all())
+            list(model._base_manager.all())
     assert Shop.objects.count() == 1
 
 
@@ -88,15 +90,15 @@ def test_live_pages_follow_the_plan_as_it_is(client, settings):
     assert page_of(section, new) in all_pages(section)
 
 
-def test_plans_are_changed_as_they_are():
+def test_plans_are_changed_as_they_are(sections):
     """By the steps of a build."""
     section = registry.get(SITE, "readings")
-    assert refresh(section).planned_anew
+    assert refresh(section).replanned
     assert refresh(section).added == ()
     assert renumber(section, [1])
-    section.key = "pk"
-    section.limit = 1
-    assert refresh(section).retired
+    sections.remove("readings")
+    sections.add(type("Readings", (Readings,), {"key": "pk", "limit": 1}))
+    assert refresh(registry.get(SITE, "readings")).retired
 
 
 def test_commands_tell_what_is():
@@ -108,8 +110,25 @@ def test_commands_tell_what_is():
     assert status.build == second
     assert {each.built for each in status.sections} == {True}
     assert list(find_url(SITE, "/products/all/p0/"))
-    assert not any(each.faults for each in examine_published(SITE))
+    assert not any(each.errors for each in validate_published(SITE))
     prune(SITE)
     publish(SITE, first)
     code, _, err = command("publish_sitemaps", second)
     assert (code, err) == (0, "")
+
+
+def test_what_changed_is_announced():
+    """What was announced last is read from the primary too."""
+    heard = []
+
+    def listener(sender, addresses, **values):
+        heard.append(addresses)
+
+    sitemaps_published.connect(listener, weak=False)
+    try:
+        run()
+        edit_product()
+        assert run().status == "published"
+    finally:
+        sitemaps_published.disconnect(listener)
+    assert len(heard[1]) < len(heard[0])

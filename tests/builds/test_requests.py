@@ -1,4 +1,4 @@
-"""Recorded requests: asked for once, done in order, finished by whoever comes next."""
+"""Recorded requests: asked for once, done in order, finished by the next build."""
 
 import threading
 
@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_sitemapkit.builds import InlineRunner, requests
-from django_sitemapkit.builds.requests import Errands, begin, carry_out, request
+from django_sitemapkit.builds.requests import RequestWorkers, begin, process_requests, request
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.models import Build, BuildRequest, Lease, Publication
 from tests.builds import (
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.django_db
 def storage(settings, sections, monkeypatch):
     """Give the storage of a site with rows in three sections; nobody waits for long."""
     monkeypatch.setattr("django_sitemapkit.publishing.storage.time.sleep", lambda seconds: None)
-    monkeypatch.setattr(requests, "PAUSE", 0)
+    monkeypatch.setattr(requests, "REQUEST_POLL_SECONDS", 0)
     for section in ALL:
         sections.add(section)
     fill()
@@ -69,7 +69,7 @@ def test_what_is_asked_for_twice_is_recorded_once():
 def test_what_was_done_can_be_asked_for_again(storage):
     """The row that is over does not stand in the way."""
     first = ask("prune")
-    carry_out(SITE)
+    process_requests(SITE)
     assert ask("prune") != first
 
 
@@ -83,7 +83,9 @@ def test_a_request_that_is_over_in_the_moment_of_a_click_is_recorded_anew(monkey
     def get(self, *arguments, **options):
         looks.append(options)
         if len(looks) == 2:
-            BuildRequest.objects.filter(pk=before.pk).update(open_as=None, ended_at=timezone.now())
+            BuildRequest.objects.filter(pk=before.pk).update(
+                dedup_key=None, ended_at=timezone.now()
+            )
             monkeypatch.setattr(rows, "get", look)
         raise BuildRequest.DoesNotExist
 
@@ -98,10 +100,10 @@ def test_a_request_that_is_over_in_the_moment_of_a_click_is_recorded_anew(monkey
 def test_a_build_that_was_asked_for_is_made_and_says_who_asked(storage):
     """The request knows its build and what came of it."""
     asked = ask()
-    (done,) = carry_out(SITE)
+    (done,) = process_requests(SITE)
     assert done == asked
     build = Publication.objects.get().build
-    assert (done.build, done.failed, done.open_as) == (build, False, None)
+    assert (done.build, done.failed, done.dedup_key) == (build, False, None)
     assert done.ended_at is not None
     assert done.outcome == f"Build {build.pk}: published; 9 URLs in 8 files, 8 stored."
     assert build.started_by == "admin: ann"
@@ -115,7 +117,7 @@ def test_a_section_that_was_asked_for_is_the_only_one_made(storage):
     edit_product()
     Reading.objects.filter(level=0).delete()
     ask(section="products")
-    carry_out(SITE)
+    process_requests(SITE)
     after = manifest()
     assert after["products", 1].name != before["products", 1].name
     assert after["readings", 1].name == before["readings", 1].name
@@ -134,7 +136,7 @@ def test_a_full_build_renders_what_did_not_change(storage, full):
             return super().run(maker, lines)
 
     ask(full=full)
-    carry_out(SITE, Runner)
+    process_requests(SITE, Runner)
     assert (len(pages) == 7) == full
 
 
@@ -145,26 +147,26 @@ def test_a_build_that_is_held_back_is_told_so(storage, settings):
     settings.SITEMAPKIT_MAX_SHRINK = 0.5
     Product.objects.all().delete()
     ask()
-    (done,) = carry_out(SITE)
+    (done,) = process_requests(SITE)
     assert done.build.status == Build.Status.HELD
     assert not done.failed
-    assert done.outcome.startswith(f"Build {done.build.pk} is held back: section 'products'")
+    assert done.outcome.startswith(f"Build {done.build.pk} is held for review: section 'products'")
 
 
 def test_a_check_tells_what_is_wrong(storage):
     """All published files are read."""
     ask("check")
-    assert carry_out(SITE)[0].outcome == "Nothing is published."
+    assert process_requests(SITE)[0].outcome == "Nothing is published."
     run()
     ask("check")
-    (done,) = carry_out(SITE)
-    assert (done.outcome, done.failed) == ("8 files are valid.", False)
+    (done,) = process_requests(SITE)
+    assert (done.outcome, done.failed) == ("8 files are intact.", False)
     storage.put(manifest()["products", 2].name, b"no gzip")
     ask("check")
-    (done,) = carry_out(SITE)
+    (done,) = process_requests(SITE)
     assert done.failed
     first, fault = done.outcome.splitlines()
-    assert first == "1 of 8 files are not valid."
+    assert first == "1 of 8 files are damaged."
     assert fault.startswith("https://www.example.com/sitemap-products-2.xml")
 
 
@@ -173,9 +175,9 @@ def test_a_check_of_many_bad_files_tells_of_some(storage, monkeypatch):
     """A page has to show it."""
     run()
     storage.on_call = lambda number, *call: failing()(*call)
-    monkeypatch.setattr(requests, "SHOWN_FAULTS", 2)
+    monkeypatch.setattr(requests, "MAX_LISTED_FAULTS", 2)
     ask("check")
-    (done,) = carry_out(SITE)
+    (done,) = process_requests(SITE)
     assert len(done.outcome.splitlines()) == 3
 
 
@@ -188,7 +190,7 @@ def test_old_files_are_pruned(storage, settings):
     let_time_pass(200_000)
     before = storage.names()
     ask("prune")
-    (done,) = carry_out(SITE)
+    (done,) = process_requests(SITE)
     gone = before - storage.names()
     assert gone  # The index is another one too, where the second has passed.
     assert done.outcome == f"{len(gone)} files and 0 orphans were deleted."
@@ -199,27 +201,27 @@ def test_a_storage_that_lists_nothing_is_told(settings, sections):
     """Orphans were not looked for."""
     use_storage(settings, "Wordless")
     ask("prune")
-    assert carry_out(SITE)[0].outcome.endswith("so orphans were not looked for.")
+    assert process_requests(SITE)[0].outcome.endswith("so orphans were not looked for.")
 
 
 @pytest.mark.thorough
 def test_requests_are_done_in_the_order_they_were_made(storage):
     """The check reads what the build before it published."""
     asked = [ask(), ask("check"), ask("prune")]
-    done = carry_out(SITE)
+    done = process_requests(SITE)
     assert done == asked
-    assert done[1].outcome == "8 files are valid."
+    assert done[1].outcome == "8 files are intact."
 
 
 @pytest.mark.thorough
 def test_other_sites_and_kinds_stay_open(storage):
     """Each site has its own, and a command takes builds alone."""
     other = BuildRequest.objects.create(
-        site="other", kind="build", requested_at=timezone.now(), open_as="x"
+        site="other", kind="build", requested_at=timezone.now(), dedup_key="x"
     )
     check = ask("check")
-    assert carry_out(SITE, kinds=["build"]) == []
-    assert carry_out(SITE) == [check]
+    assert process_requests(SITE, kinds=["build"]) == []
+    assert process_requests(SITE) == [check]
     other.refresh_from_db()
     assert other.ended_at is None
 
@@ -232,7 +234,7 @@ def test_what_fails_is_told_and_the_next_goes_on(storage):
     """A section may be gone by now; the storage may be full; no runner may be found."""
     gone = ask(section="gone")
     check = ask("check")
-    assert carry_out(SITE) == [gone, check]
+    assert process_requests(SITE) == [gone, check]
     gone.refresh_from_db()
     assert gone.failed
     assert "has no section 'gone'" in gone.outcome
@@ -244,7 +246,7 @@ def test_an_error_of_ours_is_told_in_its_words(storage):
     """The storage takes nothing."""
     storage.on_call = lambda number, *call: failing()(*call)
     ask()
-    (done,) = carry_out(SITE)
+    (done,) = process_requests(SITE)
     assert done.failed
     assert "Input/output error" in done.outcome
     assert not Publication.objects.exists()
@@ -258,7 +260,7 @@ def test_a_runner_that_cannot_be_had_is_told():
         raise ImportError("no runner <b>there</b>")
 
     ask()
-    (done,) = carry_out(SITE, choose)
+    (done,) = process_requests(SITE, choose)
     assert (done.failed, done.outcome) == (True, "ImportError: no runner <b>there</b>")
 
 
@@ -274,17 +276,17 @@ def test_while_others_build_it_waits(storage, monkeypatch):
 
     monkeypatch.setattr(requests.time, "sleep", sleep)
     ask()
-    (done,) = carry_out(SITE)
+    (done,) = process_requests(SITE)
     assert done.build.status == Build.Status.PUBLISHED
     assert len(waited) == 3
 
 
 @pytest.mark.thorough
 def test_a_build_of_others_that_takes_too_long_is_left_to_them(storage):
-    """The request stays open, for whoever comes next."""
+    """The request stays open, for the next build."""
     Lease.objects.acquire(LEASE, seconds=60)
     asked = ask()
-    assert carry_out(SITE, patience=0) == []
+    assert process_requests(SITE, wait_seconds=0) == []
     asked.refresh_from_db()
     assert asked.ended_at is None
 
@@ -304,13 +306,13 @@ def test_who_loses_the_lease_tries_again(storage, monkeypatch):
 
     monkeypatch.setattr(requests.time, "sleep", lambda seconds: age_lease())
     ask()
-    (done,) = carry_out(SITE, choose)
+    (done,) = process_requests(SITE, choose)
     assert not done.failed
     assert Publication.objects.get().build.started_by == "admin: ann"
     assert done.build.status == Build.Status.UNCHANGED  # After what it had begun was published.
 
 
-# Whoever comes next
+# The next one
 
 
 @pytest.mark.thorough
@@ -321,7 +323,7 @@ def test_what_a_dead_process_left_is_finished_by_whoever_comes_next(storage, mon
     with monkeypatch.context() as patch:
         patch.setattr("django_sitemapkit.builds.run.publish_finished", killed)
         with pytest.raises(Killed):
-            carry_out(SITE)
+            process_requests(SITE)
     asked.refresh_from_db()
     assert asked.ended_at is None
     if next_one == "a build":
@@ -330,7 +332,7 @@ def test_what_a_dead_process_left_is_finished_by_whoever_comes_next(storage, mon
         call_command("build_sitemaps", verbosity=0)
     else:
         assert ask() == asked
-        carry_out(SITE)
+        process_requests(SITE)
     asked.refresh_from_db()
     assert asked.ended_at is not None
     assert not asked.failed
@@ -376,7 +378,7 @@ def test_a_build_settles_nothing_of_other_kinds(storage):
 def test_what_is_asked_for_while_it_is_built_stays_open(storage):
     """The rows that changed may have been passed already."""
     asked = []
-    run(on_file=lambda *told: asked.append(ask()))
+    run(on_file=lambda *shown: asked.append(ask()))
     asked[0].refresh_from_db()
     assert asked[0].ended_at is None
 
@@ -408,14 +410,14 @@ def test_open_requests_cost_a_build_one_query(storage):
 
 @pytest.mark.thorough
 def test_the_command_builds_what_is_still_open(storage, capsys):
-    """What another run asked in full is done in full, and what fails is told."""
+    """What another run asked in full is done in full, and what fails is reported."""
     gone, full = ask(section="gone"), ask(full=True)
     check = ask("check")
     call_command("build_sitemaps", "products")
     out, err = capsys.readouterr()
     full.refresh_from_db()
     assert full.build is not None
-    assert f"Asked for in the admin: {full.outcome}" in out
+    assert f"Requested in the admin: {full.outcome}" in out
     gone.refresh_from_db()
     assert gone.outcome in err
     check.refresh_from_db()
@@ -442,22 +444,22 @@ def test_the_command_is_quiet_where_it_is_asked_to(storage, capsys):
 @pytest.fixture
 def work(monkeypatch):
     """Let threads do nothing but tell what they would do; wait for them in the end."""
-    told = {"done": [], "closed": 0, "go": threading.Semaphore(0), "began": threading.Semaphore(0)}
+    shown = {"done": [], "closed": 0, "go": threading.Semaphore(0), "began": threading.Semaphore(0)}
 
     class Connections:
         def close_all(self):
-            told["closed"] += 1
+            shown["closed"] += 1
 
     def instead(site, choose):
-        told["began"].release()
-        assert told["go"].acquire(timeout=10)
-        told["done"].append((site, choose, threading.current_thread()))
+        shown["began"].release()
+        assert shown["go"].acquire(timeout=10)
+        shown["done"].append((site, choose, threading.current_thread()))
         if choose == "failing":
             raise RuntimeError("what nobody hears")
 
     monkeypatch.setattr(requests, "connections", Connections())
-    monkeypatch.setattr(requests, "carry_out", instead)
-    yield told
+    monkeypatch.setattr(requests, "process_requests", instead)
+    yield shown
     for thread in threading.enumerate():
         if thread.name.startswith("sitemapkit-default"):
             thread.join(10)
@@ -488,27 +490,27 @@ def test_a_thread_begins_when_the_transaction_is_over(work, django_capture_on_co
 
 def test_a_second_click_makes_no_second_thread(work):
     """The one at work looks again before it ends, so that nothing is overlooked."""
-    errands = Errands()
-    errands.start(SITE, "first")
+    workers = RequestWorkers()
+    workers.start(SITE, "first")
     assert work["began"].acquire(timeout=10)
     for _ in range(3):
-        errands.start(SITE, "later")
+        workers.start(SITE, "later")
     work["go"].release(2)
     ended(work)
     assert [choose for _, choose, _ in work["done"]] == ["first", "first"]
     assert len({thread for _, _, thread in work["done"]}) == 1
     work["go"].release()
-    errands.start(SITE, "new")
+    workers.start(SITE, "new")
     ended(work)
     assert len(work["done"]) == 3
 
 
 def test_an_error_of_a_thread_is_logged(work, caplog):
-    """It reaches nobody else, and the next click starts anew."""
-    errands = Errands()
+    """It reaches nobody else, and the next click starts again."""
+    workers = RequestWorkers()
     work["go"].release(2)
     for _ in range(2):
-        errands.start(SITE, "failing")
+        workers.start(SITE, "failing")
         ended(work)
     assert len(work["done"]) == 2
     assert len(caplog.records) == 2
@@ -526,12 +528,12 @@ def test_where_no_thread_can_be_had_the_request_waits(work, monkeypatch, caplog)
         def start(self):
             raise RuntimeError("can't start new thread")
 
-    errands = Errands()
+    workers = RequestWorkers()
     with monkeypatch.context() as patch:
         patch.setattr(requests, "Thread", NoThread)
-        errands.start(SITE, "first")
+        workers.start(SITE, "first")
     assert "no thread could be started" in caplog.text
     work["go"].release()
-    errands.start(SITE, "second")
+    workers.start(SITE, "second")
     ended(work)
     assert [choose for _, choose, _ in work["done"]] == ["second"]

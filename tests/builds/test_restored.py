@@ -68,7 +68,7 @@ def age(seconds):
     """Let all that was replaced or exported have been so much longer ago."""
     let_time_pass(seconds)
     publication = Publication.objects.get()
-    for name in ("delivered_at", "export_reset_at"):
+    for name in ("notified_at", "export_reset_at"):
         if (moment := getattr(publication, name)) is not None:
             setattr(publication, name, moment - dt.timedelta(seconds=seconds))
     publication.save()

@@ -1,8 +1,9 @@
-"""One decision: what the status says is due is what the next build makes anew."""
+"""One decision: what the status says is due is what the next build renders again."""
 
 import pytest
 
-from django_sitemapkit.builds import due, status_of
+from django_sitemapkit.builds import status_of
+from django_sitemapkit.builds.report import due
 from tests.builds import (
     ALL,
     SITE,
@@ -31,9 +32,9 @@ def storage(request, settings, sections):
     return storage
 
 
-def told(**options):
+def shown(**options):
     """Return what is due of each section of which anything is."""
-    return {item.section: item.pages for item in due.due(SITE, **options) if item.pages}
+    return {item.section: item.pages for item in due(SITE, **options) if item.pages}
 
 
 def made(result):
@@ -45,16 +46,16 @@ def made(result):
 def test_a_file_that_is_gone_is_due_and_the_next_build_stores_it(storage, page):
     """A page or the index, and nothing else of the site."""
     storage.delete(manifest()[page].name)
-    assert told() == {page[0]: {"stored files lost": 1}}
+    assert shown() == {page[0]: {"stored files lost": 1}}
     assert made(run()) == {page}
-    assert told() == {}
+    assert shown() == {}
 
 
 def test_a_look_without_rows_asks_a_remote_storage_for_nothing(storage):
     """Its listing may take many requests, and a storage without one a request for each file."""
     storage.delete(manifest()["products", 1].name)
     storage.calls.clear()
-    found = told(rows=False)
+    found = shown(rows=False)
     assert storage.calls == []
     assert found == {}
 
@@ -62,7 +63,7 @@ def test_a_look_without_rows_asks_a_remote_storage_for_nothing(storage):
 def test_the_status_names_the_index_that_is_gone(storage):
     """It is no section's file."""
     storage.delete(manifest()["", 0].name)
-    assert "  due: index: stored files lost: 1 pages\n" in command("sitemap_status")[1]
+    assert "  due: index: stored files lost: 1 page\n" in command("sitemap_status")[1]
     assert [item.section for item in status_of(SITE).due] == [""]
 
 
@@ -97,34 +98,34 @@ def held(storage, settings):
 
 
 def test_what_is_held_for_review_is_not_due_again(held):
-    """The next build makes nothing anew, of the pages that are gone either."""
-    assert told() == {}
+    """The next build makes nothing again, of the pages that are gone either."""
+    assert shown() == {}
     assert made(run()) == set()
-    assert told() == {}
+    assert shown() == {}
 
 
 def test_what_changed_since_a_build_was_held_is_due(held, storage):
     """It alone, and with its own reason; as is a file of the held build that is gone."""
     edit_product("p4", day=2)
-    assert told() == {"products": {"rows changed": 1}}
+    assert shown() == {"products": {"rows changed": 1}}
     storage.delete(manifest(held)["products", 1].name)
-    assert told() == {"products": {"rows changed": 1, "stored files lost": 1}}
+    assert shown() == {"products": {"rows changed": 1, "stored files lost": 1}}
     result = run()
     assert result.status == "held"
     assert {("products", 1), ("products", 3)} <= made(result)
-    assert told() == {}
+    assert shown() == {}
 
 
 def test_a_section_that_only_a_held_build_has_is_not_due(held, sections):
     """Its files are stored, and kept by the next build."""
     sections.add(type("Copies", (Products,), {"limit": 5}))
-    assert told() == {"copies": {"never built": 1}}
+    assert shown() == {"copies": {"never built": 1}}
     assert run().status == "held"
-    assert told() == {}
+    assert shown() == {}
 
 
 def test_no_file_is_due_again_where_the_whole_folder_is_gone(storage):
-    """All of it is lost, and told without a look at the rows where the storage lists its files."""
+    """All of it is lost, and found without a look at the rows if the storage lists its files."""
     storage.reset({})
     lost = {"products": 3, "readings": 3, "articles": 1, "": 1}
-    assert told() == {name: {"stored files lost": count} for name, count in lost.items()}
+    assert shown() == {name: {"stored files lost": count} for name, count in lost.items()}

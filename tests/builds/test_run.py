@@ -3,11 +3,12 @@
 import pytest
 from django.db.models import F
 
-from django_sitemapkit.builds import PageMaker, build, preview
-from django_sitemapkit.builds.holding import hold
+from django_sitemapkit.builds import PageBuilder, build, preview
+from django_sitemapkit.builds.lease import acquire
+from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost, StorageFailure
 from django_sitemapkit.models import Build, BuildFile, Lease, Page, Publication
-from django_sitemapkit.planning import all_pages, split
+from django_sitemapkit.planning import all_pages, refresh, split
 from tests.builds import (
     ALL,
     LEASE,
@@ -72,19 +73,19 @@ def test_the_files_hold_what_the_live_view_gives(storage, client, settings):
     result = run()
     assert result.status == "published"
     expected = live(client, settings)
-    settings.SITEMAPKIT_SERVE = "published"
+    settings.SITEMAPKIT_SERVE_FROM = "published"
     assert served(client) == expected
     assert len(expected) == 7
     assert result.urls == 9
 
 
 def test_a_result_tells_of_each_file_and_of_the_index(storage):
-    """What ``on_file`` was told of is what the result has, in the same order."""
-    told = []
-    result = run(on_file=lambda file, place, total: told.append((file, place, total)))
-    assert [file for file, _, _ in told] == list(result.files)
-    assert [place for _, place, _ in told] == list(range(1, 9))
-    assert {total for _, _, total in told} == {8}
+    """What ``on_file`` was called with is what the result has, in the same order."""
+    shown = []
+    result = run(on_file=lambda file, place, total: shown.append((file, place, total)))
+    assert [file for file, _, _ in shown] == list(result.files)
+    assert [place for _, place, _ in shown] == list(range(1, 9))
+    assert {total for _, _, total in shown} == {8}
     assert set(states(result).values()) == {"stored"}
     index = result.files[-1]
     assert (index.section, index.urls) == ("", 7)
@@ -105,7 +106,7 @@ def test_an_unchanged_site_is_recorded_as_unchanged_and_stores_nothing(storage):
 
 
 def test_the_same_rows_give_the_same_bytes(storage, settings):
-    """Built anew into an empty storage, each compressed file is identical."""
+    """Built again into an empty storage, each compressed file is identical."""
     run()
     first = {key: storage.contents()[line.name] for key, line in manifest().items() if key[0]}
     Publication.objects.all().delete()
@@ -320,8 +321,47 @@ def test_a_page_of_too_many_bytes_is_split(storage, client, settings, sections):
     require_all(client)
     lines = [line for key, line in manifest().items() if key[0] == "products"]
     assert len(lines) > 3
-    assert all(line.bytes <= 4096 for line in lines)
-    assert all(len(xml(storage, line)) == line.bytes for line in lines)
+    assert all(line.xml_bytes <= 4096 for line in lines)
+    assert all(len(xml(storage, line)) == line.xml_bytes for line in lines)
+
+
+def test_pages_that_were_cut_by_bytes_stay_as_they_are(storage, settings, sections):
+    """Rows that fit on one page do not merge if their bytes do not: it would be cut again."""
+    settings.SITEMAPKIT_MAX_BYTES = 4096
+    sections.remove("products")
+    sections.add(type("Products", (Products,), {"limit": None}))
+    shop = Shop.objects.get()
+    Product.objects.bulk_create(Product(shop=shop, slug=f"{n:03}" + "x" * 150) for n in range(60))
+    run()
+    before = manifest()
+    result = run(full=True)
+    assert (result.status, result.stored) == ("unchanged", 0)
+    assert manifest().keys() == before.keys()
+    assert run().status == "unchanged"
+    edit_product("059" + "x" * 150)
+    run()
+    assert manifest().keys() == before.keys()
+    Product.objects.filter(slug__contains="x").delete()
+    run()
+    run()
+    assert len(manifest()) < len(before)
+
+
+@pytest.mark.parametrize(("state", "most"), [("first", 60), ("unchanged", 30)])
+def test_a_small_build_costs_few_queries(
+    storage, sections, django_assert_max_num_queries, state, most
+):
+    """What is published and held is read once, under the lease."""
+    for name in ("readings", "articles"):
+        sections.remove(name)
+    Product.objects.latest("pk").delete()
+    for section in sections.of(SITE):
+        refresh(section)
+    if state != "first":
+        run()
+    with django_assert_max_num_queries(most):
+        result = run()
+    assert result.status == {"first": "published", "unchanged": "unchanged"}[state]
 
 
 def test_a_row_too_large_for_any_file_is_left_out_of_the_build(storage, settings, sections):
@@ -378,13 +418,13 @@ def test_a_killed_build_is_finished_by_the_next_call(storage, client, settings, 
     assert len(done) == count
     left = Build.objects.get()
     assert not Publication.objects.exists()
-    told, storage.calls[:] = [], []
+    shown, storage.calls[:] = [], []
     edit_product("p4", day=2)
-    result = run(on_file=lambda file, place, total: told.append((file.section, file.number)))
+    result = run(on_file=lambda file, place, total: shown.append((file.section, file.number)))
     assert not done & set(storage.saved())
     left.refresh_from_db()
     assert left.status == "published"
-    assert len(told[: told.index(("", 0))]) == 7 - count
+    assert len(shown[: shown.index(("", 0))]) == 7 - count
     expected = in_order(live(client, settings))
     assert in_order(served(client)) == expected
     assert ("https://www.example.com/products/all/p4/", "2025-01-02T12:00:00+00:00") in expected
@@ -414,12 +454,12 @@ def test_a_storage_that_goes_down_ends_the_build_and_the_next_goes_on(storage, m
 
 
 def test_a_page_that_is_made_twice_has_two_names(storage):
-    """Whoever made it first may have died behind storing it, under the same lease."""
+    """The one that made it first may have died behind storing it, under the same lease."""
     interrupted(1)
     record = Build.objects.get()
     line = BuildFile.objects.filter(build=record, status="done").first()
-    with hold(SITE) as holding, PageMaker(SITE, record, holding) as maker:
-        names = {maker.make(line) and line.name for _ in range(3)}
+    with acquire(SITE) as lease, PageBuilder(SiteBuilds(SITE), record, lease) as builder:
+        names = {builder.build(line) and line.name for _ in range(3)}
     assert len(names) == 3
     assert names <= storage.names()
 
@@ -462,7 +502,7 @@ def test_a_build_is_not_continued_by_one_that_distrusts_files(storage):
 def test_a_second_builder_is_told_who_builds_since_when(storage):
     """It does nothing."""
     lease = Lease.objects.acquire(LEASE, seconds=60, owner="builder-7")
-    expected = rf"process \d+ on builder-7 since {lease.since:%Y-%m-%d %H:%M:%S} UTC"
+    expected = rf"process \d+ on builder-7 since {lease.acquired_at:%Y-%m-%d %H:%M:%S} UTC"
     with pytest.raises(BuildRunning, match=expected):
         run()
     assert not Build.objects.exists()
@@ -509,9 +549,12 @@ def test_a_builder_whose_lease_was_taken_while_it_planned_begins_no_build(storag
     """Nothing of it is left for anyone to go on with."""
     from django_sitemapkit.builds import run as module
 
-    def slow_refresh(section, beat, counts):
+    refresh = module.refresh
+
+    def slow_refresh(section, **options):
         if section.get_name() == "articles":
             take_lease()
+        return refresh(section, **options)
 
     monkeypatch.setattr(module, "refresh", slow_refresh)
     with pytest.raises(LeaseLost):
@@ -571,4 +614,4 @@ def test_build_is_the_public_call(storage):
     """It takes a site, and returns what was published."""
     result = build(SITE)
     assert (result.site, result.build) == ("default", Publication.objects.get().build_id)
-    assert result.bytes == sum(line.bytes for key, line in manifest().items() if key[0])
+    assert result.bytes == sum(line.xml_bytes for key, line in manifest().items() if key[0])

@@ -5,9 +5,8 @@ import datetime as dt
 import pytest
 
 from django_sitemapkit.builds import prune, publish
-from django_sitemapkit.builds.manifests import held_build
-from django_sitemapkit.builds.shrinkage import shrinkage
-from django_sitemapkit.exceptions import BuildFailed, Unpublishable
+from django_sitemapkit.builds.publication.gates import FinishedBuild, shrinkage
+from django_sitemapkit.exceptions import BuildFailed, NothingToPublish
 from django_sitemapkit.models import Build, BuildFile, Publication
 from tests.builds import (
     SITE,
@@ -64,7 +63,7 @@ def lose(count):
 
 
 def bring_back():
-    """Make the readings anew that are gone."""
+    """Make the readings again that are gone."""
     levels = set(LEVELS) - set(Reading.objects.values_list("level", flat=True))
     Reading.objects.bulk_create(Reading(level=level) for level in levels)
 
@@ -112,8 +111,9 @@ def test_the_limit_is_exact(storage, live_id, settings):
     for percent in (7, 29, 57, 70):
         settings.SITEMAPKIT_MAX_SHRINK = percent / 100
         for lost, held in ((percent, False), (percent + 1, True)):
-            after = BuildFile(section="readings", urls=100 - lost)
-            assert bool(shrinkage([before], [after])) == held, (percent, lost)
+            after = BuildFile(section="readings", urls=100 - lost, status="done")
+            finished = FinishedBuild(site=SITE, build=Build(), rows=[after], published=[before])
+            assert bool(shrinkage(finished)) == held, (percent, lost)
 
 
 @pytest.mark.parametrize(("allowed", "words"), few(1, [(0.125, "12.5%"), (0.5, "50%"), (0, "0%")]))
@@ -135,7 +135,7 @@ def test_what_other_sections_gain_makes_up_for_nothing(storage, live_id):
 
 @pytest.mark.thorough
 def test_a_section_that_went_away_is_a_loss(storage, live_id, sections, client, settings):
-    """Of all of its URLs; whoever means it says so by the setting, or by publishing."""
+    """Of all of its URLs; a project that means it says so by the setting, or by publishing."""
     before = served(client)
     sections.remove("readings")
     result = run()
@@ -155,7 +155,7 @@ def test_a_first_build_is_never_held_back(storage, settings):
 
 @pytest.mark.parametrize("how", ["no section", "no row"])
 def test_nothing_at_all_is_never_published(storage, live_id, sections, client, settings, how):
-    """Whatever the setting allows: such a build fails, and does not wait to be let go."""
+    """Whatever the setting allows: such a build fails, and does not wait to be released."""
     settings.SITEMAPKIT_MAX_SHRINK = 1
     before = served(client)
     if how == "no row":
@@ -165,7 +165,7 @@ def test_nothing_at_all_is_never_published(storage, live_id, sections, client, s
         sections.remove("readings")
         sections.remove("products")
     reason = "no section has a URL" if how == "no row" else "no section is registered"
-    with pytest.raises(Unpublishable, match=reason):
+    with pytest.raises(NothingToPublish, match=reason):
         run()
     assert status_of(Build.objects.latest("pk").pk) == "failed"
     assert Publication.objects.get().build_id == live_id
@@ -206,7 +206,7 @@ def test_the_same_rows_are_held_back_as_the_same_build(storage, held, monkeypatc
     """It renders no page and stores nothing, and who waits to let it go finds it as it was."""
     before = {key: (line.name, line.fingerprint) for key, line in manifest(held).items()}
     storage.calls.clear()
-    monkeypatch.setattr("django_sitemapkit.builds.making.make_page", None)
+    monkeypatch.setattr("django_sitemapkit.builds.make.page_builder.make_page", None)
     result = run()
     assert (result.status, result.build) == ("held", held)
     assert result.reason.startswith(HALF)
@@ -261,7 +261,7 @@ def test_a_build_in_order_again_gives_up_what_was_held_back(
 
 def test_pruning_keeps_what_waits(storage, held, settings):
     """However long, and however few builds are kept."""
-    settings.SITEMAPKIT_KEEP_BUILDS, settings.SITEMAPKIT_GRACE_SECONDS = 1, 0
+    settings.SITEMAPKIT_KEEP_BUILDS, settings.SITEMAPKIT_KEEP_REPLACED_SECONDS = 1, 0
     record = Build.objects.get(pk=held)
     record.ended_at -= dt.timedelta(days=300)
     record.save()
@@ -271,11 +271,11 @@ def test_pruning_keeps_what_waits(storage, held, settings):
 
 @pytest.mark.thorough
 def test_of_two_that_wait_the_later_one_is_kept(storage, held, settings):
-    """The other one can be let go through the grace period, and is pruned then."""
+    """The other one can be released through the grace period, and is pruned then."""
     edit_product()
     later = run().build
     assert (status_of(held), status_of(later)) == ("held", "held")
-    assert held_build(SITE).pk == later
+    assert Build.objects.held(SITE).pk == later
     prune(SITE)
     own = named(manifest(held).values()) - named(manifest(later).values())
     assert own <= storage.names()
@@ -294,7 +294,7 @@ def test_letting_one_go_gives_up_those_before_it(storage, held):
     edit_product()
     publish(SITE, run().build)
     assert status_of(held) == "abandoned"
-    assert held_build(SITE) is None
+    assert Build.objects.held(SITE) is None
 
 
 @pytest.mark.thorough
@@ -311,8 +311,8 @@ def test_a_build_that_a_killed_process_left_is_held_back_too(storage, live_id, c
     left = Build.objects.get(status="running").pk
     code, out, err = command("build_sitemaps")
     assert code == 3
-    assert f"Build {left} of site 'default' is held back" in err
-    assert f"Build {left}, which a killed process left, was finished." in out
+    assert f"Build {left} of site 'default' is held for review" in err
+    assert f"Interrupted build {left} was resumed and finished." in out
     assert status_of(left) == "held"
     assert list(Build.objects.filter(status="held").values_list("pk", flat=True)) == [left]
     assert served(client) == before
@@ -328,9 +328,9 @@ def test_the_command_ends_with_3_and_says_the_way_out(held, client):
     assert code == 3
     assert f"Build {held} of site 'default': held;" in out
     assert err == (
-        f"Build {held} of site 'default' is held back: {HALF} 50%. What was published stays."
-        f" Look at it with diff_sitemaps {held}, and let it go with"
-        f" publish_sitemaps {held}."
+        f"Build {held} of site 'default' is held for review: {HALF} 50%."
+        f" The site still serves the published build. Run diff_sitemaps {held} to see the changes,"
+        f" or publish_sitemaps {held} to publish them."
     )
     assert served(client) == before
     assert command("publish_sitemaps", held) == (
@@ -366,17 +366,17 @@ def test_one_site_held_back_does_not_stop_the_others(two_sites):
     """They are published, and the command ends with 3."""
     code, out, err = command("build_sitemaps")
     assert code == 3
-    assert "of site 'one' is held back" in err
+    assert "of site 'one' is held for review" in err
     assert "of site 'two': published;" in out
 
 
 @pytest.mark.thorough
 def test_a_site_that_fails_does_not_hide_the_one_held_back(two_sites):
-    """The exit code is that of the failure; both are told."""
+    """The exit code is that of the failure; both are reported."""
     take_lease("build:two")
     code, _, err = command("build_sitemaps")
     assert code == 4
-    assert "of site 'one' is held back" in err
+    assert "of site 'one' is held for review" in err
     assert "elsewhere" in err
 
 
@@ -388,7 +388,7 @@ def test_a_repair_that_is_held_back_says_so(storage, live_id):
     lose(6)
     code, _, err = command("validate_sitemaps", "--repair")
     assert code == 1
-    assert "is held back" in err
+    assert "is held for review" in err
 
 
 # What else is built while one waits

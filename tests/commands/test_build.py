@@ -1,5 +1,6 @@
 """``build_sitemaps``: what it does, says, and ends with."""
 
+import json
 import os
 import shutil
 import signal
@@ -8,12 +9,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from django.db import connection
 from django.db.models.expressions import RawSQL
 
 from django_sitemapkit.models import Build, BuildFile, Lease, Page, Plan, Publication
+from django_sitemapkit.reading import QuerySetReader
 from tests.commands import Terminal, line_of, names, run
 from tests.testapp.models import Product, Reading, Tag
 from tests.testapp.serving import (
@@ -28,15 +31,6 @@ from tests.testapp.serving import (
 pytestmark = pytest.mark.django_db
 
 
-class Breaking(Products):
-    """A section whose rows break off."""
-
-    name = "products"
-
-    def chunks(self, keys):
-        raise self.error
-
-
 def test_a_line_for_each_file_and_a_total(products):
     """Every file has its line with state, entries and bytes; the total has them all."""
     code, out, err = run("build_sitemaps")
@@ -49,8 +43,8 @@ def test_a_line_for_each_file_and_a_total(products):
     ]
     assert lines[2].split()[:4] == ["index", "stored", "2", "sitemaps"]
     page = line_of("products")
-    assert f"{page.bytes} bytes" in " ".join(lines[0].split())
-    assert f"{page.size} stored" in " ".join(lines[0].split())
+    assert f"{page.xml_bytes} bytes" in " ".join(lines[0].split())
+    assert f"{page.stored_bytes} stored" in " ".join(lines[0].split())
     assert len(lines) == 4
     build = Build.objects.get().pk
     assert lines[3].startswith(
@@ -112,7 +106,7 @@ def test_unknown_site_or_section_is_a_usage_error(two_sites):
     """Exit 2, with the names there are; nothing is done before that."""
     code, out, err = run("build_sitemaps", "--site", "three")
     assert (code, out) == (2, "")
-    assert "no site 'three'; there are: one, two." in err
+    assert "Site 'three' does not exist. Known sites: one, two." in err
     for option in ([], ["--plan-only"], ["--dry-run"]):
         code, out, err = run("build_sitemaps", "nothing", *option)
         assert (code, out) == (2, ""), option
@@ -192,7 +186,7 @@ def test_dry_run_writes_nothing(products, storage):
 
 
 def test_dry_run_compares_with_what_is_published(products, storage):
-    """A page that would be stored anew is told from one that is the same."""
+    """A page that would be stored again is distinguished from one that is the same."""
     run("build_sitemaps")
     before, rows = names(storage), BuildFile.objects.count()
     make_products("d")
@@ -201,17 +195,46 @@ def test_dry_run_compares_with_what_is_published(products, storage):
     assert (names(storage), BuildFile.objects.count()) == (before, rows)
 
 
-def test_strict_ends_with_5_where_a_row_was_left_out(bad, storage):
-    """The files are published all the same; without ``--strict`` the exit code is 0."""
-    code, out, err = run("build_sitemaps", "--strict")
+def test_fail_on_skipped_ends_with_5_where_a_row_was_skipped(bad, storage):
+    """The files are published all the same; without the option the exit code is 0."""
+    code, out, err = run("build_sitemaps", "--fail-on-skipped")
     assert code == 5
-    assert "1 row had to be left out" in err
-    assert "1 row left out" in out
+    assert "1 row skipped." in err
+    assert "1 row skipped" in out
     assert line_of("bad").urls == 1
     assert run("build_sitemaps")[0] == 0
-    assert run("build_sitemaps", "--strict", "--dry-run")[0] == 5
+    assert run("build_sitemaps", "--fail-on-skipped", "--dry-run")[0] == 5
+    Product.objects.filter(slug="b").delete()
+    assert run("build_sitemaps", "--fail-on-skipped")[0] == 0
+
+
+def test_strict_holds_a_build_with_skipped_rows(bad):
+    """It is published once it was reviewed, or when no row is skipped any more."""
+    code, _, err = run("build_sitemaps", "--strict")
+    assert code == 3
+    assert "is held for review" in err
+    held = Build.objects.get()
+    assert held.status == Build.Status.HELD
+    assert "bad" in held.reason
+    assert run("publish_sitemaps", held.pk)[0] == 0
     Product.objects.filter(slug="b").delete()
     assert run("build_sitemaps", "--strict")[0] == 0
+
+
+def test_json_has_the_result_of_each_site(bad):
+    """One line and nothing else, for builds, dry runs and plans."""
+    code, out, err = run("build_sitemaps", "--json")
+    (result,) = map(json.loads, out.splitlines())
+    assert (code, err) == (0, "")
+    assert result["site"] == "default"
+    assert result["build"] == Build.objects.get().pk
+    assert (result["status"], result["urls"], result["skipped"]) == ("published", 1, 1)
+    assert result["problems"][0].startswith("Problem: bad")
+    assert json.loads(run("build_sitemaps", "--json", "--dry-run")[1])["status"] == "dry-run"
+    plan = json.loads(run("build_sitemaps", "--json", "--plan-only")[1])
+    assert plan["plans"] == [
+        {"section": "bad", "pages": 1, "added": [], "retired": [], "replanned": ""}
+    ]
 
 
 def test_verbosity(bad):
@@ -230,7 +253,7 @@ def test_verbosity(bad):
 def test_another_builder_has_the_site(products):
     """Exit 4, or 0 where that was asked for; the line says who builds, and since when."""
     lease = Lease.objects.acquire("build:default", seconds=60, owner="other-host")
-    who = f"process {os.getpid()} on other-host since {lease.since:%Y-%m-%d %H:%M:%S} UTC"
+    who = f"process {os.getpid()} on other-host since {lease.acquired_at:%Y-%m-%d %H:%M:%S} UTC"
     code, out, err = run("build_sitemaps")
     assert (code, out) == (4, "")
     assert who in err
@@ -277,13 +300,12 @@ def test_storage_that_is_full_is_a_failure(products, storage, monkeypatch):
 
 
 @pytest.mark.parametrize("error", [ValueError("mine"), KeyboardInterrupt(), SystemExit(143)])
-def test_whatever_breaks_a_build_gives_the_lease_back(products, sections, storage, error):
+def test_whatever_breaks_a_build_gives_the_lease_back(products, storage, monkeypatch, error):
     """An error of the project's code is not taken for a wrong option, and nothing is left over."""
     run("build_sitemaps")
     published, stored = Publication.objects.get().build_id, names(storage)
     make_products("d")
-    sections.remove("products")
-    declare(sections, Breaking, error=error, limit=2)
+    monkeypatch.setattr(QuerySetReader, "chunks", Mock(side_effect=error))
     with pytest.raises(type(error)):
         run("build_sitemaps")
 
@@ -443,12 +465,12 @@ def test_signal_ends_a_build_cleanly(project, number):
 
     assert process.returncode == 128 + number
     assert "Traceback" not in out
-    said = "Interrupted. What was published stays; the next run goes on.\n"
+    said = "Interrupted. The published files stay; the next run resumes the build.\n"
     assert number != signal.SIGINT or out == said
     assert project.ask("SELECT owner FROM sitemapkit_lease WHERE owner <> ''") == []
     assert project.ask("SELECT build_id FROM sitemapkit_publication") == published
     assert names(project.files) == files
     assert not list(project.files.rglob(".building-*"))
-    assert project.run("build_sitemaps", "--strict")[0] == 0
+    assert project.run("build_sitemaps", "--fail-on-skipped")[0] == 0
     page = next(project.files.rglob("readings-1-*.xml.gz")).read_bytes()
     assert locations(page) == ["https://www.example.com/readings/1/"]

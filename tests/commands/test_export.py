@@ -51,7 +51,7 @@ def test_an_export_that_is_new_to_a_built_site_is_counted_too(products, settings
     out = run("build_sitemaps")[1]
     assert "published" in out  # The storage is another one, too.
     assert " 3 files exported." in out
-    settings.SITEMAPKIT_EXPORT = None
+    settings.SITEMAPKIT_EXPORT_STORAGE = None
     assert "exported" not in run("build_sitemaps")[1]
 
 
@@ -69,7 +69,7 @@ def test_publishing_says_how_many_files_it_exported(shown):
 def test_the_status_knows_the_export(shown, settings):
     """Since when it is complete, or why it is not; for people and for programs."""
     run("build_sitemaps")
-    exported_at = Publication.objects.get().delivered_at.isoformat()
+    exported_at = Publication.objects.get().notified_at.isoformat()
     assert export_line() == f"export to 'shown': complete since {exported_at}"
     assert export_json() == {"storage": "shown", "exported_at": exported_at, "due": ""}
 
@@ -80,16 +80,16 @@ def test_the_status_knows_the_export(shown, settings):
     build = Publication.objects.get().build_id
     assert export_line() == f"export to 'shown': due: its index is not that of build {build}"
 
-    Publication.objects.update(delivered_at=None)
+    Publication.objects.update(notified_at=None)
     due = f"build {build} is not exported"
     assert export_json() == {"storage": "shown", "exported_at": None, "due": due}
 
-    settings.SITEMAPKIT_EXPORT = None
+    settings.SITEMAPKIT_EXPORT_STORAGE = None
     assert export_json() is None
 
 
 def test_an_export_that_cannot_be_reached_ends_no_status(shown):
-    """The rest is told, and what the storage said."""
+    """The rest is reported, and what the storage said."""
     run("build_sitemaps")
 
     def on_call(index, method, name, args, proceed):
@@ -109,8 +109,8 @@ def test_an_export_that_cannot_be_used_is_told_by_the_status(shown, settings, al
     """Whether the alias or the backend is wrong; the rest of the status is shown."""
     run("build_sitemaps")
     settings.STORAGES = {**settings.STORAGES, **storages}
-    settings.SITEMAPKIT_EXPORT = alias
-    Publication.objects.update(delivered_to=alias)
+    settings.SITEMAPKIT_EXPORT_STORAGE = alias
+    Publication.objects.update(exported_to=alias)
     code, out, _ = run("sitemap_status", "--skip-checks")
     assert code == 0
     assert "products" in out

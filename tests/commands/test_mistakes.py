@@ -63,7 +63,7 @@ def test_skipped_rows_have_a_line_for_each_reason(many, caplog):
     assert lines[1].startswith(f"Problem (3 times): many {second}: ")
     assert "evil.example/c" in lines[1]
     assert lines[2:] == ["--verbosity 2 prints the first 20 of each kind in each file."]
-    assert out.splitlines()[-1].endswith(" URLs per second. Left out: 4 rows.")
+    assert out.splitlines()[-1].endswith(" URLs per second. Skipped: 4 rows.")
     logged = [record.getMessage() for record in caplog.records]
     assert logged == [f"Site 'default': {line}" for line in lines[:2]]
 
@@ -83,7 +83,7 @@ def test_values_that_are_left_out_are_counted(sections):
     make_products("a", "b")
     _, out, err = run("build_sitemaps")
     assert err.startswith("Problem (2 times): products ")
-    assert out.splitlines()[-1].endswith(" Left out: 2 values.")
+    assert out.splitlines()[-1].endswith(" Skipped: 2 values.")
 
 
 def test_a_build_of_nothing_but_skipped_rows_says_why(bad, caplog):
@@ -207,7 +207,7 @@ def test_no_storage_of_their_own_is_told_without_deploy(settings):
     ],
 )
 def test_a_folder_that_takes_no_file(products, storage, monkeypatch, number, said):
-    """A missing permission is told from a full disk, and each names the folder."""
+    """A missing permission is distinguished from a full disk, and each names the folder."""
 
     def refuse(*arguments, **options):
         raise OSError(
@@ -232,7 +232,7 @@ def test_a_base_url_that_django_refuses(settings):
     assert message.id == "sitemapkit.W040"
     assert message.msg == (
         "Site 'default': ALLOWED_HOSTS does not have 'www.exmaple.com', the host of"
-        " https://www.exmaple.com:8443: whoever asks for its sitemaps there is answered 400."
+        " https://www.exmaple.com:8443: requests for its sitemaps there get 400."
     )
     assert message.hint == "Add 'www.exmaple.com' to ALLOWED_HOSTS, or change the base URL."
     for hosts in (["*"], [".exmaple.com"], ["www.exmaple.com"], []):
@@ -259,7 +259,7 @@ def test_a_build_that_no_database_could_have(products, command):
     """Exit 2, as for any other build there is not."""
     code, _, err = run(*command, "9" * 30)
     assert code == 2
-    assert err.startswith("There is no build 999")
+    assert err.startswith("Build 999")
 
 
 # Text from elsewhere, and signals
@@ -285,7 +285,8 @@ def test_what_a_server_says_forges_no_line(monkeypatch):
     def refuse(source, schemas, *, seconds):
         raise OSError(f"HTTP Error 500: {EVIL}")
 
-    monkeypatch.setattr("django_sitemapkit.management.commands.validate_sitemaps.examine", refuse)
+    command = "django_sitemapkit.audit.management.commands.validate_sitemaps"
+    monkeypatch.setattr(f"{command}.validate_source", refuse)
     code, out, err = run("validate_sitemaps", "https://evil.example/sitemap.xml")
     assert (code, out) == (1, "")
     assert err == f"https://evil.example/sitemap.xml cannot be read: HTTP Error 500: {SHOWN}"
@@ -319,7 +320,9 @@ def test_ctrl_c_is_one_line(products, monkeypatch):
     with pytest.raises(SystemExit) as ended:
         Command(stdout=out, stderr=err).run_from_argv(["manage.py", "build_sitemaps"])
     assert ended.value.code == 130
-    assert err.getvalue() == ("Interrupted. What was published stays; the next run goes on.\n")
+    assert err.getvalue() == (
+        "Interrupted. The published files stay; the next run resumes the build.\n"
+    )
     assert out.getvalue().endswith("\r\x1b[K")
     with pytest.raises(KeyboardInterrupt):
         run("build_sitemaps")

@@ -1,12 +1,14 @@
 """``prune_sitemaps``: what is over goes, and nothing else."""
 
 import datetime as dt
+import json
 import os
 import time
 
 import pytest
 from django.utils import timezone
 
+from django_sitemapkit.management.base import count_of
 from django_sitemapkit.models import Build, BuildFile, Lease
 from tests.commands import line_of, names, run
 from tests.testapp.serving import make_products
@@ -37,11 +39,20 @@ def test_what_is_over_goes(over, storage):
     assert (code, err) == (0, "")
     assert out.splitlines() == [
         *over,
-        f"Site 'default': {len(over)} files and 0 orphans deleted.",
+        f"Site 'default': {count_of(len(over), 'file')} and 0 orphans deleted.",
     ]
     assert names(storage) == sorted(set(before) - set(over))
     assert run("validate_sitemaps")[0] == 0
     assert "0 files and 0 orphans" in run("prune_sitemaps")[1]
+
+
+def test_json_names_the_files(over):
+    """One line for each site, for a dry run too."""
+    expected = {"site": "default", "files": over, "orphans": [], "swept": True}
+    for options in (["--dry-run"], []):
+        code, out, err = run("prune_sitemaps", "--json", *options)
+        assert (code, err) == (0, "")
+        assert json.loads(out) == {**expected, "dry_run": bool(options)}
 
 
 def test_dry_run_deletes_nothing(over, storage):
@@ -51,7 +62,7 @@ def test_dry_run_deletes_nothing(over, storage):
     assert code == 0
     assert out.splitlines() == [
         *over,
-        f"Site 'default': {len(over)} files and 0 orphans would go.",
+        f"Site 'default': {count_of(len(over), 'file')} and 0 orphans would be deleted.",
     ]
     assert names(storage) == before
     assert BuildFile.objects.count() == rows
@@ -66,7 +77,7 @@ def test_orphans_go_when_they_are_old(over, storage):
         os.utime(folder / name, (time.time() - age,) * 2)
     code, out, _ = run("prune_sitemaps")
     assert code == 0
-    assert "1 orphans deleted" in out
+    assert "1 orphan deleted" in out
     assert not (folder / "old.xml.gz").exists()
     assert (folder / "young.xml.gz").exists()
 
@@ -86,7 +97,7 @@ def test_storage_that_cannot_list(over, monkeypatch):
     monkeypatch.setattr("django.core.files.storage.FileSystemStorage.listdir", listdir)
     code, out, err = run("prune_sitemaps")
     assert code == 0
-    assert f"{len(over)} files" in out
+    assert f"{count_of(len(over), 'file')} and" in out
     assert "cannot list its files" in err
 
 
@@ -108,11 +119,11 @@ def test_unknown_site(over):
 def test_one_site_of_two(settings, two_sites, storage):
     """Another site's files stay, in the same storage."""
     settings.SITEMAPKIT_KEEP_BUILDS = 1
-    settings.SITEMAPKIT_GRACE_SECONDS = 10**6
+    settings.SITEMAPKIT_KEEP_REPLACED_SECONDS = 10**6
     run("build_sitemaps")
     make_products("d")
     run("build_sitemaps")
-    settings.SITEMAPKIT_GRACE_SECONDS = 0
+    settings.SITEMAPKIT_KEEP_REPLACED_SECONDS = 0
     before = names(storage)
     assert run("prune_sitemaps", "--site", "one")[0] == 0
     gone = set(before) - set(names(storage))

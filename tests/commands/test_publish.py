@@ -1,5 +1,7 @@
 """``publish_sitemaps``: back to an earlier build, and forth."""
 
+import json
+
 import pytest
 from django.utils import timezone
 
@@ -29,7 +31,7 @@ def slugs(client):
 
 
 def test_back_and_forth(client, two_builds):
-    """The site serves what it is told to, at once."""
+    """The site serves what it is asked to, at once."""
     first, second = two_builds
     assert slugs(client) == "cd"
     code, out, err = run("publish_sitemaps", first)
@@ -40,6 +42,12 @@ def test_back_and_forth(client, two_builds):
     assert slugs(client) == "cd"
     assert run("publish_sitemaps", second)[0] == 0
     assert slugs(client) == "cd"
+
+
+def test_json_has_the_build_of_each_site(two_builds):
+    """One line for each site."""
+    out = run("publish_sitemaps", two_builds[0], "--json")[1]
+    assert json.loads(out) == {"site": "default", "build": two_builds[0], "exported": 0}
 
 
 def test_next_build_is_what_the_database_has(client, two_builds):
@@ -60,14 +68,14 @@ def refused(build, code, reason):
 
 def test_unknown_build(two_builds):
     """Exit 2, and nothing changes."""
-    refused(max(two_builds) + 1000, 2, "There is no build")
+    refused(max(two_builds) + 1000, 2, "does not exist")
 
 
 def test_build_that_was_never_published(two_builds):
     """What did not change was not published, what failed neither: exit 1."""
     run("build_sitemaps")
     unchanged = Build.objects.get(status="unchanged")
-    refused(unchanged.pk, 1, "has never published a build")
+    refused(unchanged.pk, 1, "has neither published a build")
 
 
 def test_pruned_build(two_builds):
@@ -88,7 +96,7 @@ def test_build_with_a_lost_file(two_builds, section):
 
 @pytest.mark.parametrize("section", ["products", ""])
 def test_build_with_a_file_cut_short(two_builds, section):
-    """Exit 1: half a file is as good as none."""
+    """Exit 1: half a file is no better than none."""
     run("publish_sitemaps", two_builds[0])
     line = line_of(section, 2)
     run("publish_sitemaps", two_builds[1])
@@ -125,7 +133,7 @@ def test_build_of_a_site_that_is_gone(two_sites, settings):
     settings.SITEMAPKIT_SITES = {"two": {"BASE_URL": "https://two.example"}}
     code, _, err = run("publish_sitemaps", build)
     assert code == 2
-    assert err == f"There is no build {build} of these sites."
+    assert err == f"Build {build} of these sites does not exist."
 
 
 def test_previous_rolls_back(client, two_builds):
@@ -136,7 +144,7 @@ def test_previous_rolls_back(client, two_builds):
     assert slugs(client) == "c"
     code, out, err = run("publish_sitemaps", "--previous")
     assert (code, out) == (1, "")
-    assert err == "Site 'default': no build was published before the one it serves."
+    assert err == "Site 'default' has no earlier published build."
 
 
 @pytest.mark.parametrize("arguments", [[], ["7", "--previous"]])

@@ -29,13 +29,13 @@ def test_text_has_the_figures(built, sections):
     build = Build.objects.get()
     code, out, err = run("sitemap_status")
     lines = [" ".join(line.split()) for line in out.splitlines()]
-    size = sum(BuildFile.objects.exclude(section="").values_list("bytes", flat=True))
+    size = sum(BuildFile.objects.exclude(section="").values_list("xml_bytes", flat=True))
 
     assert (code, err) == (0, "")
     assert lines[0].startswith(f"Site 'default' at {BASE}: published: build {build.pk}, ")
     assert lines[1] == f"products 2 pages 3 URLs {size:,} bytes"
     assert lines[2] == "readings not built: served live"
-    assert lines[3] == "due: readings: never built: 1 pages"
+    assert lines[3] == "due: readings: never built: 1 page"
     assert lines[4].startswith(f"build {build.pk}: published, ")
     assert len(lines) == 5
 
@@ -50,13 +50,13 @@ def test_text_before_the_first_build(products):
 def test_text_counts_what_was_left_out(bad):
     """A reader of the status sees that rows are missing."""
     run("build_sitemaps")
-    assert "1 row left out" in run("sitemap_status")[1]
+    assert "1 row skipped" in run("sitemap_status")[1]
 
 
 def test_text_says_who_builds(built):
     """While the lease is held, by whom and since when."""
     lease = Lease.objects.acquire("build:default", seconds=60, owner="other-host")
-    who = f"being built by process {os.getpid()} on other-host since {lease.since:%Y-%m-%d}"
+    who = f"being built by process {os.getpid()} on other-host since {lease.acquired_at:%Y-%m-%d}"
     assert who in run("sitemap_status")[1]
     lease.release()
     assert "being built" not in run("sitemap_status")[1]
@@ -89,7 +89,7 @@ def test_json_has_the_figures(built):
             "built": True,
             "pages": 2,
             "urls": 3,
-            "bytes": sum(page.bytes for page in pages),
+            "bytes": sum(page.xml_bytes for page in pages),
             "skipped": 0,
             "changed_at": max(page.lastmod for page in pages).isoformat(),
             "checked_at": build.ended_at.isoformat(),

@@ -20,10 +20,12 @@ from django.utils import timezone, translation
 from django_sitemapkit import Route, Section, StaticSection, Translated
 from django_sitemapkit.builds import build
 from django_sitemapkit.contrib.people import links as people
+from django_sitemapkit.contrib.people import titles as people_titles
 from django_sitemapkit.models import ExclusionRule, ExtraUrl, Page, Plan, UrlOverride
 from django_sitemapkit.planning import all_pages
 from django_sitemapkit.planning.pages import LOOKED_AT
 from django_sitemapkit.planning.store import adjoining_page
+from django_sitemapkit.reading import reader_of
 from tests.factories import SITE
 from tests.languages import place, places, render
 from tests.testapp.models import Article, Product, Reading, Token, Word
@@ -221,7 +223,7 @@ def test_rows_are_those_of_now(client, settings, sections, tmp_path):
         **settings.STORAGES,
         "sitemaps": disk | {"OPTIONS": {"location": tmp_path}},
     }
-    settings.SITEMAPKIT_SERVE = "published"
+    settings.SITEMAPKIT_SERVE_FROM = "published"
     declare(sections, Readings)
     make_readings([1])
     build(SITE)
@@ -261,8 +263,8 @@ def test_a_wrong_begin_is_no_page(client, sections, start):
     assert client.get("/sitemap/readings/1/?from=-5").status_code == 200
     assert client.get("/sitemap/readings/2/?from=3").status_code == 200
     assert client.get("/sitemap/readings/1/?from=3").status_code == 404
-    told = client.get(f"/sitemap/readings/2/?from={start}").status_code
-    assert told == 404 or (told == 200 and start == HUGE)  # Not every database has such a limit.
+    shown = client.get(f"/sitemap/readings/2/?from={start}").status_code
+    assert shown == 404 or (shown == 200 and start == HUGE)  # Not every database has such a limit.
 
 
 @pytest.mark.parametrize("start", [*WRONG, "1", "-1", "7", "007"])
@@ -326,7 +328,7 @@ def upper(self, article):
 )
 def test_a_section_says_its_titles(client, sections, monkeypatch, title, expected):
     """By a field path, an expression, a translated field or a method that gets the object."""
-    monkeypatch.setattr(Translated, "column", lambda self, model, code: self.path)
+    monkeypatch.setattr(people_titles, "translation_column", lambda field, model, code: field.path)
     declare(sections, Articles, title=title)
     for text in ("first", "second"):
         Article.objects.create(title=text.title(), edited_at="2024-01-01T00:00Z")
@@ -437,8 +439,8 @@ def test_machines_pay_nothing_for_titles(client, sections):
         with CaptureQueriesContext(connection) as queries:
             client.get("/sitemap-articles-1.xml")
         statements.append([query["sql"] for query in queries])
-        assert not section(SITE).reads_objects
-        statements[-1].append(section(SITE).declaration())
+        assert not reader_of(section(SITE)).reads_objects
+        statements[-1].append(reader_of(section(SITE)).declaration())
     assert statements[0] == statements[1] == statements[2]
 
 
@@ -466,7 +468,7 @@ def test_queries_do_not_grow_with_the_rows(client, sections, title):
 
 def plan(section, bounds, numbers):
     """Store a plan of pages with these bounds between them, and these numbers in key order."""
-    ready = section(SITE)
+    ready = reader_of(section(SITE))
     keyset = ready.keyset
     Plan.objects.all().delete()
     stored = Plan.objects.create(
@@ -558,8 +560,8 @@ def test_bounds_are_told_apart_to_the_letter(sections):
     """Where the database compares texts as a dictionary does, too."""
     section = declare(sections, Words)
     plan(section, ["A", "a"], [1, 2, 3])
-    first, second, third = all_pages(section(SITE))
-    find = partial(adjoining_page, section(SITE), section(SITE).keyset)
+    first, second, third = all_pages(reader_of(section(SITE)))
+    find = partial(adjoining_page, reader_of(section(SITE)), reader_of(section(SITE)).keyset)
     assert [find(page, behind=True) for page in (first, second, third)] == [second, third, None]
     assert [find(page, behind=False) for page in (first, second, third)] == [None, first, second]
 
@@ -758,7 +760,7 @@ def test_tag_writes_the_entries_of_a_section(rf, sections):
 
 
 def test_tag_asks_for_no_plan(rf, sections):
-    """The first entries are those of the section, however it is cut, and be it cut or not."""
+    """The first entries are those of the section, however it is cut, or not cut."""
     declare(sections, Readings, limit=2)
     declare(sections, StaticSection, name="pages", items=["/a/", "/b/", "/c/"], limit=2)
     make_readings(range(9))
@@ -774,7 +776,7 @@ def test_tag_asks_for_no_plan(rf, sections):
 def test_tag_writes_as_many_versions_as_it_is_told(rf, sections, count):
     """Where a row has three, the last one's may not all be among them."""
     section = places()
-    sections.add(type(section))
+    sections.add(type(section.options))
     for n in range(8):
         place(f"p{n}")
     found = re.findall('href="(.*?)"', written(f'{{% sitemap_html "things" {count} %}}', rf))

@@ -15,7 +15,7 @@ PAGE, INDEX = "a/sitemap-products-1.xml.gz", "a/sitemap.xml"
 
 
 def stored_with(name, **options):
-    """Return what S3 is told of a file."""
+    """Return what S3 knows of a file."""
     return SitemapS3Storage(bucket_name="shown", **options)._get_write_parameters(name)
 
 

@@ -10,7 +10,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.http import Http404
 
 from django_sitemapkit import Section, checks, register
-from django_sitemapkit.sections.keysets import KeyRange
+from django_sitemapkit.reading import reader_of
+from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.sites import NoFrameworkSite, all_sites, site_for
 from tests import factories
 from tests.testapp.models import Article
@@ -98,11 +99,11 @@ def test_a_location_that_asks_for_the_current_site_is_its_own(framework, section
     article = factories.ArticleFactory()
     found = []
     for site in all_sites()[:2]:
-        (chunk,) = Products(site).chunks(everything)
+        (chunk,) = reader_of(Products(site)).chunks(everything)
         found += chunk.locations
     assert found == [f"/1/{article.pk}/", f"/2/{article.pk}/"]
     with pytest.raises(NoFrameworkSite, match=r"'third.example'"):
-        list(Products(all_sites()[2]).chunks(everything))
+        list(reader_of(Products(all_sites()[2])).chunks(everything))
 
 
 def test_the_host_of_a_language_is_seen_from_its_section(framework, sections, settings):
@@ -119,7 +120,7 @@ def test_the_host_of_a_language_is_seen_from_its_section(framework, sections, se
             return f"/{django_settings.SITE_ID}/{obj.pk}/"
 
     factories.ArticleFactory()
-    (chunk,) = Products(all_sites()[0]).chunks(KeyRange())
+    (chunk,) = reader_of(Products(all_sites()[0])).chunks(KeyRange())
     assert len(chunk.locations) == 2
     assert not chunk.refusals
     assert {location.split("/")[1] for location in chunk.locations} == {"1"}

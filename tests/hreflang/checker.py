@@ -1,6 +1,6 @@
 """Reads a site's sitemaps by their addresses, and holds what they say of languages against rules.
 
-It is written from the protocol's text, and uses nothing of the package: whoever writes a rule wrong
+It is written from the protocol's text, and uses nothing of the package: a wrong rule of the writer
 must not find it right by the same words. What is read goes into a database beside it, so memory
 does not grow with the site.
 """
@@ -43,8 +43,8 @@ ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
 """
 LANGUAGES = frozenset(ISO_639_1.split())
 
-TOLD = 20
-"""How many of the faults are told; all are counted."""
+MAX_LISTED_FAULTS = 20
+"""How many of the faults are reported; all are counted."""
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ class Report:
     def fault(self, text):
         """Note what is wrong."""
         self.count += 1
-        if self.count <= TOLD:
+        if self.count <= MAX_LISTED_FAULTS:
             self.faults.append(text)
 
 

@@ -122,12 +122,12 @@ FAULTS = {
 
 @pytest.mark.parametrize(("entries", "fault"), FAULTS.values(), ids=FAULTS)
 def test_sets_that_are_wrong(look, entries, fault):
-    """Every kind of fault in what versions say of each other is told."""
+    """Every kind of fault in what versions say of each other is reported."""
     assert fault in "\n".join(look({CHILD: urlset(*entries)}).faults)
 
 
 def test_a_fault_between_two_files(look):
-    """A page in one file that does not link back to one in the other is told."""
+    """A page in one file that does not link back to one in the other is reported."""
     report = look({CHILD: urlset(("/tea/", LINKS)), OTHER: urlset(("/fr/the/", ""))})
     assert f"{SITE}/fr/the/ is linked to, and has not the same links itself" in report.faults
 
@@ -222,7 +222,7 @@ DOCUMENTS = {
 
 @pytest.mark.parametrize(("old", "new", "fault"), DOCUMENTS.values(), ids=DOCUMENTS)
 def test_documents_that_are_wrong(look, old, new, fault):
-    """Every kind of fault in a file is told."""
+    """Every kind of fault in a file is reported."""
     pattern = old if old.startswith("(?s)") else re.escape(old)
     broken = re.sub(pattern, lambda _: new, GOOD)
     assert broken != GOOD
@@ -245,7 +245,7 @@ def test_a_child_that_is_elsewhere(look):
 
 
 def test_all_faults_are_counted(look):
-    """The first ones are told; none is lost from the count."""
+    """The first ones are reported; none is lost from the count."""
     entries = [(f"/{n}/", "") for n in range(30)] * 2
     report = look({CHILD: urlset(*entries)})
     assert (len(report.faults), report.count) == (20, 31)  # xhtml is declared for nothing, too

@@ -32,7 +32,7 @@ def main(arguments=None):
     try:
         with project:
             say(run(project, options))
-    except Exception as error:  # noqa: BLE001  whatever it is, the seed and the folder are told
+    except Exception as error:  # noqa: BLE001  whatever it is, the seed and the folder are reported
         say(f"FAILED, seed {options.seed}, see {project.folder}: {type(error).__name__}: {error}")
         return 1
     return 0

@@ -9,8 +9,8 @@ from pathlib import Path
 from django.core.management import call_command
 from django.db.models import F
 
-from django_sitemapkit.builds import build, examine_published, prune
-from django_sitemapkit.builds.manifests import published_build
+from django_sitemapkit.audit.validation import validate_published
+from django_sitemapkit.builds import build, prune
 from django_sitemapkit.models import Build, BuildFile, Lease, Publication
 from django_sitemapkit.sites import all_sites
 from tests.killloop.crawler import Crawler, Violation
@@ -27,7 +27,7 @@ def check_aftermath():
     call_command("build_sitemaps", verbosity=0)
     [site] = all_sites()
     require(build(site).status == "unchanged", "a second build found something to do")
-    faults = [fault for file in examine_published(site) for fault in file.faults]
+    faults = [fault for file in validate_published(site) for fault in file.errors]
     require(not faults, f"published files have faults: {faults[:3]}")
     found, _, _ = Crawler(SITEMAPKIT_BASE_URL, FOLDER).crawl()
     expected = Counter(all_paths())
@@ -65,13 +65,15 @@ def check_export(site):
     """Raise Violation where, after the grace period, the export is not what is published."""
     age = dt.timedelta(seconds=LONG_AGO)
     Build.objects.exclude(replaced_at=None).update(replaced_at=F("replaced_at") - age)
-    Publication.objects.update(delivered_at=F("delivered_at") - age)
+    Publication.objects.update(notified_at=F("notified_at") - age)
     export, storage = Path(FOLDER) / "export", Path(FOLDER) / "storage"
     for folder in export.glob(".*"):  # Of killed builders: they go after a day.
         os.utime(folder, (time.time() - LONG_AGO,) * 2)
     prune(site)
     there = {path.name: path.read_bytes() for path in export.rglob("*") if path.is_file()}
-    lines = BuildFile.objects.filter(build=published_build(site), status=BuildFile.Status.DONE)
+    lines = BuildFile.objects.filter(
+        build=Build.objects.published(site), status=BuildFile.Status.DONE
+    )
     should = {_exported_as(line): (storage / line.name).read_bytes() for line in lines}
     require(
         there.keys() == should.keys(),

@@ -7,8 +7,8 @@ from collections import Counter
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from django_sitemapkit.audit.reader import SitemapReader
 from django_sitemapkit.exceptions import InvalidSitemap
-from django_sitemapkit.protocol.reader import SitemapReader
 
 
 class Violation(Exception):

@@ -86,7 +86,7 @@ CHANGES = (add_items, add_words, edit, edit, hide_or_show, delete)
 
 
 def keep_changing(chance, stopped):
-    """Change rows until told to stop; return how many changes there were."""
+    """Change rows until asked to stop; return how many changes there were."""
     done = 0
     while not stopped():
         try:

@@ -4,9 +4,8 @@ from lxml import etree
 
 from django_sitemapkit.models import ExclusionRule, ExtraUrl, SectionSettings, UrlOverride
 from django_sitemapkit.overrides import section_of
+from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.rendering import PageRendering
-from django_sitemapkit.sections.keysets import EVERYTHING, KeyRange
-from django_sitemapkit.sections.objects import identity_of
 from tests.factories import SITE
 from tests.testapp.serving import BASE, NAMESPACE
 
@@ -18,10 +17,7 @@ def by_path(path, include=None, **values):
 
 def by_object(obj, include=None, **values):
     """Override an object at the tests' site."""
-    model, object_id = identity_of(obj)
-    return UrlOverride.objects.create(
-        site=SITE.key, model=model, object_id=object_id, include=include, **values
-    )
+    return UrlOverride.objects.create_for_object(obj, site=SITE.key, include=include, **values)
 
 
 def rule(pattern):

@@ -1,5 +1,6 @@
 """Whatever changes what editors set, by whatever way, raises the revision of its site."""
 
+import datetime as dt
 import threading
 from decimal import Decimal
 
@@ -7,7 +8,7 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 
-from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import (
     ExclusionRule,
     ExtraUrl,
@@ -18,9 +19,9 @@ from django_sitemapkit.models import (
     overrides,
 )
 from django_sitemapkit.overrides import overrides_of
-from tests.factories import SITE
+from tests.factories import SITE, ProductFactory
 from tests.overrides.setting import by_path, rule
-from tests.testapp.models import Product
+from tests.testapp.models import Day, Moment, Product, Token
 
 pytestmark = pytest.mark.django_db
 
@@ -82,7 +83,7 @@ def test_many_rows_are_created_by_one_revision():
     reason="MySQL takes no unique_fields",
 )
 def test_a_row_that_is_created_over_another_is_new():
-    """A page that follows the former one has to be told."""
+    """A page that follows the former one has to be reported."""
     by_path("/a/", priority="0.5")
     row = UrlOverride(site=KEY, path="/a/", priority="0.9")
     UrlOverride.objects.bulk_create(
@@ -154,9 +155,9 @@ def test_a_text_without_a_normal_form_is_refused(model, make):
     """A rule without a pattern would leave out everything."""
     row = make(model)
     setattr(row, "pattern" if model is ExclusionRule else "path", "relative")
-    with pytest.raises(RefusedValue):
+    with pytest.raises(InvalidValue):
         row.save()
-    with pytest.raises(RefusedValue):
+    with pytest.raises(InvalidValue):
         model.objects.bulk_create([model(site=KEY)])
     assert (model.objects.count(), number()) == (0, 0)
 
@@ -195,7 +196,7 @@ def test_a_text_and_an_object_spelt_alike_are_two(monkeypatch):
     monkeypatch.setattr(overrides, "hash_of", lambda text: {"/a/": 1}.get(text, 2))
     rows = (made(UrlOverride), UrlOverride(site=KEY, model="a", object_id="b"), made(ExclusionRule))
     for row in rows:
-        row.prepare()
+        row.normalise()
     assert [row.hash for row in rows] == [1, 2, 2]
     assert [row.identity for row in rows] == ["/a/", "a b", "rule /a/"]
     assert [str(row) for row in rows] == ["/a/", "a b", "/a/"]
@@ -214,7 +215,7 @@ def test_two_that_change_something_at_once_take_two_numbers(known):
     if known:
         by_path("/known/")
     before = number()
-    Product.objects.exists()  # Whoever connects first makes no snapshot.
+    Product.objects.exists()  # The first to connect makes no snapshot.
     ready, done, found = threading.Barrier(2), [], []
 
     def change(text):
@@ -262,3 +263,28 @@ def test_validation_takes_an_override_of_an_object():
     with pytest.raises(ValidationError) as wrong:
         ExtraUrl(site=KEY).full_clean()
     assert wrong.value.message_dict == {"path": ["This field cannot be blank."]}
+
+
+OBJECTS = {
+    "number": ProductFactory,
+    "uuid": Token.objects.create,
+    "date": lambda: Day.objects.create(date=dt.date(2024, 2, 29)),
+    "datetime": lambda: Moment.objects.create(at=dt.datetime(2024, 5, 1, 12, tzinfo=dt.UTC)),
+}
+
+
+@pytest.mark.parametrize("make", OBJECTS.values(), ids=OBJECTS)
+def test_overrides_of_an_object_are_found_by_the_object(make, django_assert_num_queries):
+    """Keys of any type work, whatever time zone they are given in; ``site`` chooses one site."""
+    obj = make()
+    one = UrlOverride.objects.create_for_object(obj, site=KEY, include=False)
+    two = UrlOverride.objects.create_for_object(obj, site="two", priority="0.9")
+    UrlOverride.objects.create(site=KEY, path="/a/")
+    assert set(UrlOverride.objects.for_object(obj)) == {one, two}
+    assert list(UrlOverride.objects.filter(priority=None).for_object(obj)) == [one]
+    if isinstance(obj.pk, dt.datetime):
+        obj.pk = obj.pk.astimezone(dt.timezone(dt.timedelta(hours=5)))
+    with django_assert_num_queries(1 + isinstance(obj.pk, dt.date)):
+        assert UrlOverride.objects.for_object(obj, site="two").get() == two
+    assert UrlOverride.objects.for_object(obj, site=KEY).update(include=True) == 1
+    assert not UrlOverride.objects.for_object(ProductFactory()).exists()

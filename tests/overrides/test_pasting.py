@@ -5,7 +5,7 @@ import re
 import pytest
 from django.utils import translation
 
-from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.overrides.pasting import MAX_PASTED, pasted_path
 from django_sitemapkit.sites import Site
 from tests.factories import SITE
@@ -39,44 +39,44 @@ def test_takes_what_means_a_path_of_the_site(text, path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "shown"),
     [
-        ("", "Write a path"),
+        ("", "Enter a path"),
         ("https://other.example/about/", "on another host"),
         ("//other.example/about/", "on another host"),
         ("https://www.example.com:8443/", "on another host"),
         ("https://www.example.com:80/", "on another host"),
         ("https://www.example.com.other.example/", "on another host"),
-        ("javascript:alert(1)", "no web address"),
-        ("mailto:someone@www.example.com", "no web address"),
-        ("ftp://www.example.com/", "no web address"),
-        ("https://user@www.example.com/", "no web address"),
-        ("https://[::1", "no web address"),
-        ("https://www.example.com:x/", "no web address"),
-        ("https://www.example.com//a/", "no web address"),
-        ("/about/#team", "leave out what begins with #"),
+        ("javascript:alert(1)", "not a web address"),
+        ("mailto:someone@www.example.com", "not a web address"),
+        ("ftp://www.example.com/", "not a web address"),
+        ("https://user@www.example.com/", "not a web address"),
+        ("https://[::1", "not a web address"),
+        ("https://www.example.com:x/", "not a web address"),
+        ("https://www.example.com//a/", "not a web address"),
+        ("/about/#team", "Remove the part from #"),
         ("/a\nb", "U+000A"),
         ("/a\x00b", "U+0000"),
         ("/\ud800", "U+D800"),
         ("/a/../b/", "segment"),
         ("/a/%2E%2e/b/", "segment"),
-        ("about.html", "begin a path with a slash"),
-        ("other.example/about/", "begin a path with a slash"),
-        ("?page=2", "begin a path with a slash"),
+        ("about.html", "Start a path with a slash"),
+        ("other.example/about/", "Start a path with a slash"),
+        ("?page=2", "Start a path with a slash"),
         ("/" + "é" * 400, "too long"),
         ("/" + "a" * MAX_PASTED, "too long"),
     ],
 )
-def test_refuses_others_and_says_why(text, told):
+def test_refuses_others_and_says_why(text, shown):
     """Whatever may mean something else is refused, by a message that says what is wrong."""
-    with pytest.raises(RefusedValue, match=told.replace("+", r"\+")):
+    with pytest.raises(InvalidValue, match=shown.replace("+", r"\+")):
         pasted_path(SITE, text)
 
 
 @pytest.mark.parametrize("text", ["https://user@www.example.com/", "https://www.example.com//a/"])
 def test_refuses_in_the_users_language(text):
     """No English text of the protocol's shines through."""
-    with translation.override("es"), pytest.raises(RefusedValue) as refused:
+    with translation.override("es"), pytest.raises(InvalidValue) as refused:
         pasted_path(SITE, text)
     assert not re.search("Invalid|begins|user name", str(refused.value))
 
@@ -92,6 +92,6 @@ def test_refuses_what_is_outside_of_the_sitemap():
     """A site below a path lists only what is below it (sitemaps.org, "location")."""
     site = Site.at("https://www.example.com/shop")
     assert pasted_path(site, "https://www.example.com/shop/about/") == "/shop/about/"
-    with pytest.raises(RefusedValue, match="not below /shop/") as refused:
+    with pytest.raises(InvalidValue, match="not below /shop/") as refused:
         pasted_path(site, "/about/")
     assert refused.value.code == "url-not-allowed"

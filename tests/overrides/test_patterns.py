@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.overrides.patterns import Pattern, Patterns, normalise_pattern
 
 # The examples of RFC 9309 (2.2.2, 2.2.3), and of Google's page about robots.txt.
@@ -69,7 +69,7 @@ def test_a_pattern_matches_what_the_standard_says(text):
 )
 def test_a_pattern_that_is_none_is_refused(text):
     """So is what would match no location."""
-    with pytest.raises(RefusedValue):
+    with pytest.raises(InvalidValue):
         normalise_pattern(text)
 
 
@@ -93,7 +93,7 @@ def test_the_normal_form_is_its_own(parts):
 
 
 def test_many_patterns_are_asked_in_their_order():
-    """Each location is told with the first that it matches; origins are no part of it."""
+    """Each location is reported with the first that it matches; origins are no part of it."""
     patterns = Patterns(map(Pattern, ["/a", "*b$", "/ab", "/https:"]))
     paths = ["/a", "/b", "/ab", "/c", "/cb", "/https:"]
     found = patterns.find("https://b", [f"https://b{path}" for path in paths])

@@ -179,8 +179,8 @@ def test_as_many_extra_urls_as_there_are_make_pages(site, client, settings):
 
 def test_few_sites_are_remembered(site, settings, monkeypatch):
     """Those asked for last; the others are read again."""
-    monkeypatch.setattr(module, "REMEMBERED", 2)
-    module._known.clear()
+    monkeypatch.setattr(module, "MAX_CACHED_SITES", 2)
+    module._cached.clear()
     settings.SITEMAPKIT_SITES = {
         key: {"BASE_URL": f"https://{key}.example"} for key in ("one", "two", "three")
     }
@@ -190,5 +190,5 @@ def test_few_sites_are_remembered(site, settings, monkeypatch):
     assert module.overrides_of(one) is known
     module.overrides_of(three)
     assert module.overrides_of(one) is known
-    assert len(module._known) == 2
+    assert len(module._cached) == 2
     assert repr(known) == "<overrides of site 'one', revision 0>"

@@ -9,12 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import ExtraUrl, UrlOverride
 from django_sitemapkit.overrides import transfer
-from django_sitemapkit.overrides.cells import EXTRA_URLS, OVERRIDES, RowReader, guarded, unguarded
+from django_sitemapkit.overrides.cells import (
+    EXTRA_URL_TABLE,
+    OVERRIDE_TABLE,
+    RowReader,
+    escape_formulas,
+    unescape_formulas,
+)
 from django_sitemapkit.overrides.transfer import (
-    Outcome,
+    LineOutcome,
     compared,
     exported,
 )
@@ -27,39 +33,39 @@ pytestmark = pytest.mark.django_db
 LASTMOD = dt.datetime(2024, 5, 1, 12, 30, 1, 250000, tzinfo=dt.UTC)
 
 
-def text_of(table=OVERRIDES):
+def text_of(table=OVERRIDE_TABLE):
     """Return the export of all rows."""
     return "".join(exported(table, table.model.objects.all()))
 
 
-def compare(text, table=OVERRIDES, sites=(SITE,)):
+def compare(text, table=OVERRIDE_TABLE, sites=(SITE,)):
     """Return what a file would do."""
     return compared(table, text.encode(), sites)
 
 
-def why(text, table=OVERRIDES):
+def why(text, table=OVERRIDE_TABLE):
     """Return why the one refused line of a file is refused."""
-    (line,) = compare(text, table).of(Outcome.REFUSED)
-    return line.why
+    (line,) = compare(text, table).of(LineOutcome.INVALID)
+    return line.error
 
 
 def test_a_key_that_no_database_takes_is_refused_alone():
-    """The other lines are as good as they are."""
+    """The other lines stay as they are."""
     (product,) = products(1)
     text = f"model,object_id\ntestapp.product,{10**20}\ntestapp.product,{product.pk}\n"
     comparison = compare(text)
-    assert "no such object" in why(text)
-    assert comparison.count(Outcome.CREATED) == 1
+    assert "this object does not exist" in why(text)
+    assert comparison.count(LineOutcome.CREATED) == 1
 
 
 def test_a_key_that_is_spelt_otherwise_is_told_as_it_is_stored():
     """Else nothing would find the override."""
     moment = Moment.objects.create(at=LASTMOD)
     spelt = f"model,object_id\ntestapp.moment,{moment.at.isoformat()}\n"
-    assert compare(spelt).count(Outcome.CREATED) == 1
+    assert compare(spelt).count(LineOutcome.CREATED) == 1
     other = moment.at.astimezone(dt.timezone(dt.timedelta(hours=1)))
     text = f"model,object_id\ntestapp.moment,{other.isoformat()}\n"
-    assert f"object_id: write it as {moment.at}" in why(text)
+    assert f"object_id: enter {moment.at}" in why(text)
 
 
 def test_round_trip_changes_nothing():
@@ -73,21 +79,21 @@ def test_round_trip_changes_nothing():
         site="default", model="testapp.product", object_id=str(product.pk), include=True
     ).save()
     UrlOverride(site="default", model="testapp.reading", object_id=str(reading.pk)).save()
-    rows = list(UrlOverride.objects.order_by("hash").values(*OVERRIDES.columns))
+    rows = list(UrlOverride.objects.order_by("hash").values(*OVERRIDE_TABLE.columns))
     text = text_of()
-    assert compare(text).count(Outcome.UNCHANGED) == 5
+    assert compare(text).count(LineOutcome.UNCHANGED) == 5
     UrlOverride.objects.all().delete()
     created, changed = compare(text).apply()
     assert (len(created), changed) == (5, [])
-    assert list(UrlOverride.objects.order_by("hash").values(*OVERRIDES.columns)) == rows
+    assert list(UrlOverride.objects.order_by("hash").values(*OVERRIDE_TABLE.columns)) == rows
 
 
 def test_round_trip_of_extra_urls():
     """Extra URLs travel too, with fewer columns."""
     ExtraUrl(site="default", path="/x/", priority=Decimal("0.90"), lastmod=LASTMOD).save()
-    text = text_of(EXTRA_URLS)
+    text = text_of(EXTRA_URL_TABLE)
     assert text.startswith("\ufeffsite,path,lastmod,changefreq,priority,note\r\n")
-    assert compare(text, EXTRA_URLS).count(Outcome.UNCHANGED) == 1
+    assert compare(text, EXTRA_URL_TABLE).count(LineOutcome.UNCHANGED) == 1
 
 
 @pytest.mark.parametrize(
@@ -99,14 +105,14 @@ def test_no_cell_begins_a_formula(note):
     reader = csv.DictReader(io.StringIO(text_of().removeprefix("\ufeff"), newline=""))
     (row,) = reader
     assert row["note"].startswith("'")
-    assert compare(text_of()).count(Outcome.UNCHANGED) == 1
+    assert compare(text_of()).count(LineOutcome.UNCHANGED) == 1
 
 
 @given(st.text("=+-@'\"\t\r\n,; a＝", max_size=12))
 def test_no_separator_begins_a_formula(note):
     """Whatever a spreadsheet takes for the separator, none of the cells it sees is a formula."""
-    text = guarded(note)
-    assert unguarded(text) == note
+    text = escape_formulas(note)
+    assert unescape_formulas(text) == note
     for delimiter in ",;\t":
         file = io.StringIO()
         csv.writer(file).writerow(["default", "/a/", text])
@@ -117,10 +123,10 @@ def test_no_separator_begins_a_formula(note):
 
 def test_export_reads_some_rows_at_a_time(django_assert_num_queries, monkeypatch):
     """Memory does not grow with the rows: each query reads no more than a batch."""
-    monkeypatch.setattr(transfer, "AT_ONCE", 2)
+    monkeypatch.setattr(transfer, "ROWS_PER_QUERY", 2)
     for number in range(5):
         UrlOverride(site="default", path=f"/{number}/").save()
-    lines = exported(OVERRIDES, UrlOverride.objects.all())
+    lines = exported(OVERRIDE_TABLE, UrlOverride.objects.all())
     with django_assert_num_queries(1):
         assert [next(lines) for _ in range(3)]
     with django_assert_num_queries(3):
@@ -134,7 +140,7 @@ def test_compares_by_line():
     text = "path,include,note\n/new/,no,\n\n/same/,,n\nhttps://www.example.com/other/,no,\n/#,,\n"
     found = compare(text)
     assert [(line.number, line.outcome.value) for line in found.lines] == [
-        *((2, "created"), (4, "unchanged"), (5, "changed"), (6, "refused"))
+        *((2, "created"), (4, "unchanged"), (5, "changed"), (6, "invalid"))
     ]
     assert found.lines[2].changes == {"include": ("yes", "no")}
     found.apply()
@@ -163,22 +169,22 @@ def test_takes_what_spreadsheets_write(delimiter, mark):
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "shown"),
     [
         (b"path,notes\n/a/,\n", "Unknown columns: 'notes'"),
         (b"path,path\n", "twice"),
-        (b"site,note\n", "No column says"),
-        (b"model,note\n", "No column says"),
-        (b"", "No column says"),
+        (b"site,note\n", "No column identifies"),
+        (b"model,note\n", "No column identifies"),
+        (b"", "No column identifies"),
         (b"path\n\xff\n", "UTF-8"),
         (b'path,note\n/a/,"open\n', "Line 2 cannot be read"),
         (b"path,note\n/a/,x" + b"y" * 140_000, "Line 2 cannot be read"),
     ],
 )
-def test_refuses_a_file_as_a_whole(data, told):
-    """What cannot be told by line is told for the file, and nothing of it is looked at."""
-    with pytest.raises(RefusedValue, match=told):
-        compared(OVERRIDES, data, [SITE])
+def test_refuses_a_file_as_a_whole(data, shown):
+    """What has no line is reported for the file, and nothing of it is looked at."""
+    with pytest.raises(InvalidValue, match=shown):
+        compared(OVERRIDE_TABLE, data, [SITE])
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -186,35 +192,35 @@ def test_refuses_what_is_too_large(monkeypatch, end):
     """Bytes and lines are limited, and counted before any row is looked at."""
     looked_at = []
     monkeypatch.setattr(RowReader, "row", lambda *args: looked_at.append(args))
-    monkeypatch.setattr(transfer, "MAX_LINES", 3)
+    monkeypatch.setattr(transfer, "MAX_FILE_LINES", 3)
     for text in ("path\n/a/\n/b/\n/c/\n", "path\n/a/\n/b/\n/c/", "path\n\n\n\n"):
-        with pytest.raises(RefusedValue, match="more than 3 lines"):
+        with pytest.raises(InvalidValue, match="more than 3 lines"):
             compare(text.replace("\n", end))
     assert looked_at == []
     monkeypatch.undo()
-    monkeypatch.setattr(transfer, "MAX_LINES", 3)
+    monkeypatch.setattr(transfer, "MAX_FILE_LINES", 3)
     assert len(compare(f"path{end}/a/{end}/b/{end}").lines) == 2
-    monkeypatch.setattr(transfer, "MAX_BYTES", 10)
-    with pytest.raises(RefusedValue, match="more than 10 bytes"):
+    monkeypatch.setattr(transfer, "MAX_FILE_BYTES", 10)
+    with pytest.raises(InvalidValue, match="larger than 10 bytes"):
         compare("path\n/aaaaaaaa/\n")
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "shown"),
     [
-        ("path,note\n/a/\n", "It has 1 cells, the first line has 2"),
+        ("path,note\n/a/\n", "The number of cells (1) differs"),
         ("path\nhttps://other.example/\n", "path: It is on another host"),
-        ("path\n?a=1\n", "path: It may be"),
-        ("path,note\n/a/,\x01\n", "note: it has a control character"),
-        ("path,include\n/a/,maybe\n", "include: write yes"),
+        ("path\n?a=1\n", "path: This may be"),
+        ("path,note\n/a/,\x01\n", "note: contains a control character"),
+        ("path,include\n/a/,maybe\n", "include: enter yes"),
         ("path,priority\n/a/,1.5\n", "priority: "),
         ("path,priority\n/a/,NaN\n", "priority: "),
         ("path,priority\n/a/,high\n", "priority: "),
         ("path,changefreq\n/a/,often\n", "changefreq: "),
-        ("path,lastmod\n/a/,yesterday\n", "lastmod: write a date"),
-        ("path,lastmod\n/a/,2999-01-01\n", "lastmod: it lies in the future"),
+        ("path,lastmod\n/a/,yesterday\n", "lastmod: enter a date"),
+        ("path,lastmod\n/a/,2999-01-01\n", "lastmod: this date is in the future"),
         ("path,note\n/a/," + "n" * 501 + "\n", "note: "),
-        ("site,path\nother,/a/\n", "there is no site 'other'"),
+        ("site,path\nother,/a/\n", "site: 'other' does not exist"),
         ("path,model,object_id\n/a/,testapp.product,1\n", "both"),
         ("model,object_id\ntestapp.nothing,1\n", "model: "),
         ("model,object_id\nnothing,1\n", "model: "),
@@ -226,16 +232,16 @@ def test_refuses_what_is_too_large(monkeypatch, end):
         ("model,object_id\ntestapp.product,99999999999999999999\n", "object_id: "),
     ],
 )
-def test_refuses_a_line_and_says_why(text, told):
+def test_refuses_a_line_and_says_why(text, shown):
     """A wrong cell refuses its line alone, by a message that names the column."""
-    assert told in why(text)
+    assert shown in why(text)
 
 
 def test_the_second_of_two_lines_for_one_url_is_refused():
     """Two lines may spell one URL otherwise; the first counts."""
     found = compare("path\n/é/\n/%c3%a9/\n")
-    assert [line.outcome for line in found.lines] == [Outcome.CREATED, Outcome.REFUSED]
-    assert "the same as line 2" in found.lines[1].why
+    assert [line.outcome for line in found.lines] == [LineOutcome.CREATED, LineOutcome.INVALID]
+    assert "a duplicate of line 2" in found.lines[1].error
 
 
 def test_a_key_is_brought_into_the_form_of_the_database():
@@ -249,7 +255,7 @@ def test_a_key_is_brought_into_the_form_of_the_database():
 def test_an_override_of_an_object_that_is_gone_stays():
     """Only a new one has to have an object: what is exported can be taken in again."""
     UrlOverride(site="default", model="testapp.product", object_id="77", include=False).save()
-    assert compare(text_of()).count(Outcome.UNCHANGED) == 1
+    assert compare(text_of()).count(LineOutcome.UNCHANGED) == 1
 
 
 def test_a_naive_lastmod_is_of_the_default_time_zone(settings):
@@ -270,7 +276,7 @@ def test_with_several_sites_a_line_has_to_name_its_own():
     """Which one is meant cannot be guessed."""
     other = Site.at("https://other.example", key="other")
     found = compare("site,path\nother,https://other.example/a/\n,/a/\n", sites=[SITE, other])
-    assert [line.outcome for line in found.lines] == [Outcome.CREATED, Outcome.REFUSED]
+    assert [line.outcome for line in found.lines] == [LineOutcome.CREATED, LineOutcome.INVALID]
     assert found.lines[0].row.site == "other"
 
 

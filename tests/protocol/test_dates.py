@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.dates import format_lastmod, parse_w3c
 
 MADRID = ZoneInfo("Europe/Madrid")
@@ -96,7 +96,7 @@ def test_a_zone_of_its_own_wins_over_that_of_the_project():
     assert format_lastmod(value, MADRID) == "2004-07-23T18:00:00+00:00"
 
 
-def test_a_naive_datetime_is_in_utc_unless_told():
+def test_a_naive_datetime_is_in_utc_by_default():
     """UTC is the default of the zone."""
     assert format_lastmod(dt.datetime(2004, 7, 23, 18)) == "2004-07-23T18:00:00+00:00"
 
@@ -117,7 +117,7 @@ def test_local_mean_time_is_written_in_utc():
 )
 def test_a_moment_that_no_w3c_datetime_names_is_refused(value):
     """Where UTC does not help either, the row is refused and nothing else breaks."""
-    with pytest.raises(RefusedValue, match=r"^Invalid date: .* has no offset ") as caught:
+    with pytest.raises(InvalidValue, match=r"^Invalid date: .* has no offset ") as caught:
         format_lastmod(value)
     assert caught.value.code == "invalid-date"
 
@@ -160,7 +160,7 @@ BROKEN = [
 def test_broken_text_is_refused(text):
     """Neither the writer nor the reader takes what is no W3C datetime."""
     for function in (format_lastmod, parse_w3c):
-        with pytest.raises(RefusedValue, match=r"^Invalid date: ") as caught:
+        with pytest.raises(InvalidValue, match=r"^Invalid date: ") as caught:
             function(text)
         assert caught.value.code == "invalid-date"
         assert str(caught.value).isprintable()
@@ -171,7 +171,7 @@ def test_broken_text_is_refused(text):
 )
 def test_what_is_no_date_is_refused(value):
     """A timestamp or any other object is no lastmod."""
-    with pytest.raises(RefusedValue, match=r"^Invalid date: .* is no date, datetime") as caught:
+    with pytest.raises(InvalidValue, match=r"^Invalid date: .* is not a date, datetime") as caught:
         format_lastmod(value)
     assert caught.value.code == "invalid-date"
 
@@ -225,7 +225,7 @@ def test_any_text_is_written_validly_or_refused(text):
     """No text reaches a document in a form that some readers refuse."""
     try:
         written = format_lastmod(text)
-    except RefusedValue:
+    except InvalidValue:
         return
     assert PLAIN.fullmatch(written)
     assert format_lastmod(written) == written
@@ -235,5 +235,5 @@ def test_any_text_is_written_validly_or_refused(text):
 def test_a_day_is_never_invented(text):
     """A year or a month alone is a W3C datetime, but no lastmod: the day would be made up."""
     assert parse_w3c(text).isoformat().startswith(text)
-    with pytest.raises(RefusedValue, match="names no day"):
+    with pytest.raises(InvalidValue, match="does not name a day"):
         format_lastmod(text)

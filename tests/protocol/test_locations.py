@@ -11,16 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol import locations
 from django_sitemapkit.protocol.limits import MAX_LOCATION
 from django_sitemapkit.protocol.locations import (
+    QUICK_URL,
     Scope,
+    check_url,
     normalise_base,
     normalise_path,
     normalise_url,
+    normalise_written,
 )
-from django_sitemapkit.protocol.reader.rules import normal_location, url_faults
 
 ORIGIN = "https://www.example.com"
 SCOPE = Scope.of(f"{ORIGIN}/sitemap.xml")
@@ -41,13 +43,13 @@ def code(function, *arguments):
     """Return what a function returns, or the code of its refusal."""
     try:
         return function(*arguments)
-    except RefusedValue as refusal:
+    except InvalidValue as refusal:
         return refusal.code
 
 
 def refusal(url, scope=SCOPE):
     """Return the refusal of a URL that has to be refused."""
-    with pytest.raises(RefusedValue) as caught:
+    with pytest.raises(InvalidValue) as caught:
         scope.normalise(url)
     return caught.value
 
@@ -142,9 +144,9 @@ def test_another_port_or_a_better_scheme_is_another_origin(base, url):
     assert code(Scope.of(base).normalise, url) == "url-not-allowed"
 
 
-def test_two_slashes_that_name_another_host_are_told():
-    """Whoever joined two paths wrongly finds out what such a URL means."""
-    assert "begins with two slashes and so names a host" in str(refusal("//img/x"))
+def test_two_slashes_that_name_another_host_are_named():
+    """After joining two paths wrongly, the message says what such a URL means."""
+    assert "two slashes at the beginning name a host" in str(refusal("//img/x"))
 
 
 @pytest.mark.parametrize(
@@ -195,7 +197,7 @@ def test_an_origin_alone_is_its_root(url, normal):
         ("https://user@www.example.com/x", "user name"),
         ("https://@www.example.com/x", "user name"),
         ("///x", "absolute"),
-        ("https://www.example.com:0/x", "0 is no port"),
+        ("https://www.example.com:0/x", "0 is not a port"),
         ("/page#s", "fragment"),
         ("https://www.example.com/page#s", "fragment"),
         ("https://www.example.com#s", "fragment"),
@@ -461,7 +463,7 @@ def test_enclosing_many_paths_is_enclosing_each(scope, paths, holes):
 
 
 def test_one_refused_path_leaves_the_others_in_place():
-    """Refusals are told by the place in the column."""
+    """Errors are found by the position in the column."""
     paths = ["/catalog/a", "/catalog/../b", None, "/c", "/catalog/" + "x" * 2048, "/catalog/d"]
     enclosed, refusals = CATALOG.enclose_all(paths)
     assert enclosed == [f"{ORIGIN}/catalog/a", *[None] * 4, f"{ORIGIN}/catalog/d"]
@@ -496,7 +498,7 @@ def test_the_protocol_needs_no_settings():
         import datetime as dt
         from django_sitemapkit.protocol.dates import format_lastmod
         from django_sitemapkit.protocol.locations import Scope
-        from django_sitemapkit.protocol.reader import validate
+        from django_sitemapkit.audit.reader import validate
         from django_sitemapkit.protocol.values import format_changefreq, format_priority
         from django_sitemapkit.protocol.writers import UrlsetWriter
 
@@ -528,8 +530,21 @@ AUTHORITIES = st.builds(
 @given(st.sampled_from(["http:", "HTTPS:", ""]), AUTHORITIES, TEXTS)
 def test_what_is_written_of_any_host_is_what_the_validator_takes(scheme, authority, rest):
     """No URL is written that our own validator refuses, and both have one normal form of it."""
-    with suppress(RefusedValue):
+    with suppress(InvalidValue):
         url = normalise_url(f"{scheme}//{authority}/{rest}", ORIGIN)
-        assert not list(url_faults("location", url))
-        assert normal_location(url) == url
+        check_url(url)
+        assert normalise_written(url) == url
         assert normalise_url(url, ORIGIN) == url
+
+
+@given(
+    st.sampled_from(["http:", "https:"]),
+    st.sampled_from(["www.example.com", "-a.example", "a.-b.example", "a.b", "a_b.example"]),
+    st.sampled_from(["", ":80", ":0443", ":99", ":65536"]),
+    st.text(st.sampled_from("ab/.%2eE?&"), max_size=12),
+)
+def test_the_quick_form_takes_no_invalid_url(scheme, host, port, rest):
+    """The pattern that most URLs match is within the grammar."""
+    url = f"{scheme}//{host}{port}/{rest}"
+    if QUICK_URL.fullmatch(url):
+        assert normalise_written(url)

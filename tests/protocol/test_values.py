@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.limits import CHANGEFREQS
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
 
@@ -71,7 +71,7 @@ def test_a_priority_is_written_in_the_fewest_decimals(value, text):
 )
 def test_what_is_no_decimal_from_0_to_1_is_refused(value):
     """A priority outside of the schema's decimal from 0.0 to 1.0 has no text."""
-    with pytest.raises(RefusedValue, match=r"^Invalid tag value: priority ") as caught:
+    with pytest.raises(InvalidValue, match=r"^Invalid tag value: priority ") as caught:
         format_priority(value)
     assert caught.value.code == "invalid-tag-value"
 
@@ -113,7 +113,7 @@ def test_a_member_of_an_enum_is_written_as_its_value():
 )
 def test_any_other_changefreq_is_refused(value):
     """Changefreq is case-sensitive, and the refusal lists the words."""
-    with pytest.raises(RefusedValue, match="is not one of always, hourly, daily, ") as caught:
+    with pytest.raises(InvalidValue, match="is not one of always, hourly, daily, ") as caught:
         format_changefreq(value)
     assert caught.value.code == "invalid-tag-value"
 
@@ -124,7 +124,7 @@ def test_no_text_slips_through(text):
     for function in (format_priority, format_changefreq):
         try:
             written = function(text)
-        except RefusedValue:
+        except InvalidValue:
             continue
         assert written.isascii()
         assert written == escape(written)

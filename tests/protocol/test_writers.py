@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree as lxml_etree
 
-from django_sitemapkit.exceptions import RefusedValue
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.limits import CHANGEFREQS, MAX_BYTES, MAX_URLS, NAMESPACE
 from django_sitemapkit.protocol.locations import Scope
@@ -85,7 +85,7 @@ def test_an_index_is_written_to_the_letter():
 
 
 def test_a_document_without_entries_is_well_formed():
-    """Whoever asks for no entry gets an empty root, and the count of its bytes."""
+    """Without entries there is an empty root, and the count of its bytes."""
     writer = UrlsetWriter()
     assert document(writer, ([],)) == (HEAD + TAIL).encode()
     assert writer.urls == 0
@@ -141,7 +141,7 @@ def texts(row):
     formatters = (SCOPE.normalise, format_lastmod, format_changefreq, format_priority)
     try:
         return tuple(format_(value) for format_, value in zip(formatters, row, strict=True))
-    except RefusedValue:
+    except InvalidValue:
         return None
 
 

@@ -92,7 +92,7 @@ def test_what_is_put_is_there(storage):
 
 
 def test_what_is_deleted_is_gone_and_may_be_deleted_again(storage):
-    """Whoever comes second finds nothing to do."""
+    """Anyone who comes second finds nothing to do."""
     put(storage)
     assert storage.delete(NAME)
     assert not storage.has(NAME)
@@ -186,7 +186,7 @@ def test_a_storage_that_cannot_tell_whether_a_file_is_there_is_an_error(storage,
 
 
 def test_a_failed_deletion_is_logged(storage, inner, caplog):
-    """And told."""
+    """And reported."""
     put(storage)
     struck(inner, "delete", raising(PermissionError("no")))
     with caplog.at_level(logging.WARNING, "django_sitemapkit"):

@@ -14,8 +14,8 @@ import pytest
 from lxml import etree
 
 from django_sitemapkit import Allow, Deny, Element, Image, News, Video
+from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.rendering import PageRendering
-from django_sitemapkit.sections.keysets import EVERYTHING
 from tests.factories import SITE
 from tests.languages import COLUMNS, place, places
 
@@ -27,13 +27,13 @@ HOST = "https://www.example.com"
 PARSE = """
 import { XMLToSitemapItemStream } from "sitemap";
 
-const told = [];
-const logger = (...message) => told.push(message);
+const reported = [];
+const logger = (...message) => reported.push(message);
 const items = [];
 for await (const item of process.stdin.pipe(new XMLToSitemapItemStream({ logger }))) {
     items.push(item);
 }
-console.log(JSON.stringify({ items, told }));
+console.log(JSON.stringify({ items, reported }));
 """
 
 
@@ -64,7 +64,7 @@ def parsed(npm, section):
         ["node", "parse.mjs"], cwd=npm, input=document, capture_output=True, check=True
     )
     answer = json.loads(done.stdout)
-    assert answer["told"] == []
+    assert answer["reported"] == []
     return answer["items"], document
 
 
@@ -201,4 +201,4 @@ def test_own_elements_are_passed_over(npm):
     )
     answer = json.loads(done.stdout)
     assert [item["url"] for item in answer["items"]] == [f"{HOST}/a/"]
-    assert all("shop:price" in str(message) for message in answer["told"])
+    assert all("shop:price" in str(message) for message in answer["reported"])

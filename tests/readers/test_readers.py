@@ -51,7 +51,7 @@ os.environ["SITEMAPKIT_BASE_URL"] = f"http://127.0.0.1:{port}"
 
 import uvicorn
 from example_project.asgi import application
-from django_sitemapkit.sections.keysets import Keyset
+from django_sitemapkit.reading.keysets import Keyset
 
 def say(line):
     os.write(1, f"{line}\\n".encode())

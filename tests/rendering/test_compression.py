@@ -16,7 +16,7 @@ BLOCKS = [b"<url>", b"", b"x" * 200_000, bytes(range(256)) * 500]
 @pytest.mark.parametrize("codec", ["zlib", "isal", "auto"])
 def test_any_codec_gives_gzip(settings, codec):
     """Read by anyone, equal in every run, with neither time nor name in the header."""
-    settings.SITEMAPKIT_GZIP = codec
+    settings.SITEMAPKIT_GZIP_BACKEND = codec
     data = b"".join(gzipped(BLOCKS))
     assert gzip.decompress(data) == b"".join(BLOCKS)
     assert data == b"".join(gzipped(BLOCKS))
@@ -27,7 +27,7 @@ def test_any_codec_gives_gzip(settings, codec):
 @pytest.mark.parametrize("codec", ["zlib", "isal"])
 def test_the_first_block_is_readable_at_once(settings, codec):
     """A codec that gathers first would keep the reader waiting."""
-    settings.SITEMAPKIT_GZIP = codec
+    settings.SITEMAPKIT_GZIP_BACKEND = codec
     first = next(gzipped(iter(BLOCKS)))
     assert zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(first) == BLOCKS[0]
     assert gzip.decompress(b"".join(gzipped([]))) == b""
@@ -37,10 +37,10 @@ def test_auto_takes_isal_where_it_is(settings, monkeypatch):
     """And zlib where it is not."""
     made = {}
     for codec in ("zlib", "isal"):
-        settings.SITEMAPKIT_GZIP = codec
+        settings.SITEMAPKIT_GZIP_BACKEND = codec
         made[codec] = b"".join(gzipped(BLOCKS))
     assert made["zlib"] != made["isal"]
-    settings.SITEMAPKIT_GZIP = "auto"
+    settings.SITEMAPKIT_GZIP_BACKEND = "auto"
     assert b"".join(gzipped(BLOCKS)) == made["isal"]
     monkeypatch.setattr(compression, "has_isal", lambda: False)
     assert b"".join(gzipped(BLOCKS)) == made["zlib"]

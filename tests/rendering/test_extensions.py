@@ -13,9 +13,10 @@ from django.utils.translation import get_language
 from lxml import etree
 
 from django_sitemapkit import Allow, Element, Image, News, Section, StaticSection, Video
+from django_sitemapkit.inspection import inspect_object, inspect_path
 from django_sitemapkit.planning import pages_of
+from django_sitemapkit.reading import reader_of
 from django_sitemapkit.rendering import PageRendering, extensions, page_entries, validators_of
-from django_sitemapkit.rendering.explanations import explain_object, explain_path
 from tests import factories
 from tests.builds import SITE, build, manifest, states, use_storage, xml
 from tests.factories import declare
@@ -305,9 +306,9 @@ def test_one_page_is_one_article():
 def test_a_thousand_and_one_articles_are_two_files(client, sections):
     """Whatever SITEMAPKIT_MAX_URLS and ``limit`` would allow; without news they are one."""
     Place.objects.bulk_create(Place(slug=f"p{n}") for n in range(1001))
-    news = type(plain(news=article(timezone.now()), limit=5000))
-    assert [len(keys_of(page)) for page in rendered(news(SITE))] == [1000, 1]
-    assert len(rendered(type(plain(name="plain"))(SITE))) == 1
+    news = type(plain(news=article(timezone.now()), limit=5000).options)
+    assert [len(keys_of(page)) for page in rendered(reader_of(news(SITE)))] == [1000, 1]
+    assert len(rendered(reader_of(type(plain(name="plain").options)(SITE)))) == 1
 
 
 def rendered(section):
@@ -325,12 +326,12 @@ def test_a_news_section_without_news_is_served_empty(client, sections, settings)
     """Live and published: page 1 has no URL, page 2 is not there, and no index has either."""
     use_storage(settings, "Memory")
     place("a")
-    empty = type(plain(news=article(NOW), queryset=Place.objects.filter(slug="none")))
+    empty = type(plain(news=article(NOW), queryset=Place.objects.filter(slug="none")).options)
     sections.add(empty)
     sections.add(type("Others", (Section,), {"queryset": Place.objects.all(), "location": ROUTE}))
     build(SITE)
     for serve in ("live", "auto", "published"):
-        settings.SITEMAPKIT_SERVE = serve
+        settings.SITEMAPKIT_SERVE_FROM = serve
         response = client.get("/sitemap-things-1.xml")
         assert response.status_code == 200
         root = etree.fromstring(response.getvalue())
@@ -342,9 +343,9 @@ def test_a_news_section_without_news_is_served_empty(client, sections, settings)
 
 
 def test_a_page_of_news_is_due_when_an_article_gets_too_old(at, settings, sections):
-    """No row changes then: the page is made anew all the same, once, and no other."""
+    """No row changes then: the page is rendered again all the same, once, and no other."""
     storage = use_storage(settings, "Memory")
-    sections.add(type(plain(news=article_of_slug, limit=2)))
+    sections.add(type(plain(news=article_of_slug, limit=2).options))
     for slug in ("1", "40", "46", "100"):
         place(slug)
     at(NOW)
@@ -383,7 +384,7 @@ def test_news_has_no_etag_before_it_is_read():
 def test_entries_as_values_carry_them(sections, rf):
     """For templates of a project's own, which write them by ``{% sitemap_entry %}``."""
     place("a", "en", "es", cover="c.jpg")
-    sections.add(type(places(location=COLUMNS, images="cover")))
+    sections.add(type(places(location=COLUMNS, images="cover").options))
     section = places(location=COLUMNS, images="cover")
     document = render(section)[1].decode()
     found = list(page_entries(section, pages_of(section)[0], SITE.scope()))
@@ -404,16 +405,16 @@ def test_an_explanation_shows_what_is_listed(sections, location):
     """Of each version that its path names, and of an object its first: links, images and all."""
     made = place("a", "en", "es", "fr", cover="c.jpg")
     section = places(location=location, images="cover")
-    sections.add(type(section))
+    sections.add(type(section.options))
     document = render(section)[1].decode()
     by_path("/en/places/x/", include=False)
-    (explained,) = explain_object(SITE, made)
+    (explained,) = inspect_object(SITE, made)
     assert explained.listed
     assert explained.xml in document
     assert explained.xml.count("<xhtml:link") == 3
     if isinstance(location, type(ROUTE)):
         for path in re.findall(f"<loc>{HOST}([^<]+)", document):
-            found = explain_path(SITE, path)
+            found = inspect_path(SITE, path)
             assert found.location == f"{HOST}{path}"
             assert found.listed
             assert found.xml in document
@@ -429,43 +430,45 @@ def slug_now(obj):
 def test_an_explanation_of_a_version_that_is_excluded(sections):
     """It is not listed, and the others do not link to it."""
     made = place("a", "en", "es")
-    sections.add(type(places(location=COLUMNS)))
+    sections.add(type(places(location=COLUMNS).options))
     by_path("/es/places/a-es/", include=False)
-    (explained,) = explain_object(SITE, made)
+    (explained,) = inspect_object(SITE, made)
     assert explained.xml.count("<xhtml:link") == 1
-    assert not explain_path(SITE, "/es/places/a-es/").listed
+    assert not inspect_path(SITE, "/es/places/a-es/").listed
 
 
 def test_an_explanation_of_an_object_without_a_version(sections, settings):
     """It says so; so it does where another site has all of them."""
     none, spanish = place("none"), place("b", "es")
     hosts = {"en": HOST, "es": "https://example.es", "fr": HOST}
-    sections.add(type(places(location=COLUMNS, language_hosts=hosts)))
+    sections.add(type(places(location=COLUMNS, language_hosts=hosts).options))
     for made in (none, spanish):
-        (explained,) = explain_object(SITE, made)
+        (explained,) = inspect_object(SITE, made)
         assert not explained.listed
         assert explained.why == "It has no version in a language that section things lists here."
-    assert not explain_path(SITE, "/es/places/b-es/").listed
+    assert not inspect_path(SITE, "/es/places/b-es/").listed
 
 
 def test_items_are_explained_in_each_language(sections):
     """With the links of all versions, and the page that has them."""
     pages = {"items": ["home", "/a/", "/b/"], "limit": 3}
-    sections.add(type(declare(StaticSection, **pages, **IN_ALL)))
+    sections.add(type(declare(StaticSection, **pages, **IN_ALL).options))
     for path in ("/en/", "/es/", "/fr/"):
-        explained = explain_path(SITE, path)
+        explained = inspect_path(SITE, path)
         assert explained.listed
         assert explained.xml.count("<xhtml:link") == 3
         assert explained.page == f"{HOST}/sitemap-things-1.xml.gz"
-    assert explain_path(SITE, "/b/").page == f"{HOST}/sitemap-things-3.xml.gz"
+    assert inspect_path(SITE, "/b/").page == f"{HOST}/sitemap-things-3.xml.gz"
 
 
 def test_items_of_another_site_are_not_explained_here(sections):
     """Their path may be one of this site, too; they are listed there."""
     hosts = {"en": HOST, "es": "https://example.es", "fr": HOST}
-    sections.add(type(declare(StaticSection, items=["home"], language_hosts=hosts, **IN_ALL)))
-    assert explain_path(SITE, "/en/").listed
-    assert not explain_path(SITE, "/es/").listed
+    sections.add(
+        type(declare(StaticSection, items=["home"], language_hosts=hosts, **IN_ALL).options)
+    )
+    assert inspect_path(SITE, "/en/").listed
+    assert not inspect_path(SITE, "/es/").listed
 
 
 @pytest.mark.parametrize("several", [False, True], ids=["one", "several"])

@@ -7,10 +7,11 @@ from django.utils import timezone
 from lxml import etree
 
 from django_sitemapkit import Route, StaticSection, register
+from django_sitemapkit.audit.reader import validate
 from django_sitemapkit.exceptions import NotPlanned
 from django_sitemapkit.models import Lease
 from django_sitemapkit.planning import page_of
-from django_sitemapkit.protocol.reader import validate
+from django_sitemapkit.reading import reader_of
 from django_sitemapkit.rendering import index_entries, page_address, render_indexes, validators_of
 from django_sitemapkit.sites import Site
 from tests import factories
@@ -34,13 +35,13 @@ def products(**options):
             **options,
         }
     )
-    register(type(section))
+    register(type(section.options))
     return section
 
 
 def pages(*items, **options):
     """Register a section of these items."""
-    register(type(declare(StaticSection, **{"name": "pages", "items": items, **options})))
+    register(type(declare(StaticSection, **{"name": "pages", "items": items, **options}).options))
 
 
 def listed(site=SITE):
@@ -181,7 +182,7 @@ def test_a_column_that_cannot_tell_two_changes_apart_gives_no_validators(
     section = products(trust_lastmod=True)
     page = page_of(section, 1)
     for lastmod, known in (("updated_at", True), ("released_on", False), ("note", False)):
-        declared = type("Things", (type(section),), {"lastmod": lastmod})(SITE)
+        declared = reader_of(type("Things", (type(section.options),), {"lastmod": lastmod})(SITE))
         assert bool(validators_of(declared, page, SITE.scope())) is known
     Product.objects.update(updated_at=timezone.now() + dt.timedelta(days=2))
     assert validators_of(section, page, SITE.scope()) is None
@@ -229,7 +230,7 @@ def test_the_digest_changes_with_the_declaration(sections, options):
     factories.products(2)
     section = products(trust_lastmod=True, limit=10)
     before = digest(section)
-    changed = type("Things", (type(section),), options)(SITE)
+    changed = reader_of(type("Things", (type(section.options),), options)(SITE))
     assert digest(changed) != before
 
 

@@ -12,12 +12,11 @@ from django.utils.translation import get_language
 from lxml import etree
 
 from django_sitemapkit import Route, StaticSection
-from django_sitemapkit.protocol.reader import validate
+from django_sitemapkit.audit.reader import validate
+from django_sitemapkit.reading import keysets, reader_of
+from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.rendering import PageRendering
-from django_sitemapkit.rendering.pages import BLOCK
-from django_sitemapkit.sections import keysets
-from django_sitemapkit.sections.contrib import adapt
-from django_sitemapkit.sections.keysets import EVERYTHING, KeyRange
+from django_sitemapkit.sections import adapt
 from tests import factories
 from tests.factories import SITE, declare
 from tests.testapp.models import Product
@@ -102,7 +101,7 @@ def test_columns_and_objects_give_the_same_bytes():
         "changefreq": lambda self, product: "daily",
     }
     objects = by_slug(**options, only=[])
-    objects.changefreq = lambda product: "daily"
+    objects.options.changefreq = lambda product: "daily"
     assert not columns.reads_objects
     assert objects.reads_objects
     expected, document = render(columns)
@@ -163,24 +162,24 @@ def test_bad_rows_are_skipped_counted_and_named_and_the_file_stays_valid():
         def changefreq(self, item):
             return "Daily" if item == "/changefreq" else "daily"
 
-    section = Pages(SITE)
-    assert len(SITE.origin + section.items[4]) == 2047
-    section.items[4] += "x"
+    section = reader_of(Pages(SITE))
+    assert len(SITE.origin + section.options.items[4]) == 2047
+    section.options.items[4] += "x"
     rendering, document = render(section)
     assert paths(document) == ["/good", "/lastmod", "/priority", "/changefreq", "/fine"]
     assert rendering.problems.skipped == 5
-    told = {problem.key: problem for problem in rendering.problems.examples}
-    assert {key: (problem.code, problem.skipped) for key, problem in told.items()} == {
+    shown = {problem.key: problem for problem in rendering.problems.examples}
+    assert {key: (problem.code, problem.skipped) for key, problem in shown.items()} == {
         "/nul\0": ("invalid-url", True),
         "/surrogate\ud800": ("invalid-url", True),
         "https://foreign.example/": ("url-not-allowed", True),
-        section.items[4]: ("invalid-url", True),
+        section.options.items[4]: ("invalid-url", True),
         "/raises": ("exception", True),
         "/lastmod": ("invalid-date", False),
         "/priority": ("invalid-tag-value", False),
         "/changefreq": ("invalid-tag-value", False),
     }
-    assert "no such page" in told["/raises"].message
+    assert "no such page" in shown["/raises"].message
     rendering.problems.summary().encode("utf-8")
 
 
@@ -225,8 +224,8 @@ def test_a_date_that_the_database_should_not_have_costs_its_row_the_lastmod():
     rendering, document = render(by_slug(key="pk", lastmod="updated_at"))
     assert rendering.urls == 4
     assert document.count(b"<lastmod>2024-02-29T12:30:15+00:00</lastmod>") == 2
-    told = [(one.key, one.code, one.skipped) for one in rendering.problems.examples]
-    assert told == [(ids[0], "invalid-date", False), (ids[1], "future-date", False)]
+    shown = [(one.key, one.code, one.skipped) for one in rendering.problems.examples]
+    assert shown == [(ids[0], "invalid-date", False), (ids[1], "future-date", False)]
 
 
 def test_a_failure_of_the_database_breaks_the_page_off():
@@ -346,7 +345,7 @@ def translated():
 def test_a_row_in_several_languages_is_not_where_its_own_page_is_cut(translated, limit):
     """All its URLs have one key: splitting comes to an end, and nothing is lost on the way."""
     factories.products(6)
-    section = type("Some", (translated,), {"limit": limit})(SITE)
+    section = reader_of(type("Some", (translated,), {"limit": limit})(SITE))
     ranges, found = [EVERYTHING], set()
     for _ in range(20):
         if not ranges:
@@ -370,7 +369,7 @@ def test_a_row_in_several_languages_is_not_where_its_own_page_is_cut(translated,
 def test_a_row_with_more_urls_than_fit_on_a_page_is_told(translated):
     """Wherever the pages are cut, the rest of it finds no room; the next rows have a page."""
     first, second = factories.products(2)
-    section = type("Some", (translated,), {"limit": 2})(SITE)
+    section = reader_of(type("Some", (translated,), {"limit": 2})(SITE))
     rendering, document = render(section)
     assert paths(document) == [f"/en/{first.slug}", f"/es/{first.slug}"]
     assert [(p.key, p.code) for p in rendering.problems.examples] == [(first.pk, "too-many-urls")]
@@ -450,18 +449,6 @@ def test_the_first_block_comes_before_the_second_chunk_is_read(monkeypatch):
     assert len(queries) == 0
 
 
-def test_blocks_are_of_64_kib_at_the_most():
-    """The first has the document's head before it; whoever reads slowly holds no more."""
-    section = static(*(f"/{n}" + "x" * 500 for n in range(3000)))
-    blocks = list(PageRendering(section, EVERYTHING, SITE.scope()))
-    assert len(blocks) > 20
-    assert blocks[0].startswith(b"<?xml")
-    assert len(blocks[0]) <= BLOCK + 200
-    assert max(map(len, blocks[1:])) <= BLOCK
-    assert all(blocks)
-    assert len(locations(b"".join(blocks))) == 3000
-
-
 def test_a_rendering_says_how_far_it_is():
     """URLs and bytes as written so far, complete only behind the last row."""
     rendering = PageRendering(static("/a", "/b"), EVERYTHING, SITE.scope())
@@ -522,10 +509,10 @@ def test_locations_may_be_made_by_the_database():
 
 
 def test_a_page_by_position_that_is_full_of_bytes_says_so(settings):
-    """Items that no page has room for are told, with the limit that makes room for them."""
+    """Items that no page has room for are reported, with the limit that makes room for them."""
     settings.SITEMAPKIT_MAX_BYTES = 4096
     pages = type("Pages", (StaticSection,), {"items": [f"/{n:03}" for n in range(100)]})
-    rendering = PageRendering(pages(SITE), KeyRange(0, 100), SITE.scope())
+    rendering = PageRendering(reader_of(pages(SITE)), KeyRange(0, 100), SITE.scope())
     document = b"".join(rendering)
     assert len(document) <= 4096
     assert [problem.code for problem in rendering.problems.examples] == ["file-too-large"]

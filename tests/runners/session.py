@@ -1,4 +1,4 @@
-"""One build by several processes, told what is to happen to them: run by test_processes."""
+"""One build by several processes, with faults on demand: run by test_processes."""
 
 import os
 import signal
@@ -14,9 +14,9 @@ def asleep(pipe, job):
 
 
 def steer(model):
-    """Leave out a fifth of all URLs, by object, and change what is told of others."""
+    """Leave out a fifth of all URLs, by object, and change what is reported of others."""
+    from django_sitemapkit.identities import identity_of
     from django_sitemapkit.models import UrlOverride
-    from django_sitemapkit.sections.objects import identity_of
     from django_sitemapkit.sites import all_sites
 
     (site,) = all_sites()
@@ -32,7 +32,7 @@ def main(fate):
     django.setup()
     from django.core.management import call_command
 
-    from django_sitemapkit.builds import PageMaker
+    from django_sitemapkit.builds import PageBuilder
     from django_sitemapkit.runners import processes
     from django_sitemapkit.runners.processes import Crew
     from tests.killloop.models import Item
@@ -44,7 +44,7 @@ def main(fate):
     crews = []
     if fate == "workers are slow":
         processes.enter = asleep
-    begin, start = PageMaker.begin, Crew.__init__
+    render, start = PageBuilder.render, Crew.__init__
 
     def slowly(self, line):
         time.sleep(0.05)
@@ -57,7 +57,7 @@ def main(fate):
             sys.stdout.flush()
             os.kill(os.getpid(), signal.SIGKILL)
         made.append(line.pk)
-        return begin(self, line)
+        return render(self, line)
 
     def noted(self, *arguments):
         start(self, *arguments)
@@ -66,7 +66,7 @@ def main(fate):
             time.sleep(0.01)
 
     made = []
-    PageMaker.begin, Crew.__init__ = slowly, noted
+    PageBuilder.render, Crew.__init__ = slowly, noted
     call_command("build_sitemaps", workers=3, verbosity=0)
     from django_sitemapkit.builds import preview
     from django_sitemapkit.sites import all_sites

@@ -118,7 +118,7 @@ def test_a_database_in_memory_cannot_be_shared(sections, settings):
 @pytest.mark.skipif(SERVER is None, reason="needs a database that others reach")
 @pytest.mark.django_db(transaction=True)
 def test_workers_write_into_the_database_of_the_builder(sections, tmp_path, settings):
-    """Be it another one than the settings name, as it is in tests."""
+    """Even if it is another one than the settings name, as it is in tests."""
     settings.STORAGES = settings.STORAGES | {
         "sitemaps": {
             "BACKEND": "django.core.files.storage.FileSystemStorage",
@@ -163,24 +163,16 @@ def test_other_errors_of_a_worker_come_as_text(caplog):
 def failing_maker(error):
     """Return a maker that fails as soon as it is asked anything."""
 
-    def make(line):
+    def make(row):
         raise error
 
-    return SimpleNamespace(make=make)
+    return SimpleNamespace(build=make)
 
 
 @pytest.fixture(autouse=True)
-def a_line(monkeypatch):
-    """Let every id have a line, where none is stored."""
-
-    class Lines:
-        def get(self, pk):
-            return BuildFile(pk=pk)
-
-    real = processes.primary
-    monkeypatch.setattr(
-        processes, "primary", lambda model: Lines() if model is BuildFile else real(model)
-    )
+def a_row(monkeypatch):
+    """Let every id have a row, where none is stored."""
+    monkeypatch.setattr(processes.BuildFile.objects, "get", lambda pk: BuildFile(pk=pk))
 
 
 def test_runners_are_known_by_short_names_and_dotted_paths(settings):

@@ -125,7 +125,7 @@ class BaseArticle(SitemapMixin, models.Model):
 
     class Sitemap:
         location = Route("article", pk="pk")
-        queryset = "published"
+        queryset_method = "published"
         lastmod = "edited_at"
 
     def __str__(self):

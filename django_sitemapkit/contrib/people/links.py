@@ -15,23 +15,23 @@ from django.utils.translation import get_language_info
 from django_sitemapkit.contrib.people.titles import heading_of, titles_of
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import PlannedPage, pages_of_all
-from django_sitemapkit.rendering.columns import Checker
+from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
+from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.rendering.indexes import ANY_NUMBER, usable_sections
-from django_sitemapkit.rendering.listing import with_urls
+from django_sitemapkit.rendering.nonempty_pages import nonempty_pages
+from django_sitemapkit.rendering.pipeline import ChunkPipeline
 from django_sitemapkit.rendering.problems import ProblemLog
-from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sections.keysets import EVERYTHING, KeyRange
-from django_sitemapkit.sections.validation import require_pageable
 from django_sitemapkit.sites import Site
 
 MAX_ENTRIES = 500
-"""Entries that are shown at a time: a page of 50,000 is more than people, or browsers, read."""
+"""Entries shown at a time: people and browsers do not read a page of 50,000."""
 
 MAX_LISTED_PAGES = 100
 """Pages of a section that the site map names one by one."""
 
 NOT_A_KEY = (ValidationError, ValueError, TypeError, ArithmeticError, DataError)
-"""What text raises that is no key, in Python or in the database."""
+"""What text that is not a key raises, in Python or in the database."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,11 +97,11 @@ def section_links(site: Site) -> list[SectionLinks]:
     Takes as many queries as the index. Raises NotPlanned while a large section is being planned.
     """
     sections = usable_sections(site)
-    pages = with_urls(sections, pages_of_all(sections))
+    pages = nonempty_pages(sections, pages_of_all(sections))
     return [links_of(section, found) for section, found in pages if found]
 
 
-def links_of(section: BaseSection, pages: Sequence[PlannedPage]) -> SectionLinks:
+def links_of(section: SectionReader, pages: Sequence[PlannedPage]) -> SectionLinks:
     """Return a section with some of its pages."""
     path = page_paths(section.site, section.get_name())
     links = [Link(address=path(page.number), title=str(page.number)) for page in pages]
@@ -137,29 +137,33 @@ def entries_address(address: str, key: str) -> str:
 
 
 def entries_of(
-    section: BaseSection, page: PlannedPage, start: str | None = None, *, at_most: int = MAX_ENTRIES
+    section: SectionReader,
+    page: PlannedPage,
+    start: str | None = None,
+    *,
+    at_most: int = MAX_ENTRIES,
 ) -> EntrySlice:
-    """Return some entries of a page, from its begin or from the key that ``start`` is the text of.
+    """Return some entries of a page, from its beginning or from the key encoded in ``start``.
 
     No row is skipped over and none is counted: it takes two queries to find the slice, two to
-    read it and what titles take, wherever it lies. Raises LookupError where ``start`` is no key of
-    the page.
+    read it and what titles take, wherever it lies. Raises LookupError where ``start`` is not a key
+    of the page.
     """
     rows = max(1, at_most // section.urls_per_row)
     try:
         if section.keyset is None:
-            keys, following = _by_position(section, page, start, rows)
+            keys, following = _slice_by_position(section, page, start, rows)
         else:
-            keys, following = _by_key(section, page, start, rows)
+            keys, following = _slice_by_key(section, page, start, rows)
     except NOT_A_KEY as error:
         if start is None:
             raise
-        raise LookupError(f"{start!r} is no key of page {page.number}.") from error
+        raise LookupError(f"{start!r} is not a key of page {page.number}.") from error
     return EntrySlice(entries=list(_links(section, keys)), following=following)
 
 
 def first_entries(site: Site, name: str, at_most: int) -> list[Link]:
-    """Return entries from the begin of a section; none where there is no such section.
+    """Return entries from the beginning of a section; none where there is no such section.
 
     No plan is asked for: as a page they are all rows, whatever page each of them is on.
     """
@@ -174,8 +178,8 @@ def first_entries(site: Site, name: str, at_most: int) -> list[Link]:
     return found.entries[:at_most]
 
 
-def _by_key(
-    section: BaseSection, page: PlannedPage, start: str | None, rows: int
+def _slice_by_key(
+    section: SectionReader, page: PlannedPage, start: str | None, rows: int
 ) -> tuple[KeyRange, str | None]:
     """Return the keys of a slice, and the text of the first one behind them."""
     keyset = section.keyset
@@ -191,8 +195,8 @@ def _by_key(
     return KeyRange(keys.lower, keys.upper if behind is None else behind), keyset.encode(behind)
 
 
-def _by_position(
-    section: BaseSection, page: PlannedPage, start: str | None, rows: int
+def _slice_by_position(
+    section: SectionReader, page: PlannedPage, start: str | None, rows: int
 ) -> tuple[KeyRange, str | None]:
     """Return the positions of a slice, and the text of the first one behind them."""
     lower, upper = page.keys.lower, min(page.keys.upper, section.size())
@@ -204,11 +208,11 @@ def _by_position(
     return KeyRange(lower, min(behind, upper)), str(behind) if behind < upper else None
 
 
-def _links(section: BaseSection, keys: KeyRange) -> Iterator[Link]:
+def _links(section: SectionReader, keys: KeyRange) -> Iterator[Link]:
     """Yield the entries of some rows, but for those that the XML leaves out."""
-    checker = Checker(section, section.site.scope(), ProblemLog(section.get_name()))
+    pipeline = ChunkPipeline(section, section.site.scope(), ProblemLog(section.get_name()))
     for chunk in section.chunks(keys):
-        entries = checker.entries(chunk)
+        entries = pipeline.entries(chunk)
         several = entries.versions if section.urls_per_row > 1 else None
         languages = several.languages if several else repeat("", len(entries.locations))
         titles = titles_of(section, entries)

@@ -18,7 +18,7 @@ from django_sitemapkit.contrib.people.links import (
 )
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import has_rows, neighbours_of, page_of
-from django_sitemapkit.sections.validation import naming
+from django_sitemapkit.reading.validation import naming
 from django_sitemapkit.sites import Site, site_for
 from django_sitemapkit.views import public_view
 
@@ -70,8 +70,8 @@ def _page_context(site: Site, name: str, number: int, start: str | None) -> dict
         "begins": start is None,
         "previous": links.pages[place - 1].address if before else "",
         "next": following,
-        "xml": _path(site, "page", section=name, number=number, form="xml"),
-        "text": _path(site, "page", section=name, number=number, form="txt"),
+        "xml": _view_path(site, "page", section=name, number=number, form="xml"),
+        "text": _view_path(site, "page", section=name, number=number, form="txt"),
     }
 
 
@@ -80,12 +80,12 @@ def _common_context(site: Site) -> dict[str, Any]:
     return {
         "site": site,
         "html": html_path(site, "html"),
-        "index": _path(site, "index"),
+        "index": _view_path(site, "index"),
         "robots": "/robots.txt" if _has_robots(site) else "",
     }
 
 
-def _path(site: Site, name: str, **arguments: Any) -> str:
+def _view_path(site: Site, name: str, **arguments: Any) -> str:
     """Return the address of a sitemap without its host, so that visitors stay on the host."""
     return site.address(name, **arguments).removeprefix(site.origin)
 

@@ -1,4 +1,4 @@
-"""Make the sitemaps' files and publish them."""
+"""Build the sitemap files and publish them."""
 
 from collections.abc import Collection
 from typing import Any
@@ -7,9 +7,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import BuildResult, FileResult, Runner, build, preview
-from django_sitemapkit.builds.requests import carry_out
-from django_sitemapkit.builds.results import problem_kinds, problem_lines
-from django_sitemapkit.builds.run import require_sections
+from django_sitemapkit.builds.manifest import SiteBuilds, problem_kinds, problem_lines
+from django_sitemapkit.builds.requests import process_requests
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.management.base import (
     Exit,
@@ -22,93 +21,104 @@ from django_sitemapkit.management.base import (
     held_back,
 )
 from django_sitemapkit.models import BuildRequest
-from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.overrides import require_sections, sections_of
 from django_sitemapkit.planning import refresh
 from django_sitemapkit.printable import printable
-from django_sitemapkit.rendering.problems import REMEMBERED
+from django_sitemapkit.rendering.problems import EXAMPLES_PER_KIND
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sites import Site
 
 
 class Command(SiteCommand):
-    """Make the files of all sections, or of those named, and publish them at once."""
+    """Build the files of all sections, or of the given ones, and publish them atomically."""
 
     help = __doc__ or ""
-    interrupted = "Interrupted. What was published stays; the next run goes on."
+    interrupted = "Interrupted. The published files stay; the next run resumes the build."
+    more_exit_codes = (Exit.HELD, Exit.RUNNING, Exit.PROBLEMS)
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the sections and options."""
         super().add_arguments(parser)
+        self.add_json_argument(parser)
         parser.add_argument(
-            "sections", nargs="*", help="Make only these anew; the others keep their files."
+            "sections", nargs="*", help="Build only these; the other sections keep their files."
         )
         mode = parser.add_mutually_exclusive_group()
         mode.add_argument(
             "--plan-only",
             action="store_true",
-            help="Bring the stored plans of pages up to date; build nothing.",
+            help="Update the stored plans of pages, without building.",
         )
         mode.add_argument(
             "--dry-run",
             action="store_true",
-            help="Render everything and say what would be stored; write nothing.",
+            help="Render everything and show what would be stored, without writing.",
         )
         parser.add_argument(
             "--full",
             action="store_true",
-            help="Render all pages, those too whose rows did not change.",
+            help="Render all pages, including those whose rows did not change.",
         )
         parser.add_argument(
-            "--strict", action="store_true", help="Exit with 5 if any row had to be left out."
+            "--strict",
+            action="store_true",
+            help="Hold the build for review, and exit with 3, if rows were skipped.",
+        )
+        parser.add_argument(
+            "--fail-on-skipped",
+            action="store_true",
+            help="Publish the build, but exit with 5, if rows were skipped.",
         )
         parser.add_argument(
             "--skip-if-running",
             action="store_true",
-            help="Exit with 0 instead of 4 if another process builds the site.",
+            help="Exit with 0 instead of 4 if another process is building the site.",
         )
         parser.add_argument(
             "--runner",
             metavar="NAME",
-            help="Who makes the pages: inline, processes, or a runner's dotted path.",
+            help="What runs the build: inline, processes, or a runner's dotted path.",
         )
         parser.add_argument(
             "--workers",
             type=int,
             metavar="N",
-            help="Processes that make pages; more than one asks for the runner processes.",
+            help="Number of processes; more than one selects the runner processes.",
         )
 
     def run(self, options: dict[str, Any]) -> None:
         """Build each site."""
-        self.verbosity = options["verbosity"]
+        self.json = options["json"]
+        self.verbosity = 0 if self.json else options["verbosity"]
         sites = self.sites(options["site"])
         self._require(sites, options["sections"])
         self.runner = self._runner(options)
-        left_out = 0
+        skipped = 0
         self.held: list[str] = []
         with ending_cleanly():
             for site in sites:
                 try:
-                    left_out += self._build(site, options)
+                    skipped += self._build(site, options)
                 except BuildRunning as error:
                     if not options["skip_if_running"]:
-                        raise self._ended(error, Exit.RUNNING) from error
+                        raise self._failure(error, Exit.RUNNING) from error
                     if self.verbosity:
                         self.stdout.write(f"Skipped: {error}")
                 except (SitemapKitError, ImproperlyConfigured) as error:
-                    raise self._ended(error, Exit.FAILED) from error
+                    raise self._failure(error, Exit.FAILED) from error
         if self.held:
             raise CommandError("\n".join(self.held), returncode=Exit.HELD)
-        if left_out and options["strict"]:
-            message = f"{count_of(left_out, 'row')} had to be left out."
+        # A build without a change is not held: there would be nothing to publish.
+        if skipped and (options["fail_on_skipped"] or options["strict"]):
+            message = f"{count_of(skipped, 'row')} skipped."
             raise CommandError(message, returncode=Exit.PROBLEMS)
 
-    def _ended(self, error: Exception, code: Exit) -> CommandError:
-        """Return what ends the command; what was held back before it is told all the same."""
+    def _failure(self, error: Exception, code: Exit) -> CommandError:
+        """Return the error that ends the command, after the messages about held builds."""
         return CommandError("\n".join([*self.held, str(error)]), returncode=code)
 
     def _require(self, sites: list[Site], names: list[str]) -> None:
-        """Refuse an unknown section before anything is done."""
+        """Reject an unknown section before the first build."""
         for site in sites:
             try:
                 require_sections(site, names)
@@ -117,11 +127,15 @@ class Command(SiteCommand):
 
     def _runner(self, options: dict[str, Any]) -> Runner:
         name, workers = options["runner"], options["workers"]
-        asked = (name, workers) != (None, None) or options["full"]
-        if (options["plan_only"] or options["dry_run"]) and asked:
+        for_builds = (name, workers) != (None, None) or options["full"] or options["strict"]
+        if (options["plan_only"] or options["dry_run"]) and for_builds:
             message = (
-                "--full, --runner and --workers are for builds, not --plan-only and --dry-run."
+                "--full, --strict, --runner and --workers are for builds, not for --plan-only and"
+                " --dry-run."
             )
+            raise CommandError(message, returncode=Exit.USAGE)
+        if options["plan_only"] and options["fail_on_skipped"]:
+            message = "--fail-on-skipped reads rows, and --plan-only does not."
             raise CommandError(message, returncode=Exit.USAGE)
         try:
             return get_runner(name, workers)
@@ -129,30 +143,32 @@ class Command(SiteCommand):
             raise CommandError(f"Runner: {printable(error)}", returncode=Exit.USAGE) from error
 
     def _build(self, site: Site, options: dict[str, Any]) -> int:
-        """Do what is asked for one site; return how many rows were left out."""
+        """Build, render or plan one site; return how many rows were skipped."""
         if options["plan_only"]:
             self._plan(site, options["sections"])
             return 0
         progress = Progress(self, self.verbosity)
         try:
             with progress:
-                result = self._made(site, options, progress)
-        except SitemapKitError:  # What was left out may be why nothing is published.
-            self._tell_problems(progress.files.values())
+                result = self._run_build(site, options, progress)
+        except SitemapKitError:  # Skipped rows may be the cause.
+            self._print_problems(progress.files.values())
             raise
-        self._tell_problems(result.files)
+        self._print_problems(result.files)
         for warning in result.warnings:
             self.stderr.write(f"Warning: {warning}", self.style.WARNING)
         if result.status == "held":
             self.held.append(held_back(result))
-        if self.verbosity:
+        if self.json:
+            self.write_json(_result_document(result))
+        elif self.verbosity:
             self.stdout.write(self._total(result))
-        if not options["dry_run"]:
-            self._carry_out_what_is_open(site)
+        if not options["dry_run"] and result.status != "held":
+            self._run_queued_requests(site)
         return result.skipped
 
-    def _made(self, site: Site, options: dict[str, Any], progress: Progress) -> BuildResult:
-        """Make the files, or render them for a dry run."""
+    def _run_build(self, site: Site, options: dict[str, Any], progress: Progress) -> BuildResult:
+        """Build the files, or render them for a dry run."""
         sections = options["sections"]
         if options["dry_run"]:
             return preview(site, sections=sections, on_file=progress)
@@ -162,39 +178,55 @@ class Command(SiteCommand):
             runner=self.runner,
             on_file=progress,
             full=options["full"],
+            strict=options["strict"],
             started_by=caller(),
         )
 
-    def _tell_problems(self, files: Collection[FileResult]) -> None:
-        """Print a line for each kind of problem; where each one is printed they stand already."""
+    def _print_problems(self, files: Collection[FileResult]) -> None:
+        """Print a line for each kind of problem, unless all problems were printed."""
         if self.verbosity != 1:
             return
         for line in problem_lines(files):
             self.stderr.write(line, self.style.WARNING)
         if any(count > 1 for count, _ in problem_kinds(files)):
             self.stderr.write(
-                f"--verbosity 2 prints the first {REMEMBERED} of each kind in each file."
+                f"--verbosity 2 prints the first {EXAMPLES_PER_KIND} of each kind in each file."
             )
 
-    def _carry_out_what_is_open(self, site: Site) -> None:
-        """Build what was asked for in the admin and is still open."""
+    def _run_queued_requests(self, site: Site) -> None:
+        """Run the builds that were requested in the admin and are still queued."""
         kinds = [BuildRequest.Kind.BUILD]
-        for asked in carry_out(site, lambda: self.runner, kinds=kinds, patience=0):
-            if asked.failed:
-                self.stderr.write(f"Asked for in the admin: {asked.outcome}", self.style.WARNING)
+        for queued in process_requests(site, lambda: self.runner, kinds=kinds, wait_seconds=0):
+            if queued.failed:
+                self.stderr.write(f"Requested in the admin: {queued.outcome}", self.style.WARNING)
             elif self.verbosity:
-                self.stdout.write(f"Asked for in the admin: {asked.outcome}")
+                self.stdout.write(f"Requested in the admin: {queued.outcome}")
 
     def _plan(self, site: Site, names: list[str]) -> None:
-        for section in sections_of(site):
-            if names and section.get_name() not in names:
-                continue
-            change = refresh(section)
-            line = f"{section.get_name():<28} {change.pages:>6,} pages"
+        builds = SiteBuilds(site)
+        changes = {
+            section.get_name(): refresh(section, sizes=builds.sizes_of(section.get_name()))
+            for section in sections_of(site)
+            if not names or section.get_name() in names
+        }
+        if self.json:
+            plans = [
+                {
+                    "section": name,
+                    "pages": change.pages,
+                    "added": change.added,
+                    "retired": change.retired,
+                    "replanned": change.replanned,
+                }
+                for name, change in changes.items()
+            ]
+            self.write_json({"site": site.key, "plans": plans})
+        for name, change in changes.items():
+            line = f"{name:<28} {change.pages:>6,} pages"
             if change.added or change.retired:
                 line += f", {len(change.added):,} new, {len(change.retired):,} retired"
-            if change.planned_anew:
-                line += f" (planned anew: {change.planned_anew})"
+            if change.replanned:
+                line += f" (planned again: {change.replanned})"
             if self.verbosity:
                 self.stdout.write(line)
 
@@ -206,17 +238,37 @@ class Command(SiteCommand):
             f" {len(result.files):,} files, {result.stored:,} stored,"
             f" {result.seconds:.2f} s, {rate:,.0f} URLs per second."
         )
-        if left_out := _left_out(result):
-            text = f"{text} Left out: {left_out}."
+        if skipped := _skipped(result):
+            text = f"{text} Skipped: {skipped}."
         if result.exported is not None:
             text += f" {files_exported(result.exported)}"
         if result.finished:
-            text = f"Build {result.finished}, which a killed process left, was finished. {text}"
-        return f"{text} One was abandoned: {result.stopped}." if result.stopped else text
+            text = f"Interrupted build {result.finished} was resumed and finished. {text}"
+        return f"{text} A build was abandoned: {result.stopped}." if result.stopped else text
 
 
-def _left_out(result: BuildResult) -> str:
-    """Return how many rows, and values of rows that are listed, were left out."""
+def _skipped(result: BuildResult) -> str:
+    """Return how many rows, and values of listed rows, were skipped."""
     values = sum(count for count, _ in problem_kinds(result.files)) - result.skipped
     counts = ((result.skipped, "row"), (max(values, 0), "value"))
     return " and ".join(count_of(count, thing) for count, thing in counts if count)
+
+
+def _result_document(result: BuildResult) -> dict[str, Any]:
+    """Return the result of a build for ``--json``."""
+    return {
+        "site": result.site,
+        "build": result.build,
+        "status": result.status,
+        "reason": result.reason,
+        "urls": result.urls,
+        "files": len(result.files),
+        "stored": result.stored,
+        "skipped": result.skipped,
+        "problems": problem_lines(result.files),
+        "warnings": list(result.warnings),
+        "exported": result.exported,
+        "resumed": result.finished,
+        "abandoned": result.stopped,
+        "seconds": round(result.seconds, 3),
+    }

@@ -1,15 +1,14 @@
-"""Explain one URL: which published files list it, and what the next build will do with it."""
+"""Explain one URL: which published files list it, and whether the next build does."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import find_url
-from django_sitemapkit.exceptions import RefusedValue, StorageFailure
+from django_sitemapkit.exceptions import InvalidValue, StorageFailure
+from django_sitemapkit.inspection import UrlInspection, inspect_path
 from django_sitemapkit.management.base import Exit, PublishedCommand
-from django_sitemapkit.rendering.explanations import Explanation, explain_path
 from django_sitemapkit.sites import Site
 
 
@@ -21,33 +20,34 @@ class Command(PublishedCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the URL."""
         super().add_arguments(parser)
+        self.add_json_argument(parser)
         parser.add_argument("url", help="An absolute URL, or a path from the root of the host.")
-        parser.add_argument("--json", action="store_true", help="Print JSON, for programs.")
 
     def run(self, options: dict[str, Any]) -> None:
         """Inspect the URL on each site that may list it."""
         url = options["url"]
-        refused: list[RefusedValue] = []
+        errors: list[InvalidValue] = []
         reports: list[dict[str, Any]] = []
         sites = self.sites(options["site"])
         for site in sites:
             try:
                 reports.append(_report(site, url))
-            except RefusedValue as error:  # It may be a URL of another site.
-                refused.append(error)
+            except InvalidValue as error:  # It may be a URL of another site.
+                errors.append(error)
         if not reports:
-            raise CommandError(f"{url}: {refused[0]}", returncode=Exit.USAGE)
-        lines = json.dumps(reports, indent=2).splitlines() if options["json"] else _lines(reports)
-        for line in lines:
+            raise CommandError(f"{url}: {errors[0]}", returncode=Exit.USAGE)
+        if options["json"]:
+            self.write_json(reports)
+        for line in () if options["json"] else _lines(reports):
             self.stdout.write(line)
         if not any(report["published"] for report in reports):
-            errors = [report["error"] for report in reports if report["error"]]
-            message = errors[0] if errors else f"No published file lists {url}."
+            failures = [report["error"] for report in reports if report["error"]]
+            message = failures[0] if failures else f"No published file lists {url}."
             raise CommandError(message, returncode=Exit.FAILED)
 
 
 def _report(site: Site, url: str) -> dict[str, Any]:
-    """Return what is known of a URL of a site, as JSON takes it."""
+    """Return a report on a URL of a site, for JSON."""
     location = site.scope().normalise(url)
     published: list[str] = []
     error = ""
@@ -55,7 +55,7 @@ def _report(site: Site, url: str) -> dict[str, Any]:
         published.extend(find_url(site, url))
     except StorageFailure as failure:
         error = str(failure)
-    found = explain_path(site, location.removeprefix(site.origin))
+    found = inspect_path(site, location.removeprefix(site.origin))
     return {
         "site": site.key,
         "url": location,
@@ -70,7 +70,7 @@ def _report(site: Site, url: str) -> dict[str, Any]:
     }
 
 
-def _values(found: Explanation) -> dict[str, dict[str, str]]:
+def _values(found: UrlInspection) -> dict[str, dict[str, str]]:
     return {
         tag: {"value": value.text, "origin": value.origin}
         for tag, value in found.values.items()

@@ -1,24 +1,27 @@
-"""Delete the files of builds that are over, and what killed builders left."""
+"""Delete the files of replaced builds and of builders that were killed."""
 
+from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import prune
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
-from django_sitemapkit.management.base import Exit, PublishedCommand
+from django_sitemapkit.management.base import Exit, PublishedCommand, count_of
 
 
 class Command(PublishedCommand):
-    """Delete files past their grace period; every build does so by itself."""
+    """Delete files past their grace period; every build also does this."""
 
     help = __doc__ or ""
+    more_exit_codes = (Exit.RUNNING,)
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         super().add_arguments(parser)
+        self.add_json_argument(parser)
         parser.add_argument(
-            "--dry-run", action="store_true", help="Say what would be deleted; delete nothing."
+            "--dry-run", action="store_true", help="Show what would be deleted, without deleting."
         )
 
     def run(self, options: dict[str, Any]) -> None:
@@ -30,15 +33,18 @@ class Command(PublishedCommand):
                 raise CommandError(str(error), returncode=Exit.RUNNING) from error
             except SitemapKitError as error:
                 raise CommandError(str(error), returncode=Exit.FAILED) from error
-            for name in (*pruned.files, *pruned.orphans) if options["verbosity"] else ():
-                self.stdout.write(name)
-            verb = "would go" if options["dry_run"] else "deleted"
-            if options["verbosity"]:
+            if options["json"]:
+                self.write_json({"site": site.key, "dry_run": options["dry_run"], **asdict(pruned)})
+            elif options["verbosity"]:
+                for name in (*pruned.files, *pruned.orphans):
+                    self.stdout.write(name)
+                files, orphans = len(pruned.files), len(pruned.orphans)
+                verb = "would be deleted" if options["dry_run"] else "deleted"
                 self.stdout.write(
-                    f"Site {site.key!r}: {len(pruned.files):,} files and"
-                    f" {len(pruned.orphans):,} orphans {verb}."
+                    f"Site {site.key!r}: {count_of(files, 'file')} and"
+                    f" {count_of(orphans, 'orphan')} {verb}."
                 )
             if not pruned.swept:
                 self.stderr.write(
-                    "The storage cannot list its files, so orphans were not looked for."
+                    "The storage cannot list its files, so orphans were not searched for."
                 )

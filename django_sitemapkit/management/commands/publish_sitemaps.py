@@ -1,11 +1,10 @@
-"""Publish a build that is stored: one that was held back, or the one before."""
+"""Publish a stored build: one that is held for review, or an earlier one."""
 
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import publish
-from django_sitemapkit.builds.manifests import primary, published_build
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.management.base import Exit, PublishedCommand, files_exported
@@ -14,13 +13,15 @@ from django_sitemapkit.sites import Site
 
 
 class Command(PublishedCommand):
-    """Let a site serve another build, whose files are all still stored."""
+    """Publish another build, whose files are all still stored."""
 
     help = __doc__ or ""
+    more_exit_codes = (Exit.RUNNING,)
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the build."""
         super().add_arguments(parser)
+        self.add_json_argument(parser)
         which = parser.add_mutually_exclusive_group(required=True)
         which.add_argument(
             "build", type=int, nargs="?", help="The build's id, as sitemap_status shows it."
@@ -28,11 +29,11 @@ class Command(PublishedCommand):
         which.add_argument(
             "--previous",
             action="store_true",
-            help="Roll back: publish the build that was published before this one.",
+            help="Roll back: publish the build that was published before the current one.",
         )
 
     def run(self, options: dict[str, Any]) -> None:
-        """Publish the build of each site."""
+        """Publish one build per site."""
         sites = self.sites(options["site"])
         for site, build in self._builds(sites, options["build"]):
             try:
@@ -41,25 +42,27 @@ class Command(PublishedCommand):
                 raise CommandError(str(error), returncode=Exit.RUNNING) from error
             except SitemapKitError as error:
                 raise CommandError(str(error), returncode=Exit.FAILED) from error
-            if options["verbosity"]:
-                copied = f" {files_exported(exported)}" if settings.EXPORT else ""
+            if options["json"]:
+                self.write_json({"site": site.key, "build": build, "exported": exported})
+            elif options["verbosity"]:
+                copied = f" {files_exported(exported)}" if settings.EXPORT_STORAGE else ""
                 self.stdout.write(f"Site {site.key!r} now serves build {build}.{copied}")
 
     def _builds(self, sites: list[Site], build: int | None) -> list[tuple[Site, int]]:
-        """Return the sites with the build that each is to serve."""
+        """Return the sites, each with the build to publish."""
         if build is None:
             return [(site, self._previous(site)) for site in sites]
-        key = primary(Build).filter(pk=build).values_list("site", flat=True).first()
+        key = Build.objects.filter(pk=build).values_list("site", flat=True).first()
         found = [(site, build) for site in sites if site.key == key]
         if not found:
-            message = f"There is no build {build} of these sites."
+            message = f"Build {build} of these sites does not exist."
             raise CommandError(message, returncode=Exit.USAGE)
         return found
 
     def _previous(self, site: Site) -> int:
-        """Return the build that was published before the one that a site serves."""
-        live = published_build(site)
+        """Return the build that was published before the current one."""
+        live = Build.objects.published(site)
         if live is None or live.previous_id is None:
-            message = f"Site {site.key!r}: no build was published before the one it serves."
+            message = f"Site {site.key!r} has no earlier published build."
             raise CommandError(message, returncode=Exit.FAILED)
         return live.previous_id

@@ -1,6 +1,5 @@
-"""Say what is published, what is being built, and whether that is recent enough."""
+"""Show what is published and what is being built, and check its age."""
 
-import json
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -9,7 +8,7 @@ from django_sitemapkit.builds import SiteStatus, status_of
 from django_sitemapkit.management.base import Exit, PublishedCommand, count_of
 
 MAX_HOURS = 876_000
-"""A hundred years: nobody means more, and dates end somewhere."""
+"""A hundred years, within the range of dates."""
 
 
 class Command(PublishedCommand):
@@ -20,18 +19,18 @@ class Command(PublishedCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         super().add_arguments(parser)
-        parser.add_argument("--json", action="store_true", help="Print JSON, for programs.")
+        self.add_json_argument(parser)
         parser.add_argument(
             "--quick",
             action="store_true",
-            help="Do not look at the rows: what is due because of them is not told.",
+            help="Do not compare rows, so files that are due because of them are not shown.",
         )
         parser.add_argument(
             "--max-age",
             type=float,
             metavar="HOURS",
-            help="Exit with 1 if a site has nothing published, or a section was last built longer"
-            " ago.",
+            help="Exit with 1 if a site has nothing published, or a section was last built more"
+            " hours ago.",
         )
 
     def run(self, options: dict[str, Any]) -> None:
@@ -40,9 +39,7 @@ class Command(PublishedCommand):
         sites = self.sites(options["site"])
         reports = [status_of(site, rows=not options["quick"]) for site in sites]
         if options["json"]:
-            found = [report.as_dict() for report in reports]
-            for line in json.dumps(found, indent=2).splitlines():
-                self.stdout.write(line)
+            self.write_json([report.as_dict() for report in reports])
         else:
             for report in reports:
                 self._show(report)
@@ -66,7 +63,7 @@ class Command(PublishedCommand):
                 f" {section.bytes:>14,} bytes"
             )
             if section.skipped:
-                line += f"  {count_of(section.skipped, 'row')} left out"
+                line += f"  {count_of(section.skipped, 'row')} skipped"
             write(line if section.built else f"  {section.name:<26} not built: served live")
         if report.export is not None:
             export = report.export
@@ -74,7 +71,8 @@ class Command(PublishedCommand):
             write(f"  export to {export.storage!r}: {state}")
         for item in report.due:
             reasons = ", ".join(
-                f"{what}: {count:,} pages" if count else what for what, count in item.pages.items()
+                f"{reason}: {count_of(count, 'page')}" if count else reason
+                for reason, count in item.pages.items()
             )
             name = item.section or "index"
             write(f"  due: {name}: {': '.join(filter(None, (reasons, item.error)))}")
@@ -86,7 +84,7 @@ class Command(PublishedCommand):
 
 
 def _late(report: SiteStatus, hours: float) -> str:
-    """Return what is late of a site: some of its sections, or all of it."""
+    """Return the late sections of a site, or the whole site."""
     sections = report.late_sections(hours)
     if len(sections) in {0, sum(section.built for section in report.sections)}:
         return report.site
@@ -94,7 +92,7 @@ def _late(report: SiteStatus, hours: float) -> str:
 
 
 def _require_hours(hours: float | None) -> None:
-    """Refuse what is no age, as "nan"."""
+    """Reject a number that is not an age, such as "nan"."""
     if hours is not None and not 0 <= hours <= MAX_HOURS:
         message = f"--max-age takes hours from 0 to {MAX_HOURS:,}, not {hours}."
         raise CommandError(message, returncode=Exit.USAGE)

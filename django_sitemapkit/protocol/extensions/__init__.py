@@ -1,7 +1,7 @@
-"""What sitemaps say beyond the protocol: images, videos, news, other languages, anything else.
+"""Extensions of sitemaps: images, videos, news, links to other languages, and a project's own.
 
-``values`` are what a project gives, ``elements`` writes them as XML or refuses them by name,
-``languages`` knows the codes of hreflang, ``namespaces`` how all of it is declared.
+``values`` has the classes that projects use, ``rules`` what their tags may contain, ``elements``
+writes them as XML, ``languages`` has the codes of hreflang and ``namespaces`` the namespaces.
 """
 
 from django_sitemapkit.protocol.extensions.elements import (

@@ -1,4 +1,4 @@
-"""The codes of ``hreflang``: how Google writes them, and which of them it will not understand.
+"""The codes of ``hreflang``: how Google writes them, and which it does not understand.
 
 A language of ISO 639-1, and then perhaps a script of ISO 15924 and a region of ISO 3166-1; or
 ``x-default`` (Google, "Tell Google about localized versions of your page").
@@ -7,11 +7,11 @@ A language of ISO 639-1, and then perhaps a script of ISO 15924 and a region of 
 import re
 from functools import lru_cache
 
-from django_sitemapkit.exceptions import RefusedValue
-from django_sitemapkit.protocol.locations import shown
+from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.printable import quoted
 
 X_DEFAULT = "x-default"
-"""The version for readers whose language has none."""
+"""The version for readers of all other languages."""
 
 _LANGUAGES = (
     "aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu cv cy da"
@@ -45,18 +45,18 @@ _UNDERSTOOD = re.compile(r"([a-z]+)(?:-[A-Z][a-z]{3})?(?:-([A-Z]{2}))?")
 def format_hreflang(code: str) -> str:
     """Return a language code as Google writes it: ``zh-Hant-TW``, ``en-GB``, ``x-default``.
 
-    Django's codes are taken (``zh-hans``, ``pt-br``), and case does not matter. Raises RefusedValue
-    for what can be no code at all; ``hreflang_doubt`` tells which of the others are no use.
+    Django's codes are accepted (``zh-hans``, ``pt-br``), in any case. Raises InvalidValue for what
+    cannot be a code; ``hreflang_doubt`` says which of the others Google does not understand.
     """
     if not isinstance(code, str):
-        raise _refused(code)
+        raise _invalid_code(code)
     return _formatted(code)
 
 
 def hreflang_doubt(code: str) -> str:
-    """Return why Google will not understand a language code, as a sentence, or ``""``.
+    """Return why Google does not understand a language code, as a sentence, or ``""``.
 
-    Raises RefusedValue as ``format_hreflang`` does.
+    Raises InvalidValue as ``format_hreflang`` does.
     """
     code = format_hreflang(code)
     if code == X_DEFAULT:
@@ -64,7 +64,7 @@ def hreflang_doubt(code: str) -> str:
     language, *rest = code.split("-")
     if language not in LANGUAGES:
         alone = not rest and language.upper() in REGIONS
-        what = "a region without a language" if alone else "no language of ISO 639-1"
+        what = "a region without a language" if alone else "not a language of ISO 639-1"
         return f"{language} is {what}."
     understood = _UNDERSTOOD.fullmatch(code)
     if understood is None:
@@ -75,7 +75,7 @@ def hreflang_doubt(code: str) -> str:
     region = understood[2]
     if region and region not in REGIONS:
         instead = "; write GB" if region == "UK" else ""
-        return f"{region} in {code} is no region of ISO 3166-1{instead}."
+        return f"{region} in {code} is not a region of ISO 3166-1{instead}."
     return ""
 
 
@@ -84,7 +84,7 @@ def _formatted(code: str) -> str:
     if code.lower() == X_DEFAULT:
         return X_DEFAULT
     if not _CODE.fullmatch(code):
-        raise _refused(code)
+        raise _invalid_code(code)
     language, *rest = code.lower().split("-")
     return "-".join([language, *map(_formatted_subtag, rest)])
 
@@ -95,9 +95,9 @@ def _formatted_subtag(subtag: str) -> str:
     return subtag.upper() if len(subtag) == 2 else subtag
 
 
-def _refused(code: object) -> RefusedValue:
-    return RefusedValue(
+def _invalid_code(code: object) -> InvalidValue:
+    return InvalidValue(
         "invalid-attribute-value",
-        f"Invalid attribute value: hreflang {shown(code)} is no language code; write one as in"
+        f"Invalid attribute value: hreflang {quoted(code)} is not a language code; write one as in"
         " en-GB, or x-default.",
     )

@@ -1,4 +1,4 @@
-"""The namespaces of the extensions, and the prefix that each one is written with."""
+"""The namespaces of the extensions, and their prefixes."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -13,7 +13,7 @@ NEWS = "http://www.google.com/schemas/sitemap-news/0.9"
 """``news:news`` (Google, "News sitemaps")."""
 
 XHTML = "http://www.w3.org/1999/xhtml"
-"""``xhtml:link``, the other languages of a page (Google, "Localized versions of your pages")."""
+"""``xhtml:link``, a page's other languages (Google, "Localized versions of your pages")."""
 
 NAMESPACES: Mapping[str, str] = MappingProxyType(
     {"xhtml": XHTML, "image": IMAGE, "video": VIDEO, "news": NEWS}

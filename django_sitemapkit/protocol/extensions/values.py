@@ -1,7 +1,7 @@
-"""Images, videos, news and elements of one's own, as values: what a project says of a page.
+"""Images, videos, news and a project's own elements, as values.
 
-They hold what they are given; the formatters check it. What Google dropped in 2022 is not here:
-captions, titles, places and licences of images; categories, galleries and prices of videos.
+They are checked when they are written. What Google dropped in 2022 is missing: captions, titles,
+places and licences of images; categories, galleries and prices of videos.
 """
 
 import datetime as dt
@@ -11,12 +11,12 @@ from decimal import Decimal
 from typing import ClassVar, Literal
 
 Date = dt.date | dt.datetime | str
-"""A date, a datetime or a W3C datetime as text; a naive datetime is in the project's zone."""
+"""A date, a datetime or a W3C datetime as text; a naive datetime is in the project's time zone."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Restriction:
-    """Where a video is shown, or is not: use its children, as in ``Allow("IE", "GB")``."""
+    """Where a video is shown, or is not: use the subclasses, as in ``Allow("IE", "GB")``."""
 
     relationship: ClassVar[Literal["allow", "deny"]]
 
@@ -28,14 +28,14 @@ class Restriction:
 
 
 class Allow(Restriction):
-    """The video is shown there, and nowhere else."""
+    """The video is shown only there: ``Allow("IE", "GB")``."""
 
     __slots__ = ()
     relationship = "allow"
 
 
 class Deny(Restriction):
-    """The video is shown everywhere else."""
+    """The video is shown everywhere else: ``Deny("tv")``."""
 
     __slots__ = ()
     relationship = "deny"
@@ -43,7 +43,10 @@ class Deny(Restriction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """One image on a page, ``image:image``; a page has at most 1,000."""
+    """One image on a page, ``image:image``; a page has at most 1,000.
+
+    Image(location="/media/front.jpg")
+    """
 
     location: str
     """A rooted path, or an absolute URL of any host."""
@@ -53,70 +56,84 @@ class Image:
 class Video:
     """One video on a page, ``video:video``; it has ``content``, ``player`` or both.
 
-    What is None is left out, and so is an optional text that is empty.
+    Values that are None, and empty optional texts, are omitted. ::
+
+        Video(
+            thumbnail="/media/tour.jpg",
+            title="A tour",
+            description="Around the harbour in three minutes.",
+            content="/media/tour.mp4",
+            duration=180,
+        )
     """
 
     thumbnail: str
-    """The image that stands for it: a rooted path, or an absolute URL of any host."""
+    """Its preview image: a rooted path, or an absolute URL of any host."""
     title: str
-    """Its title; of more than 100 characters Google may cut some, which is no fault."""
+    """Its title; Google may shorten one of more than 100 characters."""
     description: str
-    """What it shows, 2,048 characters at most."""
+    """Its description, at most 2,048 characters."""
     content: str | None = None
     """The media file: a rooted path, or an absolute URL of any host, but not the page's."""
     player: str | None = None
     """A player of this video: a rooted path, or an absolute URL of any host, but not the page's."""
     duration: int | dt.timedelta | None = None
-    """How long it is, from one second to eight hours (28,800 seconds)."""
+    """Its length, from one second to eight hours (28,800 seconds)."""
     expires: Date | None = None
-    """From when on it is not shown any more."""
+    """When it stops being shown."""
     rating: float | Decimal | None = None
-    """From 0 to 5, the best; one decimal is kept."""
+    """From 0 to 5, the best; it is rounded to one decimal."""
     views: int | None = None
-    """How often it has been seen."""
+    """The number of views."""
     published: Date | None = None
     """When it was first published."""
     family_friendly: bool | None = None
     """False where only searches without a filter may find it."""
     restriction: Restriction | None = None
-    """The countries it is shown in, or is not."""
+    """The countries where it is shown, or is not."""
     platform: Restriction | None = None
-    """The platforms it is shown on, or is not: ``web``, ``mobile``, ``tv``."""
+    """The platforms on which it is shown, or is not: ``web``, ``mobile``, ``tv``."""
     requires_subscription: bool | None = None
     """Whether only subscribers can see it."""
     uploader: str | None = None
-    """Who uploaded it, 255 characters at most."""
+    """The name of the uploader, at most 255 characters."""
     uploader_info: str | None = None
     """A page about the uploader, on the host of the video's page."""
     live: bool | None = None
     """Whether it is a live stream."""
     tags: Sequence[str] = ()
-    """Short words on what it shows, 32 at most."""
+    """Keywords, at most 32."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class News:
-    """The news article that a page is, ``news:news``: one of a page, 1,000 of a file."""
+    """The news article of a page, ``news:news``: one per page, at most 1,000 per file.
+
+    News(publication="The Example", language="en", published=date(2026, 1, 31), title="Rain")
+    """
 
     publication: str
     """The name of the publication, as in Google News."""
     language: str
     """The language of the publication: ISO 639, two or three letters, or zh-cn, or zh-tw."""
     published: Date
-    """When the article was first published; Google takes those of the last two days."""
+    """When the article was first published; Google lists those of the last two days."""
     title: str
     """The title of the article."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Element:
-    """An element of a project's own namespace; its text comes first, its children follow."""
+    """An element of a project's own namespace: its text, then its children.
+
+    Element(name="shop:price", text="12.50", attributes={"currency": "EUR"})
+    """
 
     name: str
     """The name with its prefix, as in ``shop:price``; letters, digits, ``.``, ``-``, ``_``."""
     text: str | None = None
     """Its text, unescaped."""
     attributes: Mapping[str, str] = field(default_factory=dict)
-    """Its attributes, unescaped: names, with a prefix or without, and what they say."""
+    """Its attributes, unescaped: names, with or without a prefix, and values."""
     children: Sequence["Element"] = ()
     """The elements within it."""

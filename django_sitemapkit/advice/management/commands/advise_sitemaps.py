@@ -1,6 +1,5 @@
-"""Look at some rows of each section, and say what would make it faster."""
+"""Examine some rows of each section, and show what would make it faster."""
 
-import json
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -10,14 +9,14 @@ from django_sitemapkit.management.base import PublishedCommand
 
 
 class Command(PublishedCommand):
-    """Advise routes, columns, fields and indexes for each section; write nothing."""
+    """Advise routes, columns, fields and indexes for each section; change nothing."""
 
     help = __doc__ or ""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add the options."""
+        """Add the option."""
         super().add_arguments(parser)
-        parser.add_argument("--json", action="store_true", help="Print JSON, for programs.")
+        self.add_json_argument(parser)
 
     def run(self, options: dict[str, Any]) -> None:
         """Advise each site."""
@@ -27,8 +26,7 @@ class Command(PublishedCommand):
                 {"site": site.key, "sections": [section.as_dict() for section in sections]}
                 for site, sections in advice.items()
             ]
-            for line in json.dumps(found, indent=2).splitlines():
-                self.stdout.write(line)
+            self.write_json(found)
             return
         for site, sections in advice.items():
             self.stdout.write(f"Site {site.key!r} at {site.base}:")

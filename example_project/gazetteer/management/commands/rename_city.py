@@ -12,7 +12,7 @@ ADDED = "-renamed"
 
 
 class Command(BaseCommand):
-    help = "Rename a city, or give it its name back, and build: one page is made anew."
+    help = "Rename a city, or give it its name back, and build: one page is rendered again."
 
     def handle(self, *args: Any, verbosity: int, **options: Any) -> None:
         city = City.objects.order_by("pk")[0]

@@ -1,0 +1,398 @@
+"""Every use of Django's private API, so that one module tells what a new Django may break.
+
+Private is what Django's documentation does not name: names with an underscore, the insides of
+``QuerySet.query`` and of URL resolvers, undocumented modules. Each function was checked on Django
+5.2, 6.0 and 6.1, and ``tests/test_django_private.py`` fails where one of them stops to work.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from django.core.exceptions import FieldError
+from django.db import connections
+from django.db.models import Aggregate, DateTimeField, F, Field, ForeignObjectRel, Model, QuerySet
+from django.db.models.constants import LOOKUP_SEP
+from django.db.models.expressions import Col, Combinable
+from django.db.models.fields import AutoFieldMixin
+from django.db.models.functions import Extract
+from django.db.models.functions.datetime import TruncBase
+from django.db.models.query import ModelIterable
+from django.db.models.sql import Query
+from django.db.models.sql.datastructures import Join
+from django.db.models.sql.where import AND, WhereNode
+from django.urls import NoReverseMatch, URLResolver
+from django.urls.converters import (
+    IntConverter,
+    PathConverter,
+    SlugConverter,
+    StringConverter,
+    UUIDConverter,
+)
+from django.urls.resolvers import get_ns_resolver
+from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
+
+__all__ = [
+    "LOOKUP_SEP",
+    "RFC3986_SUBDELIMS",
+    "IntConverter",
+    "PathConverter",
+    "SlugConverter",
+    "StringConverter",
+    "UUIDConverter",
+    "escape_leading_slashes",
+]
+
+AnyQuerySet = TypeVar("AnyQuerySet", bound=QuerySet[Any])
+
+
+# What a queryset is. Django 5.2, 6.0, 6.1.
+
+
+def gives_instances(queryset: QuerySet[Any]) -> bool:
+    """Return whether a queryset gives objects of its model, not dicts, tuples or other classes."""
+    return queryset._iterable_class is ModelIterable
+
+
+def subclass_iterable(queryset: QuerySet[Any]) -> str:
+    """Return the name of what makes objects of several classes from a queryset's rows, or ""."""
+    iterable = queryset._iterable_class
+    is_other = issubclass(iterable, ModelIterable) and iterable is not ModelIterable
+    return iterable.__name__ if is_other else ""
+
+
+def is_sliced(queryset: QuerySet[Any]) -> bool:
+    """Return whether a queryset is sliced."""
+    return queryset.query.is_sliced
+
+
+def combinator(queryset: QuerySet[Any]) -> str:
+    """Return ``"union"``, ``"intersection"`` or ``"difference"`` for a combined queryset, or ""."""
+    return queryset.query.combinator or ""
+
+
+def is_distinct_on_fields(queryset: QuerySet[Any]) -> bool:
+    """Return whether a queryset is ``distinct()`` on some fields."""
+    return bool(queryset.query.distinct_fields)
+
+
+def has_extra_tables(queryset: QuerySet[Any]) -> bool:
+    """Return whether ``extra()`` added tables to a queryset."""
+    return bool(queryset.query.extra_tables)
+
+
+def filters_on_windows(queryset: QuerySet[Any]) -> bool:
+    """Return whether a queryset filters on a window function.
+
+    A further filter, such as one for a key range, then changes what the window sees.
+    """
+    return bool(queryset.query.where.contains_over_clause)
+
+
+def filters_on_aggregates(queryset: QuerySet[Any]) -> bool:
+    """Return whether a queryset filters on an aggregate."""
+    return bool(queryset.query.where.contains_aggregate)
+
+
+def query_of(queryset: QuerySet[Any]) -> Query:
+    """Return the query of a queryset, for the functions here that take one."""
+    return queryset.query
+
+
+def is_grouped(query: Query) -> bool:
+    """Return whether a query has a GROUP BY."""
+    return query.group_by is not None
+
+
+def ordering_of(queryset: QuerySet[Any]) -> Sequence[Any]:
+    """Return the arguments of ``order_by()``."""
+    return queryset.query.order_by
+
+
+def conditions_of(queryset: QuerySet[Any]) -> Any:
+    """Return the resolved conditions of a queryset's filters."""
+    return queryset.query.where
+
+
+def required_conditions(queryset: QuerySet[Any]) -> Iterator[Any]:
+    """Yield the resolved conditions that every row of a queryset meets."""
+    yield from _leaves(queryset.query.where)
+
+
+def _leaves(where: WhereNode) -> Iterator[Any]:
+    if where.negated or (where.connector != AND and len(where.children) > 1):
+        return
+    for child in where.children:
+        if isinstance(child, WhereNode):
+            yield from _leaves(child)
+        else:
+            yield child
+
+
+def select_related_of(queryset: QuerySet[Any]) -> Any:
+    """Return what ``select_related()`` follows: names in dicts, True for all, False for none."""
+    return queryset.query.select_related
+
+
+def annotations_of(queryset: QuerySet[Any]) -> Mapping[str, Any]:
+    """Return the resolved annotations of a queryset by name."""
+    annotations: Mapping[str, Any] = queryset.query.annotations
+    return annotations
+
+
+def selected_annotations(queryset: QuerySet[Any]) -> Mapping[str, Any]:
+    """Return the resolved annotations that a queryset selects."""
+    annotations: Mapping[str, Any] = queryset.query.annotation_select
+    return annotations
+
+
+def having_of(queryset: QuerySet[Any]) -> Any:
+    """Return the resolved conditions on aggregates of a grouped queryset, or None."""
+    _where, having, _qualify = queryset.query.where.split_having_qualify(must_group_by=True)
+    return having
+
+
+def table_of(queryset: QuerySet[Any]) -> str | None:
+    """Return the name that a queryset's statement has for the table of its model."""
+    return queryset.query.get_initial_alias()
+
+
+# Querysets made from others. Django 5.2, 6.0, 6.1.
+
+
+def without_row_locks(queryset: AnyQuerySet) -> AnyQuerySet:
+    """Return a queryset without ``select_for_update()``."""
+    if not queryset.query.select_for_update:
+        return queryset
+    queryset = queryset.all()
+    queryset.query.select_for_update = False
+    return queryset
+
+
+def in_forward_order(queryset: AnyQuerySet) -> AnyQuerySet:
+    """Return a queryset without what ``reverse()`` leaves behind."""
+    if queryset.query.standard_ordering:
+        return queryset
+    queryset = queryset.all()
+    queryset.query.standard_ordering = True
+    return queryset
+
+
+# Statements. Django 5.2, 6.0, 6.1.
+
+
+def select_sql(queryset: QuerySet[Any], alias: str) -> tuple[str, tuple[Any, ...]]:
+    """Return a queryset's statement and parameters. Raises EmptyResultSet."""
+    sql, parameters = queryset.query.get_compiler(alias).as_sql()
+    return sql, tuple(parameters)
+
+
+def exists_sql(queryset: QuerySet[Any]) -> tuple[str, tuple[Any, ...]]:
+    """Return the statement that asks whether a queryset has any row. Raises EmptyResultSet."""
+    sql, parameters = queryset.query.exists().get_compiler(queryset.db).as_sql()
+    return sql, tuple(parameters)
+
+
+def select_with_converters(
+    queryset: QuerySet[Any],
+) -> tuple[str, tuple[Any, ...], Mapping[int, Any]]:
+    """Return a statement, its parameters, and by place the converters of its columns."""
+    compiler = queryset.query.get_compiler(queryset.db)
+    sql, parameters = compiler.as_sql()
+    converters = compiler.get_converters([column for column, *_ in compiler.select])
+    return sql, tuple(parameters), converters
+
+
+# Joins. Django 5.2, 6.0, 6.1.
+
+
+def joins_repeat_rows(queryset: QuerySet[Any]) -> bool:
+    """Return whether a queryset gives a row once for each of its related rows."""
+    query = queryset.query
+    if query.distinct or is_grouped(query):
+        return False
+    return any(
+        query.alias_refcount.get(alias) and _joins_many(join)
+        for alias, join in query.alias_map.items()
+    )
+
+
+def tables_with_many_rows(query: Query) -> set[str]:
+    """Return the aliases of tables that have many rows for one of the queryset."""
+    many: set[str] = set()
+    for alias, join in query.alias_map.items():  # Each is behind the one that it joins.
+        if _joins_many(join) or join.parent_alias in many:
+            many.add(alias)
+    return many
+
+
+def _joins_many(join: Any) -> bool:
+    """Return whether a table of a query is joined for any number of rows to one."""
+    return (
+        isinstance(join, Join)
+        and isinstance(join.join_field, ForeignObjectRel)
+        and not join.join_field.one_to_one
+    )
+
+
+def path_of(queryset: QuerySet[Any], path: str) -> tuple[Any, bool]:
+    """Return the field at the end of a path, and whether a row may have any number of them.
+
+    Raises FieldError where the path leads nowhere.
+    """
+    names, meta = path.split(LOOKUP_SEP), queryset.model._meta
+    steps, field, *_ = queryset.query.names_to_path(names, meta)
+    return field, any(step.m2m for step in steps)
+
+
+# Expressions. Django 5.2, 6.0, 6.1.
+
+
+def resolved(column: Any, queryset: QuerySet[Any]) -> tuple[Any, Query]:
+    """Return a field path or an expression as a queryset's column, and the query with its joins.
+
+    Raises FieldError where it names no column.
+    """
+    query = queryset.query.chain()
+    expression = F(column) if isinstance(column, str) else column
+    return expression.resolve_expression(query, allow_joins=True), query
+
+
+def is_expression(value: Any) -> bool:
+    """Return whether a value is ``F()`` or another expression of the ORM."""
+    return isinstance(value, Combinable) or hasattr(value, "resolve_expression")
+
+
+def column_of(expression: Any) -> tuple[str, "Field[Any, Any]"] | None:
+    """Return the table and the field of a resolved expression that is a column, else None."""
+    return (expression.alias, expression.target) if isinstance(expression, Col) else None
+
+
+def field_of_column(expression: Any) -> "Field[Any, Any] | None":
+    """Return the field of a resolved expression that is a column of a table, else None."""
+    return expression.output_field if isinstance(expression, Col) else None
+
+
+def field_type(expression: Any) -> str:
+    """Return the internal type of a resolved expression, "" where it is unknown."""
+    try:
+        return str(expression.output_field.get_internal_type())
+    except (FieldError, AttributeError):  # It has none, or leaves to the database what it is.
+        return ""
+
+
+def is_window(expression: Any) -> bool:
+    """Return whether a resolved expression contains a window function."""
+    return bool(expression.contains_over_clause)
+
+
+def tables_read(expression: Any) -> Iterator[str]:
+    """Yield the tables of which a resolved expression reads columns, but for its aggregates."""
+    if isinstance(expression, Col):
+        yield expression.alias
+    elif isinstance(expression, Query):
+        for column in expression.get_external_cols():
+            yield column.alias
+    elif not isinstance(expression, Aggregate):
+        for part in getattr(expression, "get_source_expressions", list)():
+            yield from tables_read(part)
+
+
+def converted(value: Any, expression: Any, queryset: QuerySet[Any]) -> Any:
+    """Return what an aggregate gave for an expression, as Python reads it from single rows."""
+    if value is None:
+        return None
+    column, _query = resolved(expression, queryset)
+    return column.convert_value(value, column, connections[queryset.db])
+
+
+def zone_of(expressions: Iterable[Any], own: str) -> str | None:
+    """Return a zone that resolved expressions convert to, other than the database's own."""
+    for expression in expressions:
+        for part in _parts(expression):
+            if isinstance(part, (Extract, TruncBase)) and isinstance(
+                part.lhs.output_field, DateTimeField
+            ):
+                zone = part.get_tzname()
+                if zone and zone != own:
+                    return str(zone)
+    return None
+
+
+def _parts(expression: Any) -> Iterator[Any]:
+    """Yield a resolved expression and all its parts, within subqueries, too."""
+    yield expression
+    inner: list[Any] = getattr(expression, "get_source_expressions", list)()
+    if isinstance(expression, Query):
+        inner = [*expression.annotations.values(), expression.where]
+    for part in inner:
+        yield from _parts(part)
+
+
+# Models and fields. Django 5.2, 6.0, 6.1.
+
+
+def is_automatic(field: "Field[Any, Any]") -> bool:
+    """Return whether the database gives a field growing numbers."""
+    return isinstance(field, AutoFieldMixin)
+
+
+def loaded_relations(row: Model) -> Mapping[str, Any]:
+    """Return the related objects that an object has loaded, by name."""
+    relations: Mapping[str, Any] = row._state.fields_cache
+    return relations
+
+
+def concrete_parents(model: type[Model]) -> Sequence[type[Model]]:
+    """Return the concrete models that a model inherits from."""
+    return model._meta.get_parent_list()
+
+
+# URLs. Django 5.2, 6.0, 6.1.
+
+ReversePattern = tuple[str, Sequence[str], str, Mapping[str, Any], Mapping[str, Any]]
+"""Template, names of its holes, regular expression, defaults, converters."""
+
+
+def reverse_patterns(resolver: URLResolver, view: str) -> Iterator[ReversePattern]:
+    """Yield the patterns of a URL name, in the order in which ``reverse()`` tries them."""
+    for possibility, pattern, defaults, converters in resolver.reverse_dict.getlist(view):
+        for template, parameters in possibility:
+            yield template, parameters, pattern, defaults, converters
+
+
+def within_namespaces(viewname: str, resolver: URLResolver) -> tuple[str, URLResolver]:
+    """Return the bare name and the resolver that ``reverse()`` ends up with.
+
+    Raises NoReverseMatch for an unknown namespace.
+    """
+    *path, view = viewname.split(":")
+    pattern = ""
+    converters: dict[str, Any] = {}
+    for namespace in path:
+        instances = resolver.app_dict.get(namespace)
+        if instances and namespace not in instances:
+            namespace = instances[0]  # noqa: PLW2901  an app's default instance, as in reverse()
+        if namespace not in resolver.namespace_dict:
+            raise NoReverseMatch(f"{viewname!r}: {namespace!r} is not a registered namespace.")
+        extra, resolver = resolver.namespace_dict[namespace]
+        pattern += extra
+        converters.update(resolver.pattern.converters)
+    if pattern:
+        resolver = get_ns_resolver(pattern, resolver, tuple(converters.items()))
+    return view, resolver
+
+
+# django.contrib.sitemaps. Django 5.2, 6.0, 6.1.
+
+CONTRIB_METHODS = ("get_urls", "_urls", "_items", "_location", "paginator")
+"""The members of a contrib sitemap by which it makes its entries."""
+
+
+def contrib_languages(sitemap: Any) -> list[str]:
+    """Return the languages of a contrib sitemap."""
+    return list(sitemap._languages())
+
+
+def replace_contrib_urls(sitemap: Any, entries: Any) -> None:
+    """Let a contrib sitemap's own ``get_urls()`` return ``entries``."""
+    sitemap._urls = lambda *arguments, **named: entries

@@ -1,0 +1,236 @@
+"""A safe streaming reader and validator of sitemaps and sitemap indexes, plain or gzip.
+
+It reads text sitemaps, and RSS 2.0 and Atom feeds, too. ``SitemapReader`` yields the entries in
+constant memory, ``validate`` returns a report. An invalid value is a finding; a DOCTYPE, damaged
+gzip or malformed XML ends the reading. The rules are those of sitemaps.org/protocol.html, its two
+schemas, what Google requires of its extensions, and the errors that Search Console reports.
+"""
+
+import datetime as dt
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from xml.parsers import expat
+
+from django_sitemapkit.audit.reader.document import DocumentKind, XmlDocument
+from django_sitemapkit.audit.reader.findings import MAX_FINDINGS, Finding, FindingLog, Issue
+from django_sitemapkit.audit.reader.inspection import Inspection
+from django_sitemapkit.audit.reader.opening import Opening
+from django_sitemapkit.audit.reader.rules import ListingScope
+from django_sitemapkit.audit.reader.streams import xml_blocks
+from django_sitemapkit.audit.reader.text import TextDocument
+from django_sitemapkit.exceptions import InvalidSitemap
+from django_sitemapkit.protocol.entries import Entry, IndexEntry
+from django_sitemapkit.protocol.limits import MAX_BYTES, MAX_URLS
+
+__all__ = ["MAX_FINDINGS", "DocumentKind", "Finding", "Report", "SitemapReader", "validate"]
+
+# Defined here, because within the class ``bytes`` is the reader's count.
+Block = bytes
+Chunks = Iterable[Block]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a document is, and all that is wrong with it."""
+
+    kind: DocumentKind | None
+    """The root element, or "text"; None where reading ended before it."""
+    urls: int
+    """Entries: ``<url>``, ``<sitemap>``, links of a feed or lines, valid or not."""
+    bytes: int
+    """Bytes read, uncompressed."""
+    valid: bool
+    """Whether it was read to its end without an error; warnings do not count."""
+    findings: tuple[Finding, ...]
+    """The first thousand findings, and the first of each later kind."""
+    finding_count: int
+    """The number of all findings."""
+    counts: Mapping[str, int]
+    """How many there are of each code."""
+
+
+class SitemapReader:
+    """Reads one sitemap or index, and checks it.
+
+    ``address`` is the absolute URL the document is served at; with it, every location must have
+    its scheme, host and port and be below its directory. For a file submitted on behalf of another
+    site, give the address of the robots.txt that names it. ``max_urls`` and ``max_bytes``
+    (uncompressed) are the protocol's limits, or lower. ``nested`` says that an index lists the
+    document, so that another index is an error. A lastmod after ``now`` (aware, default the
+    present) is in the future. ``hosts`` are further origins, as ``https://cdn.example.com``, where
+    an index may list sitemaps and a nested sitemap pages, because the one is submitted on behalf
+    of the other. Raises InvalidValue where ``address`` is not an absolute http or https URL. ::
+
+        reader = SitemapReader("https://www.example.com/sitemap.xml")
+        with open("sitemap.xml", "rb") as file:
+            locations = [entry.location for entry in reader.read(file)]
+        print(reader.valid, reader.findings)
+    """
+
+    def __init__(
+        self,
+        address: str | None = None,
+        *,
+        max_urls: int = MAX_URLS,
+        max_bytes: int = MAX_BYTES,
+        nested: bool = False,
+        now: dt.datetime | None = None,
+        hosts: Collection[str] = (),
+    ) -> None:
+        self._log = FindingLog()
+        scope = of_sitemaps = None
+        if address is not None:
+            of_sitemaps = ListingScope(address, hosts)
+            scope = of_sitemaps if nested else ListingScope(address)
+        now = now or dt.datetime.now(dt.UTC)
+        self._inspection = Inspection(self._log, now, scope, of_sitemaps)
+        self._opening = Opening(self._log)
+        self._document: XmlDocument | TextDocument = XmlDocument(
+            self._log, self._inspection, max_urls=max_urls, nested=nested
+        )
+        self._max_urls, self._max_bytes = max_urls, max_bytes
+        self._bytes = 0
+        self._begun = self._ended = False
+
+    @property
+    def kind(self) -> DocumentKind | None:
+        """The root element, as ``"urlset"``, or ``"text"``; None before it has been read."""
+        return self._document.kind
+
+    @property
+    def urls(self) -> int:
+        """Entries read so far, valid or not."""
+        return self._document.urls
+
+    @property
+    def bytes(self) -> int:
+        """Bytes read so far, uncompressed."""
+        return self._bytes
+
+    @property
+    def findings(self) -> list[Finding]:
+        """The findings so far: the first thousand, and the first of each later kind."""
+        return list(self._log.examples)
+
+    @property
+    def finding_count(self) -> int:
+        """The number of findings so far, kept or only counted."""
+        return self._log.total
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The number of findings so far by code."""
+        return dict(self._log.counts)
+
+    @property
+    def valid(self) -> bool:
+        """Whether the document was read to its end without an error; warnings do not count."""
+        return self._ended and not self._log.errors
+
+    def read(self, chunks: Chunks) -> Iterator[Entry | IndexEntry]:
+        """Yield the entries of the document in ``chunks``, which may be cut anywhere.
+
+        An entry with an invalid value is yielded unchanged, with a finding; one without ``loc`` is
+        not. Raises InvalidSitemap where reading cannot go on, after the entries before; the error
+        is also the last finding. A reader reads one document: a second call raises RuntimeError.
+        """
+        return self._run(chunks, keep=True)
+
+    def validate(self, chunks: Chunks) -> Report:
+        """Read the document in ``chunks`` to its end, and report; no content makes it raise."""
+        # The error is among the findings.
+        with suppress(InvalidSitemap):
+            list(self._run(chunks, keep=False))
+        return Report(
+            kind=self.kind,
+            urls=self.urls,
+            bytes=self.bytes,
+            valid=self.valid,
+            findings=tuple(self._log.examples),
+            finding_count=self.finding_count,
+            counts=self.counts,
+        )
+
+    def _run(self, chunks: Chunks, *, keep: bool) -> Iterator[Entry | IndexEntry]:
+        if self._begun:
+            raise RuntimeError("a reader reads one document: create another reader")
+        self._begun = True
+        return self._entries(xml_blocks(chunks, self._max_bytes), keep)
+
+    def _entries(self, blocks: Chunks, keep: bool) -> Iterator[Entry | IndexEntry]:
+        self._document.keep = keep
+        try:
+            for block in blocks:
+                self._take(block)
+                yield from self._document.entries
+                self._document.entries.clear()
+            self._finish()
+        except (InvalidSitemap, expat.ExpatError) as error:
+            yield from self._document.entries
+            self._document.entries.clear()
+            raise self._end_with(error) from error
+        yield from self._document.entries
+        self._ended = True
+
+    def _take(self, block: Block) -> None:
+        room = self._max_bytes - self._bytes
+        self._bytes += len(block)
+        content = block[:room]
+        if not self._opening.over:
+            content = self._open(content)
+        self._document.feed(content)
+        if len(block) > room:
+            raise InvalidSitemap(
+                "file-too-large",
+                f"File too large: more than {self._max_bytes:,} bytes uncompressed; write several.",
+            )
+
+    def _open(self, block: Block) -> Block:
+        """Return the block from the first tag, or the first line of a text, on."""
+        content = self._opening.cut(block)
+        self._document.before = self._opening.lines
+        if self._opening.is_text:
+            keep = self._document.keep
+            self._document = TextDocument(self._log, self._inspection, max_urls=self._max_urls)
+            self._document.keep, self._document.before = keep, self._opening.lines
+        return content
+
+    def _finish(self) -> None:
+        if not self._opening.over:
+            raise InvalidSitemap("empty-sitemap", "Empty sitemap: the file has no content.")
+        self._document.finish()
+
+    def _end_with(self, error: InvalidSitemap | expat.ExpatError) -> InvalidSitemap:
+        """Log the error that ends the reading, and return it."""
+        line = self._document.line()
+        if isinstance(error, expat.ExpatError):
+            line = self._opening.lines + error.lineno
+            error = InvalidSitemap(
+                "parsing-error",
+                f"Parsing error: {expat.ErrorString(error.code)}, line {line},"
+                f" column {error.offset + 1}.",
+            )
+        self._log.add(Issue.of(error), line)
+        return error
+
+
+def validate(
+    chunks: Chunks,
+    address: str | None = None,
+    *,
+    max_urls: int = MAX_URLS,
+    max_bytes: int = MAX_BYTES,
+    nested: bool = False,
+    now: dt.datetime | None = None,
+    hosts: Collection[str] = (),
+) -> Report:
+    """Read the document in ``chunks`` to its end, and report; no content makes it raise.
+
+    The arguments are those of SitemapReader. Raises InvalidValue for an invalid ``address``, and
+    what ``chunks`` raises.
+    """
+    reader = SitemapReader(
+        address, max_urls=max_urls, max_bytes=max_bytes, nested=nested, now=now, hosts=hosts
+    )
+    return reader.validate(chunks)

@@ -1,0 +1,388 @@
+"""Parses one XML document with expat, and checks the structure.
+
+It holds only the current entry, and of a value no more than a valid one can have. All state is in
+one object, because expat's calls for each tag are what the reading costs.
+"""
+
+from typing import TYPE_CHECKING, Literal
+from xml.parsers import expat
+
+from django_sitemapkit.audit.reader import feeds
+from django_sitemapkit.audit.reader.extensions import ExtensionChecker
+from django_sitemapkit.audit.reader.findings import FindingLog, Issue, Level
+from django_sitemapkit.audit.reader.inspection import MAX_TEXT, Inspection
+from django_sitemapkit.audit.reader.opening import served_html
+from django_sitemapkit.audit.reader.rules import WHITE_SPACE, too_many
+from django_sitemapkit.exceptions import InvalidSitemap
+from django_sitemapkit.printable import quoted
+from django_sitemapkit.protocol.extensions import NEWS
+from django_sitemapkit.protocol.limits import NAMESPACE
+
+if TYPE_CHECKING:
+    from django_sitemapkit.protocol.entries import Entry, IndexEntry
+
+DocumentKind = Literal["urlset", "sitemapindex", "rss", "feed", "text"]
+
+MAX_DEPTH = 32
+"""Nested elements; the deepest extension in use needs six."""
+
+MAX_TOKEN = 1_048_576
+"""Bytes of one tag or comment, which expat holds until its end."""
+
+MAX_NAMES = 10_000
+"""Different names of tags, attributes and namespaces, all of which expat holds."""
+
+_SCHEMA_INSTANCE = "http://www.w3.org/2001/XMLSchema-instance "
+
+_ENTRY_TAGS: dict[str, str] = {"urlset": "url", "sitemapindex": "sitemap"}
+# In their required order (xsd:sequence); the position is a tag's rank.
+_VALUE_TAGS: dict[str, tuple[str, ...]] = {
+    "urlset": ("loc", "lastmod", "changefreq", "priority"),
+    "sitemapindex": ("loc", "lastmod"),
+}
+_UNKNOWN, _BEFORE_ALL, _AFTER_ALL = -2, -1, 4
+
+
+class XmlDocument:
+    """The handlers that expat calls for one document, and their state."""
+
+    # Slots are faster than a dict, and each tag reads several of these.
+    __slots__ = (
+        "_captures",
+        "_depth",
+        "_entry_line",
+        "_entry_name",
+        "_extended",
+        "_extensions",
+        "_fed",
+        "_inspect",
+        "_log",
+        "_mark",
+        "_max_urls",
+        "_namespace",
+        "_nested",
+        "_news",
+        "_parser",
+        "_parts",
+        "_rank",
+        "_ranks",
+        "_skipped",
+        "_value",
+        "_values",
+        "before",
+        "entries",
+        "keep",
+        "kind",
+        "urls",
+    )
+
+    def __init__(
+        self, log: FindingLog, inspection: Inspection, *, max_urls: int, nested: bool
+    ) -> None:
+        self.kind: DocumentKind | None = None
+        self.urls = 0
+        self.before = 0
+        """Lines removed before the first block."""
+        self.entries: list[Entry | IndexEntry] = []
+        self.keep = True
+        self._log, self._max_urls, self._nested = log, max_urls, nested
+        self._inspect: Inspection = inspection
+        self._extensions = ExtensionChecker(log)
+        self._extended = self._captures = False
+        self._fed = self._depth = self._skipped = self._mark = self._entry_line = 0
+        self._namespace, self._entry_name, self._news = "", "", False
+        self._ranks: dict[str, int] = {}
+        self._rank, self._value = _BEFORE_ALL, 0
+        self._values: list[str | None] = []
+        self._parts: list[str] = []
+        self._parser = self._make_parser()
+
+    def _make_parser(self) -> expat.XMLParserType:
+        # With an encoding given, expat never looks up a declared one among Python's codecs.
+        parser = expat.ParserCreate("utf-8", " ")
+        parser.buffer_text = True
+        parser.ordered_attributes = True
+        parser.XmlDeclHandler = self._on_declaration
+        # Entities are declared only within a DOCTYPE, so this refuses them too.
+        parser.StartDoctypeDeclHandler = self._on_doctype
+        parser.StartNamespaceDeclHandler = self._on_namespace
+        parser.StartElementHandler = self._on_start
+        parser.EndElementHandler = self._on_end
+        parser.CharacterDataHandler = self._parts.append
+        return parser
+
+    def feed(self, block: bytes) -> None:
+        """Parse one more block. Raises InvalidSitemap or ExpatError where reading must end."""
+        self._fed += len(block)
+        self._parser.Parse(block)
+        if self._fed - self._parser.CurrentByteIndex > MAX_TOKEN:
+            raise _unreadable(f"a tag or comment has more than {MAX_TOKEN:,} bytes")
+        if len(self._parser.intern) > MAX_NAMES:
+            raise _unreadable(f"there are more than {MAX_NAMES:,} different names")
+        if len(self._parts) > 8:
+            self._fold()
+
+    def finish(self) -> None:
+        """End the document. Raises InvalidSitemap or ExpatError where it is incomplete."""
+        self._parser.Parse(b"", True)
+        if not self.urls:
+            may_be_empty = self.kind in feeds.ROOTS.values() or (
+                self._news and self.kind == "urlset"
+            )
+            self._note(
+                "empty-sitemap",
+                f"Empty sitemap: <{self.kind}> lists nothing; answer 404 and remove it from the"
+                " index.",
+                # Google accepts a news sitemap without news; sitemap.xsd does not.
+                level="warning" if may_be_empty else "error",
+            )
+
+    def line(self) -> int:
+        """Return the current line of the document, from 1."""
+        return self.before + self._parser.CurrentLineNumber
+
+    def _fold(self) -> None:
+        """Shorten very long texts; the rest is just as invalid."""
+        mark = self._mark if self._skipped or self._depth == 3 else len(self._parts)
+        self._parts[:] = [_folded(self._parts[:mark]), _folded(self._parts[mark:])]
+        self._mark = 1
+
+    def _on_declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
+        if encoding and encoding.upper() != "UTF-8":
+            raise InvalidSitemap(
+                "wrong-encoding",
+                f"Wrong encoding: the file declares {quoted(encoding)}; sitemaps are UTF-8.",
+            )
+
+    def _on_doctype(self, name: str, *_: object) -> None:
+        if name.lower() == "html":
+            raise served_html()
+        raise InvalidSitemap(
+            "doctype", "DOCTYPE not allowed: a sitemap has none, and does not declare entities."
+        )
+
+    def _on_namespace(self, _prefix: str | None, namespace: str | None) -> None:
+        if namespace == NEWS:
+            self._news = True
+
+    def _on_start(self, name: str, attributes: list[str]) -> None:
+        self._depth = depth = self._depth + 1
+        if self._skipped:
+            if depth > MAX_DEPTH:
+                raise InvalidSitemap(
+                    "too-deep", f"Parsing error: elements are nested more than {MAX_DEPTH} deep."
+                )
+            if self._captures:
+                del self._parts[self._mark :]
+                self._extensions.start_tag(depth - 4, name, attributes)
+            return
+        if depth == 3:
+            self._mark = len(self._parts)
+            rank = self._ranks.get(name, _UNKNOWN)
+            if rank > self._rank:
+                self._rank = self._value = rank
+            else:
+                self._on_misplaced(name, rank, attributes)
+        elif depth == 2 and name == self._entry_name:
+            self._entry_line = self.line()
+            self._values = [None, None, None, None]
+            self._rank = _BEFORE_ALL
+        else:
+            self._on_other(name)
+        if attributes and not self._skipped:
+            self._check_attributes(name, attributes)
+
+    def _on_end(self, _name: str) -> None:
+        depth = self._depth
+        self._depth = depth - 1
+        if self._skipped:
+            if depth == self._skipped:
+                self._end_skipped()
+            elif self._captures:
+                self._extensions.end_tag(depth - 4, self._cut_text())
+        elif depth == 3:
+            # What stays in parts is the text between tags; it is checked once an entry.
+            parts = self._parts
+            text = parts.pop() if len(parts) == self._mark + 1 else self._cut_text()
+            self._values[self._value] = text
+        elif depth == 2:
+            self._end_entry()
+        else:
+            self._end_gaps(self.line())
+
+    def _cut_text(self) -> str:
+        """Remove and return the text of the open tag, which came in any number of pieces."""
+        text = "".join(self._parts[self._mark :])
+        del self._parts[self._mark :]
+        return text
+
+    def _end_skipped(self) -> None:
+        if self._skipped < 4:
+            del self._parts[self._mark :]
+        self._skipped = 0
+        if self._captures:
+            self._captures = False
+            self._extensions.end()
+
+    def _end_gaps(self, line: int) -> None:
+        """End an entry, or the root; only white space is allowed between tags."""
+        stray = "".join(self._parts).strip(WHITE_SPACE)
+        self._parts.clear()
+        if stray:
+            self._log.add(
+                Issue("stray-text", f"Parsing error: there is text between tags: {quoted(stray)}."),
+                line,
+            )
+
+    def _on_root(self, name: str) -> None:
+        namespace, _, tag = name.rpartition(" ")
+        if tag.lower() == "html":
+            raise served_html()
+        if name in feeds.ROOTS:
+            self._begin_feed(name)
+            return
+        if tag not in _ENTRY_TAGS:
+            raise InvalidSitemap(
+                "unknown-root",
+                f"Parsing error: <{tag[:80]}> is neither <urlset> nor <sitemapindex>, nor the root"
+                " of an RSS 2.0 or Atom feed.",
+            )
+        self.kind = "urlset" if tag == "urlset" else "sitemapindex"
+        if self._nested and tag == "sitemapindex":
+            raise InvalidSitemap(
+                "nested-index", "Nested index: an index lists sitemaps, never another index."
+            )
+        if namespace != NAMESPACE:
+            self._note(
+                "wrong-namespace",
+                f"Wrong namespace: <{tag}> has {quoted(namespace)}; write {NAMESPACE}.",
+            )
+        # The tags are read in the wrong one, for one finding instead of one for each tag.
+        self._namespace = namespace
+        prefix = namespace and namespace + " "
+        self._entry_name = prefix + _ENTRY_TAGS[tag]
+        self._ranks = {prefix + value: rank for rank, value in enumerate(_VALUE_TAGS[tag])}
+
+    def _begin_feed(self, root: str) -> None:
+        """Let other handlers read the rest of the document."""
+        self.kind = "rss" if root == "rss" else "feed"
+        feed = feeds.Feed(root, self._on_link)
+        self._parser.StartElementHandler = feed.on_start
+        self._parser.EndElementHandler = feed.on_end
+        self._parser.CharacterDataHandler = feed.on_text
+        self._skip()
+
+    def _on_link(self, url: str) -> None:
+        self.urls += 1
+        if self.urls == self._max_urls + 1:
+            self._note_too_many()
+        entry = self._inspect.url([url, None, None, None], self.line(), self.keep)
+        if entry is not None:
+            self.entries.append(entry)
+
+    def _end_entry(self) -> None:
+        self.urls += 1
+        if self.urls == self._max_urls + 1:
+            self._note_too_many()
+        if self._parts:
+            self._end_gaps(self._entry_line)
+        check = self._inspect.url if self.kind == "urlset" else self._inspect.sitemap
+        entry = check(self._values, self._entry_line, self.keep)
+        if self._extended:
+            self._extended = False
+            self._extensions.end_url(self._location())
+        if entry is not None:
+            self.entries.append(entry)
+
+    def _note_too_many(self) -> None:
+        what = "sitemaps" if self.kind == "sitemapindex" else "URLs"
+        self._log.add(too_many(what, self._max_urls), self.line())
+
+    def _on_other(self, name: str) -> None:
+        """Handle a tag that is neither an entry nor one of its values."""
+        if self._depth == 1:
+            self._on_root(name)
+        elif self._depth > 3:
+            self._on_unknown(name)
+        elif not self._is_foreign(name):
+            tag = name.rpartition(" ")[2]
+            if tag in {"sitemap", "sitemapindex"}:
+                self._note("nested-index", f"Nested index: <{tag}> within <{self.kind}>.")
+                self._skip()
+            else:
+                self._on_unknown(name)
+        else:
+            self._skip()
+            if self.urls:
+                self._note(
+                    "wrong-tag-order",
+                    f"Wrong tag order: {quoted(name)} is after an entry; extensions of"
+                    f" <{self.kind}> come first.",
+                )
+
+    def _location(self) -> str | None:
+        text = self._values[0]
+        return text and text.strip(WHITE_SPACE)
+
+    def _on_misplaced(self, name: str, rank: int, attributes: list[str]) -> None:
+        """Handle a tag within an entry that is not a value, or is too late."""
+        tag = name.rpartition(" ")[2]
+        if rank == _UNKNOWN:
+            if self._is_foreign(name):
+                self._rank = _AFTER_ALL
+                self._skip()
+                if self.kind == "urlset":
+                    self._extended = True
+                    self._captures = self._extensions.start(
+                        name, attributes, self._entry_line, self._location()
+                    )
+            else:
+                self._on_unknown(name)
+        elif self._values[rank] is not None:
+            self._note("too-many-tags", f"Too many tags: a second <{tag}>; the first counts.")
+            self._skip()
+        else:
+            self._value = rank
+            order = ", ".join(f"<{value.rpartition(' ')[2]}>" for value in self._ranks)
+            self._note(
+                "wrong-tag-order",
+                f"Wrong tag order: <{tag}> is too late; write {order}, then extensions.",
+            )
+
+    def _on_unknown(self, name: str) -> None:
+        tag = name.rpartition(" ")[2]
+        self._note("invalid-xml-tag", f"Invalid XML tag: <{tag[:80]}> is not allowed here.")
+        self._skip()
+
+    def _skip(self) -> None:
+        """Skip the tag that has just begun, with its content."""
+        self._skipped = self._depth
+        if self._depth < 4:
+            self._mark = len(self._parts)
+
+    def _is_foreign(self, name: str) -> bool:
+        """Return whether a tag is an extension: sitemap.xsd requires another namespace."""
+        return " " in name and name.rpartition(" ")[0] != self._namespace
+
+    def _check_attributes(self, name: str, attributes: list[str]) -> None:
+        for attribute in attributes[::2]:
+            if not attribute.startswith(_SCHEMA_INSTANCE):
+                tag = name.rpartition(" ")[2]
+                self._note(
+                    "invalid-xml-attribute",
+                    f"Invalid XML attribute: <{tag}> has no {quoted(attribute)}.",
+                )
+
+    def _note(self, code: str, message: str, level: Level = "error") -> None:
+        self._log.add(Issue(code, message, level), self.line())
+
+
+def _unreadable(why: str) -> InvalidSitemap:
+    return InvalidSitemap("parsing-error", f"Parsing error: {why}.")
+
+
+def _folded(parts: list[str]) -> str:
+    text = "".join(parts)
+    kept = text.lstrip(WHITE_SPACE)
+    space = " " if len(kept) < len(text) else ""
+    return space + kept[: MAX_TEXT + 1]

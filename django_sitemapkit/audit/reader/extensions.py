@@ -1,0 +1,275 @@
+"""Checks the extensions of each url: images, videos, news, links to other languages.
+
+Each tag is checked as it ends; no more of the url is held than that takes.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from django_sitemapkit.audit.reader.findings import FindingLog, Issue
+from django_sitemapkit.audit.reader.rules import WHITE_SPACE, normal_location
+from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.printable import quoted
+from django_sitemapkit.protocol.extensions import (
+    IMAGE,
+    NAMESPACES,
+    NEWS,
+    VIDEO,
+    XHTML,
+    format_hreflang,
+    hreflang_doubt,
+)
+from django_sitemapkit.protocol.extensions.rules import RULES, Check, on_same_host
+from django_sitemapkit.protocol.limits import MAX_IMAGES, MAX_NEWS, MAX_TAGS, MAX_TITLE
+from django_sitemapkit.protocol.locations import check_url
+
+MAX_LINKS = 1_000
+"""Links of one url that are compared with each other; there are fewer languages."""
+
+_LINK = f"{XHTML} link"
+_EXTENSION_TAGS = {f"{IMAGE} image": "image", f"{VIDEO} video": "video", f"{NEWS} news": "news"}
+_PREFIXES = {namespace: prefix for prefix, namespace in NAMESPACES.items()}
+# Common mistakes: https for http, another version, the address of a schema.
+_ALIKE = re.compile(
+    r"https?://(?:www\.)?(?:google\.com/schemas/sitemap-(image|video|news)\b|w3\.org/\S*(xhtml)).*",
+    re.IGNORECASE,
+)
+
+
+class ExtensionChecker:
+    """Checks the extensions of one document, an element at a time."""
+
+    __slots__ = (
+        "_all_news",
+        "_attributes",
+        "_counts",
+        "_images",
+        "_keys",
+        "_kind",
+        "_line",
+        "_links",
+        "_location",
+        "_log",
+        "_news",
+        "_sources",
+        "_wrong",
+    )
+
+    def __init__(self, log: FindingLog) -> None:
+        self._log = log
+        self._line = 0
+        self._location: str | None = None
+        self._images = self._news = self._all_news = 0
+        self._links: dict[str, str] = {}
+        self._kind = ""
+        self._counts: dict[str, int] = {}
+        # The open tags, by their depth within the extension, and their attributes.
+        self._keys: list[str] = ["", ""]
+        self._attributes: list[list[str]] = [[], []]
+        self._sources: list[tuple[str, str]] = []
+        self._wrong: set[str] = set()
+
+    def start(self, name: str, attributes: list[str], line: int, location: str | None) -> bool:
+        """Begin an extension of the url in ``line``; return whether its tags are checked.
+
+        ``location`` is the url's ``loc`` without white space around it, if it came before.
+        """
+        self._line, self._location = line, location
+        if name == _LINK:
+            self._link(dict(zip(attributes[::2], attributes[1::2], strict=True)))
+            return False
+        kind = _EXTENSION_TAGS.get(name)
+        if kind is None:
+            self._other(name)
+            return False
+        self._kind = kind
+        self._counts.clear()
+        self._sources.clear()
+        if kind == "image":
+            self._images += 1
+            if self._images == MAX_IMAGES + 1:
+                self._too_many(f"more than {MAX_IMAGES:,} <image:image> in one <url>")
+        elif kind == "news":
+            self._news += 1
+            self._all_news += 1
+            if self._news == 2:
+                self._too_many("more than one <news:news> in one <url>")
+            if self._all_news == MAX_NEWS + 1:
+                self._too_many(f"more than {MAX_NEWS:,} <news:news> in one file; write several")
+        return True
+
+    def start_tag(self, level: int, name: str, attributes: list[str]) -> None:
+        """Begin a tag within the extension; ``level`` is 0 for its children, 1 for theirs."""
+        if level > 1:
+            return
+        namespace, _, tag = name.rpartition(" ")
+        key = tag if _PREFIXES.get(namespace) == self._kind else ""
+        if level and key:
+            key = f"{self._keys[0]}/{key}"
+        self._keys[level] = key
+        self._attributes[level] = attributes
+
+    def end_tag(self, level: int, text: str) -> None:
+        """End a tag within the extension, which has that text."""
+        key = self._keys[level] if level < 2 else ""
+        rule = RULES[self._kind].get(key)
+        if rule is None:
+            return
+        value = text.strip(WHITE_SPACE)
+        if not value and rule.required:
+            return  # It counts as missing.
+        count = self._counts[key] = self._counts.get(key, 0) + 1
+        if key != "tag" and count == 2:
+            self._too_many(
+                f"a second <{rule.name}> in one <{self._kind}:{self._kind}>; the first counts"
+            )
+        if key != "tag" and count > 1:
+            return
+        self._check(rule.name, rule.check, value)
+        if self._kind == "video":
+            self._check_video_tag(key, rule.name, value, self._attributes[level])
+
+    def _check_video_tag(self, key: str, tag: str, value: str, attributes: list[str]) -> None:
+        pairs = dict(zip(attributes[::2], attributes[1::2], strict=True))
+        if key in {"restriction", "platform"}:
+            self._add(_relationship_issues(tag, pairs))
+        elif key == "uploader" and "info" in pairs:
+            self._check_uploader(pairs["info"])
+        elif key in {"content_loc", "player_loc"}:
+            self._sources.append((tag, value))
+        elif key == "title" and len(value) > MAX_TITLE:
+            message = f"Long title: {tag} {quoted(value)} has more than {MAX_TITLE} characters."
+            self._add([Issue("long-title", message, "warning")])
+
+    def _check_uploader(self, info: str) -> None:
+        is_valid = self._check("info of <video:uploader>", check_url, info)
+        if is_valid and self._location and not on_same_host(info, self._location):
+            why = "is not on the page's host"
+            self._add([_invalid_attribute("info", "video:uploader", info, why)])
+
+    def end(self) -> None:
+        """End the extension, which must have all required tags."""
+        kind, counts = self._kind, self._counts
+        for key, rule in RULES[kind].items():
+            if rule.required and key not in counts:
+                self._add([_missing_tag(f"{kind}:{kind}", rule.name)])
+        if kind != "video":
+            return
+        if not self._sources:
+            self._add([_missing_tag("video:video", "video:content_loc> or <video:player_loc")])
+        for tag, source in self._sources:
+            if source == self._location:
+                message = f"Invalid tag value: {tag}: {quoted(source)} is the page's own URL."
+                self._add([Issue("invalid-tag-value", message)])
+        if counts.get("tag", 0) > MAX_TAGS:
+            self._too_many(f"more than {MAX_TAGS} <video:tag> in one <video:video>")
+
+    def end_url(self, location: str | None) -> None:
+        """End the url, at ``location`` without white space around it."""
+        links = self._links
+        # Of more than a thousand, the missing one may be among those that are not held.
+        if links and location and len(links) < MAX_LINKS and location not in links.values():
+            normal = normal_location(location)
+            if normal not in map(normal_location, links.values()):
+                self._location = location
+                message = (
+                    f"Missing self link: the hreflang links of {quoted(location)} do not list it;"
+                    " every version lists all versions, itself included."
+                )
+                self._add([Issue("missing-self-link", message, "warning")])
+        links.clear()
+        self._images = self._news = 0
+
+    def _link(self, attributes: dict[str, str]) -> None:
+        rel, href = attributes.get("rel"), attributes.get("href")
+        hreflang = attributes.get("hreflang")
+        if rel != "alternate" or not hreflang or not href:
+            self._add(_link_issues(attributes))
+        if href:
+            self._check("href of <xhtml:link>", check_url, href)
+        if hreflang:
+            self._language(hreflang, href or "")
+
+    def _language(self, hreflang: str, href: str) -> None:
+        # No code is that long, and what is cached should be short.
+        code, issue = _check_language(hreflang[:64])
+        if issue is not None:
+            self._add([issue])
+        if code in self._links:
+            message = f"Duplicate hreflang: {code} has two links; each language has one."
+            self._add([Issue("duplicate-hreflang", message)])
+        elif code and len(self._links) < MAX_LINKS:
+            self._links[code] = href
+
+    def _other(self, name: str) -> None:
+        namespace, _, tag = name.rpartition(" ")
+        if namespace in _PREFIXES:
+            tag = f"{_PREFIXES[namespace]}:{tag[:80]}"
+            message = f"Invalid XML tag: <{tag}> is not allowed here."
+            self._add([Issue("invalid-xml-tag", message)])
+        elif namespace not in self._wrong and (alike := _ALIKE.fullmatch(namespace)):
+            # One finding for each namespace, not for each tag in it.
+            self._wrong.add(namespace)
+            right = NAMESPACES[(alike[1] or alike[2]).lower()]
+            message = f"Wrong namespace: <{tag[:80]}> has {quoted(namespace)}; write {right}."
+            self._add([Issue("wrong-namespace", message)])
+
+    def _check(self, what: str, check: Check, text: str) -> bool:
+        """Log what is wrong with a text; return whether it is valid."""
+        try:
+            check(text)
+        except InvalidValue as error:
+            self._add([Issue.of(error.named(what))])
+            return False
+        return True
+
+    def _too_many(self, what: str) -> None:
+        self._add([Issue("too-many-tags", f"Too many tags: {what}.")])
+
+    def _add(self, issues: Iterable[Issue]) -> None:
+        for issue in issues:
+            self._log.add(issue, self._line, self._location)
+
+
+@lru_cache(maxsize=512)
+def _check_language(hreflang: str) -> tuple[str, Issue | None]:
+    """Return a code of hreflang as Google writes it, ``""`` if invalid, and what is wrong."""
+    try:
+        code, doubt = format_hreflang(hreflang), hreflang_doubt(hreflang)
+    except InvalidValue as error:
+        return "", Issue.of(error)
+    if doubt:
+        return code, Issue("doubtful-hreflang", f"Doubtful hreflang: {doubt}", "warning")
+    return code, None
+
+
+def _link_issues(attributes: dict[str, str]) -> Iterator[Issue]:
+    for name in ("rel", "hreflang", "href"):
+        # A link to a page for small screens has a medium and no language.
+        if not attributes.get(name) and not (name == "hreflang" and "media" in attributes):
+            yield Issue(
+                "missing-xml-attribute", f"Missing XML attribute: <xhtml:link> has no {name}."
+            )
+    rel = attributes.get("rel")
+    if rel and rel != "alternate":
+        yield _invalid_attribute("rel", "xhtml:link", rel, "is not alternate")
+
+
+def _relationship_issues(tag: str, attributes: dict[str, str]) -> Iterator[Issue]:
+    relationship = attributes.get("relationship")
+    if relationship is None:
+        yield Issue("missing-xml-attribute", f"Missing XML attribute: <{tag}> has no relationship.")
+    elif relationship not in {"allow", "deny"}:
+        yield _invalid_attribute("relationship", tag, relationship, "is neither allow nor deny")
+
+
+def _missing_tag(within: str, tag: str) -> Issue:
+    return Issue("missing-xml-tag", f"Missing XML tag: a <{within}> has no <{tag}>.")
+
+
+def _invalid_attribute(name: str, tag: str, value: str, why: str) -> Issue:
+    return Issue(
+        "invalid-attribute-value",
+        f"Invalid attribute value: {name} of <{tag}> {quoted(value)} {why}.",
+    )

@@ -1,0 +1,73 @@
+"""What a reader finds wrong, kept in bounded memory."""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from django_sitemapkit.exceptions import InvalidSitemap, InvalidValue
+
+Level = Literal["error", "warning"]
+
+MAX_FINDINGS = 1_000
+"""Findings that are kept; the others are only counted, so that memory stays bounded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One issue of a document, and where it is."""
+
+    code: str
+    """A short stable word for the kind of issue (``"invalid-date"``), fit for counting."""
+    message: str
+    """What is wrong, in the words of Search Console, with the value and how to correct it."""
+    line: int | None = None
+    """Its line, from 1; for an issue within an entry, the line where the entry begins."""
+    location: str | None = None
+    """The ``loc`` of its entry, at most 2,048 characters of it."""
+    level: Level = "error"
+    """``"error"``: the document breaks the protocol; ``"warning"``: some readers may fail."""
+
+
+class Issue(NamedTuple):
+    """What a rule finds wrong, without the place."""
+
+    code: str
+    message: str
+    level: Level = "error"
+
+    @classmethod
+    def of(cls, error: InvalidValue | InvalidSitemap) -> "Issue":
+        """Return the issue that an error of the protocol describes."""
+        return cls(error.code, str(error))
+
+
+class FindingLog:
+    """The findings of one document: the first thousand in full, and counts of all."""
+
+    __slots__ = ("counts", "errors", "examples")
+
+    def __init__(self) -> None:
+        self.examples: list[Finding] = []
+        self.counts: dict[str, int] = {}
+        self.errors = 0
+
+    @property
+    def total(self) -> int:
+        """How many there are, kept or only counted."""
+        return sum(self.counts.values())
+
+    def add(self, issue: Issue, line: int | None = None, location: str | None = None) -> None:
+        """Count an issue, and keep it while there is room, or as the first of its kind."""
+        seen = self.counts.get(issue.code, 0)
+        self.counts[issue.code] = seen + 1
+        self.errors += issue.level == "error"
+        if seen and len(self.examples) >= MAX_FINDINGS:
+            return
+        self.examples.append(
+            Finding(
+                code=issue.code,
+                message=issue.message,
+                line=line,
+                location=location and location[:2_048],
+                level=issue.level,
+            )
+        )

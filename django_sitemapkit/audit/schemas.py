@@ -1,0 +1,112 @@
+"""Checks documents by XML schemas with lxml; imported only where a schema is given.
+
+It never uses the network, and lxml's own limits of size and depth apply.
+"""
+
+import gzip
+from pathlib import Path
+from typing import IO
+
+from lxml import etree
+
+from django_sitemapkit.audit.reader import DocumentKind
+
+SCHEMA_FILES: dict[DocumentKind, str] = {"urlset": "sitemap.xsd", "sitemapindex": "siteindex.xsd"}
+"""The schema of each kind of document, as sitemaps.org names them."""
+
+
+class Offline(etree.Resolver):  # type: ignore[misc]
+    """Keeps a schema from loading parts of it over the network."""
+
+    def __init__(self) -> None:
+        self.refused: list[str] = []
+        """URLs that it did not load."""
+
+    def resolve(self, url: str, public_id: str, context: object) -> None:
+        """Raise OSError unless ``url`` is a local file."""
+        scheme, separator, _ = url.partition("://")
+        if separator and scheme != "file":
+            self.refused.append(url)
+            raise OSError(f"{url} is not a local file; save it and name the file.")
+
+
+class Schemas:
+    """Schemas by the kind of document.
+
+    ``path`` is a folder with ``sitemap.xsd``, ``siteindex.xsd`` or both, or one file, for all
+    documents. Raises ValueError where there is no schema.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._schemas: dict[DocumentKind, etree.XMLSchema] = {}
+        if path.is_dir():
+            for kind, name in SCHEMA_FILES.items():
+                if (path / name).is_file():
+                    self._schemas[kind] = _schema(path / name)
+            if not self._schemas:
+                raise ValueError(f"{path} has neither {' nor '.join(SCHEMA_FILES.values())}")
+        else:
+            self._schemas = dict.fromkeys(SCHEMA_FILES, _schema(path))
+
+    def has(self, kind: DocumentKind | None) -> bool:
+        """Return whether there is a schema for that kind of document."""
+        return kind in self._schemas
+
+    def errors(self, kind: DocumentKind, file: IO[bytes]) -> list[str]:
+        """Return what is wrong with a document, plain or gzip, with line numbers.
+
+        A valid document is never in memory as a whole. Line numbers need a tree: an invalid one is
+        parsed into one, which takes about twenty times as much memory as the XML.
+        """
+        compressed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        xml = gzip.GzipFile(fileobj=file, mode="rb") if compressed else file
+        schema = self._schemas[kind]
+        if _is_valid(schema, xml):
+            return []
+        xml.seek(0)
+        try:
+            tree = etree.parse(xml, _parser())
+        except etree.XMLSyntaxError as error:
+            return [f"line {error.lineno}: Schema: {error.msg}"]
+        schema.validate(tree)
+        return [f"line {error.line}: Schema: {error.message}" for error in schema.error_log]
+
+
+class _Nothing:
+    """A parser target that keeps nothing."""
+
+    def close(self) -> None:
+        """End the document."""
+
+
+def _is_valid(schema: etree.XMLSchema, xml: IO[bytes] | gzip.GzipFile) -> bool:
+    parser = _parser(target=_Nothing(), schema=schema)
+    try:
+        while block := xml.read(65_536):
+            parser.feed(block)
+        parser.close()
+    except etree.XMLSyntaxError:
+        return False
+    return not parser.feed_error_log
+
+
+def _schema(path: Path) -> etree.XMLSchema:
+    offline = Offline()
+    try:
+        schema = etree.XMLSchema(etree.parse(path, _parser(offline)))
+    except (OSError, etree.LxmlError) as error:
+        raise ValueError(f"{path} is not a readable schema: {error}") from error
+    # libxml2 goes on without what it cannot import, and lxml does not always report it.
+    if offline.refused:
+        raise ValueError(
+            f"{path} needs {offline.refused[0]}, which is not a local file; save it and name the"
+            " file"
+        )
+    return schema
+
+
+def _parser(offline: Offline | None = None, **options: object) -> etree.XMLParser:
+    parser = etree.XMLParser(no_network=True, resolve_entities=False, huge_tree=False, **options)
+    parser.resolvers.add(offline or Offline())
+    return parser

@@ -1,0 +1,89 @@
+"""The lease of a site: heartbeats while at work, and the proof of it before each record."""
+
+import datetime as dt
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import router, transaction
+
+from django_sitemapkit.conf import settings
+from django_sitemapkit.exceptions import BuildRunning, LeaseLost
+from django_sitemapkit.models import Build, Lease
+from django_sitemapkit.planning.leases import give_back
+from django_sitemapkit.sites import Site
+
+
+class BuildLease:
+    """A lease that this process holds."""
+
+    def __init__(self, row: Lease, seconds: float) -> None:
+        self.row = row
+        self._interval = seconds / 4
+        self._last = time.monotonic()
+
+    @property
+    def fence(self) -> int:
+        """The fencing token: each holder's is higher than those of all before it."""
+        return self.row.fence
+
+    @property
+    def due(self) -> bool:
+        """Whether a heartbeat is due."""
+        return time.monotonic() - self._last > self._interval
+
+    def heartbeat(self) -> None:
+        """Renew the lease if that is due. Raises LeaseLost if it comes too late."""
+        if self.due:
+            self.prove()
+
+    def prove(self) -> None:
+        """Renew the lease at once. Raises LeaseLost if another process has taken over."""
+        if not self.row.renew():
+            raise LeaseLost(
+                f"{self.row.name}: this process gave no sign for too long, and another one has"
+                " taken over."
+            )
+        self._last = time.monotonic()
+
+    @contextmanager
+    def fenced_transaction(self) -> Iterator[None]:
+        """Record something in a transaction that holds only as long as the lease is ours.
+
+        Raises LeaseLost, and records nothing, if another process has taken it.
+        """
+        with transaction.atomic(using=router.db_for_write(Build)):
+            self.prove()
+            yield
+
+    def abandon(self, build: Build, reason: str) -> None:
+        """Record that a build is given up."""
+        with self.fenced_transaction():
+            Build.objects.filter(pk=build.pk).update(
+                status=Build.Status.ABANDONED, ended_at=self.now(), reason=reason
+            )
+
+    def now(self) -> dt.datetime:
+        """Return the database's time, which all holders of leases share."""
+        return self.row.now()
+
+
+@contextmanager
+def acquire(site: Site) -> Iterator[BuildLease]:
+    """Hold the lease of a site. Raises BuildRunning if another process does."""
+    name = f"build:{site.key}"
+    seconds = settings.LEASE_SECONDS
+    row = Lease.objects.acquire(name, seconds=seconds)
+    if row is None:
+        raise BuildRunning(_holder_of(name))
+    try:
+        yield BuildLease(row, seconds)
+    finally:
+        give_back(row)
+
+
+def _holder_of(name: str) -> str:
+    row = Lease.objects.filter(name=name).first()
+    if row is None or not row.owner:
+        return f"{name} was held by another process until now; try again."
+    return f"{name} is held by {row.holder}."

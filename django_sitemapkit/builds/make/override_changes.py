@@ -1,0 +1,209 @@
+"""Which stored pages are not as editors will have them: found without rendering any.
+
+Each row of a manifest has the revision of the overrides that it follows, and the hashes of those
+that met a row of it. A page is rendered again if one of these was changed or deleted, or if one
+is new that concerns a row: by its object, whose key lies on the page or not, or by its URL, which
+the page's file lists or not.
+"""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import router
+from django.db.models import QuerySet
+
+from django_sitemapkit.builds.manifest import keys_of, locations_of
+from django_sitemapkit.exceptions import StorageFailure
+from django_sitemapkit.models import Build, BuildFile, ExclusionRule, UrlOverride
+from django_sitemapkit.overrides.patterns import Pattern, Patterns
+from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading.keysets import MAX_PARAMETERS
+from django_sitemapkit.sites import Site
+
+MAX_CHANGES = 10_000
+"""Changes beyond which all pages are rendered again, instead of finding where each one matters."""
+
+
+class OverrideChanges:
+    """Tells which pages of a site's builds are concerned by what editors have changed since."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._since: dict[tuple[int, int], OverrideChangeSet] = {}
+        self._affected: set[tuple[int, int]] = set()
+        """Rows and revisions that are known: a build asks twice of a page that it makes."""
+
+    def affects(self, section: SectionReader, row: BuildFile, *, look: bool = True) -> bool:
+        """Return whether a stored page has to be rendered again because of an override or a rule.
+
+        Without ``look`` neither a file nor a row is looked at, and any change since concerns it.
+        """
+        now = section.overrides.revision
+        if row.revision == now:
+            return False
+        if (row.pk, now) in self._affected:
+            return True
+        since = self._since.get((row.revision, now))
+        if since is None:
+            since = self._since[row.revision, now] = OverrideChangeSet(self._site, row.revision)
+        if since.affects(section, row, look=look):
+            self._affected.add((row.pk, now))
+            return True
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An override that is new or was changed."""
+
+    hash: int
+    path: str
+    model: str
+    object_id: str
+    include: bool | None
+
+
+class OverrideChangeSet:
+    """What editors have changed since a revision."""
+
+    def __init__(self, site: Site, revision: int) -> None:
+        self._site = site
+        self._revision = revision
+        new = self._rows(UrlOverride).filter(revision__gt=revision)
+        fields = ("hash", "path", "model", "object_id", "include")
+        self._changed = [Change(*row) for row in new.values_list(*fields)[: MAX_CHANGES + 1]]
+        rules = self._rows(ExclusionRule).filter(revision__gt=revision)
+        self._rules = Patterns(Pattern(text) for text in rules.values_list("pattern", flat=True))
+
+    def affects(self, section: SectionReader, row: BuildFile, *, look: bool) -> bool:
+        """Return whether any of it concerns a stored page."""
+        if len(self._changed) > MAX_CHANGES:
+            return True
+        met = array("q", bytes(row.override_hashes))
+        if not all(one in self._unchanged and one not in self._hiding for one in met):
+            return True
+        if not look:
+            return bool(self._changed) or bool(self._rules)
+        return self._has_row(section, row) or self._lists(row)
+
+    def _has_row(self, section: SectionReader, row: BuildFile) -> bool:
+        """Return whether the page's key range has an object of a changed override."""
+        label = section.label
+        texts = [change.object_id for change in self._changed if change.model == label and label]
+        return bool(texts) and has_any(section, row, texts)
+
+    def _lists(self, row: BuildFile) -> bool:
+        """Return whether the page's file lists a URL that a change is about."""
+        if not (self._paths or self._rules) or row.status != BuildFile.Status.DONE:
+            return False
+        origin = self._site.origin
+        wanted = {origin + path for path in self._paths}
+        try:
+            for some in locations_of(row, SitemapStorage()):
+                if not wanted.isdisjoint(some):
+                    return True
+                if self._rules and any(True for _ in self._rules.find(origin, some)):
+                    return True
+        except StorageFailure:
+            return True
+        return False
+
+    @cached_property
+    def _paths(self) -> list[str]:
+        """The changed paths that a page may list without its manifest's row saying so.
+
+        What met any page of this very revision was there when the others were made.
+        """
+        changed = {change.hash: change.path for change in self._changed if change.path}
+        build = Build.objects.published(self._site) if changed else None
+        known = BuildFile.objects.in_build(build) if build else BuildFile.objects.none()
+        known = known.filter(revision=self._revision).exclude(override_hashes=b"")
+        for met in known.values_list("override_hashes", flat=True).iterator():
+            for one in array("q", bytes(met)):
+                changed.pop(one, None)
+        return list(changed.values())
+
+    @cached_property
+    def _unchanged(self) -> "Hashes":
+        """All that is as it was."""
+        return Hashes(
+            one
+            for model in (UrlOverride, ExclusionRule)
+            for one in _hashes(self._rows(model).filter(revision__lte=self._revision))
+        )
+
+    @cached_property
+    def _hiding(self) -> "Hashes":
+        """What may have left out a URL, so that no file tells of it, that is to be listed again."""
+        again = [change.path for change in self._changed if change.include and change.path]
+        if not again:
+            return Hashes(())
+        rules = self._rows(ExclusionRule).values_list("pattern", "hash")
+        matching = (one for text, one in rules if any(map(Pattern(text).matches, again)))
+        objects = self._rows(UrlOverride).filter(include=False).exclude(model="")
+        return Hashes(chain(matching, _hashes(objects)))
+
+    def _rows(self, model: Any) -> QuerySet[Any]:
+        rows: QuerySet[Any] = model._default_manager.using(router.db_for_write(model))
+        return rows.filter(site=self._site.key)
+
+
+class Hashes:
+    """A set of hashes in eight bytes each."""
+
+    def __init__(self, hashes: Iterable[int]) -> None:
+        self._sorted = array("q", hashes)
+        self._sorted = array("q", sorted(self._sorted))
+
+    def __contains__(self, one: int) -> bool:
+        place = bisect_left(self._sorted, one)
+        return place < len(self._sorted) and self._sorted[place] == one
+
+
+def _hashes(rows: QuerySet[Any]) -> Iterator[int]:
+    """Yield the hashes of rows, some thousands a query."""
+    rows = rows.order_by("hash").values_list("hash", flat=True)
+    some = list(rows[:MAX_CHANGES])
+    while some:
+        yield from some
+        some = (
+            list(rows.filter(hash__gt=some[-1])[:MAX_CHANGES]) if len(some) == MAX_CHANGES else []
+        )
+
+
+def has_any(section: SectionReader, row: BuildFile, texts: Sequence[str]) -> bool:
+    """Return whether the key range of a page has an object, of those whose keys have these texts.
+
+    Asked of sections with a label.
+    """
+    assert section.keyset is not None  # noqa: S101  it has a label
+    rows = section.keyset.within(keys_of(row, section))
+    keys = list(_keys(section, texts))
+    with section.site.active(), suppress(OverflowError):  # A key that no row can have.
+        return any(
+            rows.filter(pk__in=keys[start : start + MAX_PARAMETERS]).exists()
+            for start in range(0, len(keys), MAX_PARAMETERS)
+        )
+    return True
+
+
+def _keys(section: SectionReader, texts: Sequence[str]) -> Iterator[Any]:
+    """Yield primary keys from their texts; what cannot be one names no row."""
+    assert section.keyset is not None  # noqa: S101  asked by those who have one
+    field = section.keyset.queryset.model._meta.pk
+    for text in texts:
+        with suppress(ValidationError, ValueError):
+            yield field.to_python(text)
+
+
+def packed(hashes: Collection[int]) -> bytes:
+    """Return hashes as a row of a manifest keeps them."""
+    return array("q", sorted(hashes)).tobytes()

@@ -1,0 +1,366 @@
+"""Making the pages of a build: each row of the manifest rendered, compared, stored, recorded."""
+
+import secrets
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+
+from django_sitemapkit.builds.lease import BuildLease
+from django_sitemapkit.builds.make.deduplication import Deduplicator, DedupState, deduplicator
+from django_sitemapkit.builds.make.fingerprints import Fingerprints
+from django_sitemapkit.builds.make.override_changes import OverrideChanges, packed
+from django_sitemapkit.builds.make.page_file import (
+    CompressionThread,
+    LocalPage,
+    PendingFile,
+    make_page,
+)
+from django_sitemapkit.builds.make.prefetch import Prefetcher
+from django_sitemapkit.builds.make.reuse import Reuse
+from django_sitemapkit.builds.manifest import (
+    FileResult,
+    KeptRows,
+    SiteBuilds,
+    StoredFiles,
+    covers,
+    index_order,
+    keys_of,
+    page_name_of,
+    take_over,
+)
+from django_sitemapkit.exceptions import BuildFailed
+from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.planning import PlannedPage, renumber, split
+from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
+from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading.keysets import Keyset
+
+
+class PagesMoved(Exception):
+    """A view has split a page that this build wanted to split: the build has to begin again."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedPage:
+    """A page whose rows are read or need not be, and which is not yet recorded."""
+
+    row: BuildFile
+    """What the manifest says of it."""
+    section: SectionReader
+    """What it is a page of."""
+    file: PendingFile | None
+    """Its file; None if it keeps the stored one."""
+    rows: int = 0
+    """How many rows it had when its fingerprint was computed."""
+    state: DedupState | None = None
+    """What is known of its duplicates; None where URLs may be listed twice."""
+
+
+class PageBuilder:
+    """Makes pages of one build, in one process, under the lease of the process that began it.
+
+    A context manager: within it there is a local folder to work in, and a compression thread. With
+    ``deduplicate`` the pages have to be made in the order of the index.
+    """
+
+    def __init__(
+        self,
+        builds: SiteBuilds,
+        record: Build,
+        lease: BuildLease,
+        *,
+        distrusted: Collection[str] = (),
+        full: bool = False,
+        kept: KeptRows | None = None,
+        sections: Sequence[SectionReader] | None = None,
+    ) -> None:
+        self.site = site = builds.site
+        self.record_of_build = record
+        self.lease = lease
+        self.distrusted = distrusted
+        self.full = full
+        self.halves: list[BuildFile] = []
+        """The rows that came of the pages which were split."""
+        self._kept = KeptRows(lease) if kept is None else kept
+        sections = sections_of(site) if sections is None else sections
+        self._sections = {section.get_name(): section for section in sections}
+        self._distinct: Deduplicator | None = None
+        self._done: deque[BuildFile] = deque()
+        self._unchosen: Collection[str] = ()
+        self._storage = SitemapStorage()
+        self._scope = site.scope()
+        self._fingerprints = Fingerprints(site)
+        self._files = StoredFiles(site, self._storage)
+        self._reuse = Reuse(self._fingerprints, OverrideChanges(site), self._is_stored)
+        self._previous = [builds.by_page(builds.published), builds.by_page(builds.held)]
+        self._open = ExitStack()
+        self._prefetcher = Prefetcher()
+
+    def __enter__(self) -> "PageBuilder":
+        with ExitStack() as stack:
+            workshop = self._storage.workshop(folder_of(self.site))
+            self._folder = stack.enter_context(workshop)
+            self._compression = stack.enter_context(CompressionThread())
+            self._open = stack.pop_all()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._open.__exit__(*error)
+
+    def deduplicate(self, rows: Sequence[BuildFile], unchosen: Collection[str] = ()) -> None:
+        """List each URL once, from here on; then the pages have to be made in order.
+
+        ``rows`` are all pages of the build. Those of ``unchosen`` sections are never made.
+        """
+        distinct = deduplicator(self._folder, self._storage, self._heartbeat)
+        self._distinct = self._open.enter_context(distinct)
+        self._reuse.deduplicate = True
+        done = (row for row in rows if row.section and row.status != BuildFile.Status.PENDING)
+        self._done = deque(sorted(done, key=index_order))
+        self._unchosen = unchosen
+
+    def build(self, row: BuildFile) -> FileResult | None:
+        """Make the file of one row; None if the page had to be split instead."""
+        rendered = self.render(row)
+        if rendered is None:
+            return None
+        result = self.record(rendered)
+        self._kept.record()
+        return result
+
+    def keep(self, row: BuildFile) -> FileResult | None:
+        """Record a page whose frozen fingerprint is that of the stored file; else return None."""
+        section = self._sections.get(row.section)
+        if section is None or not self._can_keep(row, section):
+            return None
+        return self.record(RenderedPage(row, section, None))
+
+    def render(self, row: BuildFile) -> RenderedPage | None:
+        """Render the page of one row; None if it had to be split instead.
+
+        Nothing is rendered if the page keeps its file. Raises PagesMoved if a view has split the
+        page meanwhile.
+        """
+        section = self._sections.get(row.section)
+        if section is None:
+            raise BuildFailed(f"Section {row.section!r} went away while it was built.")
+        self._pass_done(row)
+        if self._distinct is not None and self._can_keep(row, section):
+            return RenderedPage(row, section, None)  # Else ``keep`` has judged it already.
+        keys = keys_of(row, section)
+        rows, row.fingerprint = self._fingerprints.compute(section, keys)
+        row.revision = section.overrides.revision
+        if self._can_reuse(row, section):
+            return RenderedPage(row, section, None)
+        distinct = self._distinct
+        if distinct is not None:
+            distinct.begin(row.section, self._previous_of(row))
+        try:
+            file = make_page(
+                section.with_prefetch(self._prefetcher, self._prefetcher.connection_lock),
+                keys,
+                self._scope,
+                self._folder / f"page-{row.pk}.xml.gz",
+                self._heartbeat,
+                self._compression,
+                distinct,
+            )
+            if file.split_at is not None and section.keyset is not None:
+                # The halves are made at the same path: the compression thread has to be done.
+                page = file.result()
+                page.path.unlink()
+                if distinct is not None:
+                    distinct.discard()
+                self.halves.append(self._split(row, section, section.keyset, page.split_at))
+                return None
+            state = distinct.end() if distinct is not None else None
+        except OSError as error:
+            raise BuildFailed(f"{row} could not be made: {error}") from error
+        return RenderedPage(row, section, file, rows, state)
+
+    def record(self, rendered: RenderedPage) -> FileResult:
+        """Bring the file of a rendered page into the storage, and record it.
+
+        A page that keeps its file is recorded with others like it, somewhat later.
+        """
+        row = rendered.row
+        if rendered.file is None:
+            self._kept.add(row)
+            return result_of_row(row)
+        try:
+            page = rendered.file.result()
+        except OSError as error:
+            raise BuildFailed(f"{row} could not be made: {error}") from error
+        # A row that was gone while the others were read, and is back, leaves no other trace.
+        fingerprint = row.fingerprint if page.rows == rendered.rows else ""
+        state = self._store(row, page)
+        page.path.unlink(missing_ok=True)  # A storage on the same disk has taken it away already.
+        row.fingerprint = fingerprint
+        _describe(row, rendered.section, page)
+        row.duplicates = 0
+        if rendered.state is not None:
+            rendered.state.write_to(row)
+        if state == "stored":
+            with self.lease.fenced_transaction():
+                row.save()
+            del row.override_hashes  # The rows of a build stay in memory until its end.
+        else:
+            self._kept.add(row)
+        return result_of_page(row.section, row.number, state, page, row.duplicates)
+
+    def _pass_done(self, row: BuildFile) -> None:
+        """Let the pages before a row count that need not be made."""
+        while self._done and index_order(self._done[0]) < index_order(row):
+            done = self._done.popleft()
+            if self._distinct is not None:
+                self._distinct.pass_by(done, kept=done.section in self._unchosen)
+
+    def _heartbeat(self) -> None:
+        """Renew the lease if that is due, when no read is under way."""
+        if self.lease.due:
+            with self._prefetcher.connection_lock:
+                self.lease.heartbeat()
+
+    def _previous_of(self, row: BuildFile) -> Iterator[BuildFile]:
+        """Yield what is known of a page: as it is published, and as it is held for review."""
+        for known in self._previous:
+            if previous := known.get(page_name_of(row)):
+                yield previous
+
+    def _can_keep(self, row: BuildFile, section: SectionReader) -> bool:
+        """Return whether a page is what it was by the fingerprint that it was frozen with."""
+        self.lease.heartbeat()
+        return bool(row.fingerprint) and self._can_reuse(row, section)
+
+    def _can_reuse(self, row: BuildFile, section: SectionReader) -> bool:
+        """Return whether a page is what it was, by its fingerprint; then the row says so."""
+        if self.full:
+            return False
+        for previous in self._previous_of(row):
+            if self._reuse.why_not(section, previous, lambda: row.fingerprint):
+                continue
+            state = self._distinct.admit(previous) if self._distinct else None
+            if state is None and self._distinct:
+                continue
+            take_over(row, previous)
+            row.revision = section.overrides.revision
+            if state is not None:
+                state.write_to(row)
+            return True
+        return False
+
+    def _is_stored(self, previous: BuildFile) -> bool:
+        """Return whether a file is there and may be used again."""
+        if previous.name in self.distrusted:
+            return False
+        if self._distinct is not None and previous.name in self._distinct.damaged:
+            return False
+        return self._files.has(previous.name)
+
+    def _store(self, row: BuildFile, page: LocalPage) -> str:
+        """Bring a page's file into the storage, and say in the row what it is."""
+        if not page.urls:
+            row.status = BuildFile.Status.EMPTY
+            return "empty"
+        same = [previous for previous in self._previous_of(row) if previous.sha256 == page.sha256]
+        for previous in filter(self._is_stored, same):
+            take_over(row, previous)
+            return "same"
+        stem = f"{row.section}-{row.number}"
+        # A process that made this page before and died may have stored a file of the same content.
+        extension = f"{self.lease.fence}-{secrets.token_hex(3)}.xml.gz"
+        name = file_name(self.site, stem, page.sha256, self.record_of_build.pk, extension)
+        row.name, row.stored_bytes = name, page.size
+        row.sha256, row.urls, row.xml_bytes = page.sha256, page.urls, page.bytes
+        row.lastmod = same[0].lastmod if same else timezone.now()
+        self._storage.put(name, page.path)
+        row.status = BuildFile.Status.DONE
+        return "stored"
+
+    def _split(self, row: BuildFile, section: SectionReader, keyset: Keyset, at: Any) -> BuildFile:
+        """Cut a page that has grown too large since it was planned; both halves are made next.
+
+        Returns the row of the second one.
+        """
+        new = split(section, PlannedPage(row.number, keys_of(row, section)), at)
+        if new is None:
+            raise PagesMoved(f"page {row.number} of {row.section!r} was split meanwhile")
+        upper, row.upper = row.upper, keyset.encode(at)
+        row.fingerprint = ""
+        published = self._previous[0].get(page_name_of(row))
+        is_done = published is not None and published.status == BuildFile.Status.DONE
+        if published is not None and is_done and not covers(row, published, keyset):
+            # A reader of the published index asks for this number, and for all of its rows.
+            row.number = renumber(section, [row.number])[row.number]
+        with self.lease.fenced_transaction():
+            row.save(update_fields=["number", "upper", "fingerprint"])
+            return BuildFile.objects.create(
+                build=self.record_of_build,
+                section=row.section,
+                number=new,
+                position=row.position + 1,
+                lower=row.upper,
+                upper=upper,
+            )
+
+
+def _describe(row: BuildFile, section: SectionReader, page: LocalPage) -> None:
+    """Say what else is known of a page: the same entries may be of other rows than before."""
+    encode = section.keyset.encode if section.keyset else str
+    if section.keyset is not None:
+        row.first, row.last = encode(page.first), encode(page.last)
+    row.skipped = page.problems.skipped
+    row.problems = "\n".join(map(str, page.problems.examples))
+    row.problem_kinds = page.problems.kinds()
+    dates = page.lastmods
+    row.oldest_lastmod, row.newest_lastmod = dates.oldest, dates.newest
+    row.newest_key = (encode(dates.newest_key) if dates.newest else None) or ""
+    row.lastmod_count = dates.dated
+    hashes = packed(page.override_hashes)
+    if hashes != bytes(row.override_hashes):  # Else the bytes are shared with the previous row.
+        row.override_hashes = hashes
+    row.changes_at = page.changes_at
+    if row.changes_at is not None and not settings.USE_TZ:
+        zone = timezone.get_default_timezone()
+        row.changes_at = timezone.make_naive(row.changes_at, zone)
+
+
+def result_of_row(row: BuildFile) -> FileResult:
+    """Return what became of a page that need not be made again."""
+    return FileResult(
+        section=row.section,
+        number=row.number,
+        state="same" if row.status == BuildFile.Status.DONE else "empty",
+        urls=row.urls,
+        bytes=row.xml_bytes,
+        size=row.stored_bytes,
+        problems=tuple(row.problems.splitlines()),
+        kinds={code: (count, first) for code, (count, first) in row.problem_kinds.items()},
+        skipped=row.skipped,
+        duplicates=row.duplicates,
+    )
+
+
+def result_of_page(
+    section: str, number: int, state: str, page: LocalPage, duplicates: int = 0
+) -> FileResult:
+    """Return what became of a page that was made."""
+    return FileResult(
+        section=section,
+        number=number,
+        state=state,
+        urls=page.urls,
+        bytes=page.bytes,
+        size=page.size,
+        seconds=page.seconds,
+        problems=tuple(map(str, page.problems.examples)),
+        kinds=page.problems.kinds(),
+        skipped=page.problems.skipped,
+        duplicates=duplicates,
+    )

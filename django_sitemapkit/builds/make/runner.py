@@ -1,0 +1,67 @@
+"""Runners: who makes the pages of a build."""
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from django_sitemapkit.builds.make.page_builder import PageBuilder, RenderedPage
+from django_sitemapkit.builds.manifest import FileResult, index_order
+from django_sitemapkit.models import BuildFile
+
+
+class Runner(ABC):
+    """Has the pages of a build made; subclass it to have them made elsewhere.
+
+    ::
+
+        class Backwards(Runner):
+            def run(self, builder, rows):
+                for row in reversed(rows):
+                    result = builder.build(row)
+                    if result is not None:  # else the page was split, and comes again
+                        yield result
+    """
+
+    is_inline: ClassVar[bool] = False
+    """Whether it makes all pages here and in order, those too that come of a split."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        if workers is not None and workers < 1:
+            raise ValueError(f"It needs one worker or more, not {workers}.")
+        self.workers = workers or 1
+
+    @abstractmethod
+    def run(self, builder: PageBuilder, rows: Sequence[BuildFile]) -> Iterator[FileResult]:
+        """Make the pages of all rows, in any order, and yield what became of each.
+
+        A row may be made more than once. Raises what the making of a page raises.
+        """
+
+
+class InlineRunner(Runner):
+    """Makes all pages in this process, one after the other.
+
+    While the compression thread is busy with a page, the rows of the next one are read.
+    """
+
+    is_inline = True
+
+    def __init__(self, workers: int | None = None) -> None:
+        super().__init__(workers)
+        if self.workers > 1:
+            raise ValueError("The runner 'inline' has one worker; 'processes' has several.")
+
+    def run(self, builder: PageBuilder, rows: Sequence[BuildFile]) -> Iterator[FileResult]:
+        """Make the pages of all rows in order; the halves of a split page take its place."""
+        waiting = deque(rows)
+        before: RenderedPage | None = None
+        while waiting or before is not None:
+            row = waiting.popleft() if waiting else None
+            rendered = builder.render(row) if row is not None else None
+            if before is not None:
+                yield builder.record(before)
+            before = rendered
+            if row is not None and rendered is None:
+                halves = (row, builder.halves[-1])
+                waiting = deque(sorted((*waiting, *halves), key=index_order))

@@ -1,0 +1,111 @@
+"""Publish gates: what holds a build for review, because someone should look at it first."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
+
+from django_sitemapkit.builds.manifest import page_rows_of
+from django_sitemapkit.conf import settings
+from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.sites import Site
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinishedBuild:
+    """A build of which all pages are stored, as a publish gate judges it."""
+
+    site: Site
+    """The site that was built."""
+    build: Build
+    """The build; it is not published yet."""
+    rows: Sequence[BuildFile]
+    """The rows of its manifest, with URLs or without; the indexes are not among them."""
+    published: Sequence[BuildFile] = ()
+    """The pages with URLs that the site serves now."""
+    leaving: Mapping[str, int] = field(default_factory=dict)
+    """How many URLs of a section are meant to go."""
+    chosen: Collection[str] = ()
+    """The sections that were built; empty if all were."""
+    strict: bool = False
+    """Whether a build in which rows were skipped is held."""
+
+    @cached_property
+    def pages(self) -> list[BuildFile]:
+        """Its pages with URLs, in the order of the index."""
+        return page_rows_of(self.rows)
+
+
+Gate = Callable[[FinishedBuild], str]
+
+
+def shrinkage(finished: FinishedBuild) -> str:
+    """Return in what a build has too few URLs compared with the published one, or "".
+
+    More than SITEMAPKIT_MAX_SHRINK of a section's URLs would be gone. If no section loses so much,
+    the site does not either.
+    """
+    allowed = Decimal(str(settings.MAX_SHRINK))  # 0.29 of 100 is 29, and not a little less.
+    before, after = _urls(finished.published), _urls(finished.pages)
+    for name in sorted(before):
+        lost = before[name] - after[name] - finished.leaving.get(name, 0)
+        if lost > before[name] * allowed:
+            return (
+                f"section {name!r} would go from {before[name]:,} URLs to {after[name]:,}, and"
+                f" SITEMAPKIT_MAX_SHRINK allows it to lose {float(allowed * 100):g}%"
+            )
+    return ""
+
+
+def skipped_rows(finished: FinishedBuild) -> str:
+    """Return how many rows of which section were skipped, in a strict build, or ""."""
+    if not finished.strict:
+        return ""
+    counts: Counter[str] = Counter()
+    problems: dict[str, str] = {}
+    for row in finished.rows:
+        if row.skipped and (not finished.chosen or row.section in finished.chosen):
+            counts[row.section] += row.skipped
+            problems.setdefault(row.section, row.problems.partition("\n")[0])
+    return "; ".join(
+        f"section {name!r} skipped {count:,} row{'' if count == 1 else 's'},"
+        f" the first: {problems[name]}"
+        for name, count in sorted(counts.items())
+    )
+
+
+_gates: list[Gate] = [shrinkage, skipped_rows]
+
+
+def register_gate(gate: Gate) -> None:
+    """Have builds judged by ``gate`` before they are published.
+
+    It gets a FinishedBuild and returns "" or the reason to hold the build for review. It is called
+    under the lease of the site, so it should be quick. What it raises fails the build. Register it
+    in ``AppConfig.ready()``::
+
+        from django_sitemapkit.builds import FinishedBuild, register_gate
+
+
+        def keep_the_shop(finished: FinishedBuild) -> str:
+            urls = sum(page.urls for page in finished.pages if page.section == "products")
+            return "" if urls else "the shop would be gone"
+
+
+        register_gate(keep_the_shop)
+    """
+    if gate not in _gates:
+        _gates.append(gate)
+
+
+def reason_to_hold(finished: FinishedBuild) -> str:
+    """Return why a build is held for review, or ""."""
+    return next(filter(None, (gate(finished) for gate in _gates)), "")
+
+
+def _urls(pages: Iterable[BuildFile]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for row in pages:
+        counts[row.section] += row.urls
+    return counts

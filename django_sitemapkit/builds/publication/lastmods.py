@@ -1,0 +1,106 @@
+"""Can the lastmods be true? What search engines find out is what they stop to believe.
+
+Google uses lastmod only where it is "consistently and verifiably accurate"
+(https://developers.google.com/search/docs/crawling-indexing/sitemaps/build-sitemap).
+"""
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from django.utils import timezone
+
+from django_sitemapkit.models import BuildFile
+from django_sitemapkit.protocol.dates import moment_of
+
+LEAST_ALIKE = 10
+"""URLs of a section from which on one lastmod is doubted: fewer may have been made together."""
+
+LEAST_OF_NOW = 2
+"""URLs of a page from which on they can hardly all have changed while it was made."""
+
+DAY = len("YYYY-MM-DD")
+"""Characters of a lastmod that is a date, and those of a moment that say its date."""
+
+
+def doubts(
+    pages: Iterable[BuildFile], published: Iterable[BuildFile], started_at: dt.datetime
+) -> Iterator[str]:
+    """Yield what a build's lastmods say that can hardly be true: section, what, and keys.
+
+    ``pages`` are those of the build, in order, and ``published`` those that are served.
+    """
+    stored = {(row.section, row.number): row for row in published}
+    sections: defaultdict[str, list[BuildFile]] = defaultdict(list)
+    for row in pages:
+        if row.newest_lastmod:
+            sections[row.section].append(row)
+    for lines in sections.values():
+        yield from _alike(lines)
+        made = [row for row in lines if not _reused(row, stored)]
+        yield from _of_now(made, started_at)
+        for row in made:
+            if previous := stored.get((row.section, row.number)):
+                yield from _backwards(row, previous)
+
+
+def _reused(row: BuildFile, stored: dict[tuple[str, int], BuildFile]) -> bool:
+    previous = stored.get((row.section, row.number))
+    return previous is not None and previous.name == row.name
+
+
+def _alike(lines: Sequence[BuildFile]) -> Iterator[str]:
+    urls = sum(row.lastmod_count for row in lines)
+    texts = {text for row in lines for text in (row.oldest_lastmod, row.newest_lastmod)}
+    if len(texts) == 1 and urls >= LEAST_ALIKE:
+        yield (
+            f"{lines[0].section}: every lastmod is {texts.pop()}, of {urls:,} URLs from"
+            f" {_shown(lines[0])} on: a lastmod says when the page itself last changed."
+        )
+
+
+def _of_now(lines: Sequence[BuildFile], started_at: dt.datetime) -> Iterator[str]:
+    start = _aware(started_at).replace(microsecond=0)
+    of_now = [
+        row
+        for row in lines
+        if row.lastmod_count >= LEAST_OF_NOW
+        and len(row.oldest_lastmod) > DAY
+        and moment_of(row.oldest_lastmod, dt.UTC) >= start
+    ]
+    if of_now:
+        keys = ", ".join(map(_shown, of_now[:3]))
+        yield (
+            f"{of_now[0].section}: on {len(of_now):,} pages no lastmod is older than the build"
+            f" itself, such as those of {keys}: the time of rendering is no lastmod."
+        )
+
+
+def _backwards(row: BuildFile, previous: BuildFile) -> Iterator[str]:
+    """Doubt a page that has as much as it had, and whose newest lastmod is older than it was."""
+    if not previous.newest_lastmod or row.urls < previous.urls:
+        return
+    if _is_before(row.newest_lastmod, previous.newest_lastmod):
+        yield (
+            f"{row.section}: page {row.number} ran backwards: its newest lastmod was"
+            f" {previous.newest_lastmod}, of {_shown(previous)}, and is {row.newest_lastmod}, of"
+            f" {_shown(row)}."
+        )
+
+
+def _is_before(text: str, other: str) -> bool:
+    """Return whether a lastmod is surely older; a date may be any moment of its day."""
+    if DAY in (len(text), len(other)):
+        return text[:DAY] < other[:DAY]
+    return moment_of(text, dt.UTC) < moment_of(other, dt.UTC)
+
+
+def _shown(row: BuildFile) -> str:
+    """Return the key of a page's newest lastmod, on one row."""
+    key = row.newest_key
+    return key if key.isprintable() else repr(key)
+
+
+def _aware(moment: dt.datetime) -> dt.datetime:
+    zone = timezone.get_default_timezone()
+    return moment if timezone.is_aware(moment) else timezone.make_aware(moment, zone)

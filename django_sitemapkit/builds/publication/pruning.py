@@ -1,0 +1,154 @@
+"""Clearing away the files that nobody needs any more."""
+
+import datetime as dt
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from django_sitemapkit.builds.lease import BuildLease, acquire
+from django_sitemapkit.builds.publication.export import Export
+from django_sitemapkit.conf import settings
+from django_sitemapkit.models import Build, BuildFile, Publication, StoredNow
+from django_sitemapkit.publishing import SitemapStorage, folder_of
+from django_sitemapkit.sites import Site
+
+ORPHAN_AGE = dt.timedelta(days=1)
+"""How old a file must be that no manifest names before it is swept: younger ones may be in use."""
+
+NAMES = 5000
+"""Names of files read at a time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruned:
+    """What was cleared away."""
+
+    files: tuple[str, ...] = ()
+    """Names of deleted files that a manifest had."""
+    orphans: tuple[str, ...] = ()
+    """Names of deleted files that no manifest has, left by killed builders."""
+    swept: bool = True
+    """Whether the storage could tell its files, so that orphans could be looked for."""
+
+
+def prune(
+    site: Site,
+    lease: BuildLease | None = None,
+    storage: SitemapStorage | None = None,
+    *,
+    export: Export | None = None,
+    known: Collection[str] = (),
+    dry_run: bool = False,
+) -> Pruned:
+    """Delete the files of builds that are over; what ``prune_sitemaps`` does.
+
+    Over is a build that was replaced longer ago than the grace period, and is not among the
+    newest; a file goes when no other build has it. ``known`` are names of files that a manifest is
+    known to have. Raises BuildRunning while the site is built, and LeaseLost if another process has
+    taken over; what is left then is the next one's.
+    """
+    storage = storage or SitemapStorage()
+    if lease is None:
+        with acquire(site) as own:
+            export = Export.of(site, storage, own)
+            return prune(site, own, storage, export=export, dry_run=dry_run)
+    over = _over(site)
+    builds = Build.objects.filter(site=site.key)
+    needed = _stored(builds.exclude(pk__in=over)) if over else set()
+    names = sorted(_stored(builds.filter(pk__in=over)) - needed) if over else []
+    withdrawn, announced = True, None
+    if export is not None and not dry_run:
+        # While the manifests say what it may have, and for as long as an index there may name it.
+        withdrawn = export.withdraw()
+        publications = Publication.objects.filter(site=site.key)
+        announced = publications.values_list("notified_build", flat=True).first()
+    if not dry_run and over:
+        with lease.fenced_transaction():
+            # First the mark: from here on nobody publishes such a build again.
+            Build.objects.filter(pk__in=over).update(pruned_at=lease.now())
+        names = _deleted(names, storage, lease)
+        with lease.fenced_transaction():
+            for build in Build.objects.filter(pk__in=over):
+                left = _stored(Build.objects.filter(pk=build.pk)) - set(names) - needed
+                if not left and withdrawn and build.pk != announced:
+                    BuildFile.objects.in_build(build).delete()
+    orphans, swept = _sweep(site, storage, lease, known, dry_run=dry_run)
+    return Pruned(files=tuple(names), orphans=orphans, swept=swept)
+
+
+def _over(site: Site) -> list[int]:
+    """Return the ids of a site's builds whose files nobody needs any more."""
+    grace = StoredNow() - dt.timedelta(seconds=settings.KEEP_REPLACED_SECONDS)
+    replaced = Q(status=Build.Status.PUBLISHED, replaced_at__lt=grace)
+    given_up = Q(status__in=(Build.Status.ABANDONED, Build.Status.FAILED))
+    given_up |= Q(status=Build.Status.HELD, ended_at__lt=grace)
+    builds = Build.objects.filter(site=site.key, files__isnull=False).distinct()
+    over = set(builds.filter(replaced | given_up).values_list("pk", flat=True))
+    if not over:
+        return []
+    newest = builds.filter(published_at__isnull=False).order_by("-published_at")
+    over -= set(newest.values_list("pk", flat=True)[: settings.KEEP_BUILDS])
+    over -= set(Publication.objects.filter(site=site.key).values_list("build_id", flat=True))
+    held = Build.objects.held(site)
+    return sorted(over - {held.pk} if held else over)
+
+
+def _stored(builds: QuerySet[Build]) -> set[str]:
+    """Return the names of all files of some builds, each read once however many share it."""
+    lines = BuildFile.objects.filter(build__in=builds.order_by().values("pk"))
+    rows = lines.order_by("name").values_list("name", flat=True).distinct()
+    names: set[str] = set()
+    last = ""
+    while True:
+        some = list(rows.filter(name__gt=last)[:NAMES])
+        names.update(some)
+        if len(some) < NAMES:
+            return names
+        last = some[-1]
+
+
+def _deleted(names: Sequence[str], storage: SitemapStorage, lease: BuildLease) -> list[str]:
+    """Delete files; return those that are gone."""
+    gone = []
+    for name in names:
+        lease.heartbeat()
+        if storage.delete(name):
+            gone.append(name)
+    return gone
+
+
+def _sweep(
+    site: Site,
+    storage: SitemapStorage,
+    lease: BuildLease,
+    known: Collection[str],
+    *,
+    dry_run: bool,
+) -> tuple[tuple[str, ...], bool]:
+    """Delete old files in the site's folder that no manifest has.
+
+    When a file was stored is asked only for those: the storage may need a request for each.
+    """
+    found = storage.names(folder_of(site))
+    if found is None:
+        return (), False
+    if not dry_run:
+        # They are on a disk of this host, or of one that shares it.
+        storage.sweep_workshops(folder_of(site), timezone.now() - ORPHAN_AGE)
+    unknown = set(found).difference(known)
+    unknown -= _stored(Build.objects.filter(site=site.key)) if unknown else set()
+    orphans = list(_old(sorted(unknown), storage, lease)) if unknown else []
+    return tuple(orphans if dry_run else _deleted(orphans, storage, lease)), True
+
+
+def _old(names: Sequence[str], storage: SitemapStorage, lease: BuildLease) -> Iterator[str]:
+    """Yield the files that were stored long ago."""
+    old = lease.now() - ORPHAN_AGE
+    for name in names:
+        lease.heartbeat()
+        stored_at = storage.stored_at(name)
+        # By timestamps, for one of the two may be naive: not every storage follows USE_TZ.
+        if stored_at is not None and stored_at.timestamp() < old.timestamp():
+            yield name

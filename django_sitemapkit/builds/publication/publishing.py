@@ -1,0 +1,247 @@
+"""Publishing a finished build, holding one for review, and going back to an earlier one."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django_sitemapkit.builds.lease import BuildLease, acquire
+from django_sitemapkit.builds.manifest import (
+    FileResult,
+    KeptRows,
+    SiteBuilds,
+    page_entries_of,
+    page_name_of,
+)
+from django_sitemapkit.builds.publication.delivery import deliver
+from django_sitemapkit.builds.publication.export import Export
+from django_sitemapkit.builds.publication.gates import FinishedBuild, reason_to_hold
+from django_sitemapkit.builds.publication.indexes import BuildIndexes
+from django_sitemapkit.builds.publication.lastmods import doubts
+from django_sitemapkit.exceptions import BuildFailed, LeaseLost, NothingToPublish
+from django_sitemapkit.models import Build, BuildFile, Publication, StoredNow
+from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.registry import NOT_REGISTERED, registry
+from django_sitemapkit.rendering import external_entries, write_indexes
+from django_sitemapkit.sites import Site
+
+DESCRIBED = (
+    *("fingerprint", "revision", "override_hashes", "changes_at", "skipped", "problems"),
+    *("problem_kinds", "prefix_digest", "urls_digest", "duplicates"),
+)
+"""What a row says of a page besides its file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of a build of which no page was missing."""
+
+    status: str
+    """"published", "unchanged" or "held"."""
+    build: int
+    """The build's id; of one that is held already, if this one is the same."""
+    indexes: Sequence[FileResult] = ()
+    """Its indexes; none if they are stored already."""
+    reason: str = ""
+    """Why it is held."""
+
+
+def publish_finished(
+    finished: FinishedBuild,
+    builds: SiteBuilds,
+    lease: BuildLease,
+    storage: SitemapStorage,
+    kept: KeptRows,
+    known: Sequence[BuildFile] = (),
+    *,
+    distrusted: Collection[str] = (),
+    whole: bool = True,
+) -> Outcome:
+    """Publish a build of which no page is missing, or hold it for review if a gate says so.
+
+    A build that has just what is published already, under the same addresses, is recorded as
+    unchanged. Indexes that are lost or ``distrusted`` are made again; ``known`` are their rows that
+    a killed process left. ``whole`` says that no section was left as it is published: then what was
+    held before is given up. Raises NothingToPublish if the build lists nothing at all.
+    """
+    site, record, pages = finished.site, finished.build, finished.pages
+    entries = [*page_entries_of(site, pages), *external_entries(site)]
+    if not entries:
+        reason = "no section has a URL" if registry.declared() else NOT_REGISTERED
+        kept.record()
+        with lease.fenced_transaction():
+            _end(record, Build.Status.FAILED, reason=reason)
+        raise NothingToPublish(f"Site {site.key!r}: {reason}; what was published stays.")
+    indexes = BuildIndexes(write_indexes(entries), storage)
+    published = builds.published
+    record.warnings = "\n".join(doubts(pages, finished.published, record.started_at))
+    if published is not None and _has(builds, published, pages, indexes, distrusted):
+        _end_as(published, finished, builds, Build.Status.UNCHANGED, lease)
+        if whole:
+            _give_up_held(builds, record, lease)
+        return Outcome(status=Build.Status.UNCHANGED, build=record.pk)
+    reason = reason_to_hold(finished)
+    held = builds.held if reason else None
+    if held is not None and _has(builds, held, pages, indexes):
+        why = f"it is the same as build {held.pk}, which is held for review"
+        held.previous, held.reason = published, reason  # Someone may have gone back meanwhile.
+        _end_as(held, finished, builds, Build.Status.ABANDONED, lease, why)
+        return Outcome(status=Build.Status.HELD, build=held.pk, reason=reason)
+    kept.record()
+    record.previous = published
+    same = indexes.same_among(builds.indexes_of(published), distrusted)
+    results = indexes.store(site, record, known, same, lease)
+    if reason:
+        with lease.fenced_transaction():
+            _end(record, Build.Status.HELD, reason=reason)
+        return Outcome(status=Build.Status.HELD, build=record.pk, indexes=results, reason=reason)
+    _serve(builds, record, lease)
+    if whole:
+        _give_up_held(builds, record, lease)
+    return Outcome(status=Build.Status.PUBLISHED, build=record.pk, indexes=results)
+
+
+def _has(
+    builds: SiteBuilds,
+    build: Build,
+    pages: Sequence[BuildFile],
+    indexes: BuildIndexes,
+    distrusted: Collection[str] = (),
+) -> bool:
+    """Return whether a build has just these pages and indexes, and has them still."""
+    same_pages = _listed(builds.page_rows_of(build)) == _listed(pages)
+    return same_pages and indexes.are(builds.indexes_of(build), distrusted)
+
+
+def _end_as(
+    same: Build,
+    finished: FinishedBuild,
+    builds: SiteBuilds,
+    status: Build.Status,
+    lease: BuildLease,
+    reason: str = "",
+) -> None:
+    """Record that a build has the files of another one, which learns what its rows are now.
+
+    It learns that it was compared with them, too. Rows may change and their entries not. The next
+    build would make those pages again. A page without a URL that the other one did not have yet
+    becomes one of its own.
+    """
+    record = finished.build
+    stored = {page_name_of(row): row for row in builds.rows_of(same) if row.section}
+    with lease.fenced_transaction():
+        for row in finished.rows:
+            known = stored.get(page_name_of(row))
+            if known is None:
+                row.build = same
+                row.save()
+            elif not _described_alike(known, row):
+                for name in DESCRIBED:
+                    setattr(known, name, getattr(row, name))
+                known.save(update_fields=DESCRIBED)
+        same.checked_by = record.checkers_of({row.section for row in finished.rows})
+        same.save(update_fields=["checked_by", "previous", "reason"])
+        BuildFile.objects.in_build(record).delete()
+        _end(record, status, reason=reason)
+
+
+def _give_up_held(builds: SiteBuilds, record: Build, lease: BuildLease) -> None:
+    """Give up what was held before: a later build is in order."""
+    held = [
+        build.pk
+        for build in builds.unpublished
+        if build.status == Build.Status.HELD and build.pk < record.pk
+    ]
+    if held:
+        with lease.fenced_transaction():
+            Build.objects.filter(pk__in=held).update(
+                status=Build.Status.ABANDONED, reason=f"build {record.pk} was in order again"
+            )
+
+
+def _described_alike(one: BuildFile, other: BuildFile) -> bool:
+    return all(getattr(one, name) == getattr(other, name) for name in DESCRIBED)
+
+
+def publish(site: Site, build: int) -> int:
+    """Publish a build that is stored: what ``publish_sitemaps`` does.
+
+    It is one that was held, or an earlier one. Of the one that is served already, all is exported
+    and announced once more. Returns how many files were exported.
+
+    Raises BuildFailed if there is no such build, or its files are gone or damaged in size, and
+    BuildRunning while the site is being built.
+    """
+    with acquire(site) as lease:
+        record = Build.objects.filter(site=site.key, pk=build).first()
+        ever = record is not None and record.published_at is not None
+        if record is None or not (ever or record.status == Build.Status.HELD):
+            raise BuildFailed(
+                f"Site {site.key!r} has neither published a build {build} nor held it for review."
+                if record is None or not record.reason
+                else f"Site {site.key!r}: build {build} cannot be published: {record.reason}."
+            )
+        if record.pruned_at is not None:
+            raise BuildFailed(f"Build {build} was pruned: its files are gone.")
+        storage = SitemapStorage()
+        for row in BuildFile.objects.in_build(record).filter(status=BuildFile.Status.DONE):
+            lease.heartbeat()
+            if not storage.has(row.name):
+                raise BuildFailed(f"Build {build} cannot be published: {row.name} is lost.")
+            if storage.size(row.name) != row.stored_bytes:
+                raise BuildFailed(f"Build {build} cannot be published: {row.name} is damaged.")
+        builds = SiteBuilds(site)
+        again = builds.published == record
+        _serve(builds, record, lease)
+        _give_up_held(builds, record, lease)
+        return deliver(builds, lease, Export.of(site, storage, lease), everything=again)
+
+
+def _serve(builds: SiteBuilds, record: Build, lease: BuildLease) -> None:
+    """Let the site serve another build: one transaction, under the lease."""
+    site = builds.site
+    with lease.fenced_transaction():
+        now = lease.now()
+        publication, is_new = Publication.objects.select_for_update().get_or_create(
+            site=site.key, defaults={"build": record, "fence": lease.fence, "published_at": now}
+        )
+        if publication.fence > lease.fence:
+            raise LeaseLost(f"Site {site.key!r}: a later builder has published already.")
+        if publication.build_id != record.pk:
+            Build.objects.filter(pk=publication.build_id).update(replaced_at=now)
+            if publication.notified_at is not None:  # Else what is known outside is older still.
+                publication.notified_build_id = publication.build_id
+        publication.build = record
+        publication.notified_at = None
+        publication.fence = lease.fence
+        publication.published_at = now
+        if not is_new:
+            publication.save()
+        # A build that is gone back to ended when it did: the age of what is served is its own.
+        ended_at = record.ended_at or now
+        published = {"published_at": now, "replaced_at": None, "ended_at": ended_at, "reason": ""}
+        _end(record, Build.Status.PUBLISHED, **published)
+    builds.publication = publication
+
+
+def _end(record: Build, status: Build.Status, **values: Any) -> None:
+    """Record what became of a build; by default it ends now, by the database's clock."""
+    ended_at = values.pop("ended_at", StoredNow())
+    record.status = status
+    for name, value in values.items():
+        setattr(record, name, value)
+    Build.objects.filter(pk=record.pk).update(
+        status=status,
+        ended_at=ended_at,
+        warnings=record.warnings,
+        previous=record.previous_id,
+        **values,
+    )
+
+
+def _listed(pages: Iterable[BuildFile]) -> list[tuple[Any, ...]]:
+    """Return the files that rows stand for, and the database rows in them.
+
+    By their first and last keys the next build tells which page lost rows: if the same entries
+    are of other rows, the manifest that says so has to be the published one.
+    """
+    return [(row.section, row.number, row.name, row.first, row.last) for row in pages]

@@ -1,0 +1,166 @@
+"""What a build adds, removes and changes, URL by URL, from the files that changed and no others.
+
+URLs move between pages when these split and merge, so that all changed files are compared at once.
+They are dealt out by a hash of the URL into parts that fit into memory, and each part is compared
+by itself.
+"""
+
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO
+
+from django_sitemapkit.builds.manifest import (
+    location_and_values,
+    page_name_of,
+    stored_entries_of,
+    unescaped,
+)
+from django_sitemapkit.exceptions import BuildFailed
+from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.sites import Site
+
+PART = 20_000
+"""URLs of a part, about: what is in memory at a time."""
+
+
+BUFFERED = 20_000
+"""Lines dealt out before they are written to the parts' files."""
+
+
+Lines = Iterable[bytes]
+
+
+class DifferenceKind(Enum):
+    """What became of a URL."""
+
+    ADDED = "+"
+    REMOVED = "-"
+    CHANGED = "~"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One URL that a build adds, removes, or lists with other values than before."""
+
+    kind: DifferenceKind
+    """What became of it."""
+    location: str
+    """The URL."""
+
+    def __str__(self) -> str:
+        return f"{self.kind.value} {self.location}"
+
+
+def compare(
+    previous: Sequence[BuildFile],
+    present: Sequence[BuildFile],
+    storage: SitemapStorage,
+    folder: Path,
+) -> Iterator[Difference]:
+    """Yield what differs between two manifests' pages; ``folder`` is for files on the way.
+
+    Raises StorageFailure where a file is lost or damaged.
+    """
+    before, after = {row.name for row in previous}, {row.name for row in present}
+    old = [row for row in previous if row.name not in after]
+    new = [row for row in present if row.name not in before]
+    parts = max(1, -(-sum(row.urls for row in (*old, *new)) // (2 * PART)))
+    if parts == 1:
+        yield from _compare(stored_entries_of(old, storage), stored_entries_of(new, storage))
+        return
+    _deal(stored_entries_of(old, storage), parts, folder, "old")
+    _deal(stored_entries_of(new, storage), parts, folder, "new")
+    for part in range(parts):
+        with _part(folder, "old", part) as before_it, _part(folder, "new", part) as after_it:
+            yield from _compare(before_it, after_it)
+
+
+def _compare(old: Lines, new: Lines) -> Iterator[Difference]:
+    left = dict(map(location_and_values, old))
+    for location, values in dict(
+        map(location_and_values, new)
+    ).items():  # Two sections may list one URL.
+        previous = left.pop(location, None)
+        if previous is None:
+            yield Difference(DifferenceKind.ADDED, unescaped(location))
+        elif previous != values:
+            yield Difference(DifferenceKind.CHANGED, unescaped(location))
+    for location in left:
+        yield Difference(DifferenceKind.REMOVED, unescaped(location))
+
+
+def _deal(lines: Lines, parts: int, folder: Path, side: str) -> None:
+    """Write entries to the files of their parts; few are open at a time."""
+    held: defaultdict[int, list[bytes]] = defaultdict(list)
+
+    def write() -> None:
+        for part, entries in held.items():
+            with (folder / f"{side}-{part}").open("ab") as file:
+                file.writelines(entries)
+        held.clear()
+
+    for count, line in enumerate(lines, start=1):
+        held[zlib.crc32(location_and_values(line)[0]) % parts].append(line)
+        if count % BUFFERED == 0:
+            write()
+    write()
+
+
+def _part(folder: Path, side: str, part: int) -> IO[bytes]:
+    path = folder / f"{side}-{part}"
+    path.touch()
+    return path.open("rb")
+
+
+def differences_of(site: Site, build: int | None = None) -> Iterator[Difference]:
+    """Yield what a build changes of what was published before it: ``diff_sitemaps``.
+
+    By default it is the build that is held for review, if there is one, else the published one. The
+    files of both are read, as long as they are kept. Raises BuildFailed where there is no such
+    build, or nothing to compare it with, and StorageFailure where a file is lost or damaged.
+    """
+    record = _asked(site, build)
+    previous = record.previous
+    for needed in (record, previous):
+        if needed is None:
+            raise BuildFailed(f"Build {record.pk} has none before it: all of its URLs are new.")
+        if needed.pruned_at is not None:
+            raise BuildFailed(f"Build {needed.pk} was pruned: its files are gone.")
+    assert previous is not None  # noqa: S101  said above
+    old = list(BuildFile.objects.in_build(previous).pages())
+    new = list(BuildFile.objects.in_build(record).pages())
+    with TemporaryDirectory() as folder:
+        yield from compare(old, new, SitemapStorage(), Path(folder))
+
+
+def _asked(site: Site, build: int | None) -> Build:
+    if build is None:
+        record = Build.objects.held(site) or Build.objects.published(site)
+        if record is None:
+            raise BuildFailed(f"Nothing of site {site.key!r} is published yet.")
+        return record
+    found = Build.objects.filter(site=site.key, pk=build).first()
+    if found is None:
+        raise BuildFailed(f"Site {site.key!r} has no build {build}.")
+    if found.published_at is None and found.status != Build.Status.HELD:
+        reason = f": {found.reason}" if found.reason else ""
+        raise BuildFailed(f"Build {build} is neither published nor held for review{reason}.")
+    return found
+
+
+def changed_pages(previous: Build | None, present: Build) -> list[BuildFile]:
+    """Return the pages whose files are others than before, and those that are gone."""
+    rows = BuildFile.objects
+    before = {page_name_of(row): row for row in rows.in_build(previous).pages()} if previous else {}
+    after = {page_name_of(row): row for row in rows.in_build(present).pages()}
+    gone = [row for name, row in before.items() if name not in after]
+    new = [
+        row for name, row in after.items() if name not in before or before[name].name != row.name
+    ]
+    return new + gone

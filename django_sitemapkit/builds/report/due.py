@@ -1,0 +1,172 @@
+"""What the next build will render again, and why."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from django_sitemapkit.builds.make import (
+    Fingerprints,
+    OverrideChanges,
+    PrefixDigest,
+    Reason,
+    Reuse,
+)
+from django_sitemapkit.builds.manifest import SiteBuilds, StoredFiles
+from django_sitemapkit.conf import settings
+from django_sitemapkit.models import BuildFile
+from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.planning import PlannedPage, all_pages
+from django_sitemapkit.planning.store import current_plan
+from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.sites import Site
+
+Known = dict[int, list[BuildFile]]
+"""The lines of a section's pages, by number: as published, and as held for review."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SectionDue:
+    """What is due of one section."""
+
+    section: str
+    """The section's name; "" for the index."""
+    pages: dict[str, int] = field(default_factory=dict)
+    """Reasons, and how many pages each holds for; 0 where they are not counted."""
+    error: str = ""
+    """Why the section cannot be read; "" where it can."""
+
+
+def due(site: Site, *, rows: bool = True) -> Iterator[SectionDue]:
+    """Yield for each section what the next build renders again or leaves out, and why.
+
+    Without ``rows`` no row is looked at; else the database takes a look at every row of the
+    sections that have fingerprints. Sections with methods are always rendered, and only then
+    compared. What a build that is held for review has stored already is not rendered again.
+    """
+    look = _Look(site, rows=rows)
+    for section in sections_of(site):
+        name = section.get_name()
+        lines = look.known.pop(name, None)
+        try:
+            pages = look.at(section, lines)
+        except Exception as error:  # noqa: BLE001  one that fails hides nothing of the others
+            look.pass_page(Reason.BROKEN)  # What it lists, nobody knows.
+            yield _broken(name, error)
+        else:
+            yield SectionDue(section=name, pages=dict(pages))
+    for name, gone in look.known.items():
+        yield SectionDue(section=name, pages=dict(look.gone(gone)))
+    try:
+        lost = look.lost_indexes()
+    except Exception as error:  # noqa: BLE001  each storage has errors of its own
+        yield _broken("", error)
+    else:
+        if lost:
+            yield SectionDue(section="", pages={Reason.LOST: lost})
+
+
+def _broken(name: str, error: Exception) -> SectionDue:
+    reason = f"{type(error).__name__}: {error}"
+    return SectionDue(section=name, pages={Reason.BROKEN: 0}, error=reason)
+
+
+class _Look:
+    """A look at all that a site has and had."""
+
+    def __init__(self, site: Site, *, rows: bool) -> None:
+        self._site = site
+        self._rows = rows
+        self._fingerprints = Fingerprints(site)
+        self._prefix = PrefixDigest() if settings.DEDUPLICATE else None
+        self._reuse = Reuse(
+            self._fingerprints,
+            OverrideChanges(site),
+            lambda row: self._files.has(row.name),
+            deduplicate=settings.DEDUPLICATE,
+        )
+        self._builds = SiteBuilds(site)
+        published, held = self._builds.published, self._builds.held
+        self._last = held or published
+        self.known: dict[str, Known] = {}
+        for build in (published, held):
+            for (section, number), row in self._builds.by_page(build).items():
+                self.known.setdefault(section, {}).setdefault(number, []).append(row)
+
+    @cached_property
+    def _files(self) -> StoredFiles:
+        """The stored files; an unavailable storage is reported like a failing one."""
+        return StoredFiles(self._site, SitemapStorage(), ask=self._rows)
+
+    def at(self, section: SectionReader, known: Known | None) -> Counter[str]:
+        """Count what is due of a section, by reason; what is left in ``known`` is not planned."""
+        keyset = section.keyset
+        if not self._rows and (keyset is None or current_plan(section, keyset) is None):
+            self.pass_page(Reason.DUPLICATES)
+            return _unseen(section, known)
+        planned = all_pages(section)
+        if known is None:
+            self.pass_page(Reason.DUPLICATES)
+            return Counter({Reason.NEVER: len(planned)})
+        reasons: Counter[str] = Counter()
+        for page in planned:
+            reason, urls_digest = self._why(section, page, known.pop(page.number, []))
+            if reason is not None:
+                reasons[reason] += 1
+            self.pass_page(reason or urls_digest)
+        return reasons + self.gone(known)
+
+    def _why(
+        self, section: SectionReader, page: PlannedPage, stored: list[BuildFile]
+    ) -> tuple[Reason | None, str]:
+        """Return why a page is due; or None, and what stands for what its file lists.
+
+        Of several files that it cannot keep the last one tells why.
+        """
+
+        def fingerprint() -> str:
+            return self._fingerprints.compute(section, page.keys)[1]
+
+        reason: Reason | None = Reason.NEW
+        for previous in stored:
+            reason = self._reuse.why_not(section, previous, fingerprint if self._rows else None)
+            reason = reason or self._duplicates(previous)
+            if reason is None:
+                return None, previous.urls_digest
+        return reason, ""
+
+    def _duplicates(self, row: BuildFile) -> Reason | None:
+        """Return the reason why what a page leaves out may be another than when it was made."""
+        if self._prefix is None or row.prefix_digest == self._prefix.value:
+            return None
+        return Reason.DUPLICATES if row.duplicates or not row.prefix_digest else None
+
+    def pass_page(self, urls_digest: str) -> None:
+        """Go on behind a page; where a reason stands for what it lists, that is not known."""
+        if self._prefix is not None:
+            self._prefix.pass_page(urls_digest)
+
+    def gone(self, known: Known) -> Counter[str]:
+        """Count the files that the next build has no more."""
+        lines = (row for stored in known.values() for row in stored)
+        gone = sum(
+            row.status == BuildFile.Status.DONE and row.build_id == self._last_id for row in lines
+        )
+        return Counter({Reason.GONE: gone} if gone else {})
+
+    @property
+    def _last_id(self) -> int | None:
+        return self._last.pk if self._last else None
+
+    def lost_indexes(self) -> int:
+        """Count the indexes whose stored files are gone."""
+        lines = self._builds.indexes_of(self._last)
+        return sum(not self._files.has(row.name) for row in lines)
+
+
+def _unseen(section: SectionReader, known: Known | None) -> Counter[str]:
+    """Return what can be said of a section whose rows would have to be counted off."""
+    if known is None:
+        return Counter({Reason.NEVER: 0})
+    return Counter({Reason.METHODS: len(known)} if section.keyset is None else {Reason.CODE: 0})

@@ -1,0 +1,79 @@
+"""What is published, as the views ask for it: one query for a page."""
+
+from collections.abc import Iterator, Sequence
+
+from django.db.models import Exists, FilteredRelation, OuterRef, Q
+
+from django_sitemapkit.models import Build, BuildFile, Publication
+from django_sitemapkit.sites import Site
+
+SECTIONS_PER_QUERY = 100
+"""Sections looked for by one query."""
+
+
+def published_with(site: Site, section: str, number: int) -> tuple[Build | None, BuildFile | None]:
+    """Return the build that a site serves, and its file at an address, by one query.
+
+    The file is None if that build has none there; ``published_file`` then asks earlier builds.
+    """
+    wanted = Q(files__section=section, files__number=number)
+    builds = Build.objects.annotate(file=FilteredRelation("files", condition=wanted))
+    builds = builds.select_related("file").defer("file__override_hashes")  # type: ignore[misc]
+    publication = Publication.objects.filter(site=site.key)
+    published = builds.filter(pk__in=publication.values("build")).first()
+    file = getattr(published, "file", None)
+    return published, file if file and file.status == BuildFile.Status.DONE else None
+
+
+def published_file(site: Site, section: str, number: int) -> BuildFile | None:
+    """Return the published file of a page or, for the section "", of an index; or None.
+
+    An address that only an earlier build has answers from there through the grace period, so
+    that a reader of the index of then finds all that it lists. It is read where it was written:
+    a replica that is behind would have no page of a build that was published just now.
+
+    A page from which editors have taken the last URL is not answered from an earlier build.
+    """
+    row = (
+        BuildFile.objects.answering(site)
+        .filter(section=section, number=number)
+        .defer("override_hashes")
+        .first()
+    )
+    return row if row is not None and row.status == BuildFile.Status.DONE else None
+
+
+def earlier_pages(site: Site, live: Build) -> Iterator[BuildFile]:
+    """Yield the pages at addresses of which the published build says nothing."""
+    same = BuildFile.objects.in_build(live).filter(
+        BuildFile.decides_answer(), section=OuterRef("section"), number=OuterRef("number")
+    )
+    rows = (
+        BuildFile.objects.answering(site)
+        .exclude(section="")
+        .filter(~Exists(same))
+        .defer("override_hashes")
+    )
+    seen: set[tuple[str, int]] = set()
+    for row in rows:
+        address = row.section, row.number
+        if address not in seen and row.status == BuildFile.Status.DONE:
+            yield row
+        seen.add(address)
+
+
+def has_section(build: Build, name: str) -> bool:
+    """Return whether a build has a section, with URLs or without."""
+    return BuildFile.objects.in_build(build).filter(section=name).exists()
+
+
+def unbuilt(build: Build, names: Sequence[str]) -> set[str]:
+    """Return those sections that a build does not have: one look at its manifest for each."""
+    rows = BuildFile.objects.in_build(build)
+    missing: set[str] = set()
+    for start in range(0, len(names), SECTIONS_PER_QUERY):
+        batch = names[start : start + SECTIONS_PER_QUERY]
+        looks = [Exists(rows.filter(section=name)) for name in batch]
+        (found,) = Build.objects.filter(pk=build.pk).values_list(*looks)
+        missing.update(name for name, there in zip(batch, found, strict=True) if not there)
+    return missing

@@ -1,0 +1,225 @@
+"""What is published and what is going on, as values."""
+
+import datetime as dt
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.db.models import Count, Max, Q, Sum
+
+from django_sitemapkit.builds.manifest import holds_location
+from django_sitemapkit.builds.publication import ExportStatus, export_status
+from django_sitemapkit.builds.report.due import SectionDue, due
+from django_sitemapkit.conf import settings
+from django_sitemapkit.exceptions import StorageFailure
+from django_sitemapkit.models import Build, BuildFile, DatabaseNow, Lease, Publication, StoredNow
+from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.rendering import page_address
+from django_sitemapkit.sites import Site
+
+SHOWN_BUILDS = 5
+"""Builds a status lists, the newest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SectionStatus:
+    """A section as it is published."""
+
+    name: str
+    """The section's name."""
+    built: bool
+    """Whether the published build has it."""
+    pages: int = 0
+    """Its files that list any URL."""
+    urls: int = 0
+    """URLs in them."""
+    bytes: int = 0
+    """Bytes of XML in them."""
+    skipped: int = 0
+    """Rows that were left out."""
+    changed_at: str | None = None
+    """When the newest of its files became what it is."""
+    checked_at: str | None = None
+    """When the last build ended that compared its files with the rows; None if it is not built."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildStatus:
+    """One of a site's builds."""
+
+    build: int
+    """Its id."""
+    status: str
+    """What became of it."""
+    started_at: str
+    """When it began."""
+    reason: str
+    """Why it ended as it did; often ""."""
+    warnings: Sequence[str]
+    """What its lastmods say that can hardly be true."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteStatus:
+    """A site with its publication, sections and builds."""
+
+    site: str
+    """The site's key."""
+    base_url: str
+    """Where the site is."""
+    build: int | None
+    """The build it serves; None if nothing is published."""
+    published_at: str | None
+    """When that was published."""
+    checked_at: str | None
+    """The earliest such moment of its sections; None if nothing is published."""
+    as_of: str | None
+    """The database's time of this status; None if nothing is published."""
+    running: str
+    """Who builds since when; "" if nobody does."""
+    sections: Sequence[SectionStatus]
+    """The sections the site has now."""
+    due: Sequence[SectionDue]
+    """What the next build will render again, and why; only sections with such pages."""
+    builds: Sequence[BuildStatus]
+    """The last builds, the newest first."""
+    export: ExportStatus | None = None
+    """The export; None if there is none, or nothing is published, or it was not asked for."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON takes it."""
+        return asdict(self)
+
+    def is_older(self, hours: float) -> bool:
+        """Return whether a section was last built longer ago than that, or nothing is published."""
+        return self.checked_at is None or self._is_older(self.checked_at, hours)
+
+    def late_sections(self, hours: float) -> list[str]:
+        """Return the names of the sections that were last built longer ago than that."""
+        return [
+            section.name
+            for section in self.sections
+            if section.checked_at is not None and self._is_older(section.checked_at, hours)
+        ]
+
+    def _is_older(self, moment: str, hours: float) -> bool:
+        age = dt.datetime.fromisoformat(self.as_of or moment) - dt.datetime.fromisoformat(moment)
+        return age > dt.timedelta(hours=hours)
+
+
+def status_of(site: Site, *, rows: bool = True, export: bool = True) -> SiteStatus:
+    """Return what is published of a site, what is due and what is going on.
+
+    Without ``rows``, no row is looked at, and none is said to have changed. Without ``export``,
+    nothing is read from the storage that the files are exported to.
+    """
+    publications = Publication.objects.filter(site=site.key).select_related("build")
+    publication = publications.annotate(now=StoredNow()).first()
+    builds = Build.objects.filter(site=site.key)
+    sections, checked_at = _sections(site, publication.build if publication else None)
+    return SiteStatus(
+        site=site.key,
+        base_url=f"{site.origin}{site.path}",
+        build=publication.build_id if publication else None,
+        published_at=publication.published_at.isoformat() if publication else None,
+        checked_at=checked_at,
+        as_of=publication.now.isoformat() if publication else None,
+        running=who_builds(site),
+        sections=sections,
+        due=tuple(item for item in due(site, rows=rows) if item.pages),
+        builds=tuple(
+            BuildStatus(
+                build=build.pk,
+                status=build.status,
+                started_at=build.started_at.isoformat(timespec="seconds"),
+                reason=build.reason,
+                warnings=tuple(build.warnings.splitlines()),
+            )
+            for build in builds.order_by("-pk")[:SHOWN_BUILDS]
+        ),
+        export=export_status(site) if export else None,
+    )
+
+
+def is_being_built(site: Site) -> bool:
+    """Return whether a process that is alive has the lease of a site."""
+    silence = DatabaseNow() - dt.timedelta(seconds=settings.LEASE_SECONDS)
+    held = Lease.objects.filter(name=f"build:{site.key}", heartbeat__gte=silence)
+    return held.exclude(owner="").exists()
+
+
+def who_builds(site: Site) -> str:
+    """Return who builds a site since when, or ""."""
+    held = Lease.objects.filter(name=f"build:{site.key}").exclude(owner="")
+    lease = held.first()
+    if lease is None:
+        return ""
+    if not is_being_built(site):
+        return f"{lease.holder}, who gives no sign any more: the next build takes over"
+    return lease.holder
+
+
+def _sections(site: Site, build: Build | None) -> tuple[tuple[SectionStatus, ...], str | None]:
+    """Return the sections as they are published, and when the oldest of all was last built."""
+    lines = (
+        BuildFile.objects.in_build(build).exclude(section="") if build else BuildFile.objects.none()
+    )
+    done = Q(status=BuildFile.Status.DONE)
+    totals = lines.values("section").annotate(
+        pages=Count("pk", filter=done),
+        urls=Sum("urls", filter=done, default=0),
+        bytes=Sum("xml_bytes", filter=done, default=0),
+        skipped=Sum("skipped", default=0),
+        changed_at=Max("lastmod", filter=done),
+    )
+    found = {total["section"]: total for total in totals}
+    checked = _checked(build, found) if build else {}
+    known = {
+        name: SectionStatus(
+            name=name,
+            built=True,
+            pages=total["pages"],
+            urls=total["urls"],
+            bytes=total["bytes"],
+            skipped=total["skipped"],
+            changed_at=total["changed_at"].isoformat() if total["changed_at"] else None,
+            checked_at=checked[name].isoformat() if name in checked else None,
+        )
+        for name, total in found.items()
+    }
+    names = [section.get_name() for section in sections_of(site)]
+    sections = tuple(known.get(name, SectionStatus(name=name, built=False)) for name in names)
+    return sections, min(checked.values()).isoformat() if checked else None
+
+
+def _checked(build: Build, sections: Collection[str]) -> dict[str, dt.datetime]:
+    """Return when the builds ended that last compared these sections with their rows."""
+    checkers = build.checkers_of(sections)
+    ended = Build.objects.filter(pk__in=set(checkers.values())).exclude(ended_at=None)
+    moments = {record.pk: record.ended_at for record in ended}
+    found = {name: moments.get(pk) for name, pk in checkers.items()}
+    return {name: moment for name, moment in found.items() if moment is not None}
+
+
+def find_url(site: Site, url: str) -> Iterator[str]:
+    """Yield the addresses of the published files that list a URL.
+
+    ``url`` is a path or an absolute URL of the site; raises InvalidValue where it cannot be. All
+    files are read. Raises StorageFailure in the end where one is lost or damaged.
+    """
+    location = site.scope().normalise(url)
+    build = Build.objects.published(site)
+    storage = SitemapStorage()
+    lost: list[str] = []
+    for row in BuildFile.objects.in_build(build).pages() if build else ():
+        try:
+            with storage.open(row.name) as file:
+                listed = holds_location(file, location)
+        except Exception as error:  # noqa: BLE001  each storage has errors of its own
+            lost.append(f"{row.name} cannot be read: {error}")
+            continue
+        if listed:
+            yield page_address(site, row.section, row.number)
+    if lost:
+        raise StorageFailure(f"{lost[0]}; validate_sitemaps --repair stores it again.")

@@ -1,0 +1,64 @@
+"""Verifying published files: each is read whole and compared with the manifest."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO
+
+from django_sitemapkit.builds.manifest import what_differs
+from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.rendering import index_address, page_address
+from django_sitemapkit.sites import Site
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifiedFile:
+    """A published file, and how it differs from what the manifest records."""
+
+    address: str
+    """The URL it is served at."""
+    name: str
+    """Its name in the storage."""
+    section: str
+    """The section of its page; "" for an index."""
+    fault: str
+    """Why it is not intact: lost, unreadable or changed. "" where it is intact."""
+
+
+def verify_published(site: Site) -> Iterator[VerifiedFile]:
+    """Yield every file that a site has published, indexes first, once it has been read.
+
+    A file is intact if it is stored and its SHA-256 is the recorded one. A page must also be
+    complete gzip, well-formed XML, and list the recorded number of URLs.
+    """
+    build = Build.objects.published(site)
+    storage = SitemapStorage()
+    files = BuildFile.objects.in_build(build).filter(status=BuildFile.Status.DONE) if build else ()
+    for file in sorted(files, key=lambda file: (file.section != "", file.position, file.number)):
+        if file.section:
+            address = page_address(site, file.section, file.number)
+        else:
+            address = index_address(site, file.number)
+        yield VerifiedFile(
+            address=address, name=file.name, section=file.section, fault=_fault(storage, file)
+        )
+
+
+def _fault(storage: SitemapStorage, file: BuildFile) -> str:
+    try:
+        with storage.open(file.name) as content:
+            if file.section:
+                why = what_differs(content, file.sha256, file.urls)
+            else:
+                why = _hash_differs(content, file.sha256)
+    except Exception as error:  # noqa: BLE001  each storage has errors of its own
+        return f"{file.name} cannot be read: {error}"
+    return why and f"{file.name} is damaged: {why}"
+
+
+def _hash_differs(content: IO[bytes], sha256: str) -> str:
+    digest = hashlib.sha256()
+    while block := content.read(65_536):
+        digest.update(block)
+    return "" if digest.hexdigest() == sha256 else "its SHA-256 differs"

@@ -1,0 +1,147 @@
+"""The rows that may have a URL, found through the URLconf and the lists of sections."""
+
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+from urllib.parse import unquote
+
+from django.core.exceptions import FieldError, ValidationError
+from django.db.models import Model
+from django.urls import Resolver404, ResolverMatch, resolve
+from django.utils.translation import get_language_from_path
+
+from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.models import hash_of
+from django_sitemapkit.overrides import EXTRA_URLS, sections_of
+from django_sitemapkit.reading import QuerySetReader, SectionReader
+from django_sitemapkit.reading.chunks import Chunk
+from django_sitemapkit.reading.keysets import KeyRange
+from django_sitemapkit.reading.languages import default_language
+from django_sitemapkit.reading.translations import Related, translation_column
+from django_sitemapkit.sections import Route, Translated
+from django_sitemapkit.sites import Site
+
+logger = logging.getLogger("django_sitemapkit")
+
+MAX_CANDIDATES = 3
+"""Rows of a section that are looked at for one URL."""
+
+MAX_ITEMS = 2_000
+"""Items of a list that are looked at for one URL."""
+
+
+def rows_at(site: Site, path: str) -> Iterator[tuple[SectionReader, Any]]:
+    """Yield sections with the keys of rows that may have a path, as the URLconf reads it."""
+    match = _url_match(site, path)
+    for section in sections_of(site):
+        if label_or_none(section) is None:
+            continue
+        if section.get_name() == EXTRA_URLS:
+            some: Iterable[dict[str, Any]] = [{"hash": hash_of(path)}]
+        else:
+            some = _filters_of(section, match) if match else ()
+        for filters in some:
+            for pk in _primary_keys(section, filters) if filters else ():
+                yield section, pk
+
+
+def label_or_none(section: SectionReader) -> str | None:
+    """Return the label of the model of a section's rows, None for a section that fails, too."""
+    try:
+        return section.label
+    except Exception:  # noqa: BLE001  a project's section may raise anything
+        return None
+
+
+def _primary_keys(section: SectionReader, filters: dict[str, Any]) -> list[Any]:
+    """Return the primary keys of a section's first rows that have these values."""
+    assert section.keyset is not None  # noqa: S101  it has a label
+    try:
+        rows = section.keyset.queryset.filter(**filters).values_list("pk", flat=True)
+        with section.site.active():
+            return list(rows[:MAX_CANDIDATES])
+    except (FieldError, ValidationError, ValueError, TypeError, OverflowError):
+        return []  # The URL has no valid values for these fields.
+
+
+def _url_match(site: Site, path: str) -> ResolverMatch | None:
+    plain = unquote(path.partition("?")[0])
+    if not plain.startswith(site.prefix):
+        return None
+    try:
+        rooted = "/" + plain.removeprefix(site.prefix)
+        with site.active(get_language_from_path(rooted)):
+            return resolve(rooted, site.urlconf)
+    except Resolver404:
+        return None
+
+
+def _filters_of(section: SectionReader, match: ResolverMatch) -> Iterator[dict[str, Any]]:
+    """Yield what a row has to have for its path to be that of the match, in any language."""
+    # The arguments of a get_absolute_url() are most often fields of the same names.
+    assert section.keyset is not None  # noqa: S101  it has a label
+    model = section.keyset.queryset.model
+    route = section.location_source if isinstance(section, QuerySetReader) else None
+    if isinstance(route, Route):
+        if route.viewname != match.view_name:
+            return
+        pairs = (  # reverse() takes what has no name for arguments that have one, in their order.
+            zip(route.args, match.args or match.kwargs.values(), strict=False)
+            if route.args
+            else ((column, match.kwargs.get(name)) for name, column in route.kwargs.items())
+        )
+        said = list(pairs)
+        is_translated = any(isinstance(column, Translated) for column, _value in said)
+        for code in _language_codes(section) if is_translated else [""]:
+            columns = [(_column_path(column, model, code), value) for column, value in said]
+            yield {column: value for column, value in columns if isinstance(column, str)}
+        return
+    fields = {field.name for field in model._meta.concrete_fields} | {"pk"}
+    yield {name: value for name, value in match.kwargs.items() if name in fields}
+
+
+def _language_codes(section: SectionReader) -> list[str]:
+    return section.language_plan.listed if section.language_plan else [default_language()]
+
+
+def _column_path(column: Any, model: type[Model], code: str) -> Any:
+    """Return a Route's column, or the path to what it is in one language."""
+    if not isinstance(column, Translated):
+        return column
+    found = translation_column(column, model, code)
+    return found.value if isinstance(found, Related) else found
+
+
+def item_at(section: SectionReader, location: str) -> tuple[int, int, Chunk] | None:
+    """Return the position of the item of a list that has a location, and its row in a chunk."""
+    begin = 0
+    try:
+        for chunk in section.chunks(KeyRange(0, min(section.size(), MAX_ITEMS))):
+            place = place_of(section, chunk, location)
+            if place is not None:
+                item = place if chunk.versions is None else chunk.versions.objects[place]
+                return begin + item, place, chunk
+            begin += len(chunk.keys) if chunk.read is None else chunk.read
+    except Exception:
+        logger.exception("%r could not be asked for its URLs.", section)
+    return None
+
+
+def place_of(section: SectionReader, chunk: Chunk, location: str) -> int | None:
+    """Return the place of a row that has a location, or None."""
+    scope = section.site.scope()
+    for place in places_here(section, chunk):
+        with suppress(InvalidValue):
+            url = chunk.locations[place]
+            if place not in chunk.refusals and scope.normalise(url) == location:
+                return place
+    return None
+
+
+def places_here(section: SectionReader, chunk: Chunk) -> list[int]:
+    """Return the places of the rows that the section's own site lists."""
+    if section.language_plan is None or chunk.versions is None:
+        return list(range(len(chunk.keys)))
+    here = section.language_plan.listed
+    return [place for place, code in enumerate(chunk.versions.languages) if code in here]

@@ -1,0 +1,245 @@
+"""Why a URL is listed as it is, or not at all: for editors."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from django.db.models import Model
+from django.utils.translation import gettext as _
+
+from django_sitemapkit.exceptions import NotPlanned
+from django_sitemapkit.identities import label_of
+from django_sitemapkit.inspection.candidates import (
+    item_at,
+    label_or_none,
+    place_of,
+    places_here,
+    rows_at,
+)
+from django_sitemapkit.overrides import Overrides, overrides_of, sections_of
+from django_sitemapkit.planning import all_pages
+from django_sitemapkit.protocol.entries import Entry
+from django_sitemapkit.protocol.writers import url_element
+from django_sitemapkit.reading import QuerySetReader, SectionReader, reader_of
+from django_sitemapkit.reading.chunks import Chunk, Versions
+from django_sitemapkit.reading.keysets import EVERYTHING
+from django_sitemapkit.reading.sources import TAGS
+from django_sitemapkit.registry import registry
+from django_sitemapkit.rendering import ProblemLog, page_address
+from django_sitemapkit.rendering.entry_columns import EntryColumns, with_texts
+from django_sitemapkit.rendering.pipeline import ChunkPipeline
+from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.sites import Site
+
+
+@dataclass(frozen=True, slots=True)
+class ValueOrigin:
+    """The value of a tag, and where it comes from."""
+
+    text: str | None
+    """The text in the sitemap; None for no tag."""
+    origin: str
+    """Where it comes from, for people."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UrlInspection:
+    """What becomes of one URL, and why."""
+
+    section: str
+    """The name of the section that gives it; "" where that is not known."""
+    location: str | None = None
+    """The URL; None where there is none."""
+    listed: bool = False
+    """Whether it is in the sitemap, as the rows and the overrides are now."""
+    why: str = ""
+    """Why it is not; "" where it is."""
+    values: dict[str, ValueOrigin] = field(default_factory=dict)
+    """The optional tags."""
+    xml: str = ""
+    """Its ``<url>``; "" where it is not listed."""
+    page: str = ""
+    """The address of the page that has it; "" where none has."""
+
+
+def inspect_object(site: Site, obj: Model) -> list[UrlInspection]:
+    """Return what becomes of an object in each section over its model; none where there is none."""
+    label = label_of(type(obj))
+    on = {section.get_name(): section for section in sections_of(site)}
+    inspected = [_inspect_row(s, obj.pk) for s in on.values() if label_or_none(s) == label]
+    for cls in registry:
+        if cls.get_name() not in on and label_or_none(reader_of(cls(site))) == label:
+            why = _("The section %(section)s is switched off, or not one of this site.")
+            inspected.append(
+                UrlInspection(section=cls.get_name(), why=why % {"section": cls.get_name()})
+            )
+    return inspected
+
+
+def inspect_path(site: Site, path: str, *, without: str = "") -> UrlInspection:
+    """Return what becomes of a URL of a site, given by its normalised path.
+
+    The row is found through the routes and the lists of the sections. Where it is not, only the
+    values that editors set for the URL are known. The section ``without`` is ignored.
+    """
+    location = site.origin + path
+    for section, pk in rows_at(site, path):
+        if section.get_name() == without:
+            continue
+        inspected = _inspect_row(section, pk, location)
+        if inspected.location == location:
+            return inspected
+    for section in sections_of(site):
+        if label_or_none(section) is None and (found := item_at(section, location)):
+            position, place, chunk = found
+            number = position // section.rows_per_page + 1
+            page = page_address(site, section.get_name(), number)
+            return _inspect_chunk(section, _single_row(chunk, place), page=page, versions=chunk)
+    return _without_section(site, path)
+
+
+def _without_section(site: Site, path: str) -> UrlInspection:
+    """Return what holds for a URL that no section is known to give."""
+    no_section = SectionReader(BaseSection(site))
+    pipeline = ChunkPipeline(no_section, site.scope(), ProblemLog(""))
+    effects = overrides_of(site).effects(no_section, [path], [site.origin + path])
+    why = _("This URL is not in the sitemap: no section produces it.")
+    if 0 in effects.excluded:
+        why = _excluded(effects.excluded[0])
+    texts = pipeline.override_texts(effects, [path])
+    values = {tag: ValueOrigin(rows[0], _("URL override")) for tag, rows in texts.items()}
+    return UrlInspection(section="", location=site.origin + path, why=why, values=values)
+
+
+def _inspect_row(section: SectionReader, pk: Any, location: str = "") -> UrlInspection:
+    """Return what becomes of one row of a section; of its several URLs, of that one."""
+    name = section.get_name()
+    try:
+        chunk = next(iter(section.for_pk(pk).chunks(EVERYTHING)), None)
+        page = _page_address_of(section, chunk.keys[0]) if chunk is not None and chunk.keys else ""
+    except Exception as error:  # noqa: BLE001  a project's section may raise anything
+        return UrlInspection(section=name, why=f"{type(error).__name__}: {error}")
+    if chunk is None:
+        return UrlInspection(section=name, why=_why_absent(section, pk))
+    place = place_of(section, chunk, location)
+    if place is None:
+        place = next(iter(places_here(section, chunk)), None)
+    if place is None:
+        why = _("It has no version in a language that section %(section)s lists here.")
+        return UrlInspection(section=name, why=why % {"section": name})
+    return _inspect_chunk(section, _single_row(chunk, place), page=page, versions=chunk)
+
+
+def _why_absent(section: SectionReader, pk: Any) -> str:
+    """Return why a section has no row with a key."""
+    if isinstance(section, QuerySetReader) and section.row_value_columns:
+        model = section.rows.model
+        if model._base_manager.filter(pk=pk, sitemap_include=False).exists():
+            return _("It is left out by its own setting “list in the sitemap”.")
+    text = _("The section %(section)s does not have it: its queryset leaves it out.")
+    return text % {"section": section.get_name()}
+
+
+def _inspect_chunk(
+    section: SectionReader, chunk: Chunk, *, page: str, versions: Chunk | None = None
+) -> UrlInspection:
+    """Return what becomes of a row, which is a chunk of its own; ``versions`` has all languages."""
+    name = section.get_name()
+    problems = ProblemLog(name)
+    pipeline = ChunkPipeline(section, section.site.scope(), problems)
+    declared = pipeline.declared(chunk)
+    if not declared.locations:
+        why = next(problem.message for problem in problems.examples if problem.skipped)
+        return UrlInspection(section=name, why=why)
+    overrides: Overrides = section.overrides
+    effects = overrides.effects(section, declared.keys, declared.locations)
+    texts = pipeline.override_texts(effects, declared.keys)
+    entries = with_texts(declared, texts)
+    location = declared.locations[0]
+    final = {tag: _tag_text(entries, tag) for tag in TAGS}
+    values = {
+        tag: ValueOrigin(final[tag], _origin_of(section, chunk, tag, overridden=tag in texts))
+        for tag in TAGS
+    }
+    if 0 in effects.excluded:
+        why = _excluded(effects.excluded[0])
+        return UrlInspection(section=name, location=location, why=why, values=values)
+    extensions = {}
+    if section.extension_sources or section.language_plan:
+        extensions = _extensions_of(section, chunk if versions is None else versions)
+    entry = Entry(location=location, **final, extensions=extensions.get(location))
+    return UrlInspection(
+        section=name,
+        location=location,
+        listed=True,
+        values=values,
+        xml=url_element(entry),
+        page=page,
+    )
+
+
+def _extensions_of(section: SectionReader, chunk: Chunk) -> dict[str, str | None]:
+    """Return the elements of other namespaces of each listed row, by location."""
+    entries = ChunkPipeline(section, section.site.scope(), ProblemLog("")).entries(chunk)
+    texts = entries.extensions
+    return dict(zip(entries.locations, texts, strict=True)) if texts is not None else {}
+
+
+def _tag_text(entries: EntryColumns, tag: str) -> str | None:
+    column = entries.tags.get(tag)
+    return column if column is None or isinstance(column, str) else column[0]
+
+
+def _origin_of(section: SectionReader, chunk: Chunk, tag: str, *, overridden: bool) -> str:
+    """Return where the value of a tag comes from, in the order in which one wins over another."""
+    if overridden:
+        return _("URL override")
+    if tag in chunk.row_values and chunk.row_values[tag][0] not in (None, ""):
+        return _("the object's own field")
+    if tag in section.setting_values:
+        return _("section settings")
+    if tag in section.sources:
+        return _("declaration of the section")
+    return _("not set")
+
+
+def _excluded(pattern: str) -> str:
+    if pattern:
+        return _("The exclusion rule %(pattern)s leaves it out.") % {"pattern": pattern}
+    return _("A URL override leaves it out.")
+
+
+def _single_row(chunk: Chunk, place: int) -> Chunk:
+    """Return one row of a chunk as a chunk."""
+    here = slice(place, place + 1)
+    return replace(
+        chunk,
+        keys=chunk.keys[here],
+        locations=chunk.locations[here],
+        columns={tag: column[here] for tag, column in chunk.columns.items()},
+        row_values={tag: column[here] for tag, column in chunk.row_values.items()},
+        extensions={option: column[here] for option, column in chunk.extensions.items()},
+        versions=chunk.versions
+        and Versions(chunk.versions.objects[here], chunk.versions.languages[here]),
+        refusals={0: chunk.refusals[place]} if place in chunk.refusals else {},
+    )
+
+
+def _page_address_of(section: SectionReader, key: Any) -> str:
+    """Return the address of the page whose key range has a key; the database compares."""
+    keyset = section.keyset
+    assert keyset is not None  # noqa: S101  asked for rows
+    try:
+        pages = all_pages(section)
+    except NotPlanned:
+        pages = []
+    if not pages:
+        return ""
+    low, high = 0, len(pages)
+    while high - low > 1:
+        middle = (low + high) // 2
+        bound = pages[middle].keys.lower
+        if bound == key or keyset.increasing([bound, key]):
+            low = middle
+        else:
+            high = middle
+    return page_address(section.site, section.get_name(), pages[low].number)

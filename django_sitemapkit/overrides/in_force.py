@@ -1,0 +1,187 @@
+"""The editor settings of a site, and their effects on rows."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
+from typing import Any
+
+from django.db.models import QuerySet
+
+from django_sitemapkit.models import (
+    ExclusionRule,
+    ExtraUrl,
+    SectionSettings,
+    UrlOverride,
+    hash_of,
+)
+from django_sitemapkit.overrides.bloom import BloomFilter
+from django_sitemapkit.overrides.lookups import OVERRIDE_FIELDS, OverrideLookup
+from django_sitemapkit.overrides.patterns import Pattern, Patterns
+from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading.sources import TAGS
+
+MAX_ROWS_WITHOUT_FILTER = 250
+"""Up to this many rows are looked up directly, without a Bloom filter of all overrides."""
+
+OVERRIDES_PER_QUERY = 5_000
+"""Overrides read by one query when all are read."""
+
+
+@dataclass(slots=True)
+class OverrideResult:
+    """The effects of overrides and rules on some rows, by the rows' indexes."""
+
+    excluded: dict[int, str] = field(default_factory=dict)
+    """The excluded rows and the cause: a rule's pattern, or "" for an override."""
+    values: dict[str, dict[int, Any]] = field(default_factory=dict)
+    """The resulting values, by tag."""
+    hashes: set[int] = field(default_factory=set)
+    """The hashes of all overrides and rules that apply to a row."""
+
+    def __bool__(self) -> bool:
+        return bool(self.hashes)
+
+
+class Overrides:
+    """The editor settings of one site at one revision."""
+
+    def __init__(self, site: str, origin: str, revision: int, database: str) -> None:
+        self.site = site
+        self.origin = origin
+        self.revision = revision
+        """The revision number of the site."""
+        self._database = database
+        self._lock = Lock()
+
+    def __repr__(self) -> str:
+        return f"<overrides of site {self.site!r}, revision {self.revision}>"
+
+    @cached_property
+    def settings(self) -> dict[str, SectionSettings]:
+        """The section settings, by section name."""
+        return {row.section: row for row in self._rows(SectionSettings)} if self.revision else {}
+
+    @cached_property
+    def has_extra_urls(self) -> bool:
+        """Whether the site has extra URLs."""
+        return bool(self.revision) and self._rows(ExtraUrl).exists()
+
+    @cached_property
+    def patterns(self) -> Patterns:
+        """The exclusion rules."""
+        rows = self._rows(ExclusionRule).order_by("pk") if self.revision else ()
+        return Patterns(Pattern(row.pattern) for row in rows)
+
+    @cached_property
+    def models(self) -> frozenset[str]:
+        """The model labels of overridden objects, and "" if paths are overridden."""
+        if not self.revision:
+            return frozenset()
+        return frozenset(self._overrides.values_list("model", flat=True).distinct())
+
+    @cached_property
+    def sets_lastmod(self) -> bool:
+        """Whether an override sets any lastmod."""
+        return bool(self.models) and self._overrides.exclude(lastmod=None).exists()
+
+    def may_affect(self, section: SectionReader) -> bool:
+        """Return whether any override or rule may affect a section's rows."""
+        if not self.models:
+            return bool(self.patterns)
+        return bool(self.patterns) or "" in self.models or section.label in self.models
+
+    def effects(
+        self, section: SectionReader, keys: Sequence[Any], locations: Sequence[str]
+    ) -> OverrideResult:
+        """Return the effects on some rows of a section, by their keys and final locations.
+
+        For each value, an override by path takes precedence over one by object, and both over a
+        rule.
+        """
+        effects = OverrideResult()
+        if self.patterns:
+            for index, pattern in self.patterns.find(self.origin, locations):
+                effects.excluded[index] = pattern.text
+                effects.hashes.add(hash_of(f"rule {pattern.text}"))
+        if not self.models:
+            return effects
+        candidates = list(self._candidates(section, keys, locations))
+        # The lookup is by hash; the text confirms the match.
+        found = dict(self._lookup.by_hash({hash_of(identity) for _, identity in candidates}))
+        _merge(effects, [(index, found[text]) for index, text in candidates if text in found])
+        return effects
+
+    def _candidates(
+        self, section: SectionReader, keys: Sequence[Any], locations: Sequence[str]
+    ) -> Iterator[tuple[int, str]]:
+        """Yield the index and identity of rows that may have overrides, the strongest last."""
+        if section.label in self.models:
+            identities = section.identities(keys)
+            for index in self._find(identities):
+                yield index, identities[index]
+        if "" in self.models:
+            begin = len(self.origin)
+            for index in self._find(locations):
+                yield index, locations[index][begin:]
+
+    def _find(self, texts: Sequence[str]) -> Sequence[int]:
+        """Return the indexes of the texts that may have an override."""
+        return (
+            range(len(texts)) if len(texts) <= MAX_ROWS_WITHOUT_FILTER else self._filter.find(texts)
+        )
+
+    @cached_property
+    def _lookup(self) -> OverrideLookup:
+        return OverrideLookup(self._overrides)
+
+    @cached_property
+    def _new_filter(self) -> BloomFilter:
+        bloom = BloomFilter(self._overrides.count())
+        bloom.update(
+            f"{self.origin}{path}" if path else f"{model} {object_id}"
+            for _, path, model, object_id in self._all("path", "model", "object_id")
+        )
+        return bloom
+
+    @property
+    def _filter(self) -> BloomFilter:
+        with self._lock:  # The threads of a server wait for the one that builds it.
+            return self._new_filter
+
+    def _all(self, *fields: str) -> Iterator[tuple[Any, ...]]:
+        """Yield the key and fields of all overrides in constant memory."""
+        last = 0
+        while True:
+            rows = list(
+                self._overrides.filter(pk__gt=last)
+                .order_by("pk")
+                .values_list("pk", *fields)[:OVERRIDES_PER_QUERY]
+            )
+            yield from rows
+            if len(rows) < OVERRIDES_PER_QUERY:
+                return
+            last = rows[-1][0]
+
+    @property
+    def _overrides(self) -> QuerySet[UrlOverride]:
+        return self._rows(UrlOverride)
+
+    def _rows(self, model: Any) -> QuerySet[Any]:
+        rows: QuerySet[Any] = model._default_manager.using(self._database).filter(site=self.site)
+        return rows
+
+
+def _merge(effects: OverrideResult, found: Sequence[tuple[int, tuple[Any, ...]]]) -> None:
+    """Add the effects of some overrides; for each value, the later override wins."""
+    for index, (hashed, include, *_) in found:
+        effects.hashes.add(hashed)
+        if include:
+            effects.excluded.pop(index, None)
+        elif include is not None:
+            effects.excluded[index] = ""
+    for tag in TAGS:
+        column = OVERRIDE_FIELDS.index(tag)
+        values = {index: row[column] for index, row in found if row[column] not in (None, "")}
+        if values:
+            effects.values[tag] = values

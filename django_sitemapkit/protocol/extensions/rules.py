@@ -1,0 +1,164 @@
+"""What the tags of images, videos and news may contain: one table, for writing and validating.
+
+The writers of ``elements`` and the validator both check each text by the rule of its tag, so that
+what is written is valid. The limits are Google's.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.printable import quoted
+from django_sitemapkit.protocol.dates import parse_w3c
+from django_sitemapkit.protocol.limits import (
+    MAX_DESCRIPTION,
+    MAX_DURATION,
+    MAX_RATING,
+    MAX_UPLOADER,
+)
+from django_sitemapkit.protocol.locations import check_url
+from django_sitemapkit.protocol.values import is_decimal
+
+PLATFORMS = frozenset({"web", "mobile", "tv"})
+"""What a video can be restricted to, besides countries."""
+
+NEWS_LANGUAGE = re.compile("[a-z]{2,3}|zh-cn|zh-tw")
+"""The languages of a publication, in lower case."""
+
+_COUNTRY = re.compile("[A-Z]{2}")
+_WHOLE = re.compile("[0-9]+")
+_SECONDS = re.compile("[0-9]{1,18}")
+
+Check = Callable[[str], object]
+"""Raises InvalidValue where a text is not valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class TagRule:
+    """What one tag of an extension may contain."""
+
+    name: str
+    """The tag with its prefix: ``video:view_count``."""
+    field: str
+    """The name for projects: ``views of a video``."""
+    check: Check
+    """Raises InvalidValue where a text, without white space around it, is not valid."""
+    required: bool = False
+    """Whether the extension must have it, and not empty."""
+
+
+def check_country(text: str) -> None:
+    """Raise InvalidValue unless ``text`` has the form of a country's code."""
+    if not _COUNTRY.fullmatch(text):
+        raise _invalid_text(text, "is not a country of ISO 3166-1: two capital letters")
+
+
+def check_platform(text: str) -> None:
+    """Raise InvalidValue unless ``text`` is a platform."""
+    if text not in PLATFORMS:
+        raise _invalid_text(text, "is not one of web, mobile, tv")
+
+
+def on_same_host(url: str, page: str) -> bool:
+    """Return whether two URLs have the same host; scheme and port may differ."""
+    try:
+        return urlsplit(url).hostname == urlsplit(page).hostname
+    except ValueError:
+        return False
+
+
+def _any_text(_text: str) -> None:
+    pass
+
+
+def _at_most(most: int) -> Check:
+    def check(text: str) -> None:
+        if len(text) > most:
+            raise _invalid_text(text, f"has {len(text):,} characters, {most:,} at most")
+
+    return check
+
+
+def _each_word(check: Check) -> Check:
+    def check_words(text: str) -> None:
+        words = text.split()
+        if not words:
+            raise _invalid_text(text, "is empty")
+        for word in words:
+            check(word)
+
+    return check_words
+
+
+def _check_duration(text: str) -> None:
+    if not _SECONDS.fullmatch(text) or not 1 <= int(text) <= MAX_DURATION:
+        raise _invalid_text(text, f"is not from 1 to {MAX_DURATION:,} whole seconds")
+
+
+def _check_rating(text: str) -> None:
+    if not is_decimal(text, MAX_RATING):
+        raise _invalid_text(text, f"is not a decimal number from 0.0 to {MAX_RATING}.0")
+
+
+def _check_views(text: str) -> None:
+    if not _WHOLE.fullmatch(text):
+        raise _invalid_text(text, "is not a whole number, 0 or more")
+
+
+def _check_yes_or_no(text: str) -> None:
+    if text.lower() not in {"yes", "no"}:
+        raise _invalid_text(text, "is neither yes nor no")
+
+
+def _check_news_language(text: str) -> None:
+    if not NEWS_LANGUAGE.fullmatch(text.lower()):
+        raise _invalid_text(
+            text, "is neither a code of ISO 639, two or three letters, nor zh-cn or zh-tw"
+        )
+
+
+def _invalid_text(text: str, why: str) -> InvalidValue:
+    return InvalidValue("invalid-tag-value", f"Invalid tag value: {quoted(text)} {why}.")
+
+
+# Google's pages do not require an order of a video's tags; this is that of sitemap-video.xsd.
+# Other tags are ignored: Google has dropped many of them, and ignores them silently.
+RULES: Mapping[str, Mapping[str, TagRule]] = {
+    "image": {"loc": TagRule("image:loc", "location of an image", check_url, required=True)},
+    "video": {
+        tag: TagRule(f"video:{tag}", f"{field} of a video", check, required)
+        for tag, field, check, required in (
+            ("thumbnail_loc", "thumbnail", check_url, True),
+            ("title", "title", _any_text, True),
+            ("description", "description", _at_most(MAX_DESCRIPTION), True),
+            ("content_loc", "content", check_url, False),
+            ("player_loc", "player", check_url, False),
+            ("duration", "duration", _check_duration, False),
+            ("expiration_date", "expires", parse_w3c, False),
+            ("rating", "rating", _check_rating, False),
+            ("view_count", "views", _check_views, False),
+            ("publication_date", "published", parse_w3c, False),
+            ("tag", "tag", _any_text, False),
+            ("family_friendly", "family_friendly", _check_yes_or_no, False),
+            ("restriction", "restriction", _each_word(check_country), False),
+            ("requires_subscription", "requires_subscription", _check_yes_or_no, False),
+            ("uploader", "uploader", _at_most(MAX_UPLOADER), False),
+            ("platform", "platform", _each_word(lambda word: check_platform(word.lower())), False),
+            ("live", "live", _check_yes_or_no, False),
+        )
+    },
+    "news": {
+        "publication": TagRule("news:publication", "", _any_text),
+        "publication/name": TagRule("news:name", "publication of news", _any_text, required=True),
+        "publication/language": TagRule(
+            "news:language", "language of news", _check_news_language, required=True
+        ),
+        "publication_date": TagRule(
+            "news:publication_date", "published of news", parse_w3c, required=True
+        ),
+        "title": TagRule("news:title", "title of news", _any_text, required=True),
+    },
+}
+"""The rule of each tag by its extension, and by its path within the extension's element."""

@@ -1,0 +1,43 @@
+"""The engine behind sections: what reads their rows and checks their declarations.
+
+A project declares a section, ``reader_of`` makes what reads it. Everything above this room has
+readers; the project's own object is their ``options``.
+"""
+
+from django_sitemapkit.reading.base import SectionReader
+from django_sitemapkit.reading.contrib import ContribReader
+from django_sitemapkit.reading.external import ExternalReader
+from django_sitemapkit.reading.items import ItemReader, StaticReader
+from django_sitemapkit.reading.rows import QuerySetReader
+from django_sitemapkit.sections import (
+    BaseSection,
+    ContribSection,
+    ItemSection,
+    Section,
+    StaticSection,
+)
+
+__all__ = [
+    "ContribReader",
+    "ExternalReader",
+    "ItemReader",
+    "QuerySetReader",
+    "SectionReader",
+    "StaticReader",
+    "reader_of",
+]
+
+_READERS: tuple[tuple[type[BaseSection], type[SectionReader]], ...] = (
+    (Section, QuerySetReader),
+    (StaticSection, StaticReader),
+    (ItemSection, ItemReader),
+    (ContribSection, ContribReader),
+)
+
+
+def reader_of(section: BaseSection) -> SectionReader:
+    """Return what reads a section."""
+    for kind, reader in _READERS:
+        if isinstance(section, kind):
+            return reader(section)
+    return SectionReader(section)

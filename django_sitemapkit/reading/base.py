@@ -1,0 +1,240 @@
+"""What reads the rows or items of a section, wherever they come from."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
+from typing import Any, Self
+
+from django.conf import settings as django_settings
+
+from django_sitemapkit.conf import settings
+from django_sitemapkit.identities import label_of
+from django_sitemapkit.protocol.extensions import NAMESPACES
+from django_sitemapkit.protocol.limits import MAX_NEWS
+from django_sitemapkit.reading.chunks import Chunk, each
+from django_sitemapkit.reading.keysets import KeyRange, Keyset
+from django_sitemapkit.reading.languages import Languages, ObjectLanguages
+from django_sitemapkit.reading.sources import (
+    EXTENSIONS,
+    PREFIXES,
+    TAGS,
+    UNSET,
+    Column,
+    Constant,
+    Method,
+    Source,
+    source_of,
+)
+from django_sitemapkit.sections import BaseSection
+
+Prefetch = Callable[[Iterator[list[Any]]], Iterator[list[Any]]]
+"""What reads pass through on their way to be rendered."""
+
+
+class SectionReader:
+    """Reads one section of one site: its pages, their rows, and what changes them.
+
+    The project's own object is ``options``. Nothing here is visible to the project's classes.
+    """
+
+    options: BaseSection
+
+    def __init__(self, options: BaseSection) -> None:
+        self.options = options
+        """The section as the project declares it: its options and hooks."""
+        self.site = options.site
+        self.alternates = options.alternates
+        """Whether the versions of an object link to each other."""
+        self.trust_lastmod = options.trust_lastmod
+        """Whether the newest lastmod of a page changes whenever one of its entries does."""
+        self.overrides: Any = None
+        """What editors set for the site; None where a section is made without it."""
+        self.connection_lock: AbstractContextManager[Any] = nullcontext()
+        """Lock to hold while running any other query during a page.
+
+        The prefetch thread shares the connection.
+        """
+        self.setting_values: dict[str, Any] = {}
+        """The optional tags that editors set for the section, whatever it declares."""
+
+    def __repr__(self) -> str:
+        return repr(self.options)
+
+    def get_name(self) -> str:
+        """Return the name in addresses."""
+        return self.options.get_name()
+
+    def prepare(self) -> bool:
+        """Ask the section for its rows or items; return whether they have a type that can be read.
+
+        Whatever the project's code raises passes through.
+        """
+        return True
+
+    @property
+    def max_urls(self) -> int:
+        """URLs in one of its files: ``limit``, but never above SITEMAPKIT_MAX_URLS.
+
+        Nor above 1,000 where it has news.
+        """
+        most = min(settings.MAX_URLS, MAX_NEWS) if self.has_news else settings.MAX_URLS
+        return min(self.options.limit or most, most)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether its entries may be news."""
+        return "news" in self.extension_sources
+
+    @property
+    def rows_per_page(self) -> int:
+        """Rows that make ``max_urls`` URLs."""
+        return max(1, self.max_urls // self.urls_per_row)
+
+    @property
+    def urls_per_row(self) -> int:
+        """URLs each row gives at the most; more than one for rows in several languages."""
+        return max(1, len(self.language_plan.listed)) if self.language_plan else 1
+
+    @cached_property
+    def language_plan(self) -> Languages | None:
+        """Its languages; None where it lists each object once."""
+        return Languages(self.options) if self.options.i18n else None
+
+    @cached_property
+    def languages_source(self) -> Source:
+        """Where the languages of each object come from; a constant where all have all."""
+        return source_of(self.options.object_languages)
+
+    @cached_property
+    def extension_sources(self) -> dict[str, Source]:
+        """The extensions that are declared, by option: where each one's values come from."""
+        found: dict[str, Source] = {}
+        for option in EXTENSIONS:
+            if (source := self.source(option)) != UNSET:
+                found[option] = source
+        return found
+
+    @cached_property
+    def used_namespaces(self) -> dict[str, str]:
+        """The namespaces that its documents declare, by prefix: those it may use, and no other."""
+        found = {"xhtml": NAMESPACES["xhtml"]} if self.language_plan and self.alternates else {}
+        for option in self.extension_sources:
+            if option in PREFIXES:
+                found[PREFIXES[option]] = NAMESPACES[PREFIXES[option]]
+            else:
+                found |= self.options.namespaces
+        return found
+
+    @cached_property
+    def sources(self) -> dict[str, Source]:
+        """The optional tags that are declared, by name: where each one's values come from."""
+        found: dict[str, Source] = {}
+        for tag in TAGS:
+            if tag in self.setting_values:
+                found[tag] = Constant(self.setting_values[tag])
+            elif (source := self.source(tag)) != UNSET:
+                found[tag] = source
+        return found
+
+    @property
+    def constant_tags(self) -> dict[str, Any]:
+        """The optional tags that are the same for all entries."""
+        return {tag: s.value for tag, s in self.sources.items() if isinstance(s, Constant)}
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The optional tags that the database fills, as expressions."""
+        return {tag: s.expression for tag, s in self.sources.items() if isinstance(s, Column)}
+
+    def source(self, option: str) -> Source:
+        """Return where the values of an option come from."""
+        return source_of(getattr(self.options, option))
+
+    @property
+    def label(self) -> str | None:
+        """What names the model of its rows; None where they have none, or page by position."""
+        return None if self.keyset is None else label_of(self.keyset.queryset.model)
+
+    def for_pk(self, pk: Any) -> Self:
+        """Return a reader of one row alone; called where it has a ``label``."""
+        raise NotImplementedError
+
+    def copy(self) -> Self:
+        """Return a reader of the same section that has read nothing yet."""
+        reader = type(self)(self.options)
+        reader.overrides, reader.setting_values = self.overrides, self.setting_values
+        return reader
+
+    def identities(self, keys: Sequence[Any]) -> list[str]:
+        """Return what names the rows' objects, by their keys; called where it has a ``label``."""
+        assert self.keyset is not None  # noqa: S101  it has a label
+        label = self.label
+        return [f"{label} {key}" for key in self.keyset.primary_keys(keys)]
+
+    @property
+    def keyset(self) -> Keyset | None:
+        """How its rows are read by key; None where they are counted by position."""
+        return None
+
+    def chunks(self, keys: KeyRange) -> Iterator[Chunk]:
+        """Yield the rows of a page in order, some at a time.
+
+        Without a keyset, the bounds of ``keys`` are positions.
+        """
+        raise NotImplementedError
+
+    def with_prefetch(
+        self, prefetch: Prefetch, connection_lock: AbstractContextManager[Any]
+    ) -> Self:
+        """Return a reader that passes its reads of the database through ``prefetch``, if it can.
+
+        ``connection_lock`` is what it then has as its own.
+        """
+        return self
+
+    def size(self) -> int:
+        """Return how many rows there are; called only without a keyset."""
+        raise NotImplementedError
+
+    def newest(self, keys: KeyRange) -> tuple[int, Any] | None:
+        """Return how many rows a page has and their newest lastmod, or None if unknown.
+
+        Called only where ``trust_lastmod`` is set.
+        """
+        return None
+
+    def fingerprints(self, ranges: Sequence[KeyRange]) -> list[tuple[int, str]]:
+        """Return for each page how many rows it has, and text that changes when one of them does.
+
+        Where the rows have to be rendered to know, the text is "", and the number means nothing.
+        """
+        return [(0, "")] * len(ranges)
+
+    def declaration(self) -> str:
+        """Return text that changes whenever the declaration gives other entries."""
+        name, version = type(self.options).__qualname__, self.options.version
+        state = (name, version, self.constant_tags, self.used_namespaces)
+        if self.language_plan is None:
+            return repr(state)
+        hosts = {code: site.base for code, site in self.language_plan.sites.items()}
+        default = self.options.x_default, django_settings.LANGUAGE_CODE
+        return repr((state, hosts, self.alternates, default))
+
+    def languages_by_method(
+        self, objects: Sequence[Any], refusals: dict[int, Any]
+    ) -> ObjectLanguages | None:
+        """Return the languages that objects have by a method; None where all have all.
+
+        An object whose method raises is refused, in all of them.
+        """
+        source = self.languages_source
+        if not isinstance(source, Method) or self.language_plan is None:
+            return None
+        method, every = source.function, self.language_plan.codes
+        found, refused = each(lambda obj: list(method(obj)), objects, "object_languages")
+        refusals.update(refused)
+        return {
+            (place, code)
+            for place, codes in enumerate(found)
+            for code in (every if codes is None else codes)
+        }

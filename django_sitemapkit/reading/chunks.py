@@ -1,0 +1,95 @@
+"""What a reader hands to rendering: the values of some rows, by column."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import Error as DatabaseFailure
+from django.urls import NoReverseMatch
+from django.utils.functional import Promise
+
+from django_sitemapkit.exceptions import InvalidValue
+
+INFRASTRUCTURE = (
+    DatabaseFailure,
+    ConnectionError,
+    TimeoutError,
+    MemoryError,
+    ImproperlyConfigured,
+)
+"""What fails a whole page, because it says nothing about the row it happened to meet."""
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Some rows of a section, by column; all columns are of one length."""
+
+    keys: Sequence[Any]
+    """What names the rows in problems, and orders them: the paging key, or the item."""
+    locations: Sequence[Any]
+    """Rooted paths or absolute URLs as declared; None where the row is refused."""
+    columns: dict[str, Sequence[Any]] = field(default_factory=dict)
+    """The values that differ by row, by tag; the refusal in the place of a value that raised."""
+    row_values: dict[str, Sequence[Any]] = field(default_factory=dict)
+    """The tags that a row sets itself instead of its section's; None or "" inherits."""
+    refusals: dict[int, InvalidValue] = field(default_factory=dict)
+    """Why a row is refused already, by its place in the columns."""
+    normal: bool = False
+    """Whether the locations are paths in normal form, as compiled routes make them."""
+    ready: frozenset[str] = frozenset()
+    """The columns that hold final texts already: a "lastmod" of moments in UTC, or of dates."""
+    extensions: dict[str, Sequence[Any]] = field(default_factory=dict)
+    """Images, videos, news and elements of the project's own, by option."""
+    versions: "Versions | None" = None
+    """Which rows are one object in several languages; None where each is one by itself."""
+    read: int | None = None
+    """The rows that were read for it, where they are not its own."""
+
+
+@dataclass(slots=True)
+class Versions:
+    """Which rows are one object in several languages, by row."""
+
+    objects: Sequence[int]
+    """What tells one object from the next; all rows of an object follow each other."""
+    languages: Sequence[str]
+    """The language of each row, as settings.LANGUAGES has it."""
+
+
+def each(
+    function: Callable[[Any], Any], rows: Iterable[Any], option: str
+) -> tuple[list[Any], dict[int, InvalidValue]]:
+    """Call a section's method on every row; what it raises refuses that row alone."""
+    values: list[Any] = []
+    refusals: dict[int, InvalidValue] = {}
+    for row in rows:
+        try:
+            value = function(row)
+            values.append(str(value) if isinstance(value, Promise) else value)
+        except INFRASTRUCTURE:
+            raise
+        except Exception as error:  # noqa: BLE001  a project's method may raise anything
+            refusals[len(values)] = refusal_of(error, option)
+            values.append(None)
+    return values, refusals
+
+
+def tag_values(function: Callable[[Any], Any], rows: Iterable[Any], tag: str) -> list[Any]:
+    """Call a section's method for an optional tag on every row.
+
+    What it raises takes the place of the value: the row loses no more than that.
+    """
+    values, refusals = each(function, rows, tag)
+    for row, refusal in refusals.items():
+        values[row] = refusal
+    return values
+
+
+def refusal_of(error: Exception, option: str) -> InvalidValue:
+    """Return the refusal that says what ``error`` did to one row's ``option``."""
+    if isinstance(error, InvalidValue):
+        return error
+    if isinstance(error, NoReverseMatch):
+        return InvalidValue("no-url", f"No URL: {error}")
+    return InvalidValue("exception", f"{option} raised {type(error).__name__}: {error}")

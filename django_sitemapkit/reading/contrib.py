@@ -1,0 +1,74 @@
+"""Reads sections that are adapted from ``django.contrib.sitemaps``."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from operator import attrgetter
+from typing import Any, Self
+
+from django.db.models import QuerySet
+
+from django_sitemapkit import _django
+from django_sitemapkit.reading.items import ItemReader, sliceable
+from django_sitemapkit.reading.keysets import KeyRange, Keyset, each_once
+from django_sitemapkit.reading.sources import TAGS, UNSET, Source, source_of
+from django_sitemapkit.sections import ContribSection
+
+_KEY_OF = attrgetter("pk")
+
+
+class ContribReader(ItemReader):
+    """Reads the items of a ``django.contrib.sitemaps.Sitemap``.
+
+    Items from a plain queryset are read by primary key, so that page 200 costs what page 1
+    costs; a list is paged by position.
+    """
+
+    options: ContribSection  # type: ignore[assignment]
+
+    def source(self, option: str) -> Source:
+        """Return where the sitemap's values of a tag come from; it has no other options."""
+        value = getattr(self.options.sitemap, option, None) if option in TAGS else None
+        return UNSET if value is None else source_of(value)
+
+    @cached_property
+    def all_items(self) -> Any:
+        """What ``items()`` returns; a queryset that the sitemap may keep is left unevaluated."""
+        with self.site.active():
+            items = self.options.sitemap.items()
+            if isinstance(items, QuerySet):
+                return _django.without_row_locks(items.all())
+            return sliceable(items)
+
+    @cached_property
+    def keyset(self) -> Keyset | None:
+        """How the items are read by primary key; None unless they are a plain queryset."""
+        items = self.all_items
+        if not isinstance(items, QuerySet) or not _django.gives_instances(items):
+            return None
+        if _django.is_sliced(items) or _django.combinator(items):
+            return None
+        if _django.is_distinct_on_fields(items) or _django.filters_on_windows(items):
+            return None
+        rows = items.distinct() if _django.joins_repeat_rows(items) else items
+        return Keyset(rows, "pk", self.site.active)
+
+    def for_pk(self, pk: Any) -> Self:
+        """Return a reader of one item alone, or of none where the queryset has no such item."""
+        reader = self.copy()
+        reader.all_items = self.all_items.filter(pk=pk)
+        return reader
+
+    def reads(self, keys: KeyRange) -> Iterator[Sequence[Any]]:
+        """Yield the items of a page, some at a time."""
+        if self.keyset is None:
+            return super().reads(keys)
+        return each_once(self.keyset.chunks(keys, _KEY_OF), _KEY_OF, self.get_name())
+
+    def keys_of(self, items: Sequence[Any]) -> Sequence[Any]:
+        """Return what names the items in problems: their primary keys, or the items."""
+        return [getattr(item, "pk", item) for item in items]
+
+    def locate(self, item: Any) -> str:
+        """Return the location of an item: what the method returns, or the same for all items."""
+        location = self.options.sitemap.location
+        return str(location(item) if callable(location) else location)

@@ -1,0 +1,241 @@
+"""Digests of the rows of a range, made by the database.
+
+As long as the digest stays, nobody has to read the rows. It covers every column that is read, by
+its text and not by what the database holds to be equal: to a collation "a" may be "A", and to a
+number 0.5 is 0.50.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.core.exceptions import EmptyResultSet
+from django.db import connections
+from django.db.models import (
+    Aggregate,
+    Count,
+    F,
+    Func,
+    IntegerField,
+    Max,
+    Min,
+    QuerySet,
+    TextField,
+)
+from django.db.models.functions import Cast, Collate
+
+from django_sitemapkit import _django
+from django_sitemapkit.reading.keysets import KeyRange, Keyset
+
+ROWS_PER_DIGEST = 25_001
+"""Rows that SQLite joins into one text at a time: a full page takes two looks, and no third."""
+
+SMALL = 60_000
+"""Rows that it joins at once where there are no more."""
+
+PIECE = 12_500
+"""Integer keys whose rows it joins at once: the texts of a page take some megabytes each way."""
+
+PIECES = 10
+"""Pieces at most; keys with wider gaps would need more."""
+
+SEPARATOR = "\x1e"
+"""What stands between two values there."""
+
+TEXTS = {"CharField", "SlugField", "TextField"}
+"""Kinds of fields that hold text: a collation may take two of them to be equal."""
+
+COMPARABLE = TEXTS | {
+    *("AutoField", "BigAutoField", "SmallAutoField", "IntegerField", "BigIntegerField"),
+    *("SmallIntegerField", "PositiveIntegerField", "PositiveBigIntegerField"),
+    *("PositiveSmallIntegerField", "BooleanField", "UUIDField", "DateField", "DateTimeField"),
+}
+"""Kinds of fields whose values are equal only where their texts are, but for a collation."""
+
+Part = tuple[int, Sequence[str]]
+"""Some rows: how many there are, and their values as texts."""
+
+_NAME = "sitemap_digest_{}"
+
+# A record's hash is a sum of its columns' hashes: without one more hash of it, the sum over all
+# rows would stay when two rows swap what they have in a column.
+_POSTGRESQL = """
+    (SELECT {}, COUNT(*), SUM(HASHINT4EXTENDED(0, HASH_RECORD_EXTENDED(found, 0)))::text
+    FROM ({}) found)
+"""
+_MYSQL = "SUM(CAST(CONV(LEFT(MD5(CONCAT_WS(',', %(expressions)s)), 16), 16, 10) AS UNSIGNED))"
+_SQLITE_SIMPLE = f"GROUP_CONCAT(%(expressions)s, '{SEPARATOR}')"
+_SQLITE_NULLABLE = f"GROUP_CONCAT(IFNULL(%(expressions)s, CHAR(0) || 'null'), '{SEPARATOR}')"
+_SQLITE_QUOTED = f"GROUP_CONCAT(QUOTE(%(expressions)s), '{SEPARATOR}')"
+
+
+def digests_of(
+    keyset: Keyset, ranges: Sequence[KeyRange], columns: Sequence[Any]
+) -> list[tuple[int, str]]:
+    """Return for each range how many rows it has, and a digest of what they have in ``columns``.
+
+    ``columns`` are field paths and expressions. Two states of the rows have the same digest with
+    a chance of one in 2**60 or less. PostgreSQL makes those of all ranges by one query, for which
+    it may use several processors; MariaDB, MySQL and SQLite by one each. Of other databases the
+    columns are read.
+    """
+    names = [_NAME.format(place) for place in range(len(columns) + 1)]
+    values = {
+        name: F(column) if isinstance(column, str) else column
+        for name, column in zip(names, (keyset.name, *columns), strict=True)
+    }
+    vendor = connections[keyset.queryset.db].vendor
+    if vendor == "postgresql":
+        return _hashed(keyset, ranges, values)
+    if vendor == "mysql":
+        return [_summed(keyset, keys, values) for keys in ranges]
+    parts = _joined if vendor == "sqlite" else _read
+    return [_digest(parts(keyset, keys, values)) for keys in ranges]
+
+
+def _digest(parts: Iterator[Part]) -> tuple[int, str]:
+    digest, rows = hashlib.sha256(), 0
+    for count, texts in parts:
+        rows += count
+        for text in texts:
+            digest.update(f"{count} {len(text)} ".encode())
+            digest.update(text.encode("utf-8", "surrogatepass"))
+    return rows, digest.hexdigest()[:16]
+
+
+def _hashed(
+    keyset: Keyset, ranges: Sequence[KeyRange], values: dict[str, Any]
+) -> list[tuple[int, str]]:
+    """Return the number of rows of each range, and the sum of their hashes, from PostgreSQL."""
+    exact = {name: _exactly(name, kind) for name, kind in _kinds(keyset, values).items()}
+    alias = keyset.queryset.db
+    selects: list[str] = []
+    parameters: list[Any] = []
+    with keyset.active():
+        for place, keys in enumerate(ranges):
+            rows = keyset.within(keys).order_by().annotate(**values)
+            rows = rows.values(**{f"{name}_exact": column for name, column in exact.items()})
+            try:
+                sql, own = _django.select_sql(rows, alias)
+            except EmptyResultSet:
+                sql, own = "SELECT 1 WHERE FALSE", ()
+            selects.append(_POSTGRESQL.format(place, sql))
+            parameters += own
+        with connections[alias].cursor() as cursor:
+            cursor.execute(" UNION ALL ".join(selects), parameters)
+            # Those that are made side by side come in any order.
+            return [(count, str(total)) for _, count, total in sorted(cursor.fetchall())]
+
+
+def _summed(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> tuple[int, str]:
+    """Return the number of rows, and the sum of their hashes, from MariaDB or MySQL."""
+    quoted = [Func(name, function="QUOTE", output_field=TextField()) for name in values]
+    total = Aggregate(*quoted, template=_MYSQL, output_field=TextField())
+    rows = keyset.within(keys).order_by().values(**values)
+    with keyset.active():
+        found = rows.aggregate(rows=Count("*"), total=total)
+    return found["rows"], str(found["total"])
+
+
+def _joined(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Iterator[Part]:
+    """Yield all values as texts, column by column: SQLite has no hash, but joins quickly."""
+    templates = _templates(keyset, values)
+    for piece in _pieces(keyset, keys):
+        yield from _joined_within(keyset, piece, values, templates)
+
+
+def _pieces(keyset: Keyset, keys: KeyRange) -> Iterator[KeyRange]:
+    """Yield a range in pieces of few rows where that costs nothing: by keys that are integers."""
+    first, upper = keys.lower, keys.upper
+    if isinstance(keyset.field, IntegerField) and (first is None or upper is None):
+        with keyset.active():
+            rows = keyset.within(keys).order_by()
+            found = rows.aggregate(first=Min(keyset.name), last=Max(keyset.name))
+        if found["first"] is None:
+            return
+        first = found["first"]
+        upper = found["last"] + 1 if isinstance(found["last"], int) else None
+    if isinstance(first, int) and isinstance(upper, int) and upper - first <= PIECE * PIECES:
+        for start in range(first, upper, PIECE):
+            yield KeyRange(start, min(start + PIECE, upper))
+    else:
+        yield keys
+
+
+def _joined_within(
+    keyset: Keyset, keys: KeyRange, values: dict[str, Any], quickly: dict[str, str]
+) -> Iterator[Part]:
+    """Yield all values of a range as texts.
+
+    One that may hold more than some pages is read piece by piece, which takes twice the time.
+    """
+    whole = _is_small(keyset, keys)
+    exactly = dict.fromkeys(values, _SQLITE_QUOTED)
+    key = next(iter(values))
+    rows = keyset.within(keys)
+    while True:
+        some = (
+            rows.order_by().values(**values) if whole else rows.values(**values)[:ROWS_PER_DIGEST]
+        )
+        with keyset.active():
+            found = some.aggregate(rows=Count("*"), last=Max(key), **_columns(quickly))
+        count, last = found.pop("rows"), found.pop("last")
+        if not count:
+            return
+        if any(text.count(SEPARATOR) != count - 1 for text in found.values()):
+            # A value has the separator in it: quoted, none can be taken for another.
+            with keyset.active():
+                found = some.aggregate(**_columns(exactly))
+        yield count, list(found.values())
+        if whole or count < ROWS_PER_DIGEST:
+            return
+        rows = keyset.after(keyset.field.to_python(last), keys)
+
+
+def _is_small(keyset: Keyset, keys: KeyRange) -> bool:
+    """Return whether a range holds no more rows than may be joined at once."""
+    lower, upper = keys.lower, keys.upper
+    if isinstance(lower, int) and isinstance(upper, int) and upper - lower <= SMALL:
+        return True
+    return keyset.count(keys, SMALL + 1) <= SMALL
+
+
+def _columns(templates: dict[str, str]) -> dict[str, Aggregate]:
+    return {
+        f"{name}_all": Aggregate(name, template=template, output_field=TextField())
+        for name, template in templates.items()
+    }
+
+
+def _templates(keyset: Keyset, values: dict[str, Any]) -> dict[str, str]:
+    """Return how to join each column: quoting, and looking for NULL, only where it has to be."""
+    rows = keyset.queryset.values(**values)
+    table = _django.table_of(rows)
+    templates = {}
+    for name, kind in _kinds(keyset, values).items():
+        column = _django.column_of(_django.annotations_of(rows)[name])
+        filled = column is not None and column[0] == table and not column[1].null
+        template = _SQLITE_SIMPLE if filled else _SQLITE_NULLABLE
+        templates[name] = template if kind in COMPARABLE else _SQLITE_QUOTED
+    return templates
+
+
+def _kinds(keyset: Keyset, values: dict[str, Any]) -> dict[str, str]:
+    """Return the kind of field of each column, "" where that is unknown."""
+    annotations = _django.annotations_of(keyset.queryset.values(**values))
+    return {name: _django.field_type(annotations[name]) for name in values}
+
+
+def _exactly(name: str, kind: str) -> Any:
+    """Return a column whose hash differs wherever its text does, for PostgreSQL."""
+    if kind in COMPARABLE - TEXTS:
+        return F(name)
+    # A constant is of no type until it is cast, and then has no hash.
+    return Collate(Cast(name, TextField()), "C")
+
+
+def _read(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Iterator[Part]:
+    rows: QuerySet[Any] = keyset.queryset.values_list(*values.values())
+    reader = Keyset(rows, keyset.name, keyset.active)
+    for some in reader.chunks(keys, lambda row: row[0]):
+        yield len(some), [repr(some)]

@@ -1,0 +1,71 @@
+"""Images from a column: of the rows themselves, or of related rows."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from django.core.exceptions import FieldError
+from django.db.models import FileField, QuerySet
+
+from django_sitemapkit import _django
+from django_sitemapkit._django import LOOKUP_SEP
+from django_sitemapkit.reading.chunks import INFRASTRUCTURE, refusal_of
+
+RelatedReader = Callable[[Sequence[Any], Sequence[str], Sequence[str]], list[tuple[Any, ...]]]
+"""Reads values behind relations, by keys, paths and order."""
+
+
+class ImagePath:
+    """A path to images: a file field, whose storage knows the URLs, or a column of URLs.
+
+    Behind a relation to many rows, all their images are the row's, in the order of their keys.
+    """
+
+    def __init__(self, queryset: QuerySet[Any], expression: Any, related: RelatedReader) -> None:
+        self.path: Any = getattr(expression, "name", expression)
+        """What to read: a field path, or an expression."""
+        self.is_of_many = False
+        """Whether a row may have any number of images, each in a row of its own."""
+        self._order = ""
+        self._related = related
+        self._file: FileField | None = None
+        if isinstance(self.path, str):
+            self._look_up(queryset, self.path)
+
+    def _look_up(self, queryset: QuerySet[Any], path: str) -> None:
+        try:
+            field, self.is_of_many = _django.path_of(queryset, path)
+        except FieldError:
+            return  # An annotation of the queryset, or a mistake that the checks report.
+        self._order = LOOKUP_SEP.join([*path.split(LOOKUP_SEP)[:-1], "pk"])
+        self._file = field if isinstance(field, FileField) else None
+
+    def images(self, keys: Sequence[Any], texts: Sequence[Any] | None) -> list[list[Any]]:
+        """Return the URLs of each row's images.
+
+        ``texts`` are those that were read with the rows; None where they are behind a relation.
+        What a storage raises takes the place of its URL.
+        """
+        if texts is not None:
+            return [[self._url(text)] if text else [] for text in texts]
+        found: dict[Any, list[Any]] = {}
+        for key, text in self._related(keys, (self.path,), (self._order,)):
+            if text:
+                found.setdefault(key, []).append(self._url(text))
+        return [found.get(key, []) for key in keys]
+
+    def base(self) -> str:
+        """Return text that changes when the storage gives its files other URLs."""
+        with suppress(Exception):  # Some know only the files that they have.
+            return str(self._file and self._file.storage.url("x")).partition("?")[0]
+        return ""
+
+    def _url(self, text: Any) -> Any:
+        if self._file is None:
+            return text
+        try:
+            return self._file.storage.url(text)
+        except INFRASTRUCTURE:
+            raise
+        except Exception as error:  # noqa: BLE001  a project's storage may raise anything
+            return refusal_of(error, "images")

@@ -1,0 +1,115 @@
+"""Reads sections whose URLs are in a list; they are paged by position."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from django.db.models import QuerySet
+
+from django_sitemapkit.reading.base import SectionReader
+from django_sitemapkit.reading.chunks import Chunk, each, tag_values
+from django_sitemapkit.reading.keysets import CHUNK, KeyRange
+from django_sitemapkit.reading.languages import extensions_of
+from django_sitemapkit.reading.sources import Method, Source, source_of
+from django_sitemapkit.sections import ItemSection, StaticSection
+
+UNORDERED = (set, frozenset)
+"""What has another order in each process, so that no page would be the same in two of them."""
+
+
+def sliceable(items: Any) -> Any:
+    """Return items that can be counted and cut into pages: an iterator is read into a list.
+
+    So is any other iterable, such as the values of a dict. What cannot be read is returned as it
+    is, and a dict or a set too: a check reports them.
+    """
+    if isinstance(items, QuerySet):
+        return items.all()  # One that is set on the class keeps the rows it has read.
+    is_list = isinstance(items, Sequence)
+    if is_list or isinstance(items, (Mapping, *UNORDERED)) or not isinstance(items, Iterable):
+        return items
+    return list(items)
+
+
+def is_sliceable(items: Any) -> bool:
+    """Return whether items can be counted and cut into pages."""
+    unsuitable = isinstance(items, (str, bytes, Mapping, *UNORDERED))
+    return hasattr(items, "__getitem__") and not unsuitable
+
+
+class ItemReader(SectionReader):
+    """Reads the items of an ``ItemSection``."""
+
+    options: ItemSection
+
+    def prepare(self) -> bool:
+        """Ask the section for its items."""
+        return is_sliceable(self.all_items)
+
+    @cached_property
+    def all_items(self) -> Any:
+        """The items as a sequence that can be sliced."""
+        with self.site.active():
+            items = self.options.items
+            return sliceable(items() if callable(items) else items)
+
+    def size(self) -> int:
+        """Return how many items there are."""
+        return len(self.all_items)
+
+    def chunks(self, keys: KeyRange) -> Iterator[Chunk]:
+        """Yield the items of a page, some at a time, once for each of their languages."""
+        for items in self.reads(keys):
+            step = self.language_plan.objects_per_chunk if self.language_plan else CHUNK
+            for begin in range(0, len(items), step):
+                with self.site.active():
+                    chunk = self._chunk(items[begin : begin + step])
+                yield chunk
+
+    def reads(self, keys: KeyRange) -> Iterator[Sequence[Any]]:
+        """Yield the items from one position to another, some at a time."""
+        size = self.size()
+        stop = size if keys.upper is None else min(keys.upper, size)
+        for position in range(keys.lower or 0, stop, CHUNK):
+            yield self.all_items[position : min(position + CHUNK, stop)]
+
+    def _chunk(self, items: Sequence[Any]) -> Chunk:
+        chunk = Chunk(self.keys_of(items), ())
+        for tag, source in self.sources.items():
+            if isinstance(source, Method):
+                chunk.columns[tag] = tag_values(source.function, items, tag)
+        if self.language_plan is not None:
+            languages = self.languages_by_method(items, chunk.refusals)
+            return self.language_plan.chunk(
+                chunk, items, self.locate, languages, self.extension_sources
+            )
+        chunk.locations, refusals = each(self.locate, items, "location")
+        chunk.refusals = chunk.refusals | refusals
+        chunk.extensions = extensions_of(self.extension_sources, items)
+        return chunk
+
+    def keys_of(self, items: Sequence[Any]) -> Sequence[Any]:
+        """Return what names the items in problems."""
+        return items
+
+    def locate(self, item: Any) -> Any:
+        """Return the location of an item."""
+        return self.options.location(item)
+
+
+class StaticReader(ItemReader):
+    """Reads the items of a ``StaticSection``."""
+
+    options: StaticSection
+
+    @cached_property
+    def languages_source(self) -> Source:
+        """A URL name has all languages; a path is the same in all of them, and one page."""
+        declared = source_of(self.options.object_languages)
+        return declared if isinstance(declared, Method) else Method(self._languages_of)
+
+    def _languages_of(self, item: Any) -> Sequence[str]:
+        codes = self.language_plan.codes if self.language_plan else []
+        is_default = type(self.options).location is StaticSection.location
+        is_path = not hasattr(item, "get_absolute_url") and "/" in str(item)
+        return codes[:1] if is_default and is_path else codes

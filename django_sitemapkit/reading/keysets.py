@@ -1,0 +1,327 @@
+"""Reading a queryset by its paging key: no OFFSET, no COUNT, no cursor held open."""
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import EmptyResultSet, ImproperlyConfigured
+from django.db import connections
+from django.db.models import (
+    CharField,
+    Count,
+    DecimalField,
+    F,
+    Field,
+    Max,
+    Model,
+    QuerySet,
+    UUIDField,
+)
+from django.db.models.functions import Cast
+
+from django_sitemapkit import _django
+from django_sitemapkit.exceptions import RepeatedRow
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """The keys from ``lower`` on and before ``upper``; None leaves that end open."""
+
+    lower: Any = None
+    upper: Any = None
+
+
+EVERYTHING = KeyRange()
+
+_UUID_NUMBER = attrgetter("int")
+
+CHUNK = 2000
+"""Rows read at a time: as fast as a cursor, and nothing is held open between two reads."""
+
+FIRST_CHUNK = 250
+"""Rows of a page's first read, so that its first bytes leave soon."""
+
+MAX_PARAMETERS = 900
+"""Parameters of one query, below the least that any database allows."""
+
+MAX_IDENTITY = 200
+"""Characters of what names a key in the stored plan."""
+
+
+def noop() -> None:
+    """Do nothing, where no heartbeat is needed."""
+
+
+class Keyset:
+    """A queryset in the order of a unique, not null key.
+
+    Keys are compared by the database alone: collations and UUID orders differ from Python's.
+    """
+
+    def __init__(
+        self,
+        queryset: QuerySet[Any],
+        key: str,
+        active: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        # Rows are read outside of transactions, where locks are an error. reverse() would turn
+        # round the order of the key, too.
+        self.queryset = _django.in_forward_order(_django.without_row_locks(queryset))
+        self.name = key
+        # What a queryset finds may depend on the language and time zone it is read in.
+        self.active = active
+        meta = queryset.model._meta
+        self.field: Field[Any, Any] = meta.pk if key == "pk" else meta.get_field(key)
+
+    def within(self, keys: KeyRange) -> QuerySet[Any]:
+        """Return the rows of a range in key order."""
+        conditions = {}
+        if keys.lower is not None:
+            conditions[f"{self.name}__gte"] = keys.lower
+        if keys.upper is not None:
+            conditions[f"{self.name}__lt"] = keys.upper
+        return self.queryset.filter(**conditions).order_by(self.name)
+
+    def after(self, last: Any, keys: KeyRange) -> QuerySet[Any]:
+        """Return the rows of a range that come behind the key ``last``."""
+        return self.within(KeyRange(None, keys.upper)).filter(**{f"{self.name}__gt": last})
+
+    def primary_keys(self, keys: Sequence[Any]) -> Sequence[Any]:
+        """Return the primary keys of the rows that have these keys; None where one is gone."""
+        if self.field.primary_key:
+            return keys
+        found: dict[Any, Any] = {}
+        rows = self.queryset.model._base_manager.using(self.queryset.db)
+        for start in range(0, len(keys), MAX_PARAMETERS):
+            some = rows.filter(**{f"{self.name}__in": keys[start : start + MAX_PARAMETERS]})
+            found.update(some.values_list(self.name, "pk"))
+        return list(map(found.get, keys))
+
+    def related(
+        self, keys: Sequence[Any], paths: Sequence[str], order: Sequence[str] = ()
+    ) -> list[tuple[Any, ...]]:
+        """Return these keys with values behind relations, once for each related row.
+
+        A row that has none may be among them, with None for each value.
+        """
+        found: list[tuple[Any, ...]] = []
+        rows = self.queryset.model._base_manager.using(self.queryset.db).order_by(*order)
+        with self.active():
+            for start in range(0, len(keys), MAX_PARAMETERS):
+                some = keys[start : start + MAX_PARAMETERS]
+                found += rows.filter(**{f"{self.name}__in": some}).values_list(self.name, *paths)
+        return found
+
+    def chunks(self, keys: KeyRange, key_of: Callable[[Any], Any]) -> Iterator[list[Any]]:
+        """Yield the rows of a range in key order, each read a query of its own.
+
+        ``key_of`` tells a row's key, wherever the queryset puts it.
+        """
+        size = FIRST_CHUNK
+        rows = self._read(self.within(keys)[:size])
+        while rows:
+            last = key_of(rows[-1])
+            full = len(rows) == size
+            yield rows
+            if not full:
+                return
+            size = CHUNK
+            rows = self._read(self.after(last, keys)[:size])
+
+    def _read(self, rows: QuerySet[Any]) -> list[Any]:
+        with self.active():
+            return list(rows)
+
+    def count(self, keys: KeyRange, at_most: int | None = None) -> int:
+        """Return how many rows a range has, counted no further than ``at_most``."""
+        with self.active():
+            return self.within(keys)[:at_most].count()
+
+    def boundaries(
+        self, step: int, keys: KeyRange = EVERYTHING, heartbeat: Callable[[], None] = noop
+    ) -> list[Any]:
+        """Return every ``step``-th key of a range but the first: where its pages begin.
+
+        ``heartbeat`` is called before each query.
+        """
+        found: list[Any] = []
+        heartbeat()
+        while (key := self.key_behind(step, keys)) is not None:
+            if key == keys.lower:
+                raise ImproperlyConfigured(
+                    f"{self.queryset.model._meta.label}: one key has more than {step:,} rows."
+                )
+            found.append(key)
+            keys = KeyRange(key, keys.upper)
+            heartbeat()
+        return found
+
+    def key_behind(self, count: int, keys: KeyRange) -> Any:
+        """Return the key that comes behind ``count`` rows of a range, or None at its end.
+
+        The greatest of ``count + 1`` keys: an OFFSET would do, but differs from the one
+        that reads all pages before the page asked for.
+        """
+        key: Any = F(self.name)
+        if isinstance(self._stored, UUIDField) and self._vendor == "postgresql":
+            key = Cast(key, CharField())  # PostgreSQL has no max(uuid); as text the order is equal
+        rows = self.within(keys).values(sitemap_key=key)[: count + 1]
+        with self.active():
+            found = rows.aggregate(rows=Count("*"), last=Max("sitemap_key"))
+        return self.field.to_python(found["last"]) if found["rows"] > count else None
+
+    def covers(self, keys: KeyRange, key: Any) -> bool:
+        """Return whether a key lies in a range, be there a row that has it or not."""
+        lower, upper = keys.lower, keys.upper
+        from_lower = lower is None or lower == key or self.increasing([lower, key])
+        return from_lower and (upper is None or self.increasing([key, upper]))
+
+    def presence(self, keys: KeyRange) -> tuple[str, tuple[Any, ...]]:
+        """Return the SQL expression, with its parameters, that is 1 where a range has any row."""
+        with self.active():
+            try:
+                sql, parameters = _django.exists_sql(self.within(keys).order_by())
+            except EmptyResultSet:
+                return "0", ()
+        return f"CASE WHEN EXISTS({sql}) THEN 1 ELSE 0 END", parameters
+
+    def increasing(self, keys: Sequence[Any]) -> bool:
+        """Return whether the database holds ``keys`` to be in strictly increasing order.
+
+        A union takes the collation, or the order of UUIDs, from the column it begins with, so
+        that the values are compared as the rows are, although none of them need exist any more.
+        """
+        connection = connections[self.queryset.db]
+        name = connection.ops.quote_name
+        table, column = name(self.field.model._meta.db_table), name(str(self.field.column))
+        # SQLite is given decimals as text, and would compare them so.
+        numeric = connection.vendor == "sqlite" and isinstance(self._stored, DecimalField)
+        value = "CAST(%s AS NUMERIC)" if numeric else "%s"
+        for start in range(0, len(keys) - 1, 199):
+            batch = keys[start : start + 200]
+            union = f" UNION ALL SELECT {value}, %s" * len(batch)
+            values = [self.field.get_db_prep_value(key, connection) for key in batch]
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    f"SELECT {column}, 0 FROM {table} WHERE 1 = 0{union} ORDER BY 1, 2 DESC",  # noqa: S608
+                    [item for place, key in enumerate(values) for item in (key, place)],
+                )
+                if [place for _, place in cursor.fetchall()] != list(range(len(batch))):
+                    return False
+        return True
+
+    @property
+    def identity(self) -> str:
+        """What stored bounds are values of; another column or type needs another plan."""
+        meta = self.field.model._meta
+        kind = self._stored.get_internal_type()
+        return f"{self.name}: {meta.db_table}.{self.field.column} {kind}"[:MAX_IDENTITY]
+
+    @property
+    def grows(self) -> bool:
+        """Whether new rows always come last, as with an automatic integer key."""
+        return _django.is_automatic(self._stored)
+
+    @property
+    def _stored(self) -> "Field[Any, Any]":
+        """The field that makes the values: of an inherited key, the one of the first parent."""
+        field: Any = self.field
+        while field.remote_field is not None:
+            field = field.target_field
+        return field  # type: ignore[no-any-return]
+
+    @property
+    def _vendor(self) -> str:
+        return connections[self.queryset.db].vendor
+
+    def encode(self, key: Any) -> str | None:
+        """Return a key as text that ``decode`` reads back, for the stored plan."""
+        if key is None:
+            return None
+        if isinstance(key, Model):
+            key = key.pk
+        return key.isoformat() if hasattr(key, "isoformat") else str(key)
+
+    def decode(self, text: str | None) -> Any:
+        """Return the key that ``encode`` made ``text`` of."""
+        return None if text is None else self.field.to_python(text)
+
+
+def filled(ranges: Sequence[tuple[Keyset, KeyRange]]) -> list[bool]:
+    """Return for each range of a keyset whether it has any row, by one query for up to 100.
+
+    The keysets may be of different models.
+    """
+    answers = [False] * len(ranges)
+    by_database: defaultdict[str, list[int]] = defaultdict(list)
+    for place, (keyset, _) in enumerate(ranges):
+        by_database[keyset.queryset.db].append(place)
+    for alias, places in by_database.items():
+        asked: list[int] = []
+        columns: list[str] = []
+        values: list[Any] = []
+        for place in places:
+            column, parameters = ranges[place][0].presence(ranges[place][1])
+            if len(asked) == 100 or (asked and len(values) + len(parameters) > MAX_PARAMETERS):
+                _answer(alias, answers, asked, columns, values)
+                asked, columns, values = [], [], []
+            asked.append(place)
+            columns.append(column)
+            values += parameters
+        _answer(alias, answers, asked, columns, values)
+    return answers
+
+
+def _answer(
+    alias: str, answers: list[bool], asked: list[int], columns: list[str], values: list[Any]
+) -> None:
+    """Ask the database for some columns without a table, and put in their answers."""
+    connection = connections[alias]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {', '.join(columns)}{connection.features.bare_select_suffix}", values
+        )
+        for place, found in zip(asked, cursor.fetchone(), strict=True):
+            answers[place] = bool(found)
+
+
+def each_once(
+    reads: Iterator[list[Any]], key_of: Callable[[Any], Hashable], section: str
+) -> Iterator[list[Any]]:
+    """Yield reads of rows in key order; raise RepeatedRow where a row comes again.
+
+    It catches what no check could see, such as raw SQL. Databases and Python order keys in
+    different ways, so all that is compared is whether two are equal: within a read, and with the
+    read before, where rows come again that are not in the order of their key.
+    """
+    before: frozenset[Any] = frozenset()
+    for rows in reads:
+        found = map(key_of, rows)
+        if isinstance(key_of(rows[0]), UUID):
+            found = map(_UUID_NUMBER, found)  # The hash of a UUID runs Python code.
+        keys = frozenset(found)
+        if len(keys) < len(rows) or not keys.isdisjoint(before):
+            raise RepeatedRow(_repeated(section, next(_again(map(key_of, rows)), key_of(rows[0]))))
+        yield rows
+        before = keys
+
+
+def _again(keys: Iterable[Hashable]) -> Iterator[Hashable]:
+    """Yield the keys that were there before."""
+    seen: set[Hashable] = set()
+    for key in keys:
+        if key in seen:
+            yield key
+        seen.add(key)
+
+
+def _repeated(section: str, key: Hashable) -> str:
+    return (
+        f"Section {section!r}: the row with key {key} comes more than once, or not in the order of"
+        " its key. The queryset may join a relation to many objects; wrap it:"
+        " Model.objects.filter(pk__in=queryset.values('pk'))."
+    )

@@ -1,0 +1,242 @@
+"""Rows in several languages: each object once in every language it has, one after the other."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cached_property
+from itertools import repeat
+from operator import is_not
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.utils.functional import Promise
+from django.utils.translation import get_supported_language_variant
+
+from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.printable import quoted
+from django_sitemapkit.protocol.extensions import Restriction
+from django_sitemapkit.protocol.locations import normalise_url
+from django_sitemapkit.reading.chunks import INFRASTRUCTURE, Chunk, Versions, each, refusal_of
+from django_sitemapkit.reading.sources import Method, Source
+from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.sites import Site, site_at
+
+ObjectLanguages = set[tuple[int, str]]
+"""Places of objects, with each of their languages."""
+
+LINKS = 10_000
+"""Links in one chunk, about: in twenty languages each object has four hundred of them."""
+
+
+def default_language() -> str:
+    """Return the code of LANGUAGE_CODE in settings.LANGUAGES: "en" where that has no "en-us"."""
+    with suppress(LookupError):
+        return get_supported_language_variant(django_settings.LANGUAGE_CODE)
+    return django_settings.LANGUAGE_CODE
+
+
+def default_url(url: object, section: BaseSection) -> str:
+    """Return an x_default that is no language as a URL; raises InvalidValue where it is not.
+
+    Where languages have hosts of their own, a path would be another page on each of them.
+    """
+    if section.language_hosts and isinstance(url, str) and url.startswith("/"):
+        raise InvalidValue(
+            "invalid-url",
+            f"Invalid URL: {quoted(url)}: with language_hosts a path is another page on each host;"
+            " write the whole URL.",
+        )
+    return normalise_url(url, section.site.origin)
+
+
+@dataclass(slots=True)
+class Version:
+    """Some objects in one language, by column."""
+
+    language: str
+    """Its code, as settings.LANGUAGES has it."""
+    locations: Sequence[Any]
+    """As those of a chunk; None where an object has no such version, or it is refused."""
+    refusals: dict[int, InvalidValue] = field(default_factory=dict)
+    """Why a version is refused, by its object's place."""
+    extensions: dict[str, Sequence[Any]] = field(default_factory=dict)
+    """Images, videos, news and own elements that differ by language, by option."""
+
+
+class Languages:
+    """The languages of a section, and the site that has the versions in each."""
+
+    def __init__(self, section: BaseSection) -> None:
+        every = [code for code, _ in django_settings.LANGUAGES]
+        named = every if section.languages is None else section.languages
+        self.codes: list[str] = list(dict.fromkeys(named))
+        """The languages that an object may have, in the order in which they are listed."""
+        hosts = section.language_hosts
+        self.sites: dict[str, Site] = {
+            code: site_at(hosts[code]) if code in hosts else section.site for code in self.codes
+        }
+        """The sites of the versions in each language."""
+        self._section = section
+
+    @cached_property
+    def listed(self) -> list[str]:
+        """The languages that the section's own site lists."""
+        own = self._section.site
+        return [code for code, site in self.sites.items() if site.base == own.base]
+
+    @cached_property
+    def rendered(self) -> list[str]:
+        """The languages to render: versions on other sites are only linked to."""
+        return self.codes if self._section.alternates else self.listed
+
+    @property
+    def objects_per_chunk(self) -> int:
+        """Objects of one chunk: each of their versions may link to all of them."""
+        links = len(self.rendered) ** 2 if self._section.alternates else len(self.rendered)
+        return max(1, LINKS // max(1, links))
+
+    def located(
+        self,
+        objects: Sequence[Any],
+        locate: Callable[[Any], Any],
+        languages: ObjectLanguages | None,
+    ) -> list[Version]:
+        """Return the versions of objects whose locations a method returns, in each language."""
+        versions = []
+        for code in self.rendered:
+            places = [n for n in range(len(objects)) if languages is None or (n, code) in languages]
+            with self.active(code, objects):
+                some, refusals = each(locate, [objects[place] for place in places], "location")
+            locations: list[Any] = [None] * len(objects)
+            for place, location in zip(places, some, strict=True):
+                locations[place] = location
+            refusals = {places[row]: why for row, why in refusals.items()}
+            versions.append(Version(code, locations, refusals))
+        return versions
+
+    def extend(
+        self,
+        versions: Iterable[Version],
+        objects: Sequence[Any],
+        extension_sources: Mapping[str, Source],
+    ) -> None:
+        """Add the images, videos, news and elements of objects, in the language of each version.
+
+        Versions that other sites list have none here.
+        """
+        for version in versions:
+            is_listed = version.language in self.listed
+            there = [is_listed and location is not None for location in version.locations]
+            with self.active(version.language, objects):
+                version.extensions = extensions_of(extension_sources, objects, there)
+
+    def chunk(
+        self,
+        chunk: Chunk,
+        objects: Sequence[Any],
+        locate: Callable[[Any], Any],
+        languages: ObjectLanguages | None,
+        extension_sources: Mapping[str, Source],
+    ) -> Chunk:
+        """Return a chunk of objects as one of all their versions, located by a method."""
+        versions = self.located(objects, locate, languages)
+        self.extend(versions, objects, extension_sources)
+        return in_languages(chunk, versions)
+
+    @contextmanager
+    def active(self, code: str, objects: Iterable[Any]) -> Iterator[None]:
+        """Let a language be the active one, and that of objects which hold one of their own."""
+        with self.sites[code].active(code, current=self._section.site):
+            for obj in objects:
+                if hasattr(obj, "set_current_language"):  # As those of django-parler do.
+                    obj.set_current_language(code)
+            yield
+
+
+def extensions_of(
+    sources: Mapping[str, Source], objects: Sequence[Any], there: Iterable[bool] = repeat(True)
+) -> dict[str, Sequence[Any]]:
+    """Return what methods give for images, videos, news and elements, by option.
+
+    They are called for the objects that are ``there``. What a method raises takes the place of its
+    value: the row loses no more than that.
+    """
+    return {
+        option: [
+            _value(source, option, obj) if is_there else None
+            for obj, is_there in zip(objects, there, strict=False)
+        ]
+        for option, source in sources.items()
+        if isinstance(source, Method)
+    }
+
+
+def _value(source: Method, option: str, obj: Any) -> Any:
+    try:
+        return _rendered(source.function(obj))
+    except INFRASTRUCTURE:
+        raise
+    except Exception as error:  # noqa: BLE001  a project's method may raise anything
+        return refusal_of(error, option)
+
+
+def _rendered(value: Any) -> Any:
+    """Return a value without lazy text, so that it no longer changes with the language.
+
+    One without any is returned as it is, but for an iterator, which can be read only once.
+    """
+    match value:
+        case None | str() | int() | Restriction():
+            pass
+        case Promise():
+            return str(value)
+        case list() | tuple():
+            rendered = [_rendered(one) for one in value]
+            if any(map(is_not, rendered, value)):
+                return rendered
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            if changed := _changed((one.name, getattr(value, one.name)) for one in fields(value)):
+                return replace(value, **changed)
+        case Mapping():
+            if changed := _changed(value.items()):
+                return {**value, **changed}
+        case Iterator():
+            return [_rendered(one) for one in value]
+    return value
+
+
+def _changed(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: found for name, one in values if (found := _rendered(one)) is not one}
+
+
+def in_languages(chunk: Chunk, versions: Sequence[Version]) -> Chunk:
+    """Return a chunk of objects as one of all their versions, object by object."""
+    order = [
+        (place, version)
+        for place in range(len(chunk.keys))
+        for version in versions
+        if version.locations[place] is not None or place in version.refusals
+    ]
+    places = [place for place, _ in order]
+
+    def repeated(column: Sequence[Any]) -> list[Any]:
+        return [column[place] for place in places]
+
+    spread = Chunk(
+        repeated(chunk.keys),
+        [version.locations[place] for place, version in order],
+        {tag: repeated(column) for tag, column in chunk.columns.items()},
+        {tag: repeated(column) for tag, column in chunk.row_values.items()},
+        normal=chunk.normal,
+        ready=chunk.ready,
+        extensions={option: repeated(column) for option, column in chunk.extensions.items()},
+        versions=Versions(places, [version.language for _, version in order]),
+        read=len(chunk.keys),
+    )
+    for option in versions[0].extensions if versions else ():
+        spread.extensions[option] = [version.extensions[option][place] for place, version in order]
+    for row, (place, version) in enumerate(order):
+        refusal = version.refusals.get(place) or chunk.refusals.get(place)
+        if refusal is not None:
+            spread.refusals[row] = refusal
+    return spread

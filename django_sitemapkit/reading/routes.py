@@ -1,0 +1,315 @@
+"""Compiled routes: paths of many rows without a ``reverse()`` for each.
+
+``reverse()`` spends its ten microseconds a URL on finding the patterns of the name, converting,
+checking and quoting. All that does not depend on the row is done here once for each URLconf,
+language and prefix; what is left for a row is done with Django's own converters, expressions and
+quoting. The result always equals ``reverse()``.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import repeat
+from string import ascii_letters, digits
+from typing import Any
+from urllib.parse import quote
+from uuid import UUID
+
+from django.urls import (
+    NoReverseMatch,
+    URLResolver,
+    get_resolver,
+    get_script_prefix,
+    get_urlconf,
+)
+from django.utils.translation import get_language
+
+from django_sitemapkit import _django
+from django_sitemapkit._django import (
+    IntConverter,
+    PathConverter,
+    SlugConverter,
+    StringConverter,
+    UUIDConverter,
+)
+from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.protocol.locations import UNSAFE
+from django_sitemapkit.reading.chunks import INFRASTRUCTURE, refusal_of
+from django_sitemapkit.sections import Route
+
+_QUOTE_SAFE = _django.RFC3986_SUBDELIMS + "/~:@"
+_HOLE = re.compile(r"%\((\w+)\)s")
+_WORD = ascii_letters + digits + "_"
+_TEXT = _WORD + "-.~!$&'()*+,;=:@"
+_UNQUOTED = {
+    IntConverter: digits.encode(),
+    SlugConverter: f"{_WORD}-".encode(),
+    StringConverter: _TEXT.encode(),
+    PathConverter: f"{_TEXT}/".encode(),
+    UUIDConverter: b"",
+}
+"""Of which characters a value consists that its converter takes and ``quote()`` leaves alone."""
+
+
+def compiled(route: Route) -> "CompiledRoute":
+    """Return a route compiled for the URLconf, language and prefix active in this thread.
+
+    Raises NoReverseMatch where the URLconf has no pattern of the name with these arguments.
+    """
+    resolver = get_resolver(get_urlconf())
+    names = tuple(route.kwargs)
+    return _compile(
+        *(route.viewname, names, len(route.args)), resolver, get_language(), get_script_prefix()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way to write the URLs of a name; ``reverse()`` takes the first that fits."""
+
+    names: tuple[str, ...]
+    """The pattern's argument names, in the order of the route's columns."""
+    template: str
+    """The prefix and the pattern with ``%(name)s`` in its holes, decoded."""
+    converters: Mapping[str, Any]
+    """The converters of the pattern, by argument name."""
+    pattern: re.Pattern[str]
+    """What a filled template must match."""
+    required: Mapping[str, Any]
+    """Values the pattern's extra arguments ask of columns that fill no hole."""
+    fast: "FastPattern | None" = None
+    """The quick way, where the pattern is known to be nothing but text and converters."""
+
+    def fill(self, values: Sequence[Any]) -> str | None:
+        """Return the path with ``values`` in its holes, or None where it does not fit.
+
+        It is the body of the loop in ``URLResolver._reverse_with_prefix()``.
+        """
+        given = dict(zip(self.names, values, strict=True))
+        if any(given.get(name, value) != value for name, value in self.required.items()):
+            return None
+        texts = {}
+        for name, value in given.items():
+            if name in self.converters:
+                try:
+                    texts[name] = self.converters[name].to_url(value)
+                except ValueError:
+                    return None
+            else:
+                texts[name] = str(value)
+        path = self.template % texts
+        if not self.pattern.search(path):
+            return None
+        return _django.escape_leading_slashes(quote(path, safe=_QUOTE_SAFE))
+
+
+@dataclass(frozen=True, slots=True)
+class FastPattern:
+    """A pattern of text and Django's own converters.
+
+    Where each value matches its converter, the whole matches the pattern, and quoting the parts
+    gives the quoted whole. So values are looked at by column, and plain ones not even touched.
+    """
+
+    template: str
+    """Prefix and pattern, quoted, with ``%s`` in the holes."""
+    order: tuple[int, ...]
+    """The route's columns that fill the holes, in their order."""
+    converters: tuple[Any, ...]
+    """The holes' converters."""
+
+    def paths(self, columns: Sequence[Sequence[Any]], rows: int) -> list[str | None]:
+        """Return the rows' paths; None where a value does not match its converter."""
+        filled = [
+            _texts(columns[index], converter)
+            for index, converter in zip(self.order, self.converters, strict=True)
+        ]
+        texts = [part.replace("%%", "%") for part in self.template.split("%s")]
+        if any(None in column for column in filled):
+            return [
+                None if None in values else self.template % values
+                for values in zip(*filled, strict=True)
+            ]
+        parts: list[Iterable[Any]] = [repeat(texts[0], rows)]
+        for column, text in zip(filled, texts[1:], strict=True):
+            parts += [column, repeat(text)]
+        return list(map("".join, zip(*parts, strict=False)))
+
+
+def _texts(column: Sequence[Any], converter: Any) -> list[str | None]:
+    """Return the quoted texts of a column's values; None for a value the converter refuses."""
+    kind = type(converter)
+    if kind is UUIDConverter and all(type(value) is UUID for value in column):
+        return list(map(str, column))
+    values = column if set(map(type, column)) == {str} else list(map(str, column))
+    texts: list[str | None] = list(values)
+    odd: Iterable[int] = range(len(values))
+    joined = "".join(values)
+    if _is_plain(joined, _UNQUOTED[kind]) and None not in column and "" not in values:
+        if joined.isascii():
+            return texts
+        odd = [row for row, text in enumerate(values) if not text.isascii()]
+    takes = re.compile(converter.regex).fullmatch
+    for row in odd:
+        text = values[row]
+        if column[row] is None or not takes(text) or UNSAFE.search(text):
+            texts[row] = None
+        elif not (text.isascii() and _is_plain(text, _UNQUOTED[kind])):
+            texts[row] = quote(text, safe=_QUOTE_SAFE)
+    return texts
+
+
+def _is_plain(text: str, plain: bytes) -> bool:
+    """Return whether the ASCII characters of a text are plain: deleting those is the quickest."""
+    return not text.encode("ascii", "ignore").translate(None, plain)
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRoute:
+    """The candidates of a route, in the order ``reverse()`` tries them."""
+
+    viewname: str
+    """The URL name, for messages."""
+    candidates: tuple[Candidate, ...]
+    """At least one."""
+
+    def paths(
+        self, columns: Sequence[Sequence[Any]], rows: int
+    ) -> tuple[list[str | None], dict[int, InvalidValue]]:
+        """Return the paths of ``rows`` rows from their columns, and why some have none."""
+        fast = self.candidates[0].fast
+        paths: list[str | None] = fast.paths(columns, rows) if fast else [None] * rows
+        refusals: dict[int, InvalidValue] = {}
+        if None not in paths:
+            return paths, refusals
+        for row, path in enumerate(paths):
+            if path is None:
+                values = [column[row] for column in columns]
+                try:
+                    _refuse_unsafe(values)
+                    paths[row] = self.path(values)
+                except INFRASTRUCTURE:
+                    raise
+                except Exception as error:  # noqa: BLE001  a project's converter may raise anything
+                    refusals[row] = refusal_of(error, "location")
+        return paths, refusals
+
+    def path(self, values: Sequence[Any]) -> str:
+        """Return what ``reverse()`` returns for one row's values.
+
+        Raises NoReverseMatch where no pattern takes them, and for None, of which ``reverse()``
+        would make the address ``/None/``.
+        """
+        if None not in values:
+            for candidate in self.candidates:
+                if (path := candidate.fill(values)) is not None:
+                    return path
+        shown = ", ".join(map(ascii, values))
+        raise NoReverseMatch(f"no pattern of {self.viewname!r} takes the values ({shown})")
+
+
+@lru_cache(maxsize=1024)
+def _compile(
+    viewname: str,
+    names: tuple[str, ...],
+    positional: int,
+    resolver: URLResolver,
+    language: str | None,
+    prefix: str,
+) -> CompiledRoute:
+    view, resolver = _django.within_namespaces(viewname, resolver)
+    candidates = []
+    taken = []
+    for template, params, pattern, defaults, converters in _django.reverse_patterns(resolver, view):
+        taken.append(_shown(params))
+        if positional:
+            if len(params) != positional:
+                continue
+            own = tuple(params)
+            required = {}
+        else:
+            # reverse() also tries a pattern whose own default stands for a hole; it breaks.
+            if not set(params) <= set(names) <= {*params, *defaults}:
+                continue
+            own = names
+            required = {k: v for k, v in defaults.items() if k in names and k not in params}
+        candidates.append(_candidate(own, template, pattern, converters, required, prefix))
+    if not candidates:
+        if not taken:
+            raise NoReverseMatch(f"The URLconf has no pattern named {viewname!r}.")
+        given = f"{positional} positional arguments" if positional else ", ".join(names) or "none"
+        raise NoReverseMatch(
+            f"The pattern {viewname!r} takes the arguments: {' or: '.join(dict.fromkeys(taken))};"
+            f" the Route gives: {given}."
+        )
+    return CompiledRoute(viewname, tuple(candidates))
+
+
+def _shown(params: Sequence[str]) -> str:
+    """Return the arguments of a pattern for a message; the resolver calls unnamed ones _0, _1."""
+    if params and all(name.startswith("_") for name in params):
+        return f"{len(params)} positional arguments"
+    return ", ".join(params) or "none"
+
+
+def _candidate(
+    names: tuple[str, ...],
+    template: str,
+    pattern: str,
+    converters: Mapping[str, Any],
+    required: Mapping[str, Any],
+    prefix: str,
+) -> Candidate:
+    return Candidate(
+        names=names,
+        template=prefix.replace("%", "%%") + template,
+        converters=converters,
+        pattern=re.compile(f"^{re.escape(prefix)}{pattern}"),
+        required=required,
+        fast=None if required else _fast_pattern(names, template, pattern, converters, prefix),
+    )
+
+
+def _fast_pattern(
+    names: tuple[str, ...],
+    template: str,
+    pattern: str,
+    converters: Mapping[str, Any],
+    prefix: str,
+) -> FastPattern | None:
+    """Return the quick way to fill ``template``, or None where ``pattern`` is more than that.
+
+    The pattern is built again from the template's text and the converters' expressions: only
+    where that gives the same pattern, nothing but they decides what matches.
+    """
+    holes = _HOLE.findall(template)
+    texts = _HOLE.split(template)[::2]
+    own = [converters.get(name) for name in holes]
+    if any(type(converter) not in _UNQUOTED for converter in own):
+        return None
+    if any("%" in text for text in texts):  # reverse() formats with it, and so never writes it
+        return None
+    expected = re.escape(texts[0])
+    for name, converter, text in zip(holes, own, texts[1:], strict=True):
+        expected += f"(?P<{name}>{converter.regex}){re.escape(text)}"  # type: ignore[union-attr]
+    head = prefix + texts[0]
+    if pattern != expected + r"\Z" or _may_name_a_host(head, own):
+        return None
+    quoted = [quote(text, safe=_QUOTE_SAFE).replace("%", "%%") for text in (head, *texts[1:])]
+    return FastPattern("%s".join(quoted), tuple(map(names.index, holes)), tuple(own))
+
+
+def _may_name_a_host(head: str, converters: Sequence[Any]) -> bool:
+    """Return whether a path could begin with two slashes, which ``reverse()`` escapes."""
+    return head.startswith("//") or (
+        head == "/" and bool(converters) and type(converters[0]) is PathConverter
+    )
+
+
+def _refuse_unsafe(values: Sequence[Any]) -> None:
+    for value in values:
+        if unsafe := UNSAFE.search(str(value)):
+            raise InvalidValue(
+                "invalid-url", f"Invalid URL: {value!a} contains U+{ord(unsafe[0]):04X}."
+            )

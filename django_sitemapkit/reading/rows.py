@@ -1,0 +1,281 @@
+"""Reads sections whose URLs are rows of the database."""
+
+import datetime as dt
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from copy import copy
+from functools import cached_property
+from typing import Any, Self
+
+from django.core.exceptions import EmptyResultSet
+from django.db import DEFAULT_DB_ALIAS
+from django.db.models import Count, Max, Model, QuerySet
+
+from django_sitemapkit import _django
+from django_sitemapkit.reading.base import Prefetch, SectionReader
+from django_sitemapkit.reading.chunks import Chunk
+from django_sitemapkit.reading.columns import ColumnReader, ObjectReader
+from django_sitemapkit.reading.digests import digests_of
+from django_sitemapkit.reading.images import ImagePath
+from django_sitemapkit.reading.keysets import KeyRange, Keyset, each_once
+from django_sitemapkit.reading.languages import ObjectLanguages
+from django_sitemapkit.reading.lastmod_text import as_text, shows_changes
+from django_sitemapkit.reading.locating import RouteLocator
+from django_sitemapkit.reading.sources import FIELD_PATHS, Column, Method, Source, source_of
+from django_sitemapkit.sections import Route, Section
+
+
+class QuerySetReader(SectionReader):
+    """Reads the rows of a ``Section`` by key."""
+
+    options: Section
+
+    _prefetch: Prefetch = staticmethod(iter)
+
+    def prepare(self) -> bool:
+        """Ask the section for its rows."""
+        return isinstance(self.rows, QuerySet)
+
+    @cached_property
+    def rows(self) -> QuerySet[Any]:
+        """What ``get_queryset()`` returned for this site.
+
+        All of a page is read in one database: of two replicas one may be behind.
+        """
+        with self.site.active():
+            found: Any = self.options.get_queryset()
+            rows: QuerySet[Any] = found
+            if not isinstance(found, QuerySet):
+                return rows  # A check reports it.
+            if _has_sitemap_fields(rows.model) and not _django.is_sliced(rows):
+                # A check reports slices and combinations.
+                rows = rows if _django.combinator(rows) else rows.filter(sitemap_include=True)
+            return rows.using(rows.db)
+
+    @cached_property
+    def keyset(self) -> Keyset:
+        """How the rows are read by key."""
+        return Keyset(self.rows, self.options.key, self.site.active)
+
+    @cached_property
+    def location_source(self) -> Route | Source:
+        """Where the locations come from."""
+        location = self.options.location
+        if isinstance(location, Route):
+            return location
+        return source_of(get_absolute_url if location is None else location)
+
+    @cached_property
+    def languages_source(self) -> Source:
+        """Where the languages of each row come from; a constant where all have all."""
+        return self.source("object_languages")
+
+    @property
+    def reads_objects(self) -> bool:
+        """Whether an option needs the object, so that columns alone will not do."""
+        sources = [self.location_source, *self.sources.values(), *self.extension_sources.values()]
+        if self.language_plan is not None:
+            sources.append(self.languages_source)
+        return any(isinstance(source, Method) for source in sources)
+
+    @property
+    def languages_path(self) -> str:
+        """The field path to the languages of each row, or ""."""
+        source = self.languages_source
+        return getattr(source.expression, "name", "") if isinstance(source, Column) else ""
+
+    @cached_property
+    def locator(self) -> RouteLocator | None:
+        """What makes the locations, where they are a Route."""
+        route = self.location_source
+        if not isinstance(route, Route):
+            return None
+        model = self.keyset.queryset.model
+        return RouteLocator(route, self.site, self.language_plan, model, self.related)
+
+    @cached_property
+    def images_path(self) -> ImagePath | None:
+        """The column that holds images, of a row or of rows beside it."""
+        source = self.extension_sources.get("images")
+        if not isinstance(source, Column):
+            return None
+        return ImagePath(self.keyset.queryset, source.expression, self.related)
+
+    def related(
+        self, keys: Sequence[Any], paths: Sequence[str], order: Sequence[str] = ()
+    ) -> list[tuple[Any, ...]]:
+        """Return keys of rows with values behind relations, once for each related row."""
+        with self.connection_lock:  # The same connection may be reading the next rows.
+            return self.keyset.related(keys, paths, order)
+
+    def languages_of(self, chunk: Chunk, objects: Sequence[Any] = ()) -> ObjectLanguages | None:
+        """Return the languages that a chunk's rows have; None where all have all."""
+        if self.language_plan is None:
+            return None
+        if not self.languages_path:
+            return self.languages_by_method(objects, chunk.refusals)
+        keys = chunk.keys
+        places = {key: place for place, key in enumerate(keys)}
+        return {(places[key], code) for key, code in self.related(keys, (self.languages_path,))}
+
+    @cached_property
+    def read_columns(self) -> tuple[dict[str, Any], frozenset[str]]:
+        """The expressions of the optional tags as they are read; which of them come as text."""
+        columns = self.columns
+        text = as_text(columns["lastmod"], self.rows) if "lastmod" in columns else None
+        if text is None:
+            return columns, frozenset()
+        return columns | {"lastmod": text}, frozenset({"lastmod"})
+
+    @cached_property
+    def row_value_columns(self) -> dict[str, str]:
+        """The fields in which rows set an optional tag themselves (``SitemapFields``)."""
+        if not _has_sitemap_fields(self.rows.model):
+            return {}
+        return {"changefreq": "sitemap_changefreq", "priority": "sitemap_priority"}
+
+    def source(self, option: str) -> Source:
+        """Return where the values of an option come from."""
+        return source_of(getattr(self.options, option), text_is_column=option in FIELD_PATHS)
+
+    def for_pk(self, pk: Any) -> Self:
+        """Return a reader of one row alone, or of none where the queryset has no such row."""
+        reader = self.copy()
+        reader.rows = self.rows.filter(pk=pk)
+        return reader
+
+    def chunks(self, keys: KeyRange) -> Iterator[Chunk]:
+        """Yield the rows of a key range, some at a time."""
+        reader = self._rows_reader()
+        keyset = Keyset(reader.queryset, self.options.key, self.site.active)
+        reads = self._prefetch(keyset.chunks(keys, reader.key_of))
+        for rows in each_once(reads, reader.key_of, self.get_name()):
+            step = self.language_plan.objects_per_chunk if self.language_plan else len(rows)
+            for begin in range(0, len(rows), step):
+                with self.site.active():
+                    chunk = reader.chunk(rows[begin : begin + step])
+                yield chunk
+
+    def with_prefetch(
+        self, prefetch: Prefetch, connection_lock: AbstractContextManager[Any]
+    ) -> Self:
+        """Return a reader that passes its reads through ``prefetch``, where they are columns.
+
+        A project's method may use the same connection at any time.
+        """
+        if self.reads_objects:
+            return self
+        reader = copy(self)
+        reader._prefetch, reader.connection_lock = prefetch, connection_lock
+        if self.reads_related:  # What was made before queries without the lock.
+            for made in ("locator", "images_path"):
+                vars(reader).pop(made, None)
+        return reader
+
+    def newest(self, keys: KeyRange) -> tuple[int, Any] | None:
+        """Return a page's number of rows and newest lastmod, read from the column alone.
+
+        No more rows are looked at than fill a page.
+        """
+        return self._newest(keys, self.rows_per_page + 1)
+
+    def _newest(self, keys: KeyRange, at_most: int | None) -> tuple[int, Any] | None:
+        column = self.sources.get("lastmod")
+        if not isinstance(column, Column):
+            return None
+        rows = self.keyset.within(keys).values(sitemap_lastmod=column.expression)
+        with self.site.active():
+            newest = rows[:at_most].aggregate(rows=Count("*"), newest=Max("sitemap_lastmod"))
+            value = _django.converted(newest["newest"], column.expression, self.rows)
+            return newest["rows"], value
+
+    def fingerprints(self, ranges: Sequence[KeyRange]) -> list[tuple[int, str]]:
+        """Return for each page how many rows it has, and text that changes when one of them does.
+
+        The database makes it of all columns that are read; where ``trust_lastmod`` promises that
+        they suffice, of the number of rows and the newest lastmod. "" where an option is a method:
+        only calling it shows what it returns.
+        """
+        trusted = [self._trusted(keys) if self.trust_lastmod else None for keys in ranges]
+        others = [keys for keys, found in zip(ranges, trusted, strict=True) if found is None]
+        read = iter(self._digests(others) if others else ())
+        return [next(read) if found is None else found for found in trusted]
+
+    def _trusted(self, keys: KeyRange) -> tuple[int, str] | None:
+        # A limit takes its time; behind an open end any number of rows may have come.
+        newest = self._newest(keys, self.rows_per_page + 1 if keys.upper is None else None)
+        if newest is None or not shows_changes(newest[1]):
+            return None
+        # The promise is one for a page: between other bounds, as many rows may be other ones.
+        bounds = self.keyset.encode(keys.lower), self.keyset.encode(keys.upper)
+        return newest[0], f"newest {newest[1]!r} {bounds!r}"
+
+    def _digests(self, ranges: Sequence[KeyRange]) -> list[tuple[int, str]]:
+        if self.reads_objects or self.reads_related:
+            return super().fingerprints(ranges)
+        source = self.location_source
+        locations = self.locator.columns if self.locator else (source.expression,)  # type: ignore[union-attr]
+        images = (self.images_path.path,) if self.images_path else ()
+        columns = (*self.columns.values(), *self.row_value_columns.values(), *locations, *images)
+        return digests_of(self.keyset, ranges, columns)
+
+    @property
+    def reads_related(self) -> bool:
+        """Whether related rows are read, of which each row may have any number."""
+        return bool(
+            (self.locator and self.locator.related)
+            or (self.language_plan and self.languages_path)
+            or (self.images_path and self.images_path.is_of_many)
+        )
+
+    def declaration(self) -> str:
+        """Return text that changes whenever the declaration gives other entries."""
+        routes = self.locator.language_routes if self.locator else ()
+        patterns = [candidate for found in routes for candidate in found.route.candidates]
+        # The statement does not say which of its columns is for which tag or argument.
+        templates = [
+            (one.template, one.pattern.pattern, one.names, sorted(one.required.items()))
+            for one in patterns
+        ]
+        images = self.images_path.base() if self.images_path else ""
+        state = super().declaration(), self._statement(), list(self.columns), templates, images
+        return repr(state)
+
+    def _rows_reader(self) -> ColumnReader | ObjectReader:
+        return ObjectReader(self) if self.reads_objects else ColumnReader(self)
+
+    def _statement(self) -> tuple[str, str]:
+        """Return the statement that reads the rows: an expression's own text has its address.
+
+        Moments are left out: ``filter(published_at__lte=timezone.now())`` is the same each time,
+        and the rows show what it finds. A set of texts has another order in each process.
+        """
+        try:
+            statement, parameters = _django.select_sql(
+                self._rows_reader().queryset, DEFAULT_DB_ALIAS
+            )
+        except EmptyResultSet:
+            return "", ""
+        return statement, repr(sorted(repr(_timeless(value)) for value in parameters))
+
+
+_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]+([+-][0-9:]+|Z)?)?")
+"""A date or moment as databases are given it that know it as text."""
+
+
+def _timeless(value: Any) -> Any:
+    """Return a parameter of a statement, but for all dates and moments the same."""
+    if isinstance(value, dt.date) or (isinstance(value, str) and _MOMENT.fullmatch(value)):
+        return "a moment"
+    return value
+
+
+def _has_sitemap_fields(model: type[Model]) -> bool:
+    """Return whether a model has the fields of ``SitemapFields``, which stands above this room."""
+    return bool(getattr(model, "has_sitemap_fields", False))
+
+
+def get_absolute_url(obj: Any) -> str:
+    """Return the object's own idea of its URL, the default location."""
+    return str(obj.get_absolute_url())

@@ -1,0 +1,64 @@
+"""Where the values of an option come from: a constant, a column of the database, a method."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F
+
+from django_sitemapkit import _django
+
+TAGS = ("lastmod", "changefreq", "priority")
+"""The optional tags of an entry, in the order the protocol asks for."""
+
+PREFIXES = {"images": "image", "videos": "video", "news": "news"}
+"""The options for Google's extensions, with the prefix of each one's namespace."""
+
+EXTENSIONS = (*PREFIXES, "elements")
+"""The options for what an entry has besides its tags, in the order they are written."""
+
+FIELD_PATHS = frozenset({"lastmod", "images", "title", "object_languages"})
+"""The options of a ``Section`` in which text is a field path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A value that is the same for all rows."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A field path or an expression that the database fills for each row."""
+
+    expression: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method that gets the object, or the item, and returns the value."""
+
+    function: Callable[[Any], Any]
+
+
+Source = Constant | Column | Method
+
+UNSET = Constant(None)
+"""The source of an option that is not set."""
+
+
+def source_of(value: Any, *, text_is_column: bool = False) -> Source:
+    """Return which of the three ``value`` is.
+
+    Text is a constant, but a field path where the option's documentation says so.
+    """
+    if value is None:
+        return UNSET
+    if _django.is_expression(value):
+        return Column(value)
+    if text_is_column and isinstance(value, str):
+        return Column(F(value))
+    if callable(value):
+        return Method(value)
+    return Constant(value)

@@ -1,0 +1,122 @@
+"""What can be wrong with a declaration: a class of checks for each kind of section.
+
+The system checks run them all; a section whose rows could not be paged correctly also refuses to
+run.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from weakref import WeakKeyDictionary
+
+from django.conf import settings as django_settings
+from django.core.exceptions import FieldError, ImproperlyConfigured
+from django.urls import NoReverseMatch
+
+from django_sitemapkit.reading import (
+    ContribReader,
+    ItemReader,
+    QuerySetReader,
+    SectionReader,
+    StaticReader,
+)
+from django_sitemapkit.reading.chunks import INFRASTRUCTURE
+from django_sitemapkit.reading.validation.columns import QuerySetChecks, columns_of
+from django_sitemapkit.reading.validation.common import SectionChecks
+from django_sitemapkit.reading.validation.contrib import ContribChecks
+from django_sitemapkit.reading.validation.items import ItemChecks, StaticChecks
+from django_sitemapkit.reading.validation.mistakes import Mistake
+from django_sitemapkit.reading.validation.options import options_of
+from django_sitemapkit.sections import BaseSection, Section
+from django_sitemapkit.sites import Site
+
+__all__ = [
+    "KINDS",
+    "Mistake",
+    "SectionChecks",
+    "checks_of",
+    "columns_of",
+    "naming",
+    "options_of",
+    "require_pageable",
+]
+
+KINDS: dict[type[SectionReader], type[SectionChecks]] = {
+    QuerySetReader: QuerySetChecks,
+    StaticReader: StaticChecks,
+    ContribReader: ContribChecks,
+    ItemReader: ItemChecks,
+    SectionReader: SectionChecks,
+}
+"""The checks of each kind of section."""
+
+MAX_SITES = 1000
+"""Sites for which a process remembers that a section is valid: a host of a request may be one."""
+
+_valid: WeakKeyDictionary[type[BaseSection], set[tuple[Site, str]]] = WeakKeyDictionary()
+
+
+def checks_of(reader: SectionReader) -> SectionChecks:
+    """Return the checks of a section."""
+    return next(checks for kind, checks in KINDS.items() if isinstance(reader, kind))(reader)
+
+
+def require_pageable(reader: SectionReader) -> None:
+    """Raise ImproperlyConfigured where a section's rows could not be paged correctly.
+
+    A section that raises is an error too, but not what the database raises. The checks run once
+    for each class, site and URLconf; each time if a method gives the rows.
+    """
+    valid = _valid.setdefault(type(reader.options), set())
+    key = reader.site, reader.site.urlconf or django_settings.ROOT_URLCONF
+    if key in valid and not _has_row_hook(reader) and _is_ready(reader):
+        return
+    checks = checks_of(reader)
+    for check in checks.PAGEABLE:
+        with _errors_of(reader):
+            mistake = check(checks)
+        if mistake:
+            raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {mistake.text}")
+    if len(valid) < MAX_SITES:
+        valid.add(key)
+
+
+def _has_row_hook(reader: SectionReader) -> bool:
+    """Return whether a method gives the rows: it may give others each time."""
+    if isinstance(reader, ContribReader):
+        return True
+    hook = getattr(type(reader.options), "get_queryset", None)
+    return hook is not None and hook is not Section.get_queryset
+
+
+def _is_ready(reader: SectionReader) -> bool:
+    """Return whether a valid section has rows or items now; the checks say why it has none."""
+    try:
+        return reader.prepare()
+    except Exception:  # noqa: BLE001  a project's method may raise anything
+        return False
+
+
+@contextmanager
+def _errors_of(reader: SectionReader) -> Iterator[None]:
+    try:
+        yield
+    except ImproperlyConfigured as error:
+        raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {error}") from error
+    except INFRASTRUCTURE:
+        raise
+    except Exception as error:
+        raise ImproperlyConfigured(
+            f"Section {reader.get_name()!r} raised {type(error).__name__}: {error}."
+        ) from error
+
+
+@contextmanager
+def naming(reader: SectionReader) -> Iterator[None]:
+    """Name the section where a column or a URL of its declaration does not exist.
+
+    A system check finds that earlier; to look for it at each request would cost too much.
+    """
+    try:
+        yield
+    except (FieldError, NoReverseMatch) as error:
+        raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {error}") from error

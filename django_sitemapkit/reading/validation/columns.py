@@ -1,0 +1,310 @@
+"""Mistakes in the columns and locations of a section over a queryset."""
+
+from contextlib import suppress
+from typing import Any, ClassVar
+
+from django.core.exceptions import FieldDoesNotExist, FieldError
+from django.db import DatabaseError, connections
+from django.db.models import DateField, DateTimeField, F, Field
+from django.urls import NoReverseMatch
+
+from django_sitemapkit import _django
+from django_sitemapkit.reading.columns import as_expression
+from django_sitemapkit.reading.languages import default_language
+from django_sitemapkit.reading.repeats import changes_groups, has_many_values
+from django_sitemapkit.reading.routes import compiled
+from django_sitemapkit.reading.rows import QuerySetReader, get_absolute_url
+from django_sitemapkit.reading.sources import Column, Constant, Method, Source
+from django_sitemapkit.reading.translations import Related, translation_column
+from django_sitemapkit.reading.validation.common import FindMistake
+from django_sitemapkit.reading.validation.mistakes import Mistake
+from django_sitemapkit.reading.validation.rows import RowChecks
+from django_sitemapkit.sections import Route, Translated
+
+
+class QuerySetChecks(RowChecks):
+    """All checks of a section over a queryset."""
+
+    def _title_column(self) -> list[tuple[str, Any]]:
+        """Return the column of titles for people, with the option's name."""
+        source = self.reader.source("title")
+        return [("title", source.expression)] if isinstance(source, Column) else []
+
+    def may_be_column(self, option: str, source: Source) -> bool:
+        """Return whether an option for extensions may be this column: images may."""
+        return option == "images" and isinstance(source, Column)
+
+    def _wrong_object_languages(self) -> Mistake | None:
+        source, rows = self.reader.languages_source, self.queryset
+        if not isinstance(source, Column):
+            return super()._wrong_object_languages()
+        try:
+            _ = rows is None or rows.values_list(source.expression)
+        except (FieldError, ValueError, TypeError) as error:
+            hint = "Name the column that holds the codes."
+            return Mistake(f"object_languages: {error}", hint)
+        if not self.reader.languages_path:
+            return Mistake(
+                f"object_languages is {source.expression!r}",
+                "Use a field path, or write a method: def object_languages(self, obj).",
+            )
+        return None
+
+    def unknown_column(self) -> Mistake | None:
+        """Find an option or Route argument that names no column."""
+        rows = self.queryset
+        if rows is None or _django.combinator(rows):
+            return None
+        for option, expression in [*columns_of(self.reader), *self._title_column()]:
+            try:
+                named = rows.values(sitemap_column=as_expression(expression))
+            except (FieldError, ValueError, TypeError) as error:
+                return Mistake(
+                    f"{option}: {error}", "Name a field, a path over relations, or an F()."
+                )
+            try:
+                _ = _django.annotations_of(named)["sitemap_column"].output_field
+            except FieldError as error:
+                return Mistake(
+                    f"{option}: {error}",
+                    "Give the expression an output_field, such as output_field=CharField().",
+                )
+        return None
+
+    def column_of_many(self) -> Mistake | None:
+        """Find a column behind a relation to many objects."""
+        rows = self.queryset
+        if rows is None:
+            return None
+        columns = columns_of(self.reader)
+        images = self.reader.images_path
+        if images is not None and not images.is_of_many:
+            columns.append(("images", images.path))
+        for option, expression in columns:
+            with suppress(FieldError, TypeError, ValueError):  # Which unknown_column() reports.
+                if has_many_values(rows, expression):
+                    return Mistake(
+                        f"{option}: {_name_of(expression)} has many values for a row, which"
+                        " repeats it",
+                        "Take one of them by a Subquery, or annotate an aggregate.",
+                    )
+                if changes_groups(rows, expression):
+                    return Mistake(
+                        f"{option}: {_name_of(expression)} changes what the queryset's filter on an"
+                        " aggregate counts",
+                        "Take it by a Subquery.",
+                    )
+        return None
+
+    def undated_lastmod(self) -> Mistake | None:
+        """Find a lastmod column that holds no date."""
+        field = self._lastmod_field()
+        if field is None or isinstance(field, DateField):
+            return None
+        return Mistake(
+            f"lastmod is a {type(field).__name__}",
+            "Name a DateField or DateTimeField, or use a method.",
+        )
+
+    def no_time_zones(self) -> Mistake | None:
+        """Find a conversion to a time zone where the database knows none: it gives NULL."""
+        rows = self.queryset
+        if rows is None or self.unknown_column():
+            return None
+        looked_at: dict[str, list[Any]] = {
+            "its queryset": [
+                *_django.annotations_of(rows).values(),
+                _django.conditions_of(rows),
+            ]
+        }
+        for option, column in columns_of(self.reader):
+            looked_at[option] = [_django.resolved(column, rows)[0]]
+        connection = connections[rows.db]
+        # Another check reports a database that cannot be reached.
+        with self.reader.site.active(), suppress(DatabaseError):
+            for name, expressions in looked_at.items():
+                zone = _django.zone_of(expressions, connection.timezone_name)
+                if zone and not connection.features.has_zoneinfo_database:
+                    return Mistake(
+                        f"{name} converts dates to {zone}, and the database has no time zones,"
+                        " so that it finds none",
+                        "Load them: mariadb-tzinfo-to-sql /usr/share/zoneinfo | mariadb mysql; for"
+                        " MySQL, mysql_tzinfo_to_sql /usr/share/zoneinfo | mysql mysql.",
+                    )
+        return None
+
+    def idle_trust(self) -> Mistake | None:
+        """Find trust_lastmod without a column that tells one change from the next."""
+        if not self.options.trust_lastmod or self.undated_lastmod():
+            return None
+        field = self._lastmod_field()
+        if field is None:
+            return super().idle_trust()
+        if not isinstance(field, DateTimeField):
+            return Mistake(
+                "trust_lastmod has no effect on ETags: two changes on one day have the same date",
+                "Set lastmod to a DateTimeField, or leave trust_lastmod out.",
+            )
+        return None
+
+    def _lastmod_field(self) -> "Field[Any, Any] | None":
+        """Return the field of the column lastmod; None where it is not one, or is unknown."""
+        rows = self.queryset
+        column = self.reader.sources.get("lastmod")
+        if rows is None or not isinstance(column, Column) or self.unknown_column():
+            return None
+        named = rows.values(sitemap_lastmod=column.expression)
+        with suppress(FieldError):
+            field: Field[Any, Any] = _django.annotations_of(named)["sitemap_lastmod"].output_field
+            return field
+        return None
+
+    def unknown_translation(self) -> Mistake | None:
+        """Find a translated argument of a Route that the model has no translation of."""
+        rows, route = self.queryset, self.reader.location_source
+        if rows is None:
+            return None
+        plan = self.reader.language_plan
+        codes = plan.codes if plan else [default_language()]
+        for column in route.columns if isinstance(route, Route) else ():
+            if isinstance(column, Translated):
+                try:
+                    for code in codes:
+                        found = translation_column(column, rows.model, code)
+                        paths = (found.value, found.language) if isinstance(found, Related) else ()
+                        rows.values_list(*paths)
+                except (FieldError, FieldDoesNotExist) as error:
+                    return Mistake(f"location: {error}", "Name the relation with the translations.")
+        return None
+
+    def one_location(self) -> Mistake | None:
+        """Find versions that would all have one address."""
+        if not self.options.i18n or not isinstance(self.reader.location_source, Column):
+            return None
+        return Mistake(
+            "location is one column, the same in all languages",
+            "Use a Route, whose URLs may differ by language, or a method.",
+        )
+
+    def unknown_images(self) -> Mistake | None:
+        """Find a path to images that leads nowhere."""
+        rows = self.queryset
+        source = self.reader.extension_sources.get("images")
+        if rows is None or not isinstance(source, Column):
+            return None
+        try:
+            rows.values_list(source.expression)
+        except (FieldError, ValueError, TypeError) as error:
+            return Mistake(f"images: {error}", "Name a field, a path over relations, or an F().")
+        return None
+
+    def unknown_route(self) -> Mistake | None:
+        """Find a Route that the URLconf has no pattern for."""
+        route = self.reader.location_source
+        if not isinstance(route, Route):
+            return None
+        try:
+            with self.reader.site.active():
+                compiled(route)
+        except NoReverseMatch as error:
+            hint = "Use the name of a URL pattern, and give each of its arguments a column."
+            return Mistake(f"location: {error}", hint)
+        return None
+
+    def wrong_location(self) -> Mistake | None:
+        """Find a location that is neither a Route, nor an expression, nor a method."""
+        if not isinstance(self.reader.location_source, Constant):
+            return None
+        return Mistake(
+            f"location is {self.options.location!r}",
+            'Use Route("url-name", argument="column"), an F() of a path, or a method.',
+        )
+
+    def no_location(self) -> Mistake | None:
+        """Find a section that relies on a get_absolute_url() its model does not have."""
+        rows = self.queryset
+        if rows is None or self.options.location is not None:
+            return None
+        if hasattr(rows.model, "get_absolute_url"):
+            return None
+        return Mistake(
+            f"it has no location, and {rows.model.__name__} no get_absolute_url()",
+            'Set location = Route("url-name", argument="column").',
+        )
+
+    def reads_objects(self) -> Mistake | None:
+        """Find a section that reads objects where columns would do."""
+        reader = self.reader
+        if not reader.reads_objects or self.no_location():
+            return None
+        if reader.location_source == Method(get_absolute_url):
+            return Mistake(
+                "get_absolute_url() makes it read whole objects and reverse each URL by itself",
+                'Set location = Route("url-name", argument="column"), which gives the same URLs.',
+            )
+        if self.options.only is not None:
+            return None
+        methods = [name for name, source in reader.sources.items() if isinstance(source, Method)]
+        if isinstance(reader.location_source, Method):
+            methods.insert(0, "location")
+        return Mistake(
+            f"{', '.join(methods)} being a method makes it read objects with all their columns",
+            "Use a column or an expression, or name the fields that the method needs in only.",
+        )
+
+    def idle_only(self) -> Mistake | None:
+        """Find an only that nothing reads."""
+        if self.options.only is None or self.reader.reads_objects:
+            return None
+        return Mistake("only has no effect: no option reads objects", "Leave it out.")
+
+    CHECKS: ClassVar[dict[str, FindMistake]] = RowChecks.CHECKS | {
+        "sitemapkit.E118": no_time_zones,
+        "sitemapkit.E126": unknown_column,
+        "sitemapkit.E127": column_of_many,
+        "sitemapkit.E128": undated_lastmod,
+        "sitemapkit.E131": unknown_route,
+        "sitemapkit.E132": wrong_location,
+        "sitemapkit.E133": no_location,
+        "sitemapkit.E137": unknown_translation,
+        "sitemapkit.E138": one_location,
+        "sitemapkit.E145": unknown_images,
+        "sitemapkit.W141": idle_trust,
+        "sitemapkit.W143": idle_only,
+    }
+
+    COSTS: ClassVar[dict[str, FindMistake]] = {"sitemapkit.I142": reads_objects}
+
+    PAGEABLE: ClassVar[tuple[FindMistake, ...]] = (
+        RowChecks.no_queryset,
+        RowChecks.no_model_rows,
+        RowChecks.sliced,
+        RowChecks.combined,
+        RowChecks.repeated,
+        RowChecks.windowed,
+        RowChecks.distinct_on,
+        RowChecks.unknown_key,
+        RowChecks.composite_key,
+        RowChecks.nullable_key,
+        RowChecks.repeating_key,
+        RowChecks.unorderable_key,
+        column_of_many,
+        RowChecks.wrong_limit,
+    )
+
+
+def columns_of(reader: QuerySetReader) -> list[tuple[str, Any]]:
+    """Return every column that an option names, with the option's name."""
+    columns = list(reader.columns.items())
+    source = reader.location_source
+    if isinstance(source, Route):
+        named = [column for column in source.columns if not isinstance(column, Translated)]
+        columns += [("location", column) for column in named]
+    elif isinstance(source, Column):
+        columns.append(("location", source.expression))
+    return columns
+
+
+def _name_of(expression: Any) -> str:
+    """Return a column as messages name it."""
+    return repr(expression.name if isinstance(expression, F) else expression)  # type: ignore[attr-defined]

@@ -1,0 +1,122 @@
+"""Mistakes that every kind of section can have."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.protocol.dates import format_lastmod
+from django_sitemapkit.protocol.extensions import format_hreflang, hreflang_doubt
+from django_sitemapkit.protocol.limits import MAX_URLS
+from django_sitemapkit.protocol.values import format_changefreq, format_priority
+from django_sitemapkit.reading.base import SectionReader
+from django_sitemapkit.reading.sources import Column, Constant, source_of
+from django_sitemapkit.reading.validation.mistakes import Mistake
+
+FindMistake = Callable[[Any], Mistake | None]
+
+
+class SectionChecks:
+    """The checks of one section. Each returns what is wrong and the way out, or None."""
+
+    def __init__(self, reader: SectionReader) -> None:
+        self.reader = reader
+        self.options: Any = reader.options
+
+    def wrong_limit(self) -> Mistake | None:
+        """Find a limit that is not a number of URLs a file may have."""
+        limit = self.options.limit
+        whole = isinstance(limit, int) and not isinstance(limit, bool)
+        if limit is None or (whole and 1 <= limit <= MAX_URLS):
+            return None
+        return Mistake(f"limit is {limit!r}", f"Set it to a whole number from 1 to {MAX_URLS:,}.")
+
+    def wrong_lastmod(self) -> Mistake | None:
+        """Find a lastmod for all rows that is not a date."""
+        hint = "Set a date, or name a date column."
+        return self._wrong_constant("lastmod", format_lastmod, hint)
+
+    def wrong_changefreq(self) -> Mistake | None:
+        """Find a changefreq that the protocol does not have."""
+        hint = "Use always, hourly, daily, weekly, monthly, yearly or never."
+        return self._wrong_constant("changefreq", format_changefreq, hint)
+
+    def wrong_priority(self) -> Mistake | None:
+        """Find a priority outside of 0.0 to 1.0."""
+        hint = "Use a number from 0.0 to 1.0."
+        return self._wrong_constant("priority", format_priority, hint)
+
+    def _wrong_constant(
+        self, tag: str, format_tag: Callable[[Any], str | None], hint: str
+    ) -> Mistake | None:
+        source = self.reader.sources.get(tag)
+        if not isinstance(source, Constant):
+            return None
+        try:
+            format_tag(source.value)
+        except InvalidValue as refusal:
+            return Mistake(f"{tag}: {refusal}", hint)
+        return None
+
+    def column_without_rows(self) -> Mistake | None:
+        """Find a column on a section that has no rows in the database."""
+        for tag, source in self.reader.sources.items():
+            if isinstance(source, Column):
+                return _no_column(tag)
+        title = source_of(self.options.title, text_is_column=True)
+        return _no_column("title") if isinstance(title, Column) else None
+
+    def idle_languages(self) -> Mistake | None:
+        """Find language options without effect."""
+        if not self.options.i18n:
+            return None
+        named = self.options.languages
+        codes = [] if isinstance(named, str) else list(named or ())
+        repeated = next((code for n, code in enumerate(codes) if code in codes[:n]), None)
+        if repeated is not None:
+            return Mistake(
+                f"languages has {repeated!r} twice, which has no effect", "Name it once."
+            )
+        if not self.options.alternates and self.options.x_default is not False:
+            return Mistake("x_default has no effect without alternates", "Set alternates = True.")
+        return None
+
+    def doubtful_language(self) -> Mistake | None:
+        """Find the code of a language that Google does not know."""
+        plan = self.reader.language_plan
+        if not plan or not self.options.alternates:
+            return None
+        for code in plan.codes:
+            try:
+                doubt = hreflang_doubt(format_hreflang(code))
+            except InvalidValue as refusal:
+                doubt = str(refusal)
+            if doubt:
+                return Mistake(
+                    f"the hreflang of language {code!r} will not be understood: {doubt}",
+                    "Leave it out of languages, or live with it: the pages are listed all the"
+                    " same.",
+                )
+        return None
+
+    CHECKS: ClassVar[dict[str, FindMistake]] = {
+        "sitemapkit.E122": wrong_limit,
+        "sitemapkit.E123": wrong_lastmod,
+        "sitemapkit.E124": wrong_changefreq,
+        "sitemapkit.E125": wrong_priority,
+        "sitemapkit.W152": idle_languages,
+        "sitemapkit.W153": doubtful_language,
+    }
+    """The checks of a kind of section by id, in their order."""
+
+    ITEM_CHECKS: ClassVar[dict[str, FindMistake]] = {}
+    """Checks that may read the database: last, so that the others are run without one."""
+
+    COSTS: ClassVar[dict[str, FindMistake]] = {}
+    """What works, but costs more than it has to; found in a deployment only."""
+
+    PAGEABLE: ClassVar[tuple[FindMistake, ...]] = (wrong_limit,)
+    """The mistakes that would lose rows or list them twice: such a section refuses to run."""
+
+
+def _no_column(option: str) -> Mistake:
+    return Mistake(f"{option} is a column, and its items are not rows", "Use a value or a method.")

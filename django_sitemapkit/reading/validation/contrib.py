@@ -1,0 +1,109 @@
+"""Mistakes in sections that are adapted from ``django.contrib.sitemaps``."""
+
+import inspect
+from copy import copy
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+from django.contrib.sitemaps import Sitemap
+from django.db.models import QuerySet
+
+from django_sitemapkit import _django
+from django_sitemapkit.reading.contrib import ContribReader
+from django_sitemapkit.reading.validation.common import FindMistake, SectionChecks
+from django_sitemapkit.reading.validation.items import kind_of, wrong_items_of
+from django_sitemapkit.reading.validation.mistakes import Mistake
+from django_sitemapkit.reading.validation.rows import repeated_rows
+
+LOST = ("images", "videos", "news", "alternates")
+"""What a get_urls() of contrib may add to entries, and a Section has options for."""
+
+CHANGES = ('"item"', "'item'", "location", "pop(", "remove(")
+"""What the text of a get_urls() has that looks at entries or takes some out."""
+
+
+class ContribChecks(SectionChecks):
+    """The checks of a class of contrib."""
+
+    reader: ContribReader
+
+    def repeated(self) -> Mistake | None:
+        """Find what gives an item of a queryset more than once.
+
+        Unions are left out, which have no joins of their own, and values that are not rows.
+        """
+        try:
+            keyset, rows = self.reader.keyset, self.reader.all_items
+        except Exception:  # noqa: BLE001  wrong_items() names it
+            return None
+        if keyset is not None:
+            return repeated_rows(keyset.queryset)
+        if not isinstance(rows, QuerySet) or not _django.gives_instances(rows):
+            return None
+        return None if _django.combinator(rows) else repeated_rows(rows)
+
+    def wrong_items(self) -> Mistake | None:
+        """Find items that cannot be listed, and ``items()`` that raises."""
+        declared = self.options.sitemap.items
+        if not callable(declared):
+            return Mistake(f"items is {kind_of(declared)}", "Write a method: def items(self).")
+        return wrong_items_of(self.reader, declared)
+
+    def overridden_urls(self) -> Mistake | None:
+        """Find a contrib sitemap that makes its entries in a way of its own, which is not used."""
+        kind = type(self.options.sitemap)
+        for name in _django.CONTRIB_METHODS:
+            own = inspect.getattr_static(kind, name)
+            if own is vars(Sitemap)[name]:
+                continue
+            if name == "get_urls" and _forces_host(self.options.sitemap):
+                continue
+            return Mistake(
+                f"it overrides {name}, which is not called: {_lost_by(own)}",
+                "Declare it as a Section, which has options for images, videos, news and"
+                " alternates.",
+            )
+        return None
+
+    CHECKS: ClassVar[dict[str, FindMistake]] = SectionChecks.CHECKS | {
+        "sitemapkit.E105": repeated,
+        "sitemapkit.E129": SectionChecks.column_without_rows,
+        "sitemapkit.W151": overridden_urls,
+    }
+
+    ITEM_CHECKS: ClassVar[dict[str, FindMistake]] = {"sitemapkit.E155": wrong_items}
+
+    PAGEABLE: ClassVar[tuple[FindMistake, ...]] = (repeated, SectionChecks.wrong_limit, wrong_items)
+
+
+def _forces_host(sitemap: Any) -> bool:
+    """Return whether a get_urls() only calls the original for another site or protocol.
+
+    Nothing is lost then: scheme and host are those of our own site. It is tried on one entry.
+    """
+    text = _source_of(type(sitemap).get_urls)
+    if any(word in text for word in (*LOST, *CHANGES)):
+        return False
+    entries = [{"item": None, "location": "/"}]
+    before = [dict(entry) for entry in entries]
+    tried = copy(sitemap)
+    _django.replace_contrib_urls(tried, entries)
+    try:
+        found = tried.get_urls(site=SimpleNamespace(domain="www.example.com", name=""))
+    except Exception:  # noqa: BLE001  a project's method may raise anything
+        return False
+    return found is entries and entries == before
+
+
+def _source_of(function: Any) -> str:
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):
+        return ""
+
+
+def _lost_by(own: Any) -> str:
+    """Return what is lost where a method is not asked, as far as its text tells."""
+    text = _source_of(getattr(own, "fget", own))
+    named = [word for word in LOST if word in text]
+    return f"its {' and '.join(named)} are lost" if named else "what it changes is lost"

@@ -1,0 +1,256 @@
+"""Mistakes in the rows of a section, and in the key by which they are paged."""
+
+from typing import Any, ClassVar
+
+from django.core.exceptions import FieldDoesNotExist
+from django.db.models import (
+    BinaryField,
+    CompositePrimaryKey,
+    Field,
+    ForeignObjectRel,
+    JSONField,
+    Model,
+    QuerySet,
+)
+
+from django_sitemapkit import _django
+from django_sitemapkit.reading.repeats import orders_groups, repeating_annotation, repeats_groups
+from django_sitemapkit.reading.rows import QuerySetReader
+from django_sitemapkit.reading.validation.common import FindMistake
+from django_sitemapkit.reading.validation.mistakes import Mistake
+from django_sitemapkit.reading.validation.options import OptionChecks
+from django_sitemapkit.sections import Section
+
+
+class RowChecks(OptionChecks):
+    """The checks of a section's queryset and key."""
+
+    reader: QuerySetReader
+
+    @property
+    def has_no_rows(self) -> bool:
+        """Whether neither a queryset is set nor get_queryset() overridden."""
+        is_default = type(self.options).get_queryset is Section.get_queryset
+        return self.options.queryset is None and is_default
+
+    @property
+    def rows(self) -> Any:
+        """What the section returns as its rows; None where it has none."""
+        return None if self.has_no_rows else self.reader.rows
+
+    @property
+    def queryset(self) -> QuerySet[Any] | None:
+        """The rows if they are a queryset."""
+        return self.rows if isinstance(self.rows, QuerySet) else None
+
+    @property
+    def key_field(self) -> "Field[Any, Any] | None":
+        """The field that is the key; None where it does not exist."""
+        rows, name = self.queryset, self.options.key
+        if rows is None:
+            return None
+        meta = rows.model._meta
+        try:
+            field = meta.pk if name == "pk" else meta.get_field(name)
+        except FieldDoesNotExist:
+            return None
+        if isinstance(field, CompositePrimaryKey):
+            return field
+        local = not isinstance(field, ForeignObjectRel) and not field.many_to_many
+        return field if local and field.concrete else None
+
+    def project_attributes(self) -> list[str]:
+        """Return the names that the project's own classes define."""
+        names = super().project_attributes()
+        # Without rows, E101 names items already.
+        return [name for name in names if name != "items"] if self.has_no_rows else names
+
+    def no_queryset(self) -> Mistake | None:
+        """Find a section without rows."""
+        if not self.has_no_rows:
+            if self.rows is None:
+                return Mistake("get_queryset() returned None", "Return a QuerySet.")
+            return None
+        if hasattr(self.options, "items"):
+            return Mistake(
+                "it has no rows: a Section does not use items, as classes of contrib do",
+                "Call it get_queryset(), and return a QuerySet; for a list derive from"
+                " ItemSection.",
+            )
+        return Mistake("it has no rows", "Set queryset, or override get_queryset().")
+
+    def no_model_rows(self) -> Mistake | None:
+        """Find rows that are not a queryset, or one of dicts and tuples."""
+        rows = self.rows
+        if rows is None:
+            return None
+        if isinstance(rows, type) and issubclass(rows, Model):
+            return Mistake(
+                f"its rows are the model {rows.__name__} itself",
+                f"Set queryset = {rows.__name__}.objects.all().",
+            )
+        if not isinstance(rows, QuerySet):
+            return Mistake(
+                f"its rows are a {type(rows).__name__}",
+                "Use a QuerySet; for a list derive from ItemSection.",
+            )
+        if iterable := _django.subclass_iterable(rows):
+            return Mistake(
+                f"its queryset gives objects of several classes, by {iterable}: that of"
+                " specific(), or of a polymorphic model",
+                f"Leave specific() out, or call non_polymorphic(): rows of {rows.model.__name__}"
+                " are read, and a method may ask each of them for its object of the other class.",
+            )
+        if not _django.gives_instances(rows):
+            return Mistake(
+                "its queryset ends in values() or values_list()",
+                "Leave that out: the section itself reads no more columns than it needs.",
+            )
+        return None
+
+    def sliced(self) -> Mistake | None:
+        """Find a sliced queryset: it cannot be filtered by key."""
+        rows = self.queryset
+        if rows is None or not _django.is_sliced(rows):
+            return None
+        return Mistake(
+            "its queryset is sliced", "Filter for the rows instead, and set limit for pages."
+        )
+
+    def combined(self) -> Mistake | None:
+        """Find a union, intersection or difference: it cannot be filtered by key."""
+        rows = self.queryset
+        if rows is None or not _django.combinator(rows):
+            return None
+        return Mistake(
+            f"its queryset is a {_django.combinator(rows)}()",
+            "Join the conditions with Q objects, or make it several sections.",
+        )
+
+    def repeated(self) -> Mistake | None:
+        """Find what gives a row more than once."""
+        return None if self.queryset is None else repeated_rows(self.queryset)
+
+    def windowed(self) -> Mistake | None:
+        """Find a filter on a window function: the filter for a page would change what it sees."""
+        rows = self.queryset
+        if rows is None or not _django.filters_on_windows(rows):
+            return None
+        return Mistake(
+            "its queryset filters on a window function",
+            "Wrap it: Model.objects.filter(pk__in=queryset.values('pk')).",
+        )
+
+    def distinct_on(self) -> Mistake | None:
+        """Find a queryset that is distinct on some fields: which row stays depends on the page."""
+        rows = self.queryset
+        if rows is None or not _django.is_distinct_on_fields(rows):
+            return None
+        return Mistake(
+            "its queryset is distinct() on fields",
+            "Wrap it: Model.objects.filter(pk__in=queryset.values('pk')).",
+        )
+
+    def unknown_key(self) -> Mistake | None:
+        """Find a key that is no field of the model."""
+        rows = self.queryset
+        if rows is None or self.key_field is not None:
+            return None
+        return Mistake(
+            f"key {self.options.key!r} is no field of {rows.model.__name__}",
+            "Name a unique field of the model itself, or leave key to the primary key.",
+        )
+
+    def composite_key(self) -> Mistake | None:
+        """Find a primary key of several fields: pages are cut by one."""
+        field = self.key_field
+        if not isinstance(field, CompositePrimaryKey):
+            return None
+        return Mistake(
+            "its key has several fields", "Set key to a single unique field that is not null."
+        )
+
+    def nullable_key(self) -> Mistake | None:
+        """Find a key that may be null: such rows would stand on no page."""
+        field = self.key_field
+        if field is None or isinstance(field, CompositePrimaryKey) or not field.null:
+            return None
+        return Mistake(f"key {field.name!r} may be null", "Set key to a field with null=False.")
+
+    def repeating_key(self) -> Mistake | None:
+        """Find a key that is not unique: rows that share it could not be distinguished."""
+        field = self.key_field
+        if field is None or isinstance(field, CompositePrimaryKey) or field.unique:
+            return None
+        meta = field.model._meta
+        if any(
+            constraint.fields == (field.name,) and constraint.condition is None
+            for constraint in meta.total_unique_constraints
+        ):
+            return None
+        return Mistake(f"key {field.name!r} is not unique", "Set key to a field with unique=True.")
+
+    def unorderable_key(self) -> Mistake | None:
+        """Find a key whose values no database puts in an order that could be stored."""
+        field = self.key_field
+        if not isinstance(field, (BinaryField, JSONField)):
+            return None
+        return Mistake(
+            f"key {field.name!r} is a {type(field).__name__}", "Set key to a number or text."
+        )
+
+    CHECKS: ClassVar[dict[str, FindMistake]] = OptionChecks.CHECKS | {
+        "sitemapkit.E101": no_queryset,
+        "sitemapkit.E102": no_model_rows,
+        "sitemapkit.E103": sliced,
+        "sitemapkit.E104": combined,
+        "sitemapkit.E105": repeated,
+        "sitemapkit.E106": windowed,
+        "sitemapkit.E107": distinct_on,
+        "sitemapkit.E111": unknown_key,
+        "sitemapkit.E112": composite_key,
+        "sitemapkit.E113": nullable_key,
+        "sitemapkit.E114": repeating_key,
+        "sitemapkit.E115": unorderable_key,
+    }
+
+
+def repeated_rows(rows: QuerySet[Any]) -> Mistake | None:
+    """Find what gives a row more than once: extra tables, or a relation to many.
+
+    DISTINCT and GROUP BY help only where no column behind that relation is selected or grouped by.
+    """
+    if _django.has_extra_tables(rows):
+        return Mistake(
+            "its queryset adds tables by extra(), which repeats its rows for each row of theirs",
+            "Filter by Exists() or a Subquery instead.",
+        )
+    if name := repeating_annotation(rows):
+        return Mistake(
+            f"annotation {name!r} has many values for a row, which repeats it",
+            "Take one of them by a Subquery, or annotate an aggregate; to filter, use Exists().",
+        )
+    if mistake := _regrouped(rows):
+        return mistake
+    if not _django.joins_repeat_rows(rows):
+        return None
+    return Mistake(
+        "its queryset joins a relation to many objects, which repeats rows",
+        "Filter by Exists(), or add distinct().",
+    )
+
+
+def _regrouped(rows: QuerySet[Any]) -> Mistake | None:
+    """Find what changes the groups that a filter on an aggregate counts."""
+    if repeats_groups(rows):
+        return Mistake(
+            "its filter on an aggregate also reads a relation to many objects, which repeats rows",
+            "Filter by Exists() for the relation.",
+        )
+    if orders_groups(rows):
+        return Mistake(
+            "its order_by() reads a relation to many objects, which changes what its filter on an"
+            " aggregate counts",
+            "Leave order_by() out: a section is read in the order of its key.",
+        )
+    return None

@@ -1,0 +1,67 @@
+"""Rows that passed all checks, by column: what a page is written from."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import compress
+from typing import Any
+
+from django_sitemapkit.protocol.writers import TagColumn
+from django_sitemapkit.reading.chunks import Versions
+
+
+@dataclass(slots=True)
+class EntryColumns:
+    """Rows that passed all checks, by column, as a writer takes them."""
+
+    keys: Sequence[Any]
+    """What names each row, and orders it."""
+    locations: Sequence[str]
+    """Absolute, normalised, in scope."""
+    tags: dict[str, TagColumn] = field(default_factory=dict)
+    """The texts of the optional tags that the section declares."""
+    extensions: TagColumn = None
+    """The elements of other namespaces, as XML."""
+    versions: Versions | None = None
+    """Which rows are one object in several languages."""
+
+
+def without(entries: EntryColumns, rows: Iterable[int]) -> EntryColumns:
+    """Return the entries but for some rows."""
+    listed = bytearray(b"\1") * len(entries.locations)
+    for row in rows:
+        listed[row] = 0
+    return EntryColumns(
+        keys=list(compress(entries.keys, listed)),
+        locations=list(compress(entries.locations, listed)),
+        tags={tag: _kept_rows(column, listed) for tag, column in entries.tags.items()},
+        extensions=_kept_rows(entries.extensions, listed),
+        versions=entries.versions
+        and Versions(
+            list(compress(entries.versions.objects, listed)),
+            list(compress(entries.versions.languages, listed)),
+        ),
+    )
+
+
+def _kept_rows(column: TagColumn, listed: bytearray) -> TagColumn:
+    if column is None or isinstance(column, str):
+        return column
+    return list(compress(column, listed))
+
+
+def with_texts(entries: EntryColumns, texts: dict[str, dict[int, str]]) -> EntryColumns:
+    """Return the entries with other texts, by tag and row."""
+    tags = dict(entries.tags)
+    for tag, rows in texts.items():
+        tags[tag] = replaced(tags.get(tag), rows, len(entries.keys))
+    return replace(entries, tags=tags)
+
+
+def replaced(column: TagColumn, texts: dict[int, str], count: int) -> TagColumn:
+    """Return a column of ``count`` rows with those texts in it."""
+    if not texts:
+        return column
+    replaced = [column] * count if column is None or isinstance(column, str) else list(column)
+    for row, text in texts.items():
+        replaced[row] = text
+    return replaced

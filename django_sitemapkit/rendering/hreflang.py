@@ -1,0 +1,118 @@
+"""hreflang: every version of an object links to all of them, itself included.
+
+The sets are made of what is listed in the end, after checks, overrides and all: a version that is
+left out is not linked to either, so that no return link can be missing.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from django.conf import settings
+
+from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.protocol.extensions import alternate_elements, format_hreflang
+from django_sitemapkit.protocol.locations import Scope
+from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading.languages import Languages, default_url
+from django_sitemapkit.rendering.entry_columns import EntryColumns, without
+from django_sitemapkit.rendering.problems import ProblemLog
+
+HreflangLink = tuple[str, str]
+"""A code of hreflang, and a location."""
+
+LinkedVersion = tuple[int, str, str]
+"""What tells an object from the next, a language, and the location of that version."""
+
+
+class HreflangLinks:
+    """The links between the versions of a section's objects."""
+
+    def __init__(
+        self, section: SectionReader, language_plan: Languages, problems: ProblemLog
+    ) -> None:
+        self.foreign = {
+            code: Scope(site.origin, f"{site.path}/")
+            for code, site in language_plan.sites.items()
+            if code not in language_plan.listed
+        }
+        """The languages that other sites list, and what may be linked to there."""
+        self._ranks = {code: rank for rank, code in enumerate(language_plan.codes)}
+        self._codes: dict[str, str] = {}
+        for code in language_plan.codes:
+            try:
+                self._codes[code] = format_hreflang(code)
+            except InvalidValue as refusal:
+                problems.add("languages", refusal.code, str(refusal), skipped=False)
+        self._default, self._fallback = "", ""
+        self._prefixed, self._bare = "", ""
+        match section.options.x_default:
+            case False:
+                pass
+            case True:
+                self._default = settings.LANGUAGE_CODE
+                if self._default in self._ranks:
+                    base = language_plan.sites[self._default].base
+                    self._prefixed, self._bare = f"{base}/{self._default}/", f"{base}/"
+            case code if code in self._ranks:
+                self._default = str(code)
+            case url:
+                try:
+                    self._fallback = default_url(url, section.options)
+                except InvalidValue as refusal:
+                    problems.add("x_default", refusal.code, str(refusal), skipped=False)
+
+    def split_foreign(self, entries: EntryColumns) -> tuple[EntryColumns, list[LinkedVersion]]:
+        """Return the entries of this site, and the versions that are only linked to."""
+        rows = enumerate(_versions(entries))
+        foreign = {row: version for row, version in rows if version[1] in self.foreign}
+        return (without(entries, foreign) if foreign else entries), list(foreign.values())
+
+    def linked(self, entries: EntryColumns, foreign: Iterable[LinkedVersion]) -> EntryColumns:
+        """Return the entries, each with links to all versions of its object."""
+        if entries.versions is None:
+            return entries
+        elements = {
+            place: alternate_elements(links)
+            for place, links in self._sets(entries, foreign).items()
+        }
+        texts = [elements[place] for place in entries.versions.objects]
+        if entries.extensions is not None:
+            texts = list(map("".join, zip(texts, entries.extensions, strict=True)))  # type: ignore[arg-type]
+        return replace(entries, extensions=texts)
+
+    def per_object(
+        self, entries: EntryColumns, foreign: Iterable[LinkedVersion]
+    ) -> list[list[HreflangLink]]:
+        """Return the links of each object that this site lists."""
+        return list(self._sets(entries, foreign).values())
+
+    def _sets(
+        self, entries: EntryColumns, foreign: Iterable[LinkedVersion]
+    ) -> dict[int, list[HreflangLink]]:
+        """Return the links of each object that has a version here, in the order of languages."""
+        found: dict[int, list[LinkedVersion]] = {}
+        for version in _versions(entries):
+            found.setdefault(version[0], []).append(version)
+        for version in foreign:
+            if version[0] in found:
+                found[version[0]].append(version)
+        return {place: self._links(some) for place, some in found.items()}
+
+    def _links(self, versions: list[LinkedVersion]) -> list[HreflangLink]:
+        links = []
+        default = self._fallback
+        for _, language, location in sorted(versions, key=lambda one: self._ranks[one[1]]):
+            if language in self._codes:
+                links.append((self._codes[language], location))
+            if language == self._default:
+                default = location
+                if self._prefixed and location.startswith(self._prefixed):
+                    default = self._bare + location.removeprefix(self._prefixed)
+        return [*links, ("x-default", default)] if default else links
+
+
+def _versions(entries: EntryColumns) -> Iterator[LinkedVersion]:
+    """Yield the rows as versions of their objects."""
+    if entries.versions is not None:
+        versions = entries.versions
+        yield from zip(versions.objects, versions.languages, entries.locations, strict=True)

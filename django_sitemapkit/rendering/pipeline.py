@@ -1,0 +1,212 @@
+"""The steps from a section's chunk to entries of ready text.
+
+Each step first tries the whole column at once, and goes row by row only where that fails.
+"""
+
+import datetime as dt
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import repeat
+from typing import Any
+
+from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.overrides import OverrideResult, Overrides
+from django_sitemapkit.protocol.locations import Scope
+from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading.chunks import Chunk
+from django_sitemapkit.rendering.entry_columns import EntryColumns, replaced, with_texts, without
+from django_sitemapkit.rendering.extensions import ExtensionFormatter
+from django_sitemapkit.rendering.hreflang import HreflangLinks, LinkedVersion
+from django_sitemapkit.rendering.problems import ProblemLog
+from django_sitemapkit.rendering.tags import Lastmods, TagFormatter
+
+Seen = Callable[[Sequence[str]], Mapping[int, str]]
+"""Takes the locations of a chunk; returns the places of those listed already, and by what."""
+
+
+class ChunkPipeline:
+    """Turns chunks of one section into entries, and names every row it leaves out."""
+
+    def __init__(
+        self,
+        section: SectionReader,
+        scope: Scope,
+        problems: ProblemLog,
+        *,
+        seen: Seen | None = None,
+    ) -> None:
+        self.problems = problems
+        self.lastmods = Lastmods()
+        self.override_hashes = array("q")
+        """The hashes of all overrides and rules that met a row, some more than once."""
+        self._section = section
+        self._scope = scope
+        self._seen = seen
+        self._tags = TagFormatter(problems)
+        self._constants = self._tags.constants(section.constant_tags)
+        overrides = section.overrides
+        self._overrides = overrides if overrides and overrides.may_affect(section) else None
+        self._by_position = section.keyset is None
+        self._listed: set[tuple[Any, str | None]] = set()
+        self._links = None
+        if section.alternates and section.language_plan:
+            self._links = HreflangLinks(section, section.language_plan, problems)
+        self._extensions = None
+        if section.extension_sources:
+            self._extensions = ExtensionFormatter(section, scope, problems)
+
+    @property
+    def changes_at(self) -> dt.datetime | None:
+        """When entries change though no row does.
+
+        A lastmod comes that was left out because it lies in the future, or news gets too old.
+        """
+        ages_at = self._extensions.changes_at if self._extensions else None
+        return min(filter(None, (self._tags.comes_at, ages_at)), default=None)
+
+    def entries(self, chunk: Chunk) -> EntryColumns:
+        """Return the rows of a chunk that may be listed."""
+        entries, foreign = self._listed_and_foreign(chunk)
+        if self._links is not None:
+            entries = self._links.linked(entries, foreign)
+        self.lastmods.add(entries)
+        return entries
+
+    def links(self, chunk: Chunk) -> list[list[tuple[str, str]]]:
+        """Return the links of each object of a chunk, as codes and locations."""
+        assert self._links is not None  # noqa: S101  asked of sections with alternates
+        return self._links.per_object(*self._listed_and_foreign(chunk))
+
+    def _listed_and_foreign(self, chunk: Chunk) -> tuple[EntryColumns, list[LinkedVersion]]:
+        """Return the rows that may be listed, and the versions that other sites list."""
+        self._tags.read_clock()  # Rows may have been edited since the page was begun.
+        entries = self.declared(chunk)
+        foreign: list[LinkedVersion] = []
+        if self._links is not None and self._links.foreign:
+            entries, foreign = self._links.split_foreign(entries)
+        if self._overrides is not None:
+            entries = self._override(self._overrides, entries)
+        if self._seen is not None:
+            entries = self._deduplicate(self._seen, entries)
+        return entries, foreign
+
+    def declared(self, chunk: Chunk) -> EntryColumns:
+        """Return the rows of a chunk as declared, whatever editors have set."""
+        refusals = chunk.refusals
+        foreign = self._foreign_rows(chunk)
+        locations = self._locate(chunk)
+        if self._by_position or chunk.versions is not None:
+            self._refuse_repeated(chunk, locations)
+        unlisted = refusals.keys() | foreign
+        tags = dict(self._constants)
+        for tag, values in chunk.columns.items():
+            tags[tag] = (
+                self._tags.past(values, chunk.keys, unlisted)
+                if tag in chunk.ready
+                else self._tags.column(tag, values, chunk.keys, unlisted)
+            )
+        for tag, values in chunk.row_values.items():
+            blank = [None if value == "" else value for value in values]
+            texts = self._tags.column(tag, blank, chunk.keys, unlisted)
+            own = {row: text for row, text in enumerate(texts) if text}
+            tags[tag] = replaced(tags.get(tag), own, len(blank))
+        entries = EntryColumns(chunk.keys, locations, tags, versions=chunk.versions)
+        if self._extensions is not None:
+            listed = [None if row in unlisted else url for row, url in enumerate(locations)]
+            entries.extensions = self._extensions.texts(chunk.extensions, chunk.keys, listed)
+        if not refusals:
+            return entries
+        for row in sorted(refusals.keys() - foreign):
+            self.problems.add(chunk.keys[row], refusals[row].code, str(refusals[row]))
+        return without(entries, refusals)
+
+    def _foreign_rows(self, chunk: Chunk) -> frozenset[int]:
+        """Return the rows of languages that other sites list, which report what is wrong there."""
+        if self._links is None or not self._links.foreign or chunk.versions is None:
+            return frozenset()
+        languages = enumerate(chunk.versions.languages)
+        return frozenset(row for row, code in languages if code in self._links.foreign)
+
+    def _locate(self, chunk: Chunk) -> list[Any]:
+        """Return the locations as absolute URLs in the scope; a row that has none is refused."""
+        refusals = chunk.refusals
+        if self._links is not None and self._links.foreign and chunk.versions is not None:
+            scopes = self._links.foreign
+            rows = list(zip(chunk.versions.languages, chunk.locations, strict=True))
+            return _row_by_row(
+                lambda row: scopes.get(row[0], self._scope).normalise(row[1]), rows, refusals
+            )
+        if chunk.normal:
+            locations, refused = self._scope.enclose_all(chunk.locations)
+            refusals.update(refused)
+            return locations
+        normalise = self._scope.normalise
+        if not refusals:
+            with suppress(InvalidValue):
+                return list(map(normalise, chunk.locations))
+        return _row_by_row(normalise, chunk.locations, refusals)
+
+    def _refuse_repeated(self, chunk: Chunk, locations: Sequence[Any]) -> None:
+        """Refuse what was listed on this page already; in a section by key, by the same object."""
+        owners: Iterable[Any] = repeat(None)
+        listed = self._listed
+        if not self._by_position and chunk.versions is not None:
+            owners, listed = chunk.versions.objects, set()
+        for row, (owner, location) in enumerate(zip(owners, locations, strict=False)):
+            if (owner, location) in listed and row not in chunk.refusals:
+                chunk.refusals[row] = InvalidValue(
+                    "duplicate-url",
+                    f"Duplicate URL: {location} is listed already; the first counts.",
+                )
+            listed.add((owner, location))
+
+    def _override(self, overrides: Overrides, entries: EntryColumns) -> EntryColumns:
+        """Return the entries with what editors have set."""
+        with self._section.connection_lock:  # The same connection may be reading the next rows.
+            effects = overrides.effects(self._section, entries.keys, entries.locations)
+        if not effects:
+            return entries
+        self.override_hashes.extend(effects.hashes)
+        entries = with_texts(entries, self.override_texts(effects, entries.keys))
+        return without(entries, effects.excluded) if effects.excluded else entries
+
+    def override_texts(
+        self, effects: OverrideResult, keys: Sequence[Any]
+    ) -> dict[str, dict[int, str]]:
+        """Return the texts of the values that editors have set, by tag and row."""
+        found: dict[str, dict[int, str]] = {}
+        for tag, values in effects.values.items():
+            texts = self._tags.column(tag, list(values.values()), [keys[row] for row in values])
+            listed = {row: text for row, text in zip(values, texts, strict=True) if text}
+            if listed:
+                found[tag] = listed
+        return found
+
+    def _deduplicate(self, seen: Seen, entries: EntryColumns) -> EntryColumns:
+        """Return the entries without those that another page lists."""
+        listed = seen(entries.locations)
+        for row, where in listed.items():
+            message = (
+                f"Duplicate URL: {entries.locations[row]} is listed by {where}; the first counts."
+            )
+            self.problems.add(entries.keys[row], "duplicate-url", message)
+        return without(entries, listed) if listed else entries
+
+
+def _row_by_row(
+    function: Callable[[Any], str | None],
+    values: Sequence[Any],
+    refusals: dict[int, InvalidValue],
+) -> list[str | None]:
+    """Format the rows that are not refused yet; what breaks the protocol refuses its row."""
+    texts: list[str | None] = []
+    for row, value in enumerate(values):
+        text = None
+        if row not in refusals:
+            try:
+                text = function(value)
+            except InvalidValue as refusal:
+                refusals[row] = refusal
+        texts.append(text)
+    return texts

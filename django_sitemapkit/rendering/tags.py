@@ -1,0 +1,156 @@
+"""lastmod, changefreq and priority: from values to ready text, a column at a time."""
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils import timezone
+
+from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.protocol.dates import format_lastmod, moment_of, parse_w3c
+from django_sitemapkit.protocol.values import format_changefreq, format_priority
+from django_sitemapkit.protocol.writers import TagColumn
+from django_sitemapkit.rendering.entry_columns import EntryColumns
+from django_sitemapkit.rendering.problems import ProblemLog
+
+
+@dataclass(slots=True)
+class Lastmods:
+    """A summary of a page's lastmods."""
+
+    oldest: str = ""
+    """The least text; "" where there is none."""
+    newest: str = ""
+    """The greatest text."""
+    newest_key: Any = None
+    """The key of a row that has it."""
+    dated: int = 0
+    """Entries that have one."""
+
+    def add(self, entries: EntryColumns) -> None:
+        """Take in the lastmods of some entries."""
+        column = entries.tags.get("lastmod")
+        if isinstance(column, str):
+            column = [column] * len(entries.keys)
+        texts = [text for text in column if text] if column and None in column else column
+        if not column or not texts:
+            return
+        oldest, newest = min(texts), max(texts)  # type: ignore[type-var]
+        self.dated += len(texts)
+        self.oldest = min(self.oldest or oldest, oldest)  # type: ignore[assignment, type-var]
+        if newest > self.newest:  # type: ignore[operator]
+            self.newest = newest  # type: ignore[assignment]
+            self.newest_key = entries.keys[column.index(newest)]
+
+
+class TagFormatter:
+    """Formats the optional tags of one page; an invalid value costs its row the tag only."""
+
+    def __init__(self, problems: ProblemLog) -> None:
+        self.comes_at: dt.datetime | None = None
+        """When the first lastmod comes that was left out because it lies in the future."""
+        self._problems = problems
+        self._zone = timezone.get_default_timezone()
+        self._formatters: dict[str, Callable[[Any], str | None]] = {
+            "lastmod": lambda value: format_lastmod(value, self._zone),
+            "changefreq": format_changefreq,
+            "priority": format_priority,
+        }
+        self.read_clock()
+
+    def read_clock(self) -> None:
+        """Take the time by which a lastmod lies in the future."""
+        self._now = dt.datetime.now(dt.UTC)
+        self._now_text = self._now.isoformat(timespec="seconds")
+        self._today = self._now.astimezone(self._zone).date().isoformat()
+
+    def constants(self, values: Mapping[str, Any]) -> dict[str, TagColumn]:
+        """Return the texts of values that all rows have; an invalid one is reported once."""
+        texts: dict[str, TagColumn] = {}
+        for tag, value in values.items():
+            (text,) = self.column(tag, [value], [tag])
+            if text is not None:
+                texts[tag] = text
+        return texts
+
+    def column(
+        self,
+        tag: str,
+        values: Sequence[Any],
+        keys: Sequence[Any],
+        unlisted: Set[int] = frozenset(),
+    ) -> list[str | None]:
+        """Return the texts of a tag; None where a value is invalid, and a problem.
+
+        ``unlisted`` rows have no text and no problem.
+        """
+        texts: list[str | None] | None = None
+        if not unlisted:
+            with suppress(InvalidValue):
+                texts = list(map(self._formatters[tag], values))
+        if texts is None:
+            texts = [
+                None if row in unlisted else self._text(tag, value, keys[row])
+                for row, value in enumerate(values)
+            ]
+        if tag == "lastmod":
+            for row in self._future(values, texts):
+                self._report_future(keys[row], texts[row])
+                texts[row] = None
+        return texts
+
+    def past(
+        self, texts: Sequence[str | None], keys: Sequence[Any], unlisted: Set[int]
+    ) -> Sequence[str | None]:
+        """Return lastmods without those in the future; as texts they are in the order of time."""
+        latest = max(filter(None, texts), default="")
+        now = self._now_text if len(latest) > len(self._today) else self._today
+        if latest <= now:
+            return texts
+        for row, text in enumerate(texts):
+            if text is not None and text > now and row not in unlisted:
+                self._report_future(keys[row], text)
+        return [None if text is not None and text > now else text for text in texts]
+
+    def _text(self, tag: str, value: Any, key: Any) -> str | None:
+        try:
+            if isinstance(value, InvalidValue):  # What the section's method raised.
+                raise value
+            return self._formatters[tag](value)
+        except InvalidValue as refusal:
+            self._problems.add(key, refusal.code, str(refusal), skipped=False)
+            return None
+
+    def _future(self, values: Sequence[Any], texts: Sequence[str | None]) -> list[int]:
+        """Return the places of the dates that lie in the future; none if the latest does not."""
+        present = {
+            row: value
+            for row, (value, text) in enumerate(zip(values, texts, strict=True))
+            if text is not None
+        }
+        with suppress(TypeError):
+            # The greatest text is not the latest moment: zones may differ.
+            latest = max(present.values(), default=None)
+            if not isinstance(latest, str) and not is_future(latest, self._now, self._zone):
+                return []
+        return [row for row, value in present.items() if is_future(value, self._now, self._zone)]
+
+    def _report_future(self, key: Any, text: str | None) -> None:
+        message = f"Invalid date: lastmod {text} lies in the future."
+        self._problems.add(key, "future-date", message, skipped=False)
+        comes_at = None
+        with suppress(OverflowError):  # A "never", such as 9999-12-31: it does not come.
+            comes_at = moment_of(text, self._zone).astimezone(dt.UTC) if text else None
+        if comes_at is not None and (self.comes_at is None or comes_at < self.comes_at):
+            self.comes_at = comes_at
+
+
+def is_future(value: Any, now: dt.datetime, zone: dt.tzinfo) -> bool:
+    """Return whether a lastmod lies after ``now``; a date or naive datetime is one of ``zone``."""
+    if isinstance(value, str):
+        value = parse_w3c(value)
+    if isinstance(value, dt.datetime):
+        return (value if value.tzinfo else value.replace(tzinfo=zone)) > now
+    return isinstance(value, dt.date) and value > now.astimezone(zone).date()

@@ -1,0 +1,170 @@
+"""Documents: how a response is encoded, identified and sent."""
+
+import hashlib
+from collections.abc import AsyncIterator, Generator, Iterable, Iterator
+
+from asgiref.sync import sync_to_async
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.cache import patch_vary_headers
+from django.utils.http import parse_etags
+
+from django_sitemapkit.protocol.texts import text_blocks
+from django_sitemapkit.rendering import gzipped
+
+RESPONSE_BLOCK_BYTES = 65_536
+"""Bytes of a response that are read, or handed on, at a time."""
+
+
+class Responder:
+    """Answers a request with a document as the reader wants it.
+
+    As XML or text, and as it is, encoded or as a gzip file.
+    """
+
+    def __init__(self, request: HttpRequest, form: str = "xml") -> None:
+        self.request = request
+        self.text = form.startswith("txt")
+        self.file = file = form.endswith(".gz")
+        self.encoded = not file and accepts_gzip(request.headers.get("Accept-Encoding", ""))
+        if file:
+            # A .gz file is sent as it is. GZipMiddleware would encode it once more.
+            request.META.pop("HTTP_ACCEPT_ENCODING", None)
+        # ConditionalGetMiddleware would take any date that is not older. Only the very date that
+        # a file was sent with says something: after a roll-back files are older, and changed.
+        self.since = request.META.pop("HTTP_IF_MODIFIED_SINCE", None)
+
+    def unchanged(
+        self, digest: str, *, exists: bool, modified: str | None = None
+    ) -> HttpResponseBase | None:
+        """Return 304 where the reader has this document already.
+
+        ``*`` means any document there is, so it counts only where one is known to exist.
+        ``modified`` is the document's Last-Modified, where it has one that changes whenever the
+        document does; a live page's does not, since a date cannot tell that a row is gone.
+        """
+        response = HttpResponse(status=304)
+        self.identify(response, digest, modified)
+        wanted = {response.headers["ETag"], *(["*"] if exists else [])}
+        header = self.request.headers.get("If-None-Match")
+        if header is None:
+            if modified is None or self.since != modified:
+                return None
+        elif wanted.isdisjoint(map(_strong, parse_etags(header))):
+            return None
+        del response.headers["Content-Type"]
+        return response
+
+    def send(self, body: bytes, modified: str | None = None) -> HttpResponseBase:
+        """Return the response with an XML document that is in memory."""
+        return self.respond(iter([body]), digest=digest_of(body), whole=True, modified=modified)
+
+    def respond(
+        self,
+        blocks: Iterator[bytes],
+        *,
+        digest: str | None,
+        whole: bool,
+        modified: str | None = None,
+    ) -> HttpResponseBase:
+        """Return the response: from memory where ``blocks`` is ``whole`` already, else streamed.
+
+        The blocks are those of the XML. Without a ``digest`` it has no ETag.
+        """
+        if digest and (unchanged := self.unchanged(digest, exists=True, modified=modified)):
+            return unchanged
+        body = self.formed(blocks)
+        response: HttpResponseBase
+        if whole:
+            content = b"".join(body)
+            response = HttpResponse(b"" if self.request.method == "HEAD" else content)
+            response.headers["Content-Length"] = str(len(content))
+        else:
+            response = self.stream(body)
+        self.describe(response, digest, modified)
+        return response
+
+    def stream(self, body: Iterator[bytes]) -> StreamingHttpResponse:
+        """Return a streaming response; to HEAD too, or CommonMiddleware would set a length of 0."""
+        body = iter(()) if self.request.method == "HEAD" else body
+        in_async = isinstance(self.request, ASGIRequest)
+        return StreamingHttpResponse(asynchronous(body) if in_async else body)
+
+    def formed(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the blocks of an XML document in the form that is wanted."""
+        body = text_blocks(blocks) if self.text else iter(blocks)
+        return gzipped(body) if self.file or self.encoded else body
+
+    def describe(
+        self, response: HttpResponseBase, digest: str | None, modified: str | None = None
+    ) -> None:
+        """Set the headers that say what the body is."""
+        plain = "text/plain; charset=utf-8" if self.text else "application/xml"
+        response.headers["Content-Type"] = "application/gzip" if self.file else plain
+        self.identify(response, digest, modified)
+
+    def identify(
+        self, response: HttpResponseBase, digest: str | None, modified: str | None
+    ) -> None:
+        """Set the headers that a 304 repeats."""
+        if digest:
+            form = ("-txt" if self.text else "") + ("-gzip" if self.encoded else "")
+            response.headers["ETag"] = f'"{digest}{form}"'
+        if modified:
+            response.headers["Last-Modified"] = modified
+        if not self.file:
+            patch_vary_headers(response, ["Accept-Encoding"])
+        if self.encoded and response.status_code == 200:
+            response.headers["Content-Encoding"] = "gzip"
+
+
+def accepts_gzip(header: str) -> bool:
+    """Return whether an Accept-Encoding header lets a response be encoded by gzip (RFC 9110)."""
+    quality = {}
+    for part in header.lower().split(","):
+        coding, _, parameter = part.partition(";")
+        name, _, value = parameter.strip().partition("=")
+        refused = name == "q" and not value.strip().strip("0.")
+        quality[coding.strip()] = not refused
+    return quality.get("gzip", quality.get("x-gzip", quality.get("*", False)))
+
+
+def joined(begun: Iterable[bytes], rest: Generator[bytes, None, None]) -> Iterator[bytes]:
+    """Yield the blocks that were read ahead, then the rest; closing it closes the rest."""
+    try:
+        yield from begun
+        yield from rest
+    finally:
+        rest.close()
+
+
+async def asynchronous(blocks: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield blocks to an event loop, each made in the request's thread and no earlier than asked.
+
+    Between two blocks a slow reader holds neither a transaction nor a cursor.
+    """
+    advance = sync_to_async(_next)
+    try:
+        while (block := await advance(blocks)) is not None:
+            yield block
+    finally:
+        await sync_to_async(_close)(blocks)
+
+
+def _next(blocks: Iterator[bytes]) -> bytes | None:
+    return next(blocks, None)
+
+
+def _close(blocks: Iterator[bytes]) -> None:
+    if isinstance(blocks, Generator):
+        blocks.close()
+
+
+def digest_of(*blocks: bytes) -> str:
+    """Return a digest of a document's bytes, as short as an ETag may be."""
+    return hashlib.sha256(b"".join(blocks)).hexdigest()[:32]
+
+
+def _strong(etag: str) -> str:
+    return etag.removeprefix("W/")

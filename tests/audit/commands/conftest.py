@@ -1,0 +1,5 @@
+"""The fixtures of the core's commands, which this command shares."""
+
+from tests.commands.conftest import bad, products, storage, two_sites
+
+__all__ = ["bad", "products", "storage", "two_sites"]

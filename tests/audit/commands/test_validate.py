@@ -1,0 +1,585 @@
+"""``validate_sitemaps``: what is published, files, folders, and what an address answers."""
+
+import gzip
+import json
+import socket
+import threading
+import time
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from django_sitemapkit import ExternalSection
+from django_sitemapkit.models import Build, BuildFile, Lease
+from tests.cases import few
+from tests.commands import line_of, path_of, run
+from tests.testapp.serving import BASE, Readings, declare, locations, make_readings
+
+pytestmark = pytest.mark.django_db
+
+NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
+
+
+@pytest.fixture
+def built(products):
+    """Build a section of three products on two pages."""
+    assert run("build_sitemaps")[0] == 0
+
+
+def urlset(*locations):
+    """Return a sitemap."""
+    inner = "".join(f"<url><loc>{location}</loc></url>" for location in locations)
+    return f'<?xml version="1.0" encoding="UTF-8"?><urlset xmlns="{NAMESPACE}">{inner}</urlset>'
+
+
+def index(*locations):
+    """Return a sitemap index."""
+    inner = "".join(f"<sitemap><loc>{location}</loc></sitemap>" for location in locations)
+    return (
+        f'<?xml version="1.0" encoding="UTF-8"?><sitemapindex xmlns="{NAMESPACE}">{inner}'
+        "</sitemapindex>"
+    )
+
+
+def cut(content):
+    """Cut off the end."""
+    return content[:-9]
+
+
+def flipped(content):
+    """Change one bit in the middle."""
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 4]) + content[middle + 1 :]
+
+
+def other(content):
+    """Replace a letter within a URL, so that all is well-formed and as long as before."""
+    if content[:2] != b"\x1f\x8b":
+        return content.replace(b"sitemap-products-1", b"sitemap-products-7")
+    return gzip.compress(gzip.decompress(content).replace(b"/all/a/", b"/all/x/"), mtime=0)
+
+
+def lost(content):
+    """Leave nothing at all."""
+    return
+
+
+DAMAGES = [lost, cut, flipped, other, lambda content: b"", lambda content: b"<html></html>"]
+
+
+def damage(line, change):
+    """Change a stored file."""
+    path = path_of(line)
+    content = change(path.read_bytes())
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+
+
+# Published --------------------------------------------------------------------------------------
+
+
+def test_what_is_published_is_valid(built):
+    """Exit 0 and a line for each document, by its address."""
+    code, out, err = run("validate_sitemaps")
+    found = [line.split()[:3] for line in out.splitlines()]
+    assert (code, err) == (0, "")
+    assert sorted(found) == [
+        [f"{BASE}/sitemap-products-1.xml.gz", "valid", "2"],
+        [f"{BASE}/sitemap-products-2.xml.gz", "valid", "1"],
+        [f"{BASE}/sitemap.xml", "valid", "2"],
+    ]
+    assert run("validate_sitemaps", "--verbosity", 0) == (0, "", "")
+
+
+@pytest.mark.parametrize("section", ["products", ""])
+def test_damaged_file_is_named(built, section):
+    """Exit 1: lost, cut short, one bit changed, another content, empty, something else."""
+    line = line_of(section)
+    whole = path_of(line).read_bytes()
+    name = "sitemap-products-1.xml.gz" if section else "sitemap.xml"
+    for change in DAMAGES:
+        damage(line, change)
+        code, out, err = run("validate_sitemaps", "--verbosity", 0)
+        path_of(line).write_bytes(whole)
+        assert code == 1
+        assert "1 document is not valid." in err
+        assert out.splitlines()[0].split()[:2] == [f"{BASE}/{name}", "INVALID"]
+        assert out.splitlines()[1].startswith("  error: ")
+    assert run("validate_sitemaps")[0] == 0
+
+
+def test_json_has_a_line_for_each_document(built):
+    """It has what the text has, and the exit code is the same."""
+    damage(line_of("products"), cut)
+    code, out, err = run("validate_sitemaps", "--json")
+    documents = [json.loads(line) for line in out.splitlines()]
+    assert (code, err) == (1, "1 document is not valid.")
+    assert [document["source"] for document in documents] == [
+        f"{BASE}/sitemap.xml",
+        f"{BASE}/sitemap-products-1.xml.gz",
+        f"{BASE}/sitemap-products-2.xml.gz",
+    ]
+    assert [document["valid"] for document in documents] == [True, False, True]
+    assert "is damaged" in documents[1]["errors"][0]
+    assert (documents[2]["urls"], documents[2]["warnings"]) == (1, [])
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("change", few(2, DAMAGES))
+@pytest.mark.parametrize("section", ["products", ""])
+def test_repair_heals(client, settings, built, section, change):
+    """The file is rebuilt and published with its old date, because its content is the same."""
+    settings.SITEMAPKIT_SERVE_FROM = "published"
+    whole = [(line.section, line.number, line.sha256, line.lastmod) for line in files()]
+    damage(line_of(section), change)
+
+    code, out, err = run("validate_sitemaps", "--repair")
+    assert (code, err) == (0, "")
+    assert "INVALID" in out
+    assert run("validate_sitemaps")[0] == 0
+    pages = [line for line in files() if line.section]
+    assert [(p.section, p.number, p.sha256, p.lastmod) for p in pages] == [
+        line for line in whole if line[0]
+    ]
+    assert locations(client.get("/sitemap-products-1.xml").getvalue()) == [
+        f"{BASE}/products/all/{slug}/" for slug in "ab"
+    ]
+
+
+def files():
+    """Return the lines of what is published."""
+    build = Build.objects.get(status="published", replaced_at=None)
+    return BuildFile.objects.filter(build=build, status="done").order_by("section", "number")
+
+
+def test_repair_of_all_that_can_be_lost(built, storage):
+    """Pages and index at once."""
+    for path in list(storage.rglob("*")):
+        if path.is_file():
+            path.unlink()
+    code, _, err = run("validate_sitemaps", "--repair")
+    assert (code, err) == (0, "")
+    assert run("inspect_sitemap_url", "/products/all/c/")[0] == 0
+
+
+def test_repair_touches_nothing_that_is_whole(built):
+    """Files that are valid stay as they are, and no build is made for them."""
+    builds, kept = Build.objects.count(), line_of("products", 2).name
+    assert run("validate_sitemaps", "--repair")[0] == 0
+    assert Build.objects.count() == builds
+    damage(line_of("products", 1), cut)
+    assert run("validate_sitemaps", "--repair")[0] == 0
+    assert line_of("products", 2).name == kept
+
+
+def test_repair_while_the_site_is_built(built):
+    """Exit 4 with who builds; afterwards it heals."""
+    damage(line_of("products"), cut)
+    lease = Lease.objects.acquire("build:default", seconds=60)
+    code, _, err = run("validate_sitemaps", "--repair")
+    assert code == 4
+    assert "is held by process" in err
+    lease.release()
+    assert run("validate_sitemaps", "--repair")[0] == 0
+
+
+def test_repair_needs_published_files(tmp_path):
+    """A file of somebody else is not repaired: exit 2."""
+    code, _, err = run("validate_sitemaps", tmp_path, "--repair")
+    assert code == 2
+    assert "--repair is for published files" in err
+
+
+def test_sites_are_validated_each(two_sites):
+    """One site's damage does not fail the other."""
+    run("build_sitemaps")
+    line = BuildFile.objects.get(build__site="one", section="products", number=1)
+    damage(line, cut)
+    assert run("validate_sitemaps", "--site", "two")[0] == 0
+    code, out, _ = run("validate_sitemaps")
+    assert code == 1
+    assert out.count("INVALID") == 1
+    assert "https://one.example/sitemap-products-1.xml.gz" in out
+
+
+# Files and folders ------------------------------------------------------------------------------
+
+
+def test_files_and_folders(tmp_path):
+    """Every sitemap in a folder is read, plain or gzip; one bad document is exit 1."""
+    folder = tmp_path / "maps"
+    (folder / "below").mkdir(parents=True)
+    (folder / "a.xml").write_text(urlset(f"{BASE}/a/", f"{BASE}/b/"))
+    (folder / "below" / "b.xml.gz").write_bytes(gzip.compress(urlset(f"{BASE}/c/").encode()))
+    (folder / "notes.txt").write_text("not a sitemap")
+    code, out, _ = run("validate_sitemaps", folder)
+    assert code == 0
+    assert [line.split() for line in out.splitlines()] == [
+        [str(folder / "a.xml"), "valid", "2", "entries"],
+        [str(folder / "below" / "b.xml.gz"), "valid", "1", "entry"],
+    ]
+
+    (folder / "c.xml").write_text(urlset())
+    code, out, err = run("validate_sitemaps", folder / "a.xml", folder)
+    assert code == 1
+    assert out.count(" valid ") == 3
+    assert out.count("INVALID") == 1
+    assert "1 document is not valid." in err
+
+
+def test_warnings_are_printed_and_do_not_fail(tmp_path):
+    """What only some readers stumble over is exit 0."""
+    file = tmp_path / "a.xml"
+    file.write_text(urlset("http://a.b/"))
+    code, out, _ = run("validate_sitemaps", file)
+    assert code == 0
+    assert "  warning: " in out
+    assert "warning" not in run("validate_sitemaps", file, "--verbosity", 0)[1]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"<!DOCTYPE html><html><body>404</body></html>", id="html"),
+        pytest.param(b"\x1f\x8b\x08\x00broken", id="gzip"),
+        pytest.param(urlset("/relative/").encode(), id="relative"),
+        pytest.param(urlset(f"{BASE}/a/").encode()[:-4], id="cut-short"),
+    ],
+)
+def test_invalid_file(tmp_path, content):
+    """Whatever stands in it, the answer is a line and exit 1."""
+    file = tmp_path / "a.xml"
+    file.write_bytes(content)
+    code, out, _ = run("validate_sitemaps", file)
+    assert code == 1
+    assert "INVALID" in out
+    assert "  error: " in out
+
+
+def test_missing_file(tmp_path):
+    """Exit 1 and its name, not a traceback."""
+    code, _, err = run("validate_sitemaps", tmp_path / "nothing.xml")
+    assert code == 1
+    assert "nothing.xml cannot be read" in err
+
+
+def test_folder_without_a_sitemap(tmp_path):
+    """Nothing was validated, so nothing is called valid: exit 1."""
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    code, _, err = run("validate_sitemaps", empty)
+    assert code == 1
+    assert str(empty) in err
+
+
+# Addresses --------------------------------------------------------------------------------------
+
+
+class Slow(bytes):
+    """A body that a server sends a byte at a time."""
+
+
+def drip(file, data):
+    """Send a byte at a time, as long as anyone listens."""
+    with suppress(OSError):
+        for byte in data:
+            file.write(bytes([byte]))
+            time.sleep(0.01)
+
+
+@contextmanager
+def serving(answers):
+    """Serve a dict of path to (status, headers, body) and give the base address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            status, headers, body = answers.get(self.path, (404, {}, b"no"))
+            self.send_response(status)
+            for name, value in {"Content-Length": str(len(body)), **headers}.items():
+                self.send_header(name, value)
+            if "X-Slow" in headers:
+                drip(self.wfile, b"".join(self._headers_buffer))
+            self.end_headers()
+            drip(self.wfile, body) if isinstance(body, Slow) else self.wfile.write(body)
+
+        def log_message(self, *args):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def answers():
+    """Give what the server answers."""
+    return {}
+
+
+@pytest.fixture
+def base(answers):
+    """Give the address of a server."""
+    with serving(answers) as address:
+        yield address
+
+
+def ok(text):
+    """Return a good answer."""
+    return 200, {}, text.encode()
+
+
+def test_index_at_an_address_is_followed(answers, base):
+    """Index and children are read, plain and gzip."""
+    answers["/sitemap.xml"] = ok(index(f"{base}/a.xml", f"{base}/b.xml.gz"))
+    answers["/a.xml"] = ok(urlset(f"{base}/1/", f"{base}/2/"))
+    answers["/b.xml.gz"] = (200, {}, gzip.compress(urlset(f"{base}/3/").encode()))
+    code, out, _ = run("validate_sitemaps", f"{base}/sitemap.xml")
+    assert code == 0
+    assert [line.split()[:3] for line in out.splitlines()] == [
+        [f"{base}/sitemap.xml", "valid", "2"],
+        [f"{base}/a.xml", "valid", "2"],
+        [f"{base}/b.xml.gz", "valid", "1"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "word"),
+    [
+        pytest.param(None, "404", id="missing"),
+        pytest.param((500, {}, b"oh"), "500", id="broken"),
+        pytest.param((301, {"Location": "/b.xml"}, b""), "Redirect to", id="redirect"),
+        pytest.param(ok("<!DOCTYPE html><html></html>"), "HTML", id="html"),
+        pytest.param((200, {"Content-Length": "9000"}, b"<?xml "), "", id="cut-short"),
+        pytest.param(ok(index("http://127.0.0.1/x.xml")), "index", id="nested"),
+        pytest.param(ok(urlset("https://elsewhere.example/")), "not allowed", id="foreign"),
+    ],
+)
+def test_bad_child_is_named(answers, base, answer, word):
+    """Each fault of a child is exit 1, in the words of search consoles; the others are read."""
+    answers["/sitemap.xml"] = ok(index(f"{base}/a.xml", f"{base}/b.xml"))
+    answers["/b.xml"] = ok(urlset(f"{base}/1/"))
+    if answer:
+        answers["/a.xml"] = answer
+    code, out, _ = run("validate_sitemaps", f"{base}/sitemap.xml")
+    lines = out.splitlines()
+    assert code == 1
+    assert lines[1].split()[:2] == [f"{base}/a.xml", "INVALID"]
+    assert lines[2].startswith("  error: ")
+    assert word.lower() in lines[2].lower()
+    assert lines[-1].split()[:3] == [f"{base}/b.xml", "valid", "1"]
+
+
+def test_redirect_of_the_index_is_an_error(answers, base):
+    """Search consoles report it as one."""
+    answers["/old.xml"] = (302, {"Location": f"{base}/sitemap.xml"}, b"")
+    answers["/sitemap.xml"] = ok(urlset(f"{base}/1/"))
+    code, out, _ = run("validate_sitemaps", f"{base}/old.xml")
+    assert code == 1
+    assert f"Redirect to {base}/sitemap.xml" in out
+
+
+@pytest.mark.parametrize(
+    "address", ["{base}/nothing.xml", "http://127.0.0.1:1/sitemap.xml", "http://", "http://[/a.xml"]
+)
+def test_address_that_cannot_be_read(base, address):
+    """Exit 1 and one line."""
+    address = address.format(base=base)
+    code, _, err = run("validate_sitemaps", address)
+    assert code == 1
+    assert err.startswith(f"{address} cannot be read: ")
+
+
+def test_answer_cut_short_is_an_error(answers, base):
+    """A connection that ends too early is no traceback."""
+    answers["/sitemap.xml"] = (200, {"Content-Length": "9000"}, b"<?xml ")
+    code, out, err = run("validate_sitemaps", f"{base}/sitemap.xml")
+    assert code == 1
+    assert f"{base}/sitemap.xml" in out + err
+
+
+@pytest.mark.parametrize("name", ["sitemap.xml", "sitemap.txt"])
+def test_text_cut_short_is_an_error(answers, base, name):
+    """Nothing in two lines of text says that others are missing: the header does."""
+    text = f"{base}/1/\n{base}/2/\n"
+    answers[f"/{name}"] = (200, {"Content-Length": "5000"}, text.encode())
+    code, out, _ = run("validate_sitemaps", f"{base}/{name}")
+    assert code == 1
+    assert f"error: line 3: HTTP error: the connection ended {5000 - len(text):,} bytes" in out
+
+
+@pytest.mark.parametrize("where", ["headers", "body", "children"])
+def test_slow_answers_end_by_the_time_limit(answers, base, where):
+    """A byte now and then is enough for each read; the whole is not waited for."""
+    line = f"{base}/1/\n".encode()
+    if where == "headers":
+        answers["/sitemap.xml"] = (200, {"X-Slow": "x" * 10_000}, b"")
+    elif where == "body":
+        answers["/sitemap.xml"] = (200, {}, Slow(line * 1_000))
+    else:
+        answers["/sitemap.xml"] = ok(index(f"{base}/a.txt", f"{base}/b.txt", f"{base}/c.txt"))
+        answers["/a.txt"] = (200, {}, Slow(line * 1_000))
+    started = time.monotonic()
+    code, out, err = run("validate_sitemaps", f"{base}/sitemap.xml", "--max-seconds", "0.2")
+    assert time.monotonic() - started < 5
+    assert code == 1
+    assert "the time limit of 0.2 seconds is over" in out + err
+    assert ("2 sitemaps of the index were not read" in out) == (where == "children")
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "soon"])
+def test_a_time_limit_is_a_number_of_seconds(seconds):
+    """Nothing is read under one that is none."""
+    with pytest.raises(CommandError, match="max-seconds"):
+        call_command("validate_sitemaps", "/nowhere", f"--max-seconds={seconds}")
+
+
+def test_repair_of_a_section_that_has_gone(built, sections, client):
+    """Its files go with it, and other damaged files are rebuilt."""
+    make_readings(range(3))
+    declare(sections, Readings)
+    assert run("build_sitemaps")[0] == 0
+    damage(line_of("products"), cut)
+    sections.remove("products")
+    code, _, err = run("validate_sitemaps", "--repair")
+    assert (code, err) == (0, "")
+    assert {line.section for line in files()} == {"", "readings"}
+
+
+def test_repair_of_one_section_beside_one_that_has_gone(built, sections):
+    """Only the one that is still there is made."""
+    make_readings(range(3))
+    declare(sections, Readings)
+    assert run("build_sitemaps")[0] == 0
+    damage(line_of("products"), cut)
+    damage(line_of("readings"), cut)
+    sections.remove("products")
+    assert run("validate_sitemaps", "--repair")[0] == 0
+    assert {line.section for line in files()} == {"", "readings"}
+
+
+# What an index lists beside sitemaps ------------------------------------------------------------
+
+CDN = "https://cdn.example.com"
+
+
+def feeds(base, *links):
+    """Return an RSS feed."""
+    inner = "".join(f"<item><link>{link}</link></item>" for link in links)
+    return f'<rss version="2.0"><channel><link>{base}</link>{inner}</channel></rss>'
+
+
+def test_published_index_may_list_declared_hosts(products, sections):
+    """It is valid, and a repair has nothing to do; without the declaration it is an error."""
+    external = declare(sections, ExternalSection, sitemaps=[f"{CDN}/a.xml"], hosts=[f"{CDN}:443/"])
+    assert run("build_sitemaps")[0] == 0
+    assert f"{CDN}/a.xml" in path_of(line_of()).read_text()
+    builds = Build.objects.count()
+    code, out, err = run("validate_sitemaps", "--repair")
+    assert (code, err, out.count("INVALID")) == (0, "", 0)
+    assert Build.objects.count() == builds
+
+    external.hosts = ["https://other.example.com", f"{CDN}/path/", 5]
+    code, out, _ = run("validate_sitemaps")
+    assert (code, out.count("INVALID"), out.count("URL not allowed")) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_address_may_list_declared_hosts(answers, base, sections, declared):
+    """Of any site of ours; a child there may have pages of the index's host or of its own."""
+    with serving({}) as third, serving(other := {}) as there:
+        if declared:
+            declare(sections, ExternalSection, hosts=[there])
+        answers["/sitemap.xml"] = ok(index(f"{there}/a/b.xml", f"{base}/c.xml"))
+        answers["/c.xml"] = ok(urlset(f"{there}/3/"))
+        other["/a/b.xml"] = ok(urlset(f"{base}/1/", f"{there}/a/2/", f"{third}/4/"))
+        out = run("validate_sitemaps", f"{base}/sitemap.xml")[1]
+    errors = [line for line in out.splitlines() if "error" in line]
+    # What may not be listed is said of the index and of itself, and is not opened.
+    refused = [f"{third}/4/" if declared else f"{there}/a/b.xml", f"{there}/3/"]
+    refused[:0] = [f"{there}/a/b.xml"] * (not declared)
+    assert len(errors) == len(refused)
+    assert all(
+        f"URL not allowed: '{url}'" in line for url, line in zip(refused, errors, strict=True)
+    )
+
+
+def test_nothing_is_opened_that_an_index_may_not_list(answers, base, tmp_path, monkeypatch):
+    """Files, other schemes and other hosts, also after a redirect: a foreign index may name any."""
+    opened = []
+    connect = socket.create_connection
+
+    def spy(address, *args, **options):
+        opened.append(address[1])
+        return connect(address, *args, **options)
+
+    monkeypatch.setattr(socket, "create_connection", spy)
+    file = tmp_path / "a.xml"
+    file.write_text(urlset(f"{base}/1/"))
+    with serving({"/a.xml": ok(urlset(f"{base}/1/"))}) as there:
+        user = there.replace("http://", f"{base}@")
+        refused = [file.as_uri(), "ftp://127.0.0.1/a.xml", f"{there}/a.xml", f"{user}/a.xml"]
+        answers["/sitemap.xml"] = ok(index(*refused, f"{base}/b.xml", f"{base}/c.xml"))
+        answers["/b.xml"] = (302, {"Location": f"{there}/a.xml"}, b"")
+        answers["/c.xml"] = (302, {"Location": file.as_uri()}, b"")
+        code, out, _ = run("validate_sitemaps", f"{base}/sitemap.xml")
+    assert code == 1
+    assert opened == [int(base.rpartition(":")[2])] * 3
+    faults = [line for line in out.splitlines() if line.startswith("  error: ")]
+    for number, word in enumerate(["Invalid URL", "Invalid URL", "URL not allowed", "Invalid URL"]):
+        of_index, of_itself = faults[number], faults[number + 4]
+        assert f"{word}: '{refused[number]}'" in of_index
+        assert of_itself.startswith(f"  error: {word}: '{refused[number]}'")
+    assert f"Redirect to {there}/a.xml" in faults[-2]
+    assert "HTTP error: " in faults[-1]
+
+
+def test_children_may_be_feeds_and_texts(answers, base):
+    """Each kind is read, plain or gzip, and what is wrong in it is reported."""
+    names = ["a.rss", "b.txt", "c.txt.gz", "d.rss", "e.txt", "f.txt"]
+    answers["/sitemap.xml"] = ok(index(*(f"{base}/{name}" for name in names)))
+    answers["/a.rss"] = ok(feeds(base, f"{base}/1/", f"{base}/2/"))
+    answers["/b.txt"] = ok(f"{base}/3/\n{base}/4/\n{base}/5/\n")
+    answers["/c.txt.gz"] = (200, {}, gzip.compress(f"{base}/6/\n".encode()))
+    answers["/d.rss"] = ok(feeds(base, "https://elsewhere.example/"))
+    answers["/e.txt"] = ok(f"{base}/7/\n\n")
+    answers["/f.txt"] = ok(urlset(f"{base}/8/"))
+    code, out, _ = run("validate_sitemaps", f"{base}/sitemap.xml")
+    lines = [line for line in out.splitlines() if not line.startswith("  ")]
+    assert [line.split()[1:3] for line in lines] == [
+        ["valid", "6"],
+        *(["valid", "2"], ["valid", "3"], ["valid", "1"]),
+        *(["INVALID", "1"], ["INVALID", "2"], ["INVALID", "1"]),
+    ]
+    faults = [line for line in out.splitlines() if line.startswith("  ")]
+    assert code == 1
+    assert len(faults) == 3
+    assert "error: line 1: URL not allowed" in faults[0]
+    assert "error: line 2: Invalid URL: '': the line is empty" in faults[1]
+    assert "error: Parsing error: <urlset> is not a text sitemap" in faults[2]
+
+
+def test_texts_of_the_package_are_valid(client, built, tmp_path):
+    """By file and in a folder, where a text has to be named as ours are."""
+    folder = tmp_path / "maps"
+    folder.mkdir()
+    for name in ("sitemap-products-1.txt", "sitemap-products-2.txt.gz"):
+        (folder / name).write_bytes(client.get(f"/{name}").getvalue())
+    (folder / "robots.txt").write_text("User-agent: *")
+    (folder / "urls.txt").write_text(f"{BASE}/a/\n")
+    code, out, _ = run("validate_sitemaps", folder, folder / "urls.txt")
+    assert code == 0
+    assert [line.split() for line in out.splitlines()] == [
+        [str(folder / "sitemap-products-1.txt"), "valid", "2", "entries"],
+        [str(folder / "sitemap-products-2.txt.gz"), "valid", "1", "entry"],
+        [str(folder / "urls.txt"), "valid", "1", "entry"],
+    ]

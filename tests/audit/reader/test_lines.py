@@ -1,0 +1,96 @@
+"""Text sitemaps: one URL a line and nothing else, recognized by their content."""
+
+import gzip
+import tracemalloc
+
+import pytest
+
+from django_sitemapkit.audit.reader import SitemapReader, validate
+from django_sitemapkit.protocol.entries import Entry
+from tests.audit.reader.test_document import (
+    ADDRESS,
+    LOCATION,
+    errors,
+    found,
+    pieces,
+    report_on,
+    warnings,
+)
+
+LINE = LOCATION.encode()
+
+
+def lines(document, address=None, **options):
+    """Return code and line of all that is found in a text."""
+    return [(f.code, f.line) for f in report_on(document, address, **options).findings]
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
+@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("size", [1, 7, 1_000])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_urls_come_out(end, start, size, pack):
+    """The last line need not end, a byte order mark is none of it, and lines may end in CRLF."""
+    reader = SitemapReader(ADDRESS)
+    document = start + LINE + b"/1\r\n" + LINE + b"/2\n" + LINE + b"/3" + end
+    entries = list(reader.read(pieces(pack(document), size)))
+    assert entries == [Entry(location=f"{LOCATION}/{number}") for number in (1, 2, 3)]
+    assert (reader.kind, reader.urls, reader.bytes) == ("text", 3, len(document))
+    assert (reader.valid, reader.findings) == (True, [])
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (b"", "invalid-url"),
+        (b" " + LINE, "invalid-url"),
+        (LINE + b"\t", "invalid-url"),
+        (LINE + b" 2024-02-29", "invalid-url"),
+        (b"# comment", "invalid-url"),
+        (b"/page", "invalid-url"),
+        (LINE + b"#a", "invalid-url"),
+        (LINE + "/ñ".encode(), "invalid-url"),
+        (LINE + b"/" + b"a" * 2_048, "invalid-url"),
+        (LINE + b"/" + b"a" * 300_000, "invalid-url"),
+        (LINE + b"\r" + LINE, "invalid-url"),
+        (LINE + b"/\xf1", "wrong-encoding"),
+        (b"https://example.com/page", "url-not-allowed"),
+    ],
+)
+def test_a_finding_names_its_line(line, code):
+    """What is not a URL of the scope is reported, and the lines around it are read."""
+    document = b"\n".join([LINE, line, LINE, b"nothing"])
+    assert lines(document, ADDRESS) == [(code, 2), ("invalid-url", 4)]
+    assert report_on(document, ADDRESS).urls == 4
+
+
+def test_lines_count_from_the_beginning_of_the_file():
+    """Empty lines before the first URL are one finding."""
+    assert lines(b"\n\n" + LINE + b"\nx") == [("leading-whitespace", 1), ("invalid-url", 4)]
+
+
+def test_a_short_url_is_a_warning():
+    """As it is in XML."""
+    assert found(b"http://a.b/") == warnings("short-url")
+
+
+def test_limits_are_those_of_a_file():
+    """One more URL, or one more byte, is an error; the default is 50,000."""
+    text = (LINE + b"\n") * 3
+    assert found(text, max_urls=3, max_bytes=len(text)) == []
+    assert lines(text, max_urls=2) == [("too-many-urls", 3)]
+    assert found(text, max_bytes=len(text) - 1) == errors("file-too-large")
+    assert lines((LINE + b"\n") * 50_001) == [("too-many-urls", 50_001)]
+
+
+@pytest.mark.parametrize("piece", [(LINE + b"\n") * 500, b"a" * 65_536])
+def test_memory_does_not_grow_with_the_text(piece):
+    """Neither many lines nor one without an end are held."""
+    tracemalloc.start()
+    try:
+        report = validate(piece for _ in range(2_500_000 // len(piece)))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert report.bytes > 2_400_000
+    assert peak < 1_000_000

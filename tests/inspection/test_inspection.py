@@ -1,0 +1,416 @@
+"""People are shown what becomes of a URL, where each value comes from, and why it is left out."""
+
+import datetime as dt
+
+import pytest
+from django.contrib.sitemaps import Sitemap
+from django.db.models import F, Value
+from django.db.models.functions import Concat
+from django.urls import path
+from django.utils import timezone, translation
+
+from django_sitemapkit import Route, Section, StaticSection
+from django_sitemapkit.exceptions import NotPlanned
+from django_sitemapkit.inspection import inspect_object, inspect_path
+from django_sitemapkit.models import Plan
+from django_sitemapkit.overrides import section_of, sections_of
+from django_sitemapkit.planning import refresh
+from django_sitemapkit.reading import QuerySetReader
+from tests import urls
+from tests.factories import EPOCH, SITE, products
+from tests.overrides.setting import by_object, by_path, extra, rendered, rule, setting
+from tests.testapp.models import Article, ArticleProxy, Feature, Product, Reading, Topic, Word
+
+pytestmark = pytest.mark.django_db
+
+BASE = SITE.origin
+OVERRIDE, OWN, SETTINGS, DECLARED, UNSET = (
+    "URL override",
+    "the object's own field",
+    "section settings",
+    "declaration of the section",
+    "not set",
+)
+
+
+class Topics(Section):
+    """Topics by a column, with one tag declared."""
+
+    queryset = Topic.objects.exclude(code="hidden")
+    location = Concat(Value("/topics/"), F("code"))
+    changefreq = "weekly"
+
+
+class Products(Section):
+    """Products of two on a page."""
+
+    queryset = Product.objects.all()
+    location = Route("product", shop="shop__slug", slug="slug")
+    lastmod = "updated_at"
+    limit = 2
+
+
+def explained(obj, site=SITE):
+    """Return the only explanation of an object; what it says is what is listed."""
+    (found,) = inspect_object(site, obj)
+    if found.section and found.location:
+        _, document = rendered(found.section)
+        assert found.listed == (f"<loc>{found.location}</loc>".encode() in document)
+        assert not found.listed or found.xml.encode() in document
+    assert bool(found.why) != found.listed
+    assert bool(found.xml) == bool(found.page) == found.listed
+    return found
+
+
+def origins(found):
+    """Return the texts and origins of an explanation's tags."""
+    return {tag: (value.text, value.origin) for tag, value in found.values.items()}
+
+
+# Where each value comes from
+
+
+def test_each_value_is_told_with_its_origin(sections):
+    """As one after the other comes to win."""
+    sections.add(Topics)
+    topic = Topic.objects.create(code="a")
+    nothing = (None, UNSET)
+
+    def shown():
+        found = explained(topic)
+        return tuple(origins(found)[tag] for tag in ("lastmod", "changefreq", "priority"))
+
+    assert shown() == (nothing, ("weekly", DECLARED), nothing)
+    row = setting("topics", priority="0.2", changefreq="daily")
+    assert shown() == (nothing, ("daily", SETTINGS), ("0.2", SETTINGS))
+    Topic.objects.update(sitemap_priority="0.3")
+    assert shown() == (nothing, ("daily", SETTINGS), ("0.3", OWN))
+    by_object(topic, lastmod=EPOCH, changefreq="never")
+    lastmod = ("2024-02-29T12:30:15+00:00", OVERRIDE)
+    assert shown() == (lastmod, ("never", OVERRIDE), ("0.3", OWN))
+    by_path("/topics/a", priority="0.4")
+    assert shown() == (lastmod, ("never", OVERRIDE), ("0.4", OVERRIDE))
+    row.delete()
+    assert explained(topic).location == f"{BASE}/topics/a"
+
+
+def test_an_override_whose_value_is_left_out_is_no_origin(sections):
+    """What holds instead is reported, with its own origin."""
+    sections.add(Topics)
+    topic = Topic.objects.create(code="a")
+    by_object(topic, priority="7", changefreq="hardly", lastmod=timezone.now() + dt.timedelta(1))
+    assert origins(explained(topic)) == {
+        "lastmod": (None, UNSET),
+        "changefreq": ("weekly", DECLARED),
+        "priority": (None, UNSET),
+    }
+
+
+def test_what_is_set_is_told_of_what_is_excluded_too(sections):
+    """It is what would be listed."""
+    sections.add(Topics)
+    topic = Topic.objects.create(code="a")
+    by_object(topic, include=False, priority="0.9")
+    found = explained(topic)
+    assert origins(found)["priority"] == ("0.9", OVERRIDE)
+    assert found.location == f"{BASE}/topics/a"
+
+
+# Why it is not listed
+
+
+def broken(self):
+    """Stand for a section that fails."""
+    raise RuntimeError("no such thing")
+
+
+def refused(self, obj):
+    """Return what is no URL."""
+    return "https://other.example/"
+
+
+WHY = {
+    "override": (lambda topic: by_object(topic, include=False), {}, "A URL override"),
+    "path": (lambda topic: by_path("/topics/a", include=False), {}, "A URL override"),
+    "rule": (lambda topic: rule("*/a$"), {}, "exclusion rule */a$"),
+    "own field": (
+        lambda topic: Topic.objects.update(sitemap_include=False),
+        {},
+        "its own setting",
+    ),
+    "queryset": (lambda topic: None, {"queryset": Topic.objects.none()}, "its queryset leaves"),
+    "disabled": (lambda topic: None, {"enabled": False}, "is switched off"),
+    "setting": (lambda topic: setting("topics", enabled=False), {}, "is switched off"),
+    "other site": (lambda topic: None, {"sites": ["other"]}, "not one of this site"),
+    "refused": (lambda topic: None, {"location": refused}, "URL not allowed"),
+    "refused beside a wrong value for all": (
+        lambda topic: None,
+        {"location": refused, "priority": 7},
+        "URL not allowed",
+    ),
+    "raises": (lambda topic: None, {"location": lambda self, obj: 1 / 0}, "ZeroDivisionError"),
+}
+
+
+@pytest.mark.parametrize("case", WHY)
+def test_why_an_object_is_not_listed_is_told(sections, case):
+    """In a sentence, with the section that would list it."""
+    change, options, why = WHY[case]
+    sections.add(type("Topics", (Topics,), options))
+    topic = Topic.objects.create(code="a")
+    change(topic)
+    found = explained(topic)
+    assert not found.listed
+    assert why in found.why
+    assert found.section == "topics"
+
+
+def test_an_object_of_no_section_has_no_explanation(sections):
+    """Nor has one without a key."""
+    sections.add(Topics)
+    assert inspect_object(SITE, Reading(level=1)) == []
+
+
+def test_a_section_that_fails_hides_no_other(sections):
+    """Its failure is logged, or reported where it is the one asked for."""
+    sections.add(type("Broken", (Topics,), {"get_queryset": broken}))
+    sections.add(type("BrokenList", (StaticSection,), {"items": broken}))
+    sections.add(Topics)
+    topic = Topic.objects.create(code="a")
+    assert explained(topic).listed
+    assert inspect_path(SITE, "/topics/a").why.endswith("no section produces it.")
+    extra("/a/")
+    assert inspect_path(SITE, "/a/").listed
+
+
+def test_a_section_that_fails_on_a_row_says_so(sections, monkeypatch):
+    """As the error does."""
+    sections.add(Topics)
+    topic = Topic.objects.create(code="a")
+    monkeypatch.setattr(QuerySetReader, "chunks", lambda self, keys: broken(self))
+    (found,) = inspect_object(SITE, topic)
+    assert (found.listed, found.why) == (False, "RuntimeError: no such thing")
+
+
+def test_an_object_is_told_of_in_each_of_its_sections(sections):
+    """A child and a proxy in those of the parent."""
+    options = {"queryset": Article.objects.all(), "location": Route("article", pk="pk")}
+    for name in ("news", "archive"):
+        sections.add(type(name.title(), (Section,), options))
+    sections.add(type("Features", (Section,), options | {"queryset": Feature.objects.all()}))
+    feature = Feature.objects.create(title="One", edited_at=EPOCH)
+    for model in (Feature, Article, ArticleProxy):
+        found = inspect_object(SITE, model.objects.get(pk=feature.pk))
+        assert [(one.section, one.listed) for one in found] == [
+            *(("news", True), ("archive", True), ("features", True))
+        ]
+
+
+# Which page has it
+
+
+def test_the_page_is_the_one_that_has_it(sections, client):
+    """The first, a middle one and the last; planned or not."""
+    sections.add(Products)
+    rows = products(7)
+    for _ in range(2):
+        for place, product in enumerate(rows):
+            found = explained_on_page(product, client)
+            assert found.page == f"{BASE}/sitemap-products-{place // 2 + 1}.xml.gz"
+        refresh(section_of(SITE, "products"))
+        assert Plan.objects.filter(section="products").exists()
+
+
+def explained_on_page(product, client):
+    """Return the explanation of an object, whose page must have it as it is reported."""
+    (found,) = inspect_object(SITE, product)
+    page = client.get(found.page.removeprefix(BASE).removesuffix(".gz")).getvalue().decode()
+    assert found.xml in page
+    return found
+
+
+def test_a_page_by_another_key_is_found(sections, client):
+    """In the order of the database."""
+    options = {"queryset": Word.objects.all(), "key": "text", "limit": 1}
+    sections.add(
+        type("Words", (Section,), {**options, "location": Concat(Value("/w/"), F("text"))})
+    )
+    texts = ("Zebra", "apple", "Éclair", "zoo")
+    for word in Word.objects.bulk_create(Word(text=text) for text in texts):
+        explained_on_page(word, client)
+
+
+def test_where_no_page_is_planned_none_is_told(sections, monkeypatch):
+    """All else is."""
+    sections.add(Topics)
+    topic = Topic.objects.create(code="a")
+
+    def unplanned(section):
+        raise NotPlanned
+
+    for pages in (unplanned, lambda section: []):
+        monkeypatch.setattr("django_sitemapkit.inspection.urls.all_pages", pages)
+        (found,) = inspect_object(SITE, topic)
+        assert (found.listed, found.page) == (True, "")
+
+
+# By path
+
+
+def test_a_path_is_told_of_as_its_object_is(sections):
+    """It is found through the URLconf, and the fields of the same names."""
+    sections.add(Products)
+    (product,) = products(1, slug="café")
+    address = f"/products/{product.shop.slug}/caf%C3%A9/"
+    assert inspect_path(SITE, address) == inspect_object(SITE, product)[0]
+    by_object(product, include=False)
+    assert inspect_path(SITE, address) == inspect_object(SITE, product)[0]
+    Product.objects.update(slug="moved")
+    assert inspect_path(SITE, address).section == ""
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        Route("article", pk="pk"),
+        Route("article", "pk"),
+        lambda self, article: f"/articles/{article.pk}/",
+    ],
+)
+def test_a_path_is_found_by_any_way_to_a_location(sections, location):
+    """Arguments by name or not, or a method."""
+    options = {"queryset": Article.objects.all(), "location": location}
+    sections.add(type("Articles", (Section,), options))
+    article = Article.objects.create(title="One", edited_at=EPOCH)
+    found = inspect_path(SITE, f"/articles/{article.pk}/")
+    assert (found.section, found.listed) == ("articles", True)
+    assert inspect_path(SITE, f"/articles/{article.pk + 1}/").section == ""
+    assert inspect_path(SITE, f"/articles/{10**30}/").section == ""
+
+
+def test_a_path_that_no_section_is_known_to_give_is_told_what_holds(sections):
+    """Overrides and rules, as far as they need no row."""
+    sections.add(Products)
+    found = inspect_path(SITE, "/unknown/")
+    assert (found.section, found.listed, found.values) == ("", False, {})
+    assert found.location == f"{BASE}/unknown/"
+    assert found.why.endswith("no section produces it.")
+    row = by_path("/unknown/", priority="0.9", lastmod=timezone.now() + dt.timedelta(1))
+    assert origins(inspect_path(SITE, "/unknown/")) == {"priority": ("0.9", OVERRIDE)}
+    row.priority, row.changefreq = "7", "daily"
+    row.save()
+    assert origins(inspect_path(SITE, "/unknown/")) == {"changefreq": ("daily", OVERRIDE)}
+    rule("/un")
+    assert inspect_path(SITE, "/unknown/").why == "The exclusion rule /un leaves it out."
+    row.include = False
+    row.save()
+    assert inspect_path(SITE, "/unknown/").why == "A URL override leaves it out."
+
+
+def test_an_extra_url_is_told_of(sections):
+    """It alone, of those that a database takes for one."""
+    for address in ("/Cafe/", "/cafe/", "/CAFE/", "/cafE/"):
+        extra(address, priority="0.3")
+    found = inspect_path(SITE, "/cafE/")
+    assert (found.section, found.location) == ("extra-urls", f"{BASE}/cafE/")
+    assert origins(found)["priority"] == ("0.3", OWN)
+    assert found.page == f"{BASE}/sitemap-extra-urls-1.xml.gz"
+    assert inspect_path(SITE, "/caFE/").section == ""
+
+
+def test_an_item_of_a_list_is_told_of(sections):
+    """With the page that it is on by its position."""
+    sections.add(
+        type("Pages", (StaticSection,), {"items": ["home", "/a b/", "/\0", "about"], "limit": 2})
+    )
+    found = inspect_path(SITE, "/about/")
+    assert (found.section, found.listed) == ("pages", True)
+    assert found.page == f"{BASE}/sitemap-pages-2.xml.gz"
+    assert inspect_path(SITE, "/a%20b/").page == f"{BASE}/sitemap-pages-1.xml.gz"
+    by_path("/about/", include=False)
+    assert inspect_path(SITE, "/about/").why == "A URL override leaves it out."
+
+
+class Old(Sitemap):
+    """A sitemap of before."""
+
+    changefreq = "daily"
+    limit = 2
+
+    def items(self):
+        return Article.objects.order_by("pk")
+
+    def location(self, article):
+        return f"/articles/{article.pk}/"
+
+
+class OldLanguages(Old):
+    i18n = True
+
+    def location(self, article):
+        return f"/{translation.get_language()}{super().location(article)}"
+
+
+class OldList(OldLanguages):
+    def items(self):
+        return list(super().items())
+
+    def get_languages_for_item(self, article):
+        return ["en", "es"] if article.title == "0" else ["fr"]
+
+    limit = 6
+
+
+LANGUAGES = [(0, "en"), (0, "es"), (1, "fr"), (2, "fr")]
+"""Which item is there in which language."""
+
+urlpatterns = [path("<str:language>/articles/<int:pk>/", urls.view), *urls.urlpatterns]
+"""The tests' project with articles in several languages."""
+
+
+@pytest.fixture
+def articles():
+    """Make three articles."""
+    rows = [Article(title=str(n), edited_at=EPOCH) for n in range(3)]
+    for row in rows:
+        row.save()
+    return rows
+
+
+def test_an_old_sitemap_is_told_of(sections, articles):
+    """By object and by path."""
+    sections.add(Old, "old")
+    (found,) = inspect_object(SITE, articles[2])
+    assert (found.listed, found.page) == (True, f"{BASE}/sitemap-old-2.xml.gz")
+    assert origins(found)["changefreq"] == ("daily", DECLARED)
+    assert inspect_path(SITE, f"/articles/{articles[2].pk}/") == found
+    rule("/articles/")
+    assert "exclusion rule" in inspect_object(SITE, articles[2])[0].why
+
+
+def test_one_of_several_languages_is_told_of(sections, articles, settings):
+    """The one whose path it is, of a queryset."""
+    settings.ROOT_URLCONF = __name__
+    sections.add(OldLanguages, "old")
+    spanish = f"/es/articles/{articles[0].pk}/"
+    by_path(spanish, priority="0.9")
+    found = inspect_path(SITE, spanish)
+    assert (found.section, found.location, found.listed) == ("old", BASE + spanish, True)
+    assert origins(found)["priority"] == ("0.9", OVERRIDE)
+    assert found.page == f"{BASE}/sitemap-old-1.xml.gz"
+
+
+def test_an_item_of_a_list_in_several_languages_is_told_of(sections, articles):
+    """On the page of its item, however many URLs each item gives."""
+    sections.add(OldList, "old")
+    paths = [f"/{language}/articles/{articles[n].pk}/" for n, language in LANGUAGES]
+    pages = [inspect_path(SITE, path).page for path in paths]
+    assert pages == [f"{BASE}/sitemap-old-{number}.xml.gz" for number in (1, 1, 1, 2)]
+
+
+def test_sections_of_one_site_are_asked(sections):
+    """Those that are on."""
+    sections.add(Topics)
+    setting("topics", enabled=False)
+    assert sections_of(SITE) == []
+    assert inspect_path(SITE, "/topics/a").section == ""

@@ -1,0 +1,315 @@
+"""Sitemaps written for ``django.contrib.sitemaps``: taken as they are, read as contrib does."""
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+from django.contrib import sitemaps as contrib
+from django.contrib.sitemaps import GenericSitemap, Sitemap
+from django.contrib.sitemaps.views import sitemap as contrib_view
+from django.db import connection
+from django.db.models import QuerySet
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils.translation import get_language
+from lxml import etree
+
+from django_sitemapkit.planning import pages_of
+from django_sitemapkit.reading import reader_of
+from django_sitemapkit.rendering import PageRendering
+from django_sitemapkit.sections import adapt, is_contrib
+from tests import factories
+from tests.factories import SITE
+from tests.testapp.models import Article, Product
+
+pytestmark = pytest.mark.django_db
+
+TAGS = ("loc", "lastmod", "changefreq", "priority")
+
+
+def entries(document):
+    """Return a document's entries as a set: the texts of their tags, of a lastmod its date."""
+    found = set()
+    for url in etree.fromstring(document):
+        values = {etree.QName(tag).localname: tag.text for tag in url}
+        values["lastmod"] = values.get("lastmod", "")[:10]
+        found.add(tuple(values.get(tag) for tag in TAGS))
+    return found
+
+
+def ours(sitemap):
+    """Return the entries of all our pages of an adapted sitemap, and their problems."""
+    section = reader_of(adapt(sitemap)(SITE))
+    found, problems = set(), []
+    for page in pages_of(section):
+        rendering = PageRendering(section, page.keys, SITE.scope())
+        document = b"".join(rendering)
+        if document:
+            found |= entries(document)
+        assert rendering.overflow is None
+        problems += rendering.problems.examples
+    return found, problems
+
+
+def contribs(sitemap, rf, settings):
+    """Return the entries that contrib's own view lists on all its pages."""
+    templates = Path(contrib.__file__).parent / "templates"
+    settings.TEMPLATES = [{**settings.TEMPLATES[0], "DIRS": [templates]}]
+    instance = sitemap() if isinstance(sitemap, type) else sitemap
+    found = set()
+    for page in instance.paginator.page_range:
+        request = rf.get("/old.xml", {"p": page}, secure=True, headers={"host": "www.example.com"})
+        response = contrib_view(request, {"all": sitemap}).render()
+        found |= entries(response.content)
+    return found
+
+
+class Articles(Sitemap):
+    """An old class as most are written."""
+
+    changefreq = "weekly"
+    limit = 4
+
+    def items(self):
+        return Article.objects.order_by("title")
+
+    def location(self, item):
+        return reverse("article", args=[item.pk])
+
+    def lastmod(self, item):
+        return item.edited_at
+
+    def priority(self, item):
+        return 0.5 if item.pk % 2 else None
+
+
+class Pages(Sitemap):
+    """An old class over a list."""
+
+    priority = 0.8
+    limit = 2
+    lastmod = dt.date(2024, 1, 2)
+
+    def items(self):
+        return ["home", "about", "home"]
+
+    def location(self, item):
+        return reverse(item)
+
+
+class Translated(Articles):
+    """An old class in several languages."""
+
+    i18n = True
+    languages = ["en", "es"]
+    limit = 6
+
+    def location(self, item):
+        return f"/{get_language()}{super().location(item)}"
+
+
+class PartlyTranslated(Translated):
+    """An old class of which each item has languages of its own."""
+
+    def get_languages_for_item(self, item):
+        return ["en"] if item.pk % 2 else ["es", "en"]
+
+
+GENERIC = {"queryset": Product.objects.order_by("pk"), "date_field": "updated_at"}
+
+
+@pytest.fixture
+def rows():
+    """Store articles and products."""
+    factories.ArticleFactory.create_batch(9)
+    factories.products(5)
+
+
+@pytest.mark.parametrize(
+    "sitemap",
+    [
+        pytest.param(Articles, id="queryset"),
+        pytest.param(Articles(), id="instance"),
+        pytest.param(Pages, id="list"),
+        pytest.param(GenericSitemap(GENERIC, priority=0.6, changefreq="daily"), id="generic"),
+        pytest.param(Translated, id="i18n"),
+        pytest.param(PartlyTranslated, id="languages-by-item"),
+    ],
+)
+def test_an_old_sitemap_lists_what_contrib_lists(rows, rf, settings, sitemap):
+    """The same locations, dates and hints, over all pages of both."""
+    expected = contribs(sitemap, rf, settings)
+    assert len(expected) > 1
+    assert ours(sitemap) == (expected, [])
+
+
+def test_languages_come_from_the_settings_where_the_class_names_none(rows, settings):
+    """``i18n = True`` alone means all of LANGUAGES."""
+    settings.LANGUAGES = [("en", "English"), ("fr", "French"), ("es", "Spanish")]
+    sitemap = type("Wide", (Translated,), {"languages": None})
+    found, _ = ours(sitemap)
+    assert len(found) == 27
+    assert {entry[0].split("/")[3] for entry in found} == {"en", "es", "fr"}
+
+
+def test_a_page_holds_the_limit_of_the_old_class(rows):
+    """In languages a row is several URLs, and they count."""
+    assert len(pages_of(reader_of(adapt(Articles)(SITE)))) == 3
+    translated = reader_of(adapt(Translated)(SITE))
+    assert (translated.max_urls, translated.rows_per_page) == (6, 3)
+    assert len(pages_of(translated)) == 3
+
+
+def test_a_queryset_is_read_by_primary_key(rows):
+    """Its last page costs what the first one does: contrib's OFFSET and COUNT are gone."""
+    section = reader_of(adapt(Articles)(SITE))
+    pages = pages_of(section)
+    counts = []
+    for page in pages:
+        with CaptureQueriesContext(connection) as queries:
+            b"".join(PageRendering(section, page.keys, SITE.scope()))
+        counts.append(len(queries))
+        assert not [query for query in queries if "OFFSET" in query["sql"]]
+        assert not [query for query in queries if "COUNT" in query["sql"]]
+    assert counts == [1, 1, 1]
+
+
+def some_articles():
+    """Return the articles with a title."""
+    return Article.objects.exclude(title="")
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        pytest.param(lambda: Article.objects.order_by("pk")[1:6], id="sliced"),
+        pytest.param(
+            lambda: Article.objects.filter(title="").union(Article.objects.all()), id="union"
+        ),
+        pytest.param(lambda: list(Article.objects.order_by("pk")[:6]), id="list"),
+    ],
+)
+def test_items_without_a_key_to_go_by_page_by_position(rows, items):
+    """Slices and unions cannot be cut by key, and are listed all the same."""
+    sitemap = type("Some", (Articles,), {"items": lambda self: items()})
+    section = reader_of(adapt(sitemap)(SITE))
+    assert section.keyset is None
+    found, problems = ours(sitemap)
+    assert {entry[0] for entry in found} == {
+        f"https://www.example.com/articles/{item.pk}/" for item in items()
+    }
+    assert problems == []
+
+
+@pytest.mark.parametrize("form", ["plain", "sliced"])
+def test_a_queryset_that_the_old_class_keeps_is_read_anew_each_time(form):
+    """It stands on the class for as long as the process lives; contrib never fills its cache."""
+    rows = Article.objects.order_by("pk")
+    kept = rows[:5] if form == "sliced" else rows
+    sitemap = type("Kept", (Articles,), {"items": lambda self: kept})
+    factories.ArticleFactory()
+    assert len(ours(sitemap)[0]) == 1
+    factories.ArticleFactory()
+    assert len(ours(sitemap)[0]) == 2
+    assert isinstance(kept, QuerySet)
+    assert kept._result_cache is None
+
+
+def test_dates_and_datetimes_may_be_mixed():
+    """Contrib answers 500."""
+
+    class Mixed(Pages):
+        def lastmod(self, item):
+            return dt.date(2024, 1, 1) if item == "home" else dt.datetime(2024, 1, 2, 3)  # noqa: DTZ001
+
+    found, problems = ours(Mixed)
+    assert {entry[1] for entry in found} == {"2024-01-01", "2024-01-02"}
+    assert problems == []
+
+
+def test_a_control_character_refuses_its_item_alone():
+    """Contrib lets the whole page become malformed."""
+
+    class Odd(Pages):
+        def location(self, item):
+            return "/\x0b/" if item == "home" else "/about/"
+
+    found, problems = ours(Odd)
+    assert [entry[0] for entry in found] == ["https://www.example.com/about/"]
+    assert [(problem.key, problem.code) for problem in problems] == [("home", "invalid-url")] * 2
+    assert "U+000B" in problems[0].message
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        pytest.param("https://www.example.com/abs/", "https://www.example.com/abs/", id="absolute"),
+        pytest.param("/a b/ñ", "https://www.example.com/a%20b/%C3%B1", id="raw"),
+        pytest.param("/a?b=1&c=2", "https://www.example.com/a?b=1&c=2", id="ampersand"),
+    ],
+)
+def test_a_location_comes_out_as_a_url(location, expected):
+    """Contrib puts its host before an absolute one, and lets spaces and letters out raw."""
+    sitemap = type("One", (Pages,), {"items": ["x"].copy, "location": lambda self, item: location})
+    found, problems = ours(sitemap)
+    assert ([entry[0] for entry in found], problems) == ([expected], [])
+
+
+def test_a_foreign_location_is_refused():
+    """Only what is on the site belongs into its sitemap."""
+    sitemap = type("Away", (Pages,), {"location": lambda self, item: "https://other.example/"})
+    found, problems = ours(sitemap)
+    assert not found
+    assert {problem.code for problem in problems} == {"url-not-allowed"}
+
+
+def test_an_exception_in_a_method_for_a_tag_of_the_old_class_costs_its_item_the_tag(rows):
+    """The URL is listed, as all others."""
+    worst = Article.objects.latest("pk").pk
+
+    class Fragile(Articles):
+        def lastmod(self, item):
+            if item.pk == worst:
+                raise AttributeError("no date")
+            return item.edited_at
+
+    found, (problem,) = ours(Fragile)
+    assert len(found) == 9
+    assert (problem.key, problem.code, problem.skipped) == (worst, "exception", False)
+
+
+def test_a_word_that_is_no_frequency_costs_its_item_the_tag():
+    """As contrib writes it, search engines refuse the file; without it they lose nothing."""
+
+    class Daily(Sitemap):
+        def items(self):
+            return ["/a", "/b"]
+
+        def location(self, item):
+            return item
+
+        def changefreq(self, item):
+            return {"/a": "Daily", "/b": "daily"}[item]
+
+    found, (problem,) = ours(Daily)
+    assert {(entry[0], entry[2]) for entry in found} == {
+        ("https://www.example.com/a", None),
+        ("https://www.example.com/b", "daily"),
+    }
+    assert (problem.key, problem.code, problem.skipped) == ("/a", "invalid-tag-value", False)
+
+
+def test_the_name_comes_from_the_class_unless_another_is_given():
+    """``CityGuidesSitemap`` is "city-guides"."""
+    sitemap = type("CityGuidesSitemap", (Sitemap,), {})
+    assert adapt(sitemap).get_name() == "city-guides"
+    assert adapt(sitemap, "guides").get_name() == "guides"
+    assert adapt(GenericSitemap(GENERIC), "products").get_name() == "products"
+
+
+def test_contrib_sitemaps_are_told_from_all_else():
+    """Classes and instances; nothing that only looks alike."""
+    assert is_contrib(Articles)
+    assert is_contrib(Articles())
+    assert not is_contrib(Article)
+    assert not is_contrib("Articles")

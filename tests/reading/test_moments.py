@@ -1,0 +1,282 @@
+"""lastmod as the database writes it gives the text that a datetime gives."""
+
+import datetime as dt
+
+import pytest
+from django.db import connection, models
+from django.db.models import DateField, DateTimeField, F, Max, Q, TextField
+from django.db.models.functions import (
+    Cast,
+    Coalesce,
+    Greatest,
+    Now,
+    TruncDate,
+    TruncDay,
+    TruncHour,
+    TruncMinute,
+    TruncMonth,
+    TruncSecond,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from django_sitemapkit import Route, Section, checks
+from django_sitemapkit.protocol.dates import format_lastmod
+from django_sitemapkit.reading import reader_of
+from django_sitemapkit.reading.keysets import EVERYTHING
+from django_sitemapkit.reading.lastmod_text import as_text, w3c_texts
+from django_sitemapkit.rendering.pipeline import ChunkPipeline
+from django_sitemapkit.rendering.problems import ProblemLog
+from tests.factories import SITE, ShopFactory
+from tests.testapp.models import Article, Product, Reading
+
+MOMENTS = st.datetimes(timezones=st.just(dt.UTC))
+WRITTEN = {
+    "sqlite": lambda moment: str(moment.replace(tzinfo=None)),
+    "postgresql": lambda moment: str(moment).replace("+00:00", "+00"),
+    "mysql": lambda moment: moment.replace(tzinfo=None).isoformat(" ", "microseconds"),
+}
+
+
+@pytest.mark.parametrize("vendor", WRITTEN)
+@given(moments=st.lists(MOMENTS, min_size=1, max_size=8))
+def test_the_text_is_that_of_the_moment(vendor, moments):
+    """Whatever the moment, and however a database writes it."""
+    texts, refusals = w3c_texts([WRITTEN[vendor](moment) for moment in moments])
+    assert texts == [format_lastmod(moment) for moment in moments]
+    assert refusals == {}
+
+
+@given(dates=st.lists(st.none() | st.dates(), min_size=1, max_size=8))
+def test_dates_stay_dates(dates):
+    """Nothing is made of NULL, and no time is invented."""
+    texts, refusals = w3c_texts([date and date.isoformat() for date in dates])
+    assert texts == [format_lastmod(date) for date in dates]
+    assert refusals == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2024-02-29 12:30:15", "2024-02-29T12:30:15+00:00"),
+        ("2024-02-29 12:30:15.9", "2024-02-29T12:30:15+00:00"),
+        ("2024-02-29 12:30:15+02", "2024-02-29T12:30:15+02:00"),
+        ("2024-02-29T12:30:15+00:00", "2024-02-29T12:30:15+00:00"),
+        ("2024-02-29 12:30", "2024-02-29T12:30:00+00:00"),
+        ("0000-00-00 00:00:00", None),
+        ("2024-00-10", None),
+        (None, None),
+    ],
+)
+def test_what_looks_unlike_the_rest_goes_the_long_way(text, expected):
+    """It neither spoils its neighbours nor is it spoilt by them."""
+    plain = "2024-02-29 12:30:15.123456"
+    texts, refusals = w3c_texts([plain, text, plain])
+    assert texts == ["2024-02-29T12:30:15+00:00", expected, "2024-02-29T12:30:15+00:00"]
+    assert refusals == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "yesterday", "infinity", "0044-03-15 12:00:00+00 BC", "10000-01-01 00:00:00+00"),
+        *("2024-02-30 12:00:00", "2023-02-29", "2024-02-29 24:01:00", "2024-02-29 12:60:00"),
+        *("2024-02-29 12:00:60", "2024-02-29 12:00:00.1234567x"),
+    ],
+)
+def test_what_is_no_moment_refuses_its_row_alone(text):
+    """The calendar and the clock decide, not the shape alone."""
+    texts, refusals = w3c_texts(["2024-02-29 12:30:15", text])
+    assert texts == ["2024-02-29T12:30:15+00:00", None]
+    assert refusals[1].code == "invalid-date"
+    assert repr(text) in str(refusals[1])
+
+
+class Special(models.DateTimeField):
+    """A field that may make anything of its value."""
+
+
+@pytest.mark.parametrize(
+    ("rows", "expression", "is_text"),
+    [
+        (Product, F("updated_at"), True),
+        (Product, F("released_on"), True),
+        (Product, Coalesce("updated_at", "updated_at"), True),
+        (Product, Greatest("updated_at", Coalesce("updated_at", "updated_at")), True),
+        (Product, Max("released_on"), True),
+        (Product, Coalesce("updated_at", Now()), False),
+        (Product, Coalesce("updated_at", "released_on", output_field=DateTimeField()), False),
+        (Product, Coalesce("updated_at", "updated_at", output_field=Special()), False),
+        (Product, Max("updated_at", filter=Q(public=True)), False),
+        (Product, TruncHour("updated_at"), False),
+        (Product, Coalesce(TruncHour("updated_at"), "updated_at"), False),
+        (Product, Cast("note", Special()), False),
+        (Product, F("note"), False),
+        (Product, F("updated_at") + dt.timedelta(1), False),
+        (Product, Cast("note", DateTimeField()), False),
+        (Reading, F("pk"), False),
+    ],
+)
+@pytest.mark.django_db
+def test_only_columns_of_dates_and_moments_are_read_as_text(rows, expression, is_text):
+    """And what gives one of them as it is; all else is Python's to read."""
+    assert (as_text(expression, rows.objects.all()) is not None) == is_text
+
+
+@pytest.mark.django_db
+def test_moments_in_another_zone_are_pythons(settings):
+    """Without time zones, or with a database in local time, the text is not in UTC."""
+    rows = Product.objects.all()
+    name = connection.timezone_name  # Kept by Django once it was asked for.
+    assert as_text(F("updated_at"), rows) is not None
+    settings.USE_TZ = False
+    assert as_text(F("updated_at"), rows) is None
+    settings.USE_TZ = True
+    connection.timezone_name = "Europe/Paris"
+    try:
+        assert as_text(F("updated_at"), rows) is None
+    finally:
+        connection.timezone_name = name
+
+
+def by_pk(**options):
+    """Return a section over articles."""
+    declared = {"queryset": Article.objects.all(), "location": Route("article", pk="pk")}
+    return reader_of(type("Articles", (Section,), declared | options)(SITE))
+
+
+def listed(section):
+    """Return the lastmod texts that are written, and the problems."""
+    problems = ProblemLog("articles")
+    pipeline = ChunkPipeline(section, SITE.scope(), problems)
+    texts = [
+        text
+        for chunk in section.chunks(EVERYTHING)
+        for text in pipeline.entries(chunk).tags["lastmod"]
+    ]
+    return texts, problems
+
+
+@pytest.mark.django_db
+def test_the_database_and_python_give_the_same():
+    """Microseconds or none, before the epoch and behind the turn of the year."""
+    moments = [
+        dt.datetime(2024, 2, 29, 23, 59, 59, 999999, dt.UTC),
+        dt.datetime(2024, 1, 1, tzinfo=dt.UTC),
+        dt.datetime(1969, 12, 31, 23, 59, 59, 500000, dt.UTC),
+        dt.datetime(1999, 12, 31, 12, 0, 0, 10, dt.UTC),
+    ]
+    for moment in moments:
+        Article.objects.create(title="x", edited_at=moment)
+    text, _ = listed(by_pk(lastmod="edited_at"))
+    python, _ = listed(by_pk(lastmod=lambda self, article: article.edited_at))
+    assert text == python == [format_lastmod(moment) for moment in moments]
+    assert by_pk(lastmod="edited_at").read_columns[1] == {"lastmod"}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("lastmod", ["updated_at", "released_on"])
+def test_a_future_text_is_left_out_as_a_future_moment_is(lastmod):
+    """The row is listed without it, and the problem names the row."""
+    now = dt.datetime.now(dt.UTC)
+    shop = ShopFactory()
+    late, early = (
+        Product.objects.create(
+            shop=shop,
+            slug=str(days),
+            **{lastmod: value if lastmod == "updated_at" else value.date()},
+        )
+        for days, value in ((n, now + dt.timedelta(days=n)) for n in (2, -2))
+    )
+    section = by_pk(
+        queryset=Product.objects.all(),
+        location=Route("product", shop="shop__slug", slug="slug"),
+        lastmod=lastmod,
+    )
+    assert section.read_columns[1] == {"lastmod"}
+    texts, problems = listed(section)
+    assert texts[0] is None
+    assert texts[1].startswith(getattr(early, lastmod).isoformat()[:10])
+    (problem,) = problems.examples
+    assert (problem.key, problem.code, problem.skipped) == (late.pk, "future-date", False)
+
+
+@pytest.mark.django_db
+def test_objects_are_given_the_text_too():
+    """A section that reads objects takes its lastmod from the same expression."""
+    article = Article.objects.create(title="x", edited_at=dt.datetime(2024, 2, 29, tzinfo=dt.UTC))
+    section = by_pk(lastmod="edited_at", location=lambda self, article: f"/{article.pk}/")
+    (chunk,) = section.chunks(EVERYTHING)
+    assert chunk.columns["lastmod"] == ["2024-02-29T00:00:00+00:00"]
+    assert chunk.locations == [f"/{article.pk}/"]
+    assert isinstance(Cast("edited_at", TextField()), Cast)
+
+
+ZONE = "Asia/Kathmandu"
+"""A quarter of an hour off every full one."""
+
+TRUNCATED = {
+    "second": TruncSecond("edited_at"),
+    "minute": TruncMinute("edited_at"),
+    "hour": TruncHour("edited_at"),
+    "day": TruncDay("edited_at"),
+    "month": TruncMonth("edited_at"),
+    "day as a date": TruncDay("edited_at", output_field=DateField()),
+    "date": TruncDate("edited_at"),
+    "hour in UTC": TruncHour("edited_at", tzinfo=dt.UTC),
+    "annotation": F("hour"),
+}
+
+
+def in_a_zone(expression, **options):
+    """Return a section over an article whose lastmod is an expression."""
+    rows = Article.objects.annotate(hour=TruncHour("edited_at"))
+    return by_pk(queryset=rows, lastmod=expression, **options)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("expression", TRUNCATED.values(), ids=TRUNCATED)
+def test_a_truncated_lastmod_is_that_of_python(settings, expression):
+    """It is cut in TIME_ZONE and names that instant, in the page and by its newest date."""
+    settings.TIME_ZONE = ZONE
+    article = Article.objects.create(
+        title="x", edited_at=dt.datetime(2024, 2, 29, 20, 40, 15, 7, dt.UTC)
+    )
+    section = in_a_zone(expression, trust_lastmod=True)
+    if not connection.features.has_zoneinfo_database:
+        pytest.skip("the database has no time zones")
+    with SITE.active():
+        annotated = section.keyset.queryset.annotate(found=expression)
+        expected = annotated.get(pk=article.pk).found
+    texts, problems = listed(section)
+    assert texts == [format_lastmod(expected)]
+    assert not problems
+    assert section.newest(EVERYTHING) == (1, expected)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"lastmod": TruncHour("edited_at")}, "lastmod"),
+        ({"lastmod": TruncDate("edited_at")}, "lastmod"),
+        ({"lastmod": Coalesce(TruncHour("edited_at"), "edited_at")}, "lastmod"),
+        ({"queryset": Article.objects.filter(edited_at__date="2024-02-29")}, "queryset"),
+        ({"queryset": Article.objects.annotate(at=TruncHour("edited_at"))}, "queryset"),
+    ],
+)
+def test_a_database_without_time_zones_is_named(sections, settings, monkeypatch, options, named):
+    """MariaDB without its tables of zones gives NULL for every date that is converted."""
+    settings.TIME_ZONE = ZONE
+    declared = {"queryset": Article.objects.all(), "location": Route("article", pk="pk")}
+    sections.add(type("Articles", (Section,), declared | {"__module__": __name__} | options))
+    monkeypatch.setitem(vars(connection.features), "has_zoneinfo_database", False)
+    (message,) = checks.check_declarations()
+    assert message.id == "sitemapkit.E118"
+    assert named in message.msg
+    assert "tzinfo" in message.hint
+    settings.TIME_ZONE = "UTC"
+    assert checks.check_declarations() == []
+    settings.TIME_ZONE = ZONE
+    monkeypatch.setitem(vars(connection.features), "has_zoneinfo_database", True)
+    assert checks.check_declarations() == []

@@ -1,0 +1,206 @@
+"""Django's private API still does what ``_django`` takes from it."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from django.contrib.sitemaps import Sitemap
+from django.core.exceptions import EmptyResultSet, FieldError
+from django.db import models
+from django.db.models import Count, F, Q, Value, Window
+from django.db.models.functions import Lower, RowNumber, TruncHour
+from django.urls import NoReverseMatch, get_resolver
+
+import django_sitemapkit
+from django_sitemapkit import _django
+from tests.factories import ProductFactory, products
+from tests.testapp.models import Article, Feature, Product, Shop
+
+ROWS = Product.objects.all()
+GROUPED = ROWS.annotate(many=Count("tags")).filter(many__gt=1)
+
+
+def resolved(column, queryset=ROWS):
+    """Return a column as its queryset reads it."""
+    return _django.resolved(column, queryset)[0]
+
+
+def test_what_a_queryset_gives():
+    """Objects of its model, or something else; those of several classes have a name."""
+    assert _django.gives_instances(ROWS)
+    assert not _django.gives_instances(ROWS.values())
+    assert _django.subclass_iterable(ROWS) == _django.subclass_iterable(ROWS.values()) == ""
+    other = ROWS.all()
+    other._iterable_class = type("Several", (models.query.ModelIterable,), {})
+    assert _django.subclass_iterable(other) == "Several"
+
+
+@pytest.mark.parametrize(
+    ("function", "queryset", "expected"),
+    [
+        (_django.is_sliced, ROWS[:2], True),
+        (_django.combinator, ROWS.union(ROWS), "union"),
+        (_django.is_distinct_on_fields, ROWS.distinct("slug"), True),
+        (_django.has_extra_tables, ROWS.extra(tables=["testapp_shop"]), True),
+        (_django.filters_on_aggregates, GROUPED, True),
+        (_django.joins_repeat_rows, ROWS.filter(tags__name="a"), True),
+    ],
+)
+def test_what_a_queryset_is(function, queryset, expected):
+    """Each of these is found, and a plain queryset is none of them."""
+    assert function(queryset) == expected
+    assert not function(ROWS)
+
+
+def test_joins_that_do_not_repeat_rows():
+    """DISTINCT, GROUP BY and relations to one object."""
+    assert not _django.joins_repeat_rows(ROWS.filter(tags__name="a").distinct())
+    assert not _django.joins_repeat_rows(GROUPED)
+    assert not _django.joins_repeat_rows(ROWS.filter(shop__slug="a"))
+    tables = _django.tables_with_many_rows(_django.query_of(ROWS.filter(tags__name="a")))
+    assert len(tables) == 2
+
+
+def test_windows_groups_and_orders():
+    """What a filter or an order changes."""
+    window = Window(RowNumber(), order_by="pk")
+    assert _django.filters_on_windows(ROWS.annotate(place=window).filter(place=1))
+    assert not _django.filters_on_windows(ROWS)
+    assert _django.is_window(resolved(window))
+    assert _django.is_grouped(_django.query_of(GROUPED))
+    assert not _django.is_grouped(_django.query_of(ROWS))
+    assert _django.having_of(GROUPED) is not None
+    assert list(_django.ordering_of(ROWS.order_by("slug"))) == ["slug"]
+
+
+def test_annotations_and_conditions():
+    """By name, and one by one; nothing of what only some rows meet."""
+    assert list(_django.annotations_of(ROWS.alias(low=Lower("slug")))) == ["low"]
+    assert not _django.selected_annotations(ROWS.alias(low=Lower("slug")))
+    assert list(_django.selected_annotations(ROWS.annotate(low=Lower("slug")))) == ["low"]
+    (condition,) = _django.required_conditions(ROWS.filter(slug="a"))
+    assert _django.column_of(condition.lhs) == (
+        _django.table_of(ROWS),
+        Product._meta.get_field("slug"),
+    )
+    assert list(_django.required_conditions(ROWS.filter(Q(slug="a") | Q(note="b")))) == []
+    assert list(_django.required_conditions(ROWS.exclude(slug="a"))) == []
+    assert not _django.conditions_of(ROWS)
+    assert _django.select_related_of(ROWS.select_related("shop")) == {"shop": {}}
+
+
+@pytest.mark.django_db
+def test_querysets_made_from_others():
+    """Without locks and in their own order; the first one stays as it is."""
+    locked, turned = ROWS.select_for_update(), ROWS.order_by("pk").reverse()
+    assert list(_django.without_row_locks(locked)) == []
+    assert locked.query.select_for_update
+    products(2)
+    assert _django.in_forward_order(turned).first() == ROWS.order_by("pk").first()
+    assert turned.first() == ROWS.order_by("pk").last()
+    assert _django.without_row_locks(ROWS) is _django.in_forward_order(ROWS) is ROWS
+
+
+def test_statements():
+    """With their parameters; a queryset that can have no rows has none."""
+    assert _django.select_sql(ROWS.filter(slug="a"), "default")[1] == ("a",)
+    assert "LIMIT 1" in _django.exists_sql(ROWS)[0]
+    sql, parameters, converters = _django.select_with_converters(ROWS.values_list("updated_at"))
+    assert sql.startswith("SELECT")
+    assert parameters == ()
+    assert set(converters) <= {0}
+    with pytest.raises(EmptyResultSet):
+        _django.exists_sql(ROWS.none())
+    with pytest.raises(EmptyResultSet):
+        _django.select_sql(ROWS.none(), "default")
+
+
+def test_paths():
+    """They lead to a field, over relations to one object or to many."""
+    assert _django.path_of(ROWS, "shop__slug") == (Shop._meta.get_field("slug"), False)
+    assert _django.path_of(ROWS, "tags__name")[1] is True
+    with pytest.raises(FieldError):
+        _django.path_of(ROWS, "nothing")
+
+
+def test_expressions():
+    """Columns are distinguished from functions of them, and their fields are found."""
+    assert _django.is_expression(F("slug"))
+    assert _django.is_expression(ROWS)
+    assert not _django.is_expression("slug")
+    assert _django.field_of_column(resolved("slug")) == Product._meta.get_field("slug")
+    assert _django.field_of_column(resolved(Lower("slug"))) is None
+    assert _django.column_of(resolved(Lower("slug"))) is None
+    assert _django.field_type(resolved("pk")) == "BigAutoField"
+    assert _django.field_type(Value(object())) == ""
+    assert _django.column_of(resolved("shop__slug"))[0] != _django.table_of(ROWS)
+    assert list(_django.tables_read(resolved(Lower("slug")))) == [_django.table_of(ROWS)]
+    assert list(_django.tables_read(resolved(Count("tags")))) == []
+
+
+@pytest.mark.django_db
+def test_what_an_aggregate_gives_is_converted():
+    """As a single row gives it."""
+    made = ProductFactory()
+    newest = ROWS.aggregate(newest=models.Max("updated_at"))["newest"]
+    assert _django.converted(newest, "updated_at", ROWS) == made.updated_at
+    assert _django.converted(None, "updated_at", ROWS) is None
+
+
+def test_time_zones_of_expressions():
+    """What is converted to another zone, within other expressions too."""
+    hour = resolved(TruncHour("updated_at", tzinfo=__import__("zoneinfo").ZoneInfo("Asia/Tokyo")))
+    assert _django.zone_of([hour], "UTC") == "Asia/Tokyo"
+    assert _django.zone_of([hour], "Asia/Tokyo") is None
+    assert _django.zone_of([resolved("updated_at")], "UTC") is None
+
+
+@pytest.mark.django_db
+def test_models_and_objects():
+    """Automatic keys, concrete parents, and relations that are loaded."""
+    assert _django.is_automatic(Product._meta.pk)
+    assert not _django.is_automatic(Product._meta.get_field("slug"))
+    assert list(_django.concrete_parents(Feature)) == [Article]
+    made = Product.objects.select_related("shop").get(pk=ProductFactory().pk)
+    assert set(_django.loaded_relations(made)) == {"shop"}
+
+
+def test_url_resolvers():
+    """The patterns of a name, and what its namespaces lead to."""
+    resolver = get_resolver("tests.reading.urlconfs")
+    view, inner = _django.within_namespaces("shop:item", resolver)
+    ((template, parameters, pattern, defaults, converters),) = _django.reverse_patterns(inner, view)
+    assert template % {"slug": "a"} == "shop/item/a/"
+    assert list(parameters) == ["slug"] == list(converters)
+    assert re.compile(pattern).match("shop/item/a/")
+    assert defaults == {}
+    with pytest.raises(NoReverseMatch):
+        _django.within_namespaces("nowhere:item", resolver)
+
+
+def test_contrib_sitemaps():
+    """The members that a class may override, and what they return."""
+    assert set(_django.CONTRIB_METHODS) <= set(vars(Sitemap))
+    assert _django.contrib_languages(type("Some", (Sitemap,), {"languages": ["en"]})()) == ["en"]
+    sitemap = type("Some", (Sitemap,), {})()
+    _django.replace_contrib_urls(sitemap, entries := [])
+    site = type("Site", (), {"domain": "www.example.com"})
+    assert sitemap.get_urls(site=site) is entries
+
+
+PRIVATE = re.compile(
+    r"\.query\.|\._iterable_class|\._state\.fields_cache|get_compiler|names_to_path|reverse_dict"
+    r"|namespace_dict|django\.db\.models\.(sql|constants|query )|django\.urls\.resolvers"
+)
+
+
+def test_nothing_else_uses_private_api():
+    """Each use is a function of ``_django``, and each function is tested here."""
+    package = Path(django_sitemapkit.__file__).parent
+    files = [path for path in package.rglob("*.py") if path.name != "_django.py"]
+    assert [path.name for path in files if PRIVATE.search(path.read_text("utf-8"))] == []
+    tree = ast.parse(Path(_django.__file__).read_text("utf-8"))
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    tested = Path(__file__).read_text("utf-8")
+    assert [name for name in functions if name[0] != "_" and f"_django.{name}" not in tested] == []

@@ -1,0 +1,1074 @@
+"""The views, asked as readers ask them."""
+
+import datetime as dt
+import gzip
+import logging
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import DatabaseError, connection
+from django.db.models import F
+from django.test import RequestFactory
+from django.test.utils import CaptureQueriesContext
+from django.urls import resolve
+from django.utils.http import http_date
+
+from django_sitemapkit import Route, Section, StaticSection
+from django_sitemapkit.models import ExclusionRule, Lease, Page
+from django_sitemapkit.planning import pages_of, remember, split
+from django_sitemapkit.reading import keysets, reader_of
+from django_sitemapkit.views.responses import RESPONSE_BLOCK_BYTES, accepts_gzip
+from tests.cases import few
+from tests.factories import SITE
+from tests.testapp.models import Product, Reading
+from tests.testapp.serving import (
+    BASE,
+    Breaking,
+    Products,
+    Readings,
+    declare,
+    locations,
+    make_products,
+    make_readings,
+    pages,
+    unbounded,
+)
+
+pytestmark = pytest.mark.django_db
+
+YESTERDAY = dt.datetime(2024, 5, 1, 12, 30, 15, tzinfo=dt.UTC)
+TODAY = YESTERDAY + dt.timedelta(days=1)
+
+SMALL = "/sitemap-products-1.xml"
+LARGE = "/sitemap-readings-1.xml"
+INDEX = "/sitemap.xml"
+ADDRESSES = [INDEX, SMALL, f"{SMALL}.gz", LARGE, f"{LARGE}.gz"]
+
+
+class Trusted(Section):
+    """Products whose lastmod tells the truth, and so may be answered without being read."""
+
+    name = "products"
+    queryset = Product.objects.all()
+    location = Route("product", shop="shop__slug", slug="slug")
+    lastmod = "updated_at"
+    trust_lastmod = True
+
+
+@pytest.fixture
+def both(sections):
+    """Declare a section that is known as a whole at once, and one that is streamed."""
+    declare(sections, Products)
+    declare(sections, Readings)
+    make_products("a", "b")
+    make_readings(range(600))
+
+
+@pytest.fixture
+def trusted(sections):
+    """Declare a section with ``trust_lastmod``, and make rows, one newer than the others."""
+    declare(sections, Trusted)
+    make_products("a", "b", "c", updated_at=YESTERDAY)
+    make_products("newest", updated_at=TODAY)
+
+
+def etag_of(client, address, **options):
+    """Return the ETag that a full answer carries."""
+    response = client.get(address, **options)
+    assert response.status_code == 200
+    return response["ETag"]
+
+
+# Documents --------------------------------------------------------------------------------------
+
+
+def test_index_lists_every_page_as_a_gzip_file(client, sections):
+    """The index holds one address a page, section by section, in the form all readers take."""
+    declare(sections, Products, limit=2)
+    declare(sections, Readings)
+    make_products("a", "b", "c")
+    make_readings([1])
+
+    response = client.get(INDEX)
+
+    assert response["Content-Type"] == "application/xml"
+    assert response["Content-Length"] == str(len(response.content))
+    assert locations(response.content) == [
+        f"{BASE}/sitemap-products-1.xml.gz",
+        f"{BASE}/sitemap-products-2.xml.gz",
+        f"{BASE}/sitemap-readings-1.xml.gz",
+    ]
+
+
+def test_page_lists_its_rows(client, both):
+    """Every row of the page is listed once, in key order, at the site's address."""
+    response = client.get(LARGE)
+
+    assert response.streaming
+    assert response["Content-Type"] == "application/xml"
+    assert locations(response.getvalue()) == [f"{BASE}/readings/{n}/" for n in range(600)]
+
+
+@pytest.mark.parametrize("address", [SMALL, LARGE])
+def test_gzip_file_is_a_file_and_no_encoding(client, both, address):
+    """``.xml.gz`` is application/gzip whatever the reader accepts, and holds the page's bytes."""
+    response = client.get(f"{address}.gz", headers={"accept-encoding": "gzip, br"})
+
+    assert response["Content-Type"] == "application/gzip"
+    assert "Content-Encoding" not in response
+    assert "Vary" not in response
+    assert gzip.decompress(response.getvalue()) == client.get(address).getvalue()
+
+
+@pytest.mark.parametrize("address", [SMALL, LARGE])
+def test_gzip_file_is_the_same_bytes_every_time(client, both, address):
+    """Neither a time nor a name stands in the gzip header."""
+    first, second = (client.get(f"{address}.gz").getvalue() for _ in range(2))
+
+    assert first == second
+    assert first[:4] == b"\x1f\x8b\x08\x00"  # deflate, and no flag: so no name
+    assert first[4:8] == bytes(4)  # no time
+
+
+ACCEPTED = [
+    (None, False),
+    ("", False),
+    ("identity", False),
+    ("br, deflate", False),
+    ("gzipped", False),
+    ("gzip", True),
+    ("GZip", True),
+    ("x-gzip", True),
+    ("x-gzip;q=0", False),
+    ("gzip;q=0, x-gzip", False),
+    ("br;q=1.0, gzip;q=0.8, *;q=0.1", True),
+    ("gzip;q=0.001", True),
+    ("gzip;q=0", False),
+    ("gzip; q=0.000", False),
+    ("gzip ; Q=0", False),
+    ("*", True),
+    ("*;q=0", False),
+    ("gzip;q=0, *", False),
+    ("*;q=0, gzip", True),
+    ("br, *;q=0.5", True),
+]
+
+
+@pytest.mark.parametrize(("header", "encoded"), ACCEPTED)
+def test_accept_encoding_is_read_as_rfc_9110_says(header, encoded):
+    """A coding counts by its own quality, ``*`` for those not named, and x-gzip is gzip."""
+    assert accepts_gzip(header or "") is encoded
+
+
+@pytest.mark.parametrize(("header", "encoded"), few(3, ACCEPTED[:7]))
+@pytest.mark.parametrize("address", [INDEX, SMALL, LARGE])
+def test_xml_is_encoded_where_the_reader_asks(client, both, address, header, encoded):
+    """An encoded document is XML with Content-Encoding; both forms vary by Accept-Encoding."""
+    headers = {} if header is None else {"accept-encoding": header}
+    response = client.get(address, headers=headers)
+    body = response.getvalue()
+
+    assert response["Content-Type"] == "application/xml"
+    assert response["Vary"] == "Accept-Encoding"
+    assert response.get("Content-Encoding") == ("gzip" if encoded else None)
+    plain = gzip.decompress(body) if encoded else body
+    assert plain == client.get(address).getvalue()
+    assert plain.startswith(b"<?xml ")
+
+
+@pytest.mark.parametrize("middleware", few(1, [["django.middleware.common.CommonMiddleware"], []]))
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_head_tells_what_get_tells(client, settings, both, address, encoding, middleware):
+    """Every header of HEAD is that of GET, with nothing behind them."""
+    settings.MIDDLEWARE = middleware
+    headers = {"accept-encoding": encoding}
+    shown = client.get(address, headers=headers)
+    head = client.head(address, headers=headers)
+
+    assert head.status_code == shown.status_code == 200
+    assert dict(head.items()) == dict(shown.items())
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_head_has_no_body_of_its_own(both, address):
+    """The package itself sends no body, also where no server or client would cut it off."""
+    found = resolve(address)
+    response = found.func(RequestFactory().head(address), **found.kwargs)
+
+    assert response.status_code == 200
+    assert response.getvalue() == b""
+
+
+@pytest.mark.parametrize("method", ["post", "put", "patch", "delete", "options"])
+def test_other_methods_are_refused(client, both, method):
+    """Only GET and HEAD are allowed, and the answer says so."""
+    for address in ADDRESSES:
+        response = getattr(client, method)(address)
+        assert response.status_code == 405
+        assert response["Allow"] == "GET, HEAD"
+
+
+# What there is not ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/sitemap-nothing-1.xml",
+        "/sitemap-products-2.xml",
+        "/sitemap-products-999999999.xml",
+        "/sitemap-products-0.xml",
+        "/sitemap-products-01.xml",
+        "/sitemap-products--1.xml",
+        "/sitemap-products-%2B1.xml",
+        "/sitemap-products-1e1.xml",
+        "/sitemap-products-%E0%A5%A7.xml",
+        f"/sitemap-products-{'9' * 5000}.xml",
+        "/sitemap-products-.xml",
+        "/sitemap-products.xml",
+        "/sitemap-products-1.xml%0A",
+        "/sitemap-products-1.xml.gz.gz",
+        "/sitemap-products-1.csv",
+        "/sitemap-Products-1.xml",
+        "/sitemap-products%00-1.xml",
+        "/sitemap-products-1.XML",
+    ],
+)
+def test_unknown_address_is_404_at_a_small_price(client, both, address):
+    """What is no page is not found, by a few small look-ups at the most."""
+    client.get(INDEX)
+    with CaptureQueriesContext(connection) as queries:
+        response = client.get(address)
+
+    assert response.status_code == 404
+    assert len(queries) <= 4
+
+
+def test_query_string_changes_nothing(client, both):
+    """Whatever stands behind the question mark, the document is the same."""
+    for address in ADDRESSES:
+        plain = client.get(address)
+        junk = client.get(f"{address}?p=2&page=%E0%A5%A7&x=%00&y[]=<script>")
+        assert junk.getvalue() == plain.getvalue()
+        assert dict(junk.items()) == dict(plain.items())
+
+
+@pytest.mark.parametrize("trust", [True, False])
+def test_emptied_page_is_gone(client, sections, trust):
+    """A page whose rows are deleted is 404 and leaves the index; the others keep their numbers."""
+    declare(sections, Trusted, limit=2, trust_lastmod=trust)
+    make_products("a", "b", "c", updated_at=YESTERDAY)
+    assert len(pages(client)) == 2
+
+    Product.objects.filter(slug__in=["a", "b"]).delete()
+
+    assert client.get("/sitemap-products-1.xml").status_code == 404
+    assert client.get("/sitemap-products-1.xml.gz").status_code == 404
+    assert client.get(SMALL, headers={"if-none-match": "*"}).status_code == 404
+    assert pages(client) == {f"{BASE}/sitemap-products-2.xml.gz": [f"{BASE}/products/all/c/"]}
+
+
+def test_empty_index_is_404(client, sections):
+    """Without a section, and without a row, there is no index: an empty one is invalid."""
+    assert client.get(INDEX).status_code == 404
+    declare(sections, Products)
+    assert client.get(INDEX).status_code == 404
+    assert client.get(SMALL).status_code == 404
+    make_products("a")
+    assert client.get(INDEX).status_code == 200
+
+
+def test_page_of_refused_rows_is_404(client, sections):
+    """A page that would list nothing is not served: an empty urlset is invalid."""
+    declare(sections, Products, location=lambda self, product: "https://elsewhere.example/")
+    make_products("a")
+
+    assert client.get(SMALL).status_code == 404
+
+
+class Elsewhere(Products):
+    """Products of which some are on another host, and so left out."""
+
+    name = "products"
+    limit = 2
+    only = ("slug",)
+
+    def location(self, product):
+        return (
+            f"https://elsewhere.example/{product.slug}"
+            if "bad" in product.slug
+            else "/x/" + product.slug
+        )
+
+
+def followed(client):
+    """Return the status of all that the index lists, by the name of the page."""
+    response = client.get(INDEX)
+    found = locations(response.content) if response.status_code == 200 else []
+    return {url.removeprefix(f"{BASE}/sitemap-"): client.get(url).status_code for url in found}
+
+
+def test_index_lists_no_page_whose_rows_are_all_left_out(client, sections):
+    """Neither before nor after anyone has read it; fixed, it is listed within a minute."""
+    declare(sections, Elsewhere)
+    make_products("a", "bad1", "bad2", "bad3", "b", "c")
+    good = {"products-1.xml.gz": 200, "products-3.xml.gz": 200}
+    assert followed(client) == good
+    assert client.get("/sitemap-products-2.xml").status_code == 404
+    assert followed(client) == good
+
+    Product.objects.filter(slug="bad3").update(slug="fine")
+    assert followed(client) == good
+    Page.objects.update(read_at=F("read_at") - dt.timedelta(minutes=2))
+    assert followed(client) == good | {"products-2.xml.gz": 200}
+
+    Product.objects.filter(slug="fine").update(slug="bad3")
+    assert client.get("/sitemap-products-2.xml").status_code == 404
+    assert followed(client) == good
+
+
+def test_index_reads_a_page_that_lists_nothing_once_a_minute(client, sections):
+    """However often the index is asked for."""
+    declare(sections, Elsewhere)
+    make_products("a", "bad1", "bad2", "bad3")
+    client.get(INDEX)
+    counts = []
+    for minutes in (0, 2, 0):
+        Page.objects.update(read_at=F("read_at") - dt.timedelta(minutes=minutes))
+        with CaptureQueriesContext(connection) as queries:
+            client.get(INDEX)
+        counts.append(sum("slug" in query["sql"] for query in queries))
+    assert counts[0] == counts[2] == 0
+    assert counts[1] > 0
+
+
+def test_index_ends_within_a_page_when_its_time_is_over(client, sections, monkeypatch):
+    """It reads one chunk, and not a whole page of rows that are all left out."""
+    declare(sections, Elsewhere, limit=10)
+    make_products(*(f"bad{number}" for number in range(8)))
+    monkeypatch.setattr(keysets, "FIRST_CHUNK", 2)
+    monkeypatch.setattr(keysets, "CHUNK", 2)
+    monkeypatch.setattr("django_sitemapkit.rendering.nonempty_pages.READ_SECONDS", 1e-9)
+    with CaptureQueriesContext(connection) as queries:
+        client.get(INDEX)
+    assert sum("slug" in query["sql"] for query in queries) <= 2
+
+
+def test_what_is_read_of_a_page_that_was_split_meanwhile_is_not_recorded(sections):
+    """Its rows are others now."""
+    section = reader_of(declare(sections, Elsewhere, limit=10)(SITE))
+    make_products("a", "b", "c")
+    (page,) = pages_of(section)
+    split(section, page, Product.objects.get(slug="b").pk)
+    remember(section, [page], lists=False)
+    assert set(Page.objects.values_list("lists", flat=True)) == {True}
+
+
+def test_index_of_sections_that_cannot_be_read_is_no_404(client, sections):
+    """Crawlers are asked to come back; the sitemap is not gone."""
+
+    def broken(self):
+        raise LookupError("no prices")
+
+    declare(sections, Elsewhere, get_queryset=broken)
+    response = client.get(INDEX)
+    assert response.status_code == 503
+    assert response["Retry-After"]
+
+
+def test_index_lists_no_page_whose_rows_are_all_excluded(client, sections):
+    """What editors set is known at once, by those too who read the page before."""
+    declare(sections, Elsewhere)
+    make_products("a", "b", "c")
+    both = {"products-1.xml.gz": 200, "products-2.xml.gz": 200}
+    assert followed(client) == both
+    rule = ExclusionRule.objects.create(site="default", pattern="/x/c")
+    assert followed(client) == {"products-1.xml.gz": 200}
+    rule.delete()
+    assert followed(client) == both
+
+
+def test_index_lists_no_page_of_a_list_whose_items_are_all_left_out(client, sections):
+    """Such pages are in no plan, and are looked at each time."""
+    pages = [f"https://elsewhere.example/{number}" for number in range(40)] + ["/a"]
+    sections.add(type("Pages", (StaticSection,), {"items": pages, "limit": 20}))
+    assert followed(client) == {"pages-3.xml.gz": 200}
+    pages[19] = "/b"
+    assert followed(client) == {"pages-1.xml.gz": 200, "pages-3.xml.gz": 200}
+
+
+def test_index_of_known_pages_reads_no_rows(client, sections):
+    """A page that lists something is read once for the index, and not again."""
+    declare(sections, Elsewhere)
+    make_products("a", "bad1", "b", "c")
+    followed(client)
+    with CaptureQueriesContext(connection) as queries:
+        client.get(INDEX)
+    assert not [query for query in queries if '"slug"' in query["sql"] or "`slug`" in query["sql"]]
+    assert len(queries) == 4  # what editors set, what is published, the plan, which pages have rows
+
+
+def test_index_without_time_to_read_lists_what_may_be_there(client, sections, monkeypatch):
+    """It stays cheap, however many pages are new; one that is known to be empty is left out."""
+    declare(sections, Elsewhere)
+    make_products("a", "b", "bad1", "bad2")
+    monkeypatch.setattr("django_sitemapkit.rendering.nonempty_pages.READ_SECONDS", -1)
+    assert followed(client) == {"products-1.xml.gz": 200, "products-2.xml.gz": 404}
+    assert followed(client) == {"products-1.xml.gz": 200}
+
+
+def test_page_that_cannot_be_read_breaks_no_index(client, sections, caplog):
+    """It answers for itself; the others are listed, and found."""
+    declare(sections, Breaking)
+    make_readings(range(3))
+    assert client.get(INDEX).status_code == 200
+    assert "cannot be read" in caplog.text
+
+
+# Conditional requests ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("address", [INDEX, SMALL, f"{SMALL}.gz"])
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+@pytest.mark.parametrize("method", ["get", "head"])
+def test_unchanged_document_is_304(client, both, address, encoding, method):
+    """A 304 repeats what a cache keeps by, and has neither body nor type nor encoding."""
+    headers = {"accept-encoding": encoding}
+    full = client.get(address, headers=headers)
+    response = getattr(client, method)(address, headers={**headers, "if-none-match": full["ETag"]})
+
+    assert response.status_code == 304
+    assert response.content == b""
+    names = {"ETag", "Vary", "Cache-Control", "X-Robots-Tag"}
+    assert dict(response.items()) == {k: v for k, v in full.items() if k in names}
+
+
+@pytest.mark.parametrize(
+    ("condition", "status"),
+    [
+        ("{etag}", 304),
+        ("W/{etag}", 304),
+        ('"other", W/"third",{etag}', 304),
+        ("*", 304),
+        ('"other"', 200),
+        ('W/"other"', 200),
+        ("", 200),
+        ("nonsense", 200),
+    ],
+)
+@pytest.mark.parametrize("address", [INDEX, SMALL])
+def test_if_none_match_in_all_its_forms(client, both, address, condition, status):
+    """Weak tags, lists and ``*`` count; another tag does not."""
+    etag = etag_of(client, address)
+    response = client.get(address, headers={"if-none-match": condition.format(etag=etag)})
+
+    assert response.status_code == status
+
+
+@pytest.mark.parametrize("address", [INDEX, SMALL])
+def test_encoded_form_has_an_etag_of_its_own(client, both, address):
+    """The bytes differ, so the tags do, and the one does not validate the other."""
+    plain = etag_of(client, address)
+    encoded = etag_of(client, address, headers={"accept-encoding": "gzip"})
+
+    assert plain != encoded
+    crossed = {"accept-encoding": "gzip", "if-none-match": plain}
+    assert client.get(address, headers=crossed).status_code == 200
+
+
+def test_index_changes_its_etag_with_its_pages(client, sections):
+    """A new page makes another index."""
+    declare(sections, Products, limit=2)
+    make_products("a", "b")
+    before = etag_of(client, INDEX)
+    make_products("c")
+    client.get(SMALL)
+
+    assert etag_of(client, INDEX) != before
+
+
+def test_small_page_changes_its_etag_with_any_byte(client, sections):
+    """A page held whole is known by its bytes: a change that no lastmod tells of shows too."""
+    declare(sections, Products, priority=F("rank"))
+    make_products("a", "b", rank="0.50")
+    before = etag_of(client, SMALL)
+    assert etag_of(client, SMALL) == before
+    Product.objects.filter(slug="a").update(rank="0.60")
+
+    assert etag_of(client, SMALL) != before
+
+
+def test_page_that_must_be_read_has_no_etag(client, both):
+    """Where only all of its bytes could tell, nothing is promised, and never a 304 answered."""
+    for address in (LARGE, f"{LARGE}.gz"):
+        response = client.get(address, headers={"if-none-match": "*"})
+        assert response.status_code == 200
+        assert "ETag" not in response
+        assert "Last-Modified" not in response
+
+
+@pytest.mark.parametrize("address", [SMALL, f"{SMALL}.gz"])
+def test_304_of_a_trusted_page_reads_no_rows(client, trusted, address):
+    """What is published, the page with its plan, and its newest lastmod; nothing else."""
+    etag = etag_of(client, address)
+    with CaptureQueriesContext(connection) as queries:
+        response = client.get(address, headers={"if-none-match": etag})
+
+    assert response.status_code == 304
+    assert len(queries) == 3
+    assert not [query for query in queries if "slug" in query["sql"]]
+
+
+def test_trusted_page_of_any_size_has_an_etag(client, sections):
+    """It is streamed, and may be answered by 304 all the same."""
+    declare(sections, Trusted)
+    make_products(*(f"p{n}" for n in range(700)), updated_at=YESTERDAY)
+    response = client.get(SMALL)
+
+    assert response.streaming
+    assert len(locations(response.getvalue())) == 700
+    known = {"if-none-match": response["ETag"]}
+    assert client.get(SMALL, headers=known).status_code == 304
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda registry: make_products("d", updated_at=YESTERDAY),
+        lambda registry: make_products("d", updated_at=None),
+        lambda registry: Product.objects.get(slug="a").delete(),
+        lambda registry: Product.objects.filter(slug="newest").delete(),
+        lambda registry: Product.objects.filter(slug="a").update(
+            slug="z", updated_at=TODAY + dt.timedelta(hours=1)
+        ),
+        lambda registry: redeclare(registry, version="2"),
+        lambda registry: redeclare(registry, limit=100),
+        lambda registry: redeclare(registry, changefreq="daily"),
+        lambda registry: redeclare(registry, priority=F("rank")),
+        lambda registry: redeclare(registry, location=Route("token", id="slug")),
+    ],
+    ids=[
+        *("insert", "insert without lastmod", "delete an older row", "delete the newest row"),
+        *("change", "version", "limit", "plain option", "column", "route"),
+    ],
+)
+def test_trusted_page_changes_its_etag(client, sections, trusted, change):
+    """Whatever happens to a row or to the declaration, the old tag validates no more."""
+    before = etag_of(client, SMALL)
+    assert etag_of(client, SMALL) == before
+    change(sections)
+
+    response = client.get(SMALL, headers={"if-none-match": before})
+    assert response.status_code != 304
+
+
+def redeclare(registry, **options):
+    """Put the section of trusted products in the place of the one there is, changed."""
+    registry.remove("products")
+    declare(registry, Trusted, **options)
+
+
+def test_last_modified_is_the_newest_lastmod(client, trusted):
+    """It stands where the section trusts its lastmod, in the index and on the page."""
+    assert client.get(SMALL)["Last-Modified"] == http_date(TODAY.timestamp())
+    assert b"<lastmod>2024-05-02T12:30:15+00:00</lastmod>" in client.get(INDEX).content
+
+
+def test_last_modified_is_left_out_where_unknown(client, sections):
+    """Without trust, and for dates without a time, there is none."""
+    make_products("a", updated_at=YESTERDAY, released_on=YESTERDAY.date())
+    declare(sections, Trusted, trust_lastmod=False)
+    assert "Last-Modified" not in client.get(SMALL)
+    assert b"lastmod" not in client.get(INDEX).content
+
+    redeclare(sections, lastmod="released_on")
+    response = client.get(SMALL)
+    assert "Last-Modified" not in response
+    assert "ETag" in response
+    assert b"<lastmod>2024-05-01</lastmod>" in client.get(INDEX).content
+
+
+@pytest.mark.parametrize(
+    "middleware", [[], ["django.middleware.http.ConditionalGetMiddleware"]], ids=["bare", "with"]
+)
+def test_a_date_alone_gives_no_304(client, settings, trusted, middleware):
+    """A row deleted since is not seen by its date, so If-Modified-Since is not answered."""
+    settings.MIDDLEWARE = middleware
+    since = client.get(SMALL)["Last-Modified"]
+    Product.objects.get(slug="a").delete()
+    response = client.get(SMALL, headers={"if-modified-since": since})
+
+    assert response.status_code == 200
+    assert len(locations(response.getvalue())) == 3
+
+
+def test_reader_that_asks_conditionally_still_finds_new_rows(client, sections):
+    """A row behind a full page leaves its bytes as they were; it is put on a new page even so."""
+    declare(sections, Products, limit=2)
+    make_products("a", "b")
+    etag = etag_of(client, SMALL)
+    make_products("c")
+
+    assert client.get(SMALL, headers={"if-none-match": etag}).status_code == 304
+    assert [url for page in pages(client).values() for url in page] == [
+        f"{BASE}/products/all/{slug}/" for slug in "abc"
+    ]
+
+
+# Headers ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.parametrize(
+    ("value", "sent"), [("public, s-maxage=9", "public, s-maxage=9"), ("", None)]
+)
+def test_cache_control_is_a_setting(client, settings, both, address, value, sent):
+    """The setting's text is sent as it is, and "" sends no header."""
+    assert client.get(address)["Cache-Control"] == "max-age=600"
+    settings.SITEMAPKIT_CACHE_CONTROL = value
+    assert client.get(address).get("Cache-Control") == sent
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_sitemaps_ask_not_to_be_listed_themselves(client, both, address):
+    """They carry X-Robots-Tag: noindex."""
+    assert client.get(address)["X-Robots-Tag"] == "noindex"
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_no_cookie_is_set_and_none_is_read(client, both, address):
+    """Sessions and logins are installed, and neither is touched: caches may keep the document."""
+    before = client.get(address).getvalue()
+    client.force_login(User.objects.create(username="editor"))
+    with CaptureQueriesContext(connection) as queries:
+        response = client.get(address)
+        body = response.getvalue()
+
+    assert not response.cookies
+    assert "Cookie" not in response.get("Vary", "")
+    assert not [query for query in queries if "session" in query["sql"]]
+    assert body == before
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_sitemaps_need_no_login(client, settings, both, address):
+    """LoginRequiredMiddleware lets them pass, and stops other views."""
+    settings.MIDDLEWARE = [
+        *settings.MIDDLEWARE,
+        "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    ]
+
+    assert client.get(address).status_code == 200
+    assert client.get("/about/").status_code == 302
+
+
+# While a section is being planned ---------------------------------------------------------------
+
+
+def test_large_section_is_503_while_it_is_planned(client, sections, caplog):
+    """Anyone who comes while another request plans is asked to come back, and when."""
+    declare(sections, Products, limit=2)
+    make_products("a", "b", "c")
+    lease = Lease.objects.acquire("plan:default:products", seconds=300)
+
+    for address in (INDEX, SMALL, f"{SMALL}.gz"):
+        response = client.get(address)
+        assert response.status_code == 503
+        assert response["Retry-After"] == "30"
+        assert response["X-Robots-Tag"] == "noindex"
+        assert "Cache-Control" not in response
+    assert "'products' has no plan yet" in caplog.text
+
+    lease.release()
+    assert client.get(INDEX).status_code == 200
+
+
+def test_small_section_is_served_while_it_is_planned(client, sections):
+    """What fits on one page needs no plan."""
+    declare(sections, Products, limit=3)
+    make_products("a", "b", "c")
+    Lease.objects.acquire("plan:default:products", seconds=300)
+
+    assert pages(client) == {
+        f"{BASE}/sitemap-products-1.xml.gz": [f"{BASE}/products/all/{s}/" for s in "abc"]
+    }
+    assert not Page.objects.exists()
+
+
+def test_lease_of_a_dead_planner_is_taken_over(client, sections):
+    """Without a sign for five minutes the next request plans."""
+    declare(sections, Products, limit=2)
+    make_products("a", "b", "c")
+    Lease.objects.acquire("plan:default:products", seconds=300)
+    Lease.objects.update(heartbeat=F("heartbeat") - dt.timedelta(seconds=301))
+
+    assert len(pages(client)) == 2
+
+
+# Hosts, prefixes and sites ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [{"host": "evil.example"}, {"host": "www.example.com", "x-forwarded-host": "evil.example"}],
+    ids=["host", "forwarded host"],
+)
+def test_forged_host_changes_nothing(client, settings, both, forged):
+    """With a base URL the request's host is not even looked at."""
+    settings.USE_X_FORWARDED_HOST = True
+    for address in ADDRESSES:
+        shown = client.get(address)
+        got = client.get(address, headers=forged)
+        assert got.getvalue() == shown.getvalue()
+        assert dict(got.items()) == dict(shown.items())
+
+
+def test_host_that_is_not_allowed_is_400_where_it_matters(client, settings, both):
+    """Without a base URL the host decides, and so must be one of ALLOWED_HOSTS."""
+    settings.SITEMAPKIT_BASE_URL = None
+
+    shown = client.get(INDEX, headers={"host": "www.example.com"})
+    assert locations(shown.content)[0] == "http://www.example.com/sitemap-products-1.xml.gz"
+    for address in ADDRESSES:
+        assert client.get(address, headers={"host": "evil.example"}).status_code == 400
+
+
+def test_open_hosts_without_a_base_url_are_refused(client, settings, both, caplog):
+    """Where anybody may name the host, no sitemap is made from it: the log says what to set."""
+    settings.SITEMAPKIT_BASE_URL = None
+    settings.ALLOWED_HOSTS = ["*"]
+
+    response = client.get(INDEX, headers={"host": "evil.example"})
+    assert response.status_code == 503
+    assert response.content == b"This sitemap cannot be served right now.\n"
+    assert "Set SITEMAPKIT_BASE_URL" in caplog.text
+
+
+def test_pages_under_a_path(client, settings, sections):
+    """Included below a folder, the index links to pages there, and rows outside are left out."""
+    settings.ROOT_URLCONF = "tests.testapp.urls_deep"
+    declare(sections, Products)
+    declare(sections, Readings)
+    make_products("a")
+    make_readings([1])
+
+    index = client.get("/deep/sitemap.xml")
+    linked = [address.removeprefix(BASE) for address in locations(index.content)]
+    assert linked == ["/deep/sitemap-products-1.xml.gz"]
+    assert locations(client.get(linked[0]).getvalue()) == [f"{BASE}/deep/products/all/a/"]
+    assert client.get("/deep/sitemap-readings-1.xml.gz").status_code == 404
+    assert client.get("/sitemap.xml").status_code == 404
+
+
+def test_rows_out_of_scope_are_named(client, settings, sections, caplog):
+    """The row above the folder is skipped and logged, the row below it is listed."""
+    settings.ROOT_URLCONF = "tests.testapp.urls_deep"
+
+    def location(self, product):
+        return f"/deep/{product.slug}/" if product.slug == "in" else "/deeper/"
+
+    declare(sections, Products, location=location)
+    make_products("in", "out")
+
+    response = client.get("/deep/sitemap-products-1.xml")
+    assert locations(response.getvalue()) == [f"{BASE}/deep/in/"]
+    assert "1 x products" in caplog.text
+    assert "URL not allowed: '/deeper/' is not below /deep/" in caplog.text
+
+
+def test_pages_under_script_name(client, settings, both):
+    """Mounted at /app, every link of the index leads to a page, and rows lie below /app/ too."""
+    settings.SITEMAPKIT_BASE_URL = f"{BASE}/app"
+
+    index = client.get(INDEX, SCRIPT_NAME="/app")
+    linked = [address.removeprefix(f"{BASE}/app") for address in locations(index.content)]
+    assert linked == ["/sitemap-products-1.xml.gz", "/sitemap-readings-1.xml.gz"]
+    found = client.get(linked[0], SCRIPT_NAME="/app").getvalue()
+    assert locations(found) == [f"{BASE}/app/products/all/{slug}/" for slug in "ab"]
+    # A worker without SCRIPT_NAME says the same: a file built there is equal.
+    assert client.get(INDEX).content == index.content
+    assert gzip.decompress(client.get(linked[0]).content) == gzip.decompress(found)
+
+
+@pytest.fixture
+def two_sites(settings, sections):
+    """Two sites of one project, with hosts, URLconfs and sections of their own."""
+    settings.ALLOWED_HOSTS = ["www.example.com", "second.example.com", "third.example.com"]
+    settings.MIDDLEWARE = ["tests.testapp.middleware.second_host"]
+    settings.SITEMAPKIT_SITES = {
+        "first": {"BASE_URL": BASE, "SECTIONS": ["products", "readings"]},
+        "second": {
+            "BASE_URL": "https://second.example.com",
+            "SECTIONS": ["readings"],
+            "URLCONF": "tests.testapp.urls_second",
+        },
+    }
+    declare(sections, Products)
+    declare(sections, Readings, limit=2)
+    make_products("a")
+    make_readings([-1, 0, 1])
+
+
+def test_two_sites_have_their_own_pages(client, two_sites):
+    """Each host lists its own sections, at the addresses of its own URLconf."""
+    first = pages(client, headers={"host": "www.example.com"})
+    assert list(first) == [
+        f"{BASE}/sitemap-products-1.xml.gz",
+        f"{BASE}/sitemap-readings-1.xml.gz",
+        f"{BASE}/sitemap-readings-2.xml.gz",
+        f"{BASE}/sitemap-readings-3.xml.gz",
+    ]
+    assert first[f"{BASE}/sitemap-readings-1.xml.gz"] == [f"{BASE}/readings/-1/"]
+
+    there = {"host": "second.example.com"}
+    index = client.get("/maps/sitemap.xml", headers=there)
+    second = "https://second.example.com/maps"
+    assert locations(index.content) == [f"{second}/sitemap-readings-{n}.xml.gz" for n in (1, 2, 3)]
+    page = client.get("/maps/sitemap-readings-1.xml", headers=there)
+    assert locations(page.content) == [f"{second}/levels/-1/"]
+    assert client.get("/maps/sitemap-products-1.xml", headers=there).status_code == 404
+
+
+def test_host_of_no_site_is_404_or_400(client, two_sites):
+    """An allowed host without a site has no sitemap; a host that is not allowed is an error."""
+    assert client.get(INDEX, headers={"host": "third.example.com"}).status_code == 404
+    assert client.get(SMALL, headers={"host": "third.example.com"}).status_code == 404
+    assert client.get(INDEX, headers={"host": "evil.example"}).status_code == 400
+
+
+# Failures ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_failure_before_the_first_block_is_a_500(ask, sections, caplog, suffix):
+    """The status tells it, and no part of a sitemap is sent."""
+    declare(sections, Breaking, at=0)
+    make_readings(range(3))
+
+    answer = ask(LARGE + suffix)
+    assert answer.status == 500
+    assert b"urlset" not in answer.body
+    assert "page 1 broke off" in caplog.text
+
+
+@pytest.mark.django_db
+def test_blocks_are_of_64_kib_at_the_most(client, sections):
+    """A server with many slow readers holds no more than a block for each of them."""
+
+    class Long(StaticSection):
+        items = [f"/{n}" + "x" * 500 for n in range(3000)]
+
+    sections.add(Long)
+    blocks = list(client.get("/sitemap-long-1.xml").streaming_content)
+    assert len(blocks) > 20
+    assert max(map(len, blocks)) <= RESPONSE_BLOCK_BYTES
+    assert all(blocks)
+    assert len(locations(b"".join(blocks))) == 3000
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_failure_later_cuts_the_stream(ask, sections, caplog, suffix):
+    """The status line is gone already: the stream ends in the error, and not in a closing tag."""
+    declare(sections, Breaking, at=2500)
+    make_readings(range(3000))
+
+    answer = ask(LARGE + suffix)
+    assert answer.status == 200
+    assert isinstance(answer.error, DatabaseError)
+    assert "gone away" in str(answer.error)
+    assert answer.body
+    if suffix:
+        with pytest.raises(EOFError):
+            gzip.decompress(answer.body)
+    else:
+        assert b"/readings/249/" in answer.body
+        assert b"</urlset>" not in answer.body
+    failures = [record for record in caplog.records if record.name == "django_sitemapkit"]
+    assert [record.levelno for record in failures] == [logging.ERROR]
+    assert "<section 'readings' of site 'default'>: page 1 broke off" in failures[0].getMessage()
+
+
+@pytest.mark.parametrize("address", [SMALL, f"{SMALL}.gz"])
+def test_problems_of_rows_are_logged_once(client, sections, caplog, address):
+    """Bad rows are left out, counted by kind, and named in a single warning."""
+
+    def location(self, product):
+        if product.slug.startswith("foreign"):
+            return "https://elsewhere.example/"
+        if product.slug.startswith("broken"):
+            raise KeyError(product.slug)
+        return f"/{product.slug}/"
+
+    declare(sections, Products, location=location)
+    make_products("foreign-1", "good", "foreign-2", "foreign-3", "broken", "fine")
+
+    assert locations(client.get(address).getvalue()) == [f"{BASE}/good/", f"{BASE}/fine/"]
+    (record,) = [record for record in caplog.records if record.name == "django_sitemapkit"]
+    assert record.levelno == logging.WARNING
+    assert "3 x products" in record.getMessage()
+    assert "1 x products" in record.getMessage()
+    assert "location raised KeyError: 'broken'" in record.getMessage()
+
+
+# Pages that grow --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["pk", "slug"])
+def test_full_page_ends_validly_and_the_rest_gets_a_new_page(client, sections, key):
+    """No file passes its limit, none lists a URL of another, and soon all are listed again."""
+    declare(sections, Products, key=key, limit=5)
+    make_products(*(f"a{n:02}" for n in range(8)))
+    before = pages(client)
+    make_products(*(f"a{n:02}x" for n in range(8)), *(f"b{n:02}" for n in range(7)))
+
+    for _ in range(10):
+        found = pages(client)
+        listed = [url for page in found.values() for url in page]
+        assert len(listed) == len(set(listed))
+        assert max(map(len, found.values())) <= 5
+        if len(listed) == 23:
+            break
+
+    assert sorted(listed) == sorted(
+        f"{BASE}/products/all/{slug}/" for slug in Product.objects.values_list("slug", flat=True)
+    )
+    assert set(before) < set(found)
+
+
+def test_rest_begins_where_the_page_ended(client, sections):
+    """However much comes behind a full page, the next one begins with the first row left out."""
+    declare(sections, Products, limit=300)
+    make_products("p0000")
+    assert len(pages(client)) == 1
+    make_products(*(f"p{n:04}" for n in range(1, 2600)))
+
+    with CaptureQueriesContext(connection) as queries:
+        first = locations(client.get(SMALL).getvalue())
+    assert len([query for query in queries if "slug" in query["sql"]]) == 2
+    second = locations(client.get("/sitemap-products-2.xml").getvalue())
+    assert first + second == [f"{BASE}/products/all/p{n:04}/" for n in range(600)]
+
+
+def test_page_with_rows_anywhere_is_split_in_the_middle(client, sections):
+    """Where new rows may come anywhere, both halves have room for more of them."""
+    declare(sections, Products, key="slug", limit=10)
+    make_products(*(f"p{n}" for n in range(9)))
+    pages(client)
+    make_products("p0x", "p1x")
+    pages(client)
+
+    assert sorted(map(len, pages(client).values())) == [5, 6]
+
+
+@pytest.mark.parametrize("address", ["/sitemap-products-2.xml", "/sitemap-products-2.xml.gz"])
+def test_page_closed_at_its_limit_names_the_next_in_the_index(client, sections, address):
+    """The last page is open-ended: at its limit it ends, and the index has one page more."""
+    declare(sections, Products, limit=2)
+    make_products("a", "b", "c", "d")
+    assert len(pages(client)) == 2
+    make_products("e")
+
+    assert locations(client.get(address).getvalue()) == [f"{BASE}/products/all/{s}/" for s in "cd"]
+    assert list(pages(client)) == [f"{BASE}/sitemap-products-{n}.xml.gz" for n in (1, 2, 3)]
+    assert client.get("/sitemap-products-3.xml").status_code == 200
+
+
+def test_byte_limit_splits_too(client, settings, sections):
+    """A page ends before it passes the byte limit, and what is left gets a new page."""
+    settings.SITEMAPKIT_MAX_BYTES = 4096
+    declare(sections, Products)
+    make_products(*(f"{n}-{'x' * 150}" for n in range(40)))
+
+    listed = []
+    for _ in range(10):
+        found = pages(client)
+        for address in found:
+            plain = client.get(address.removeprefix(BASE).removesuffix(".gz"))
+            assert len(plain.getvalue()) <= 4096
+        listed = [url for page in found.values() for url in page]
+        if len(listed) == 40:
+            break
+    assert len(set(listed)) == len(listed) == 40
+
+
+# What it costs ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("trust", [False, True])
+def test_every_page_costs_the_same_queries(client, sections, trust):
+    """The first page, one in the middle and the last take as many, whether XML or gzip."""
+    declare(sections, Trusted, limit=3, trust_lastmod=trust)
+    make_products(*(f"p{n}" for n in range(30)), updated_at=YESTERDAY)
+    client.get(INDEX)
+
+    counts = set()
+    for number in (1, 5, 10):
+        for form in ("xml", "xml.gz"):
+            with CaptureQueriesContext(connection) as queries:
+                response = client.get(f"/sitemap-products-{number}.{form}")
+                assert len(locations(response.getvalue())) == 3
+            counts.add(len(queries))
+    assert counts == {4 if trust else 3}
+
+
+@pytest.mark.parametrize("key", ["pk", "slug"])
+@pytest.mark.parametrize(
+    "first", few(1, ["/sitemap-products-7.xml.gz", INDEX, "/sitemap-products-99.xml"])
+)
+def test_no_request_counts_or_skips_rows(client, sections, key, first):
+    """No OFFSET and no COUNT beyond a page, also on the request that plans and one that splits."""
+    declare(sections, Trusted, key=key, limit=3)
+    declare(sections, Readings)
+    make_products(*(f"p{n:02}" for n in range(30)), updated_at=YESTERDAY)
+    make_readings(range(600))
+
+    with CaptureQueriesContext(connection) as queries:
+        client.get(first).getvalue()
+        pages(client)
+        make_products("p00x", "p30", "p31", "p32", "p33", updated_at=TODAY)
+        pages(client)
+        pages(client)
+        client.get(first, headers={"if-none-match": "*"}).getvalue()
+
+    statements = [query["sql"] for query in queries]
+    assert len(statements) > 50
+    assert unbounded(statements) == []
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("address", [INDEX, LARGE, f"{LARGE}.gz"])
+def test_atomic_requests_hold_no_transaction(client, sections, monkeypatch, address):
+    """The views opt out of ATOMIC_REQUESTS: a slow reader keeps no transaction open."""
+    monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", True)
+    states = []
+
+    def get_queryset(self):
+        states.append(connection.in_atomic_block)
+        return Reading.objects.all()
+
+    declare(sections, Readings, get_queryset=get_queryset)
+    make_readings(range(3000))
+
+    response = client.get(address)
+    assert response.status_code == 200
+    states += [connection.in_atomic_block for _ in response]
+    assert len(states) > 1
+    assert not any(states)
+
+
+def test_section_without_a_database_pages_by_position(client, sections):
+    """Items in a list are cut by count, and what lies behind the last page is 404."""
+
+    class Pages(StaticSection):
+        items = [f"/{n}/" for n in range(5)]
+        limit = 2
+
+    sections.add(Pages)
+
+    assert list(pages(client).values()) == [
+        [f"{BASE}/0/", f"{BASE}/1/"],
+        [f"{BASE}/2/", f"{BASE}/3/"],
+        [f"{BASE}/4/"],
+    ]
+    assert client.get("/sitemap-pages-4.xml").status_code == 404
