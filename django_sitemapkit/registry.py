@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django_sitemapkit.reading import ExternalReader, SectionReader, reader_of
 from django_sitemapkit.sections import BaseSection, ExternalSection, adapt, is_contrib
 from django_sitemapkit.sections.base import NAME
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 _Declared = TypeVar("_Declared", bound=type[Any])
 
@@ -104,21 +104,23 @@ class Registry:
         finally:
             self._sections = before
 
-    def of(self, site: Site, switched: Switched = NOT_SWITCHED) -> list[SectionReader]:
+    def of(self, site: SitemapSite, switched: Switched = NOT_SWITCHED) -> list[SectionReader]:
         """Return the enabled sections of a site, ready to be read.
 
         ``switched`` names those that are on or off whatever they declare.
         """
         return [reader_of(section(site)) for section in self if _is_on(section, site, switched)]
 
-    def get(self, site: Site, name: str, switched: Switched = NOT_SWITCHED) -> SectionReader | None:
+    def get(
+        self, site: SitemapSite, name: str, switched: Switched = NOT_SWITCHED
+    ) -> SectionReader | None:
         """Return one enabled section of a site by name, or None."""
         section = self._sections.get(name)
         if section is None or not issubclass(section, BaseSection):
             return None
         return reader_of(section(site)) if _is_on(section, site, switched) else None
 
-    def externals(self, site: Site) -> list[ExternalReader]:
+    def externals(self, site: SitemapSite) -> list[ExternalReader]:
         """Return the enabled external sections of a site, which have no pages of their own."""
         found = [s for s in self._sections.values() if issubclass(s, ExternalSection)]
         sections = [section(site) for section in found if _is_on(section, site, NOT_SWITCHED)]
@@ -160,7 +162,7 @@ def register_all(sections: Mapping[str, Any]) -> None:
         registry.add(section() if is_factory else section, name)
 
 
-def _is_on(section: Declared, site: Site, switched: Switched) -> bool:
+def _is_on(section: Declared, site: SitemapSite, switched: Switched) -> bool:
     here = section.sites is None or site.key in map(str, section.sites)
     listed = site.sections is None or section.get_name() in site.sections
     return switched.get(section.get_name(), section.enabled) and here and listed

@@ -41,7 +41,7 @@ DEFAULT_KEY = "default"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class SitemapSite:
     """One site, as sections, plans and builds know it."""
 
     key: str
@@ -63,7 +63,7 @@ class Site:
         key: str = DEFAULT_KEY,
         sections: tuple[str, ...] | None = None,
         urlconf: str | None = None,
-    ) -> "Site":
+    ) -> "SitemapSite":
         """Return the site at ``base_url``; raises ImproperlyConfigured where that is not a URL."""
         try:
             origin, path = normalise_base(base_url)
@@ -83,7 +83,7 @@ class Site:
 
     @contextmanager
     def active(
-        self, language: str | None = None, *, current: "Site | None" = None
+        self, language: str | None = None, *, current: "SitemapSite | None" = None
     ) -> Iterator[None]:
         """Let ``reverse()`` and ``get_absolute_url()`` answer for this site, in one language.
 
@@ -127,11 +127,11 @@ class Site:
 
 
 @lru_cache(maxsize=256)
-def _scope_of(site: Site, resolver: URLResolver) -> Scope:
+def _scope_of(site: SitemapSite, resolver: URLResolver) -> Scope:
     return Scope.of(site.address("index"))
 
 
-def all_sites() -> list[Site]:
+def all_sites() -> list[SitemapSite]:
     """Return every site known without a request.
 
     Raises ImproperlyConfigured where there is none, or a base URL is wrong.
@@ -146,16 +146,16 @@ def all_sites() -> list[Site]:
     )
 
 
-def site_at(base_url: str) -> Site:
+def site_at(base_url: str) -> SitemapSite:
     """Return the site of the settings that has a base URL, else a site with that URL only.
 
     Raises ImproperlyConfigured where it is not a URL.
     """
-    wanted = Site.at(base_url, key=base_url)
+    wanted = SitemapSite.at(base_url, key=base_url)
     return next((site for site in _configured_sites() if site.base == wanted.base), wanted)
 
 
-def site_for(request: HttpRequest) -> Site:
+def site_for(request: HttpRequest) -> SitemapSite:
     """Return the site that ``request`` is for.
 
     Raises Http404 where SITEMAPKIT_SITES has none at the request's host and path, and
@@ -168,7 +168,7 @@ def site_for(request: HttpRequest) -> Site:
     return _from_request(request)
 
 
-def site_of_context(context: Context) -> Site:
+def site_of_context(context: Context) -> SitemapSite:
     """Return the site that a template is rendered for; without a request, the first one.
 
     Raises what ``site_for`` and ``all_sites`` raise.
@@ -178,17 +178,17 @@ def site_of_context(context: Context) -> Site:
     return all_sites()[0] if request is None else site_for(request)
 
 
-def _configured_sites() -> tuple[Site, ...]:
+def _configured_sites() -> tuple[SitemapSite, ...]:
     """Return the sites of the settings, in their order."""
     if sites := settings.SITES:
         return _sites_of(tuple(sites.items()))
-    return (Site.at(base_url),) if (base_url := settings.BASE_URL) else ()
+    return (SitemapSite.at(base_url),) if (base_url := settings.BASE_URL) else ()
 
 
 @lru_cache(maxsize=1)
-def _sites_of(sites: tuple[tuple[str, SiteSettings], ...]) -> tuple[Site, ...]:
+def _sites_of(sites: tuple[tuple[str, SiteSettings], ...]) -> tuple[SitemapSite, ...]:
     return tuple(
-        Site.at(site.base_url, key=key, sections=site.sections, urlconf=site.urlconf)
+        SitemapSite.at(site.base_url, key=key, sections=site.sections, urlconf=site.urlconf)
         for key, site in sites
     )
 
@@ -199,7 +199,7 @@ def _forget_scopes(**changed: Any) -> None:
     _scope_of.cache_clear()
 
 
-def _by_host(sites: Iterable[Site], request: HttpRequest) -> Site:
+def _by_host(sites: Iterable[SitemapSite], request: HttpRequest) -> SitemapSite:
     """Return the site of the request's host that has the longest path in common with it."""
     here = _at_host(request.scheme, request.get_host(), get_script_prefix()).origin
     host = here.partition("://")[2]
@@ -209,7 +209,7 @@ def _by_host(sites: Iterable[Site], request: HttpRequest) -> Site:
     raise Http404(f"SITEMAPKIT_SITES has no site at {host}{request.path}.")
 
 
-def _from_framework() -> list[Site]:
+def _from_framework() -> list[SitemapSite]:
     from django.contrib.sites.models import Site as FrameworkSite  # noqa: PLC0415
 
     known = FrameworkSite.objects.order_by("pk")
@@ -259,7 +259,7 @@ def follow_current_site() -> None:
     LazySettings.SITE_ID = _SiteId()  # type: ignore[attr-defined]
 
 
-def _framework_id(site: Site, current: Site | None = None) -> Any:
+def _framework_id(site: SitemapSite, current: SitemapSite | None = None) -> Any:
     """Return a site's id in the sites framework; None where SITE_ID has it.
 
     Of several sites in the settings, SITE_ID is one at the most; the others are known by their
@@ -283,7 +283,7 @@ def _framework_id(site: Site, current: Site | None = None) -> Any:
     return _framework_id(current)
 
 
-def _current(request: HttpRequest) -> Site:
+def _current(request: HttpRequest) -> SitemapSite:
     from django.contrib.sites.shortcuts import get_current_site  # noqa: PLC0415
 
     try:
@@ -298,12 +298,12 @@ def _current(request: HttpRequest) -> Site:
     return _framework_site(getattr(site, "pk", DEFAULT_KEY), site.domain)
 
 
-def _framework_site(key: object, domain: str) -> Site:
+def _framework_site(key: object, domain: str) -> SitemapSite:
     """Return a site of the framework, which knows no scheme: https, live and built alike."""
-    return Site.at(f"https://{domain}{get_script_prefix()}", key=str(key))
+    return SitemapSite.at(f"https://{domain}{get_script_prefix()}", key=str(key))
 
 
-def _from_request(request: HttpRequest) -> Site:
+def _from_request(request: HttpRequest) -> SitemapSite:
     hosts = django_settings.ALLOWED_HOSTS
     open_to_all = not hosts or any(host.startswith((".", "*")) for host in hosts)
     if open_to_all and not django_settings.DEBUG:
@@ -319,8 +319,8 @@ def _from_request(request: HttpRequest) -> Site:
 
 
 @lru_cache(maxsize=256)
-def _at_host(scheme: str, host: str, prefix: str) -> Site:
+def _at_host(scheme: str, host: str, prefix: str) -> SitemapSite:
     try:
-        return Site.at(f"{scheme}://{host.rstrip('.')}{prefix}")
+        return SitemapSite.at(f"{scheme}://{host.rstrip('.')}{prefix}")
     except ImproperlyConfigured as error:
         raise DisallowedHost(str(error)) from error

@@ -9,10 +9,10 @@ from factory import fuzzy
 
 from django_sitemapkit import Section
 from django_sitemapkit.reading import reader_of
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 from tests.testapp import models
 
-SITE = Site.at("https://www.example.com")
+SITE = SitemapSite.at("https://www.example.com")
 
 EPOCH = dt.datetime(2024, 2, 29, 12, 30, 15, tzinfo=dt.UTC)
 
@@ -112,6 +112,6 @@ def words(*texts: str) -> list[models.Word]:
     return models.Word.objects.bulk_create(WordFactory.build(text=text) for text in texts)
 
 
-def declare(base: type = Section, /, *, site: Site = SITE, **options: Any) -> Any:
+def declare(base: type = Section, /, *, site: SitemapSite = SITE, **options: Any) -> Any:
     """Return what reads a section with these options, named "things", of ``site``."""
     return reader_of(type("Things", (base,), {"__module__": __name__, **options})(site))

@@ -29,7 +29,7 @@ from django_sitemapkit.protocol.extensions import XHTML
 from django_sitemapkit.protocol.limits import NAMESPACE
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.validation import require_pageable
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 from tests.testapp.models import Draft, Place, Product, Shop, Tag
 
 PRODUCT = Route("product", shop="shop__slug", slug="slug")
@@ -333,7 +333,7 @@ PAGEABLE = {"E102", "E103", "E104", "E105", "E106", "E107", "E111", "E113", "E11
 )
 def test_what_would_lose_rows_refuses_to_run(sections, options):
     """Where the checks were silenced, such a section still refuses to page, by name."""
-    section = reader_of(declare(**options)(Site.at("https://www.example.com")))
+    section = reader_of(declare(**options)(SitemapSite.at("https://www.example.com")))
     with pytest.raises(ImproperlyConfigured, match="Section 'products'"):
         require_pageable(section)
 
@@ -555,7 +555,9 @@ def test_a_codec_that_is_not_installed(monkeypatch, there):
         assert found(checks.check_codec) == []
 
 
-@pytest.mark.parametrize("name", ["celery", "no.such.Runner", "django_sitemapkit.sites.Site"])
+@pytest.mark.parametrize(
+    "name", ["celery", "no.such.Runner", "django_sitemapkit.sites.SitemapSite"]
+)
 def test_a_runner_that_is_none(name):
     """The message has the setting's value and the way out."""
     with override_settings(SITEMAPKIT_RUNNER=name):

@@ -56,7 +56,7 @@ from django_sitemapkit.reading import keysets, reader_of
 from django_sitemapkit.reading.validation import options_of
 from django_sitemapkit.registry import MAX_NAME, registry
 from django_sitemapkit.rendering import PageRendering, external_entries
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.templatetags import sitemapkit as tags
 from django_sitemapkit.views import responses
 from tests.testapp.models import Article, Place, Product, Shop
@@ -254,7 +254,7 @@ def files_in_memory():
     return override_settings(STORAGES={**settings.STORAGES, "sitemaps": memory})
 
 
-SITE = Site.at("https://www.example.com")
+SITE = SitemapSite.at("https://www.example.com")
 
 
 def executed(block):

@@ -99,7 +99,7 @@ def test_each_site_has_a_plan_of_its_own():
     """Sections of one name on two sites do not share pages."""
     shops(15)
     here = by_id()
-    there = by_id(site=factories.Site.at("https://other.example", key="other"))
+    there = by_id(site=factories.SitemapSite.at("https://other.example", key="other"))
     pages_of(here)
     pages_of(there)
     assert sorted(Plan.objects.values_list("site", flat=True)) == ["default", "other"]

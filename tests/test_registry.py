@@ -7,10 +7,10 @@ from django.core.exceptions import ImproperlyConfigured
 from django_sitemapkit import Section, StaticSection, register, register_all
 from django_sitemapkit.registry import MAX_NAME
 from django_sitemapkit.sections import name_of
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 from tests.testapp.models import Product
 
-HERE = Site.at("https://www.example.com")
+HERE = SitemapSite.at("https://www.example.com")
 
 
 def static(name, **options):
@@ -168,7 +168,7 @@ def test_a_section_can_be_taken_out_again(sections):
 def test_a_site_has_a_section_where_both_agree(sections, options, site, there):
     """Whether it is asked for in a list or by name."""
     register(static("a", **options))
-    site = Site.at("https://www.example.com", **site)
+    site = SitemapSite.at("https://www.example.com", **site)
     assert names(sections, site) == ["a"] * there
     assert (sections.get(site, "a") is not None) is there
 

@@ -8,7 +8,7 @@ from django.http import Http404
 from django.urls import get_script_prefix, get_urlconf, reverse, set_script_prefix, set_urlconf
 from django.utils import translation
 
-from django_sitemapkit.sites import Site, all_sites, site_for
+from django_sitemapkit.sites import SitemapSite, all_sites, site_for
 
 
 def ask(rf, host="www.example.com", path="/sitemap.xml", **options):
@@ -39,14 +39,14 @@ def unconfigured(settings):
 )
 def test_a_base_url_is_origin_and_path(base_url, origin, path, prefix):
     """In normal form, the path encoded, and decoded where ``reverse()`` takes it."""
-    site = Site.at(base_url)
+    site = SitemapSite.at(base_url)
     assert (site.origin, site.path, site.prefix) == (origin, path, prefix)
 
 
 def test_a_wrong_base_url_names_its_site():
     """It may be one of many."""
     with pytest.raises(ImproperlyConfigured, match="'shop'"):
-        Site.at("example.com", key="shop")
+        SitemapSite.at("example.com", key="shop")
 
 
 def test_the_one_site_answers_whatever_the_host_of_the_request(rf, settings):
@@ -221,7 +221,7 @@ def visited():
 
 def test_an_active_site_has_its_prefix_its_urlconf_and_the_projects_language(visited):
     """A file is the same for all visitors, and after it the thread is as before."""
-    site = Site.at("https://www.example.com/ñ", urlconf="tests.urls_below")
+    site = SitemapSite.at("https://www.example.com/ñ", urlconf="tests.urls_below")
     with site.active():
         assert state() == ("/ñ/", "tests.urls_below", "en-us")
         assert reverse("sitemapkit:index") == "/%C3%B1/deep/sitemap.xml"
@@ -230,14 +230,14 @@ def test_an_active_site_has_its_prefix_its_urlconf_and_the_projects_language(vis
 
 def test_an_active_site_may_speak_another_language(visited):
     """Each language of an entry is asked for in turn."""
-    with Site.at("https://www.example.com").active("es"):
+    with SitemapSite.at("https://www.example.com").active("es"):
         assert state() == ("/", None, "es")
     assert state() == visited
 
 
 def test_an_error_leaves_nothing_of_the_site_behind(visited):
     """The thread serves others afterwards."""
-    with pytest.raises(ZeroDivisionError), Site.at("https://www.example.com").active("es"):
+    with pytest.raises(ZeroDivisionError), SitemapSite.at("https://www.example.com").active("es"):
         _ = 1 / 0
     assert state() == visited
 
@@ -247,12 +247,12 @@ def test_an_error_leaves_nothing_of_the_site_behind(visited):
 )
 def test_the_scope_is_the_folder_the_sitemaps_are_mounted_in(urlconf, directory):
     """A sitemap may list nothing above itself."""
-    scope = Site.at("https://www.example.com:8443/shop", urlconf=urlconf).scope()
+    scope = SitemapSite.at("https://www.example.com:8443/shop", urlconf=urlconf).scope()
     assert (scope.origin, scope.directory) == ("https://www.example.com:8443", directory)
 
 
 def test_a_urlconf_without_the_package_is_named():
     """The error shows the line to add, and where."""
-    site = Site.at("https://www.example.com", key="shop", urlconf="tests.urls_without")
+    site = SitemapSite.at("https://www.example.com", key="shop", urlconf="tests.urls_without")
     with pytest.raises(ImproperlyConfigured, match=r"'shop'.*include.*tests\.urls_without"):
         site.address("index")

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.display import savepoint_if_atomic
-from django_sitemapkit.sites import Site, all_sites
+from django_sitemapkit.sites import SitemapSite, all_sites
 
 if TYPE_CHECKING:
     _ModelAdmin = admin.ModelAdmin[Any]
@@ -25,9 +25,9 @@ MAX_LISTED_SITES = 100
 _SITES = "_sitemapkit_sites"
 
 
-def known_sites(request: HttpRequest) -> list[Site]:
+def known_sites(request: HttpRequest) -> list[SitemapSite]:
     """Return all sites; if they cannot be determined, a message on the page says why."""
-    sites: list[Site] | None = getattr(request, _SITES, None)
+    sites: list[SitemapSite] | None = getattr(request, _SITES, None)
     if sites is None:
         try:
             sites = all_sites()
@@ -38,7 +38,7 @@ def known_sites(request: HttpRequest) -> list[Site]:
     return sites
 
 
-def site_by_key(sites: Sequence[Site], key: str) -> Site | None:
+def site_by_key(sites: Sequence[SitemapSite], key: str) -> SitemapSite | None:
     """Return the site with that key, or None."""
     return next((site for site in sites if site.key == key), None)
 

@@ -14,12 +14,12 @@ from django_sitemapkit.protocol.values import format_changefreq, format_priority
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.sources import Constant
 from django_sitemapkit.registry import registry
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 _FORMATTERS = {"changefreq": format_changefreq, "priority": format_priority}
 
 
-def declared_sections(site: Site) -> dict[str, SectionReader]:
+def declared_sections(site: SitemapSite) -> dict[str, SectionReader]:
     """Return all declared sections of a site by name, enabled or not."""
     enabled = {section.get_name(): True for section in registry}
     sections = [*registry.of(site, enabled), extra_urls_of(site)]
@@ -44,7 +44,7 @@ def declared_enabled(section: SectionReader) -> str:
     return _("yes") if section.options.enabled else _("no")
 
 
-def listed_models(sites: list[Site]) -> dict[str, type[Model]]:
+def listed_models(sites: list[SitemapSite]) -> dict[str, type[Model]]:
     """Return the models whose objects the sections list, by model label."""
     found: dict[str, type[Model]] = {}
     for site in sites:

@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 from django_sitemapkit.builds.make import Reason
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.models import Build, BuildRequest
-from django_sitemapkit.sites import Site, all_sites
+from django_sitemapkit.sites import SitemapSite, all_sites
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -80,7 +80,7 @@ def savepoint_if_atomic() -> AbstractContextManager[Any]:
     return transaction.atomic(using=using) if inside else nullcontext()
 
 
-def known_site(key: str) -> tuple[Site | None, str]:
+def known_site(key: str) -> tuple[SitemapSite | None, str]:
     """Return `(site, "")` for a key, or `(None, reason)`."""
     sites, reason = try_read(all_sites)
     site = next((site for site in sites or () if site.key == key), None)

@@ -22,7 +22,7 @@ from django_sitemapkit.inspection import UrlInspection
 from django_sitemapkit.models import hash_of
 from django_sitemapkit.models.fields import CHANGEFREQ_CHOICES
 from django_sitemapkit.overrides.pasting import MAX_PASTED, pasted_path
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 if TYPE_CHECKING:
     _ModelForm = forms.ModelForm[Any]
@@ -30,7 +30,7 @@ else:
     _ModelForm = forms.ModelForm
 
 
-def site_field(sites: Sequence[Site], current: str = "") -> forms.ChoiceField:
+def site_field(sites: Sequence[SitemapSite], current: str = "") -> forms.ChoiceField:
     """Return a field to choose a site; with a single site it is hidden."""
     choices = [(site.key, f"{site.key} ({site.origin}{site.path})") for site in sites]
     if len(sites) == 1 and current in {"", sites[0].key}:
@@ -46,7 +46,7 @@ def site_field(sites: Sequence[Site], current: str = "") -> forms.ChoiceField:
 class EditorSettingForm(_ModelForm):
     """A form for one editor setting of a site."""
 
-    sites: ClassVar[Sequence[Site]] = ()
+    sites: ClassVar[Sequence[SitemapSite]] = ()
     previewing: ClassVar[bool] = False
     """Whether this is a preview. A preview is never valid, so nothing saves it."""
     change_url: ClassVar[str] = ""
@@ -82,7 +82,7 @@ class EditorSettingForm(_ModelForm):
         return super().is_valid() and not self.previewing
 
     @property
-    def site(self) -> Site | None:
+    def site(self) -> SitemapSite | None:
         """The chosen site, once the field is clean."""
         return site_by_key(self.sites, self.cleaned_data.get("site", self.instance.site))
 
@@ -144,7 +144,7 @@ class EditorSettingAdmin(CheckedListAdmin):
         css = {"all": ["sitemapkit/theme.css", "sitemapkit/overrides.css"]}
 
     def preview_context(
-        self, request: HttpRequest, site: Site, row: Any, *, stored: bool
+        self, request: HttpRequest, site: SitemapSite, row: Any, *, stored: bool
     ) -> dict[str, Any]:
         """Return the context of ``preview_template`` for a row.
 

@@ -27,7 +27,7 @@ from django_sitemapkit.overrides.transfer import (
     compared_rows,
 )
 from django_sitemapkit.registry import EXTRA_URLS
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 MAX_PASTED_LINES = 5_000
 """Lines of one paste."""
@@ -54,7 +54,7 @@ class PasteForm(forms.Form):
         label=_("Add the valid lines and skip the invalid ones"), required=False
     )
 
-    def __init__(self, *args: Any, sites: list[Site], **options: Any) -> None:
+    def __init__(self, *args: Any, sites: list[SitemapSite], **options: Any) -> None:
         super().__init__(*args, **options)
         self.sites = sites
         self.fields["site"] = site_field(sites)
@@ -92,7 +92,7 @@ class ExtraUrlAdmin(TransferAdmin):
     search_fields = ("path", "note")
 
     def preview_context(
-        self, request: HttpRequest, site: Site, row: ExtraUrl, *, stored: bool
+        self, request: HttpRequest, site: SitemapSite, row: ExtraUrl, *, stored: bool
     ) -> dict[str, Any]:
         """Return where the URL is listed and with which values, or why it is not."""
         return explanations_context([inspect_path(site, row.path)])

@@ -29,7 +29,7 @@ from django_sitemapkit.identities import identity_of
 from django_sitemapkit.inspection import inspect_object
 from django_sitemapkit.models import UrlOverride
 from django_sitemapkit.models.overrides import UrlOverrideQuerySet
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 if TYPE_CHECKING:
     _FormSet = BaseModelFormSet[UrlOverride, EditorSettingForm]
@@ -59,7 +59,7 @@ class InlineForm(EditorSettingForm):
 class OverrideFormSet(_FormSet):
     """The overrides of one object, one per site."""
 
-    sites: list[Site]
+    sites: list[SitemapSite]
     user: Any = None
     """The primary key of the user, for the history; None records nothing."""
 

@@ -14,7 +14,7 @@ from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 MAX_MATCHES = 20
 """Matches shown in a preview."""
@@ -40,7 +40,7 @@ class RuleMatches:
     """Whether all URLs of the site were read."""
 
 
-def find_matches(site: Site, text: str, *, live: bool) -> RuleMatches:
+def find_matches(site: SitemapSite, text: str, *, live: bool) -> RuleMatches:
     """Return the first URLs of a site that a normalised pattern matches.
 
     The search reads the published files. If nothing is published, or with ``live``, it reads the
@@ -71,7 +71,7 @@ def _published_urls(build: Build) -> Iterator[list[str]]:
         yield from locations_of(row, storage)
 
 
-def _live_urls(site: Site) -> Iterator[list[str]]:
+def _live_urls(site: SitemapSite) -> Iterator[list[str]]:
     """Yield the URLs of the sections in batches."""
     scope = site.scope()
     for section in sections_of(site):

@@ -40,7 +40,7 @@ from django_sitemapkit.models import UrlOverride, hash_of
 from django_sitemapkit.overrides.cells import OVERRIDE_TABLE
 from django_sitemapkit.overrides.objects import named_object
 from django_sitemapkit.overrides.pasting import pasted_path
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -215,7 +215,7 @@ class UrlOverrideAdmin(TransferAdmin, EditorSettingAdmin):
         return super().get_search_results(request, queryset, search_term)
 
     def preview_context(
-        self, request: HttpRequest, site: Site, row: UrlOverride, *, stored: bool
+        self, request: HttpRequest, site: SitemapSite, row: UrlOverride, *, stored: bool
     ) -> dict[str, Any]:
         """Return where the URL is listed and with which values, or why it is not."""
         if row.path:
@@ -301,7 +301,7 @@ class UrlOverrideAdmin(TransferAdmin, EditorSettingAdmin):
                 row.save(update_fields=["include"])
                 log_changed(request.user.pk, [row], changed_fields(self.model, ["include"]))
 
-    def _publish_without(self, request: HttpRequest, site: Site, row: UrlOverride) -> None:
+    def _publish_without(self, request: HttpRequest, site: SitemapSite, row: UrlOverride) -> None:
         level = messages.SUCCESS
         try:
             with savepoint_if_atomic():
@@ -334,7 +334,7 @@ class UrlOverrideAdmin(TransferAdmin, EditorSettingAdmin):
                 level = messages.WARNING
         self.message_user(request, text, level)
 
-    def _is_listed(self, site: Site, row: UrlOverride) -> bool:
+    def _is_listed(self, site: SitemapSite, row: UrlOverride) -> bool:
         """Return whether an excluded object is still listed because of an override by path."""
         obj = None if row.path else named_object(row.model, row.object_id)
         if obj is None:

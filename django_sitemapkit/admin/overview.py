@@ -38,7 +38,7 @@ from django_sitemapkit.builds.requests import request as record_request
 from django_sitemapkit.models import Build, BuildRequest
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.runners.choosing import get_runner
-from django_sitemapkit.sites import Site, all_sites
+from django_sitemapkit.sites import SitemapSite, all_sites
 
 if TYPE_CHECKING:
     from django_sitemapkit.admin.builds import BuildAdmin
@@ -137,12 +137,12 @@ class Overview:
         if not self.admin.has_view_permission(request):
             raise PermissionDenied
 
-    def _url(self, site: Site, **more: int) -> str:
+    def _url(self, site: SitemapSite, **more: int) -> str:
         url = reverse(f"{self.admin.admin_site.name}:sitemapkit_overview")
         query: dict[str, str | int] = {"site": site.key, **more}
         return f"{url}?{urlencode(query)}"
 
-    def _record(self, request: HttpRequest, site: Site, **options: Any) -> dict[str, int]:
+    def _record(self, request: HttpRequest, site: SitemapSite, **options: Any) -> dict[str, int]:
         """Record a request and start it; return the query parameters that name it."""
         before = work_in_progress(site)
         build_request = record_request(site, by=request.user.get_username(), **options)
@@ -165,7 +165,7 @@ class Overview:
             },
         )
 
-    def _show_sites(self, request: HttpRequest, sites: list[Site]) -> HttpResponse:
+    def _show_sites(self, request: HttpRequest, sites: list[SitemapSite]) -> HttpResponse:
         """Show a page of the list of sites."""
         query = request.GET.get("q", "").strip()
         found = [site for site in sites if query in site.key or query in site.origin + site.path]
@@ -192,7 +192,7 @@ class Overview:
         }
         return self._page(request, "sites", context)
 
-    def _show_site(self, request: HttpRequest, site: Site, *, several: bool) -> HttpResponse:
+    def _show_site(self, request: HttpRequest, site: SitemapSite, *, several: bool) -> HttpResponse:
         """Show one site; with ``rows`` in the query string, compare its rows too."""
         rows = "rows" in request.GET
         found, reason = try_read(lambda: _site_context(site, rows=rows))
@@ -210,7 +210,7 @@ class Overview:
         return self._page(request, "site", context)
 
 
-def _site_context(site: Site, *, rows: bool) -> dict[str, Any]:
+def _site_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:
     """Return the template context of a site's page; all queries are made here."""
     status = status_of(site, rows=rows, export=False)
     progress = progress_of(site)
@@ -269,7 +269,7 @@ def _sections(status: SiteStatus) -> list[dict[str, Any]]:
     return rows
 
 
-def _section_names(site: Site) -> list[str]:
+def _section_names(site: SitemapSite) -> list[str]:
     names, _why = try_read(lambda: [section.get_name() for section in sections_of(site)])
     return names or []
 

@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 from django.http import HttpRequest
 
 from django_sitemapkit.admin.display import try_read
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
-Renderer: TypeAlias = Callable[[HttpRequest, Site], str]
+Renderer: TypeAlias = Callable[[HttpRequest, SitemapSite], str]
 
 _panels: list[tuple[Any, Renderer]] = []
 
@@ -34,7 +34,7 @@ def register_panel(title: Any) -> Callable[[Renderer], Renderer]:
     return register
 
 
-def rendered_panels(request: HttpRequest, site: Site) -> list[dict[str, Any]]:
+def rendered_panels(request: HttpRequest, site: SitemapSite) -> list[dict[str, Any]]:
     """Return the title, HTML and error of each panel that a site has."""
     panels = []
     for title, render in _panels:

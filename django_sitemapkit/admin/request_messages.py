@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django_sitemapkit.admin.display import request_text
 from django_sitemapkit.builds.report import is_being_built
 from django_sitemapkit.models import Build, BuildRequest
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 MAX_ID_DIGITS = 18
 """Digits of a number that fits a primary key on every database."""
@@ -24,7 +24,7 @@ class RequestMessage:
     """The request and its state."""
 
 
-def work_in_progress(site: Site) -> int | None:
+def work_in_progress(site: SitemapSite) -> int | None:
     """Return the id of the running build, 0 for other work, or None for neither."""
     if not is_being_built(site):
         return None
@@ -32,7 +32,7 @@ def work_in_progress(site: Site) -> int | None:
     return running.order_by("-pk").values_list("pk", flat=True).first() or 0
 
 
-def message_of_request(site: Site, request: HttpRequest) -> RequestMessage | None:
+def message_of_request(site: SitemapSite, request: HttpRequest) -> RequestMessage | None:
     """Return the message about the request that a query string names, or None."""
     pk = _id(request.GET.get("request"))
     build_request = BuildRequest.objects.filter(site=site.key, pk=pk).first() if pk else None
@@ -51,7 +51,7 @@ def message_of_request(site: Site, request: HttpRequest) -> RequestMessage | Non
     return RequestMessage(level="sitemapkit-queued", text=f"{text} {start}")
 
 
-def _start_of(site: Site, build_request: BuildRequest, after: int | None) -> str:
+def _start_of(site: SitemapSite, build_request: BuildRequest, after: int | None) -> str:
     """Return when a request starts that was queued while ``after`` was running."""
     if BuildRequest.objects.open(site).filter(pk__lt=build_request.pk).exists():
         return _("It starts when the earlier requests have finished.")

@@ -15,7 +15,7 @@ from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import ExclusionRule, hash_of
 from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.overrides.patterns import normalise_pattern
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 
 class RuleForm(EditorSettingForm):
@@ -36,7 +36,7 @@ class RuleForm(EditorSettingForm):
         return cleaned
 
 
-def _normalised(site: Site, text: str) -> str:
+def _normalised(site: SitemapSite, text: str) -> str:
     """Return a pattern in its normal form, without a pasted scheme and host.
 
     Raises InvalidValue with a translated message.
@@ -65,7 +65,7 @@ class ExclusionRuleAdmin(EditorSettingAdmin):
     search_fields = ("pattern", "note")
 
     def preview_context(
-        self, request: HttpRequest, site: Site, row: ExclusionRule, *, stored: bool
+        self, request: HttpRequest, site: SitemapSite, row: ExclusionRule, *, stored: bool
     ) -> dict[str, Any]:
         """Return the first URLs that the rule matches.
 

@@ -21,7 +21,7 @@ from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, EditorSe
 from django_sitemapkit.models import SectionSettings
 from django_sitemapkit.protocol.values import format_priority
 from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 
 class EnabledSelect(forms.NullBooleanSelect):
@@ -109,7 +109,7 @@ class SectionSettingsAdmin(EditorSettingAdmin):
         return super().render_change_form(request, context, *args, **options)
 
     def preview_context(
-        self, request: HttpRequest, site: Site, row: SectionSettings, *, stored: bool
+        self, request: HttpRequest, site: SitemapSite, row: SectionSettings, *, stored: bool
     ) -> dict[str, Any]:
         """Return the values in force for the section and where they come from."""
         section = declared_sections(site).get(row.section)
@@ -128,7 +128,7 @@ class SectionSettingsAdmin(EditorSettingAdmin):
         return {"in_force": values, "section": row.section}
 
 
-def _declarations(site: Site) -> list[dict[str, str]]:
+def _declarations(site: SitemapSite) -> list[dict[str, str]]:
     return [
         {
             "name": name,

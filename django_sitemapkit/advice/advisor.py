@@ -20,10 +20,10 @@ from django_sitemapkit.reading import ContribReader, QuerySetReader, SectionRead
 from django_sitemapkit.reading.sources import TAGS, Method
 from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.sections import Section, name_of
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 
-def advise(site: Site) -> Iterator[SectionAdvice]:
+def advise(site: SitemapSite) -> Iterator[SectionAdvice]:
     """Yield the advice for each section of a site, in their order."""
     for section in sections_of(site):
         yield advise_section(section)

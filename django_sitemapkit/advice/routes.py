@@ -24,7 +24,7 @@ from django_sitemapkit.advice.sampling import Sample
 from django_sitemapkit.reading import QuerySetReader
 from django_sitemapkit.reading.routes import Candidate, compiled
 from django_sitemapkit.sections import Route
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 
 class NoRoute(Exception):
@@ -82,7 +82,7 @@ def _find(
     return _route(viewname, names, columns), tuple(notes)
 
 
-def _resolved(site: Site, key: Any, location: str) -> Resolved:
+def _resolved(site: SitemapSite, key: Any, location: str) -> Resolved:
     parts = urlsplit(location[len(site.origin) :])
     path = unquote(parts.path)
     where = f"row {key!r} is at {location}, "

@@ -20,7 +20,7 @@ from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.locations import Scope, normalise_base, normalise_written
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.registry import registry
-from django_sitemapkit.sites import Site, all_sites
+from django_sitemapkit.sites import SitemapSite, all_sites
 
 MAX_BYTES_IN_MEMORY = 1 << 20
 """Bytes of a document kept in memory until a schema has checked it; more go to disk."""
@@ -72,7 +72,7 @@ class SchemaChecker(Protocol):
 
 
 def validate_published(
-    site: Site, schemas: SchemaChecker | None = None
+    site: SitemapSite, schemas: SchemaChecker | None = None
 ) -> Iterator[DocumentReport]:
     """Yield a report on every published file of a site.
 
@@ -149,7 +149,7 @@ def _validate_address(
         yield _fetch(child, schemas, [origin], deadline, nested=True)
 
 
-def _declared_hosts(sites: Iterable[Site]) -> set[str]:
+def _declared_hosts(sites: Iterable[SitemapSite]) -> set[str]:
     """Return the origins where external sections declare sitemaps of these sites."""
     hosts: set[str] = set()
     for host in (h for site in sites for s in registry.externals(site) for h in s.options.hosts):

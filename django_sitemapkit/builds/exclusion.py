@@ -32,10 +32,12 @@ from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 
-def exclude_now(site: Site, override: UrlOverride, *, started_by: str = "") -> BuildResult | None:
+def exclude_now(
+    site: SitemapSite, override: UrlOverride, *, started_by: str = ""
+) -> BuildResult | None:
     """Take a URL out of the published files at once: render and publish the pages that list it.
 
     The override is saved already, and excludes its URL::
@@ -81,7 +83,7 @@ def exclude_now(site: Site, override: UrlOverride, *, started_by: str = "") -> B
 class _PagesBuilder(Builder):
     """Makes some pages of what is published, and nothing else."""
 
-    def __init__(self, site: Site, lease: BuildLease, started_by: str) -> None:
+    def __init__(self, site: SitemapSite, lease: BuildLease, started_by: str) -> None:
         super().__init__(
             *(site, lease, (), (), InlineRunner(), None), full=True, started_by=started_by
         )
@@ -157,7 +159,7 @@ class _PagesBuilder(Builder):
 
 
 def _pages_with(
-    site: Site, rows: Sequence[BuildFile], override: UrlOverride, *, unreadable: bool = False
+    site: SitemapSite, rows: Sequence[BuildFile], override: UrlOverride, *, unreadable: bool = False
 ) -> Iterator[tuple[PageName, int]]:
     """Yield the pages that may list what an override is about, and how often each may.
 

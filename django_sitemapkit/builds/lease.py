@@ -11,7 +11,7 @@ from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import BuildRunning, LeaseLost
 from django_sitemapkit.models import Build, Lease
 from django_sitemapkit.planning.leases import give_back
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 
 class BuildLease:
@@ -69,7 +69,7 @@ class BuildLease:
 
 
 @contextmanager
-def acquire(site: Site) -> Iterator[BuildLease]:
+def acquire(site: SitemapSite) -> Iterator[BuildLease]:
     """Hold the lease of a site. Raises BuildRunning if another process does."""
     name = f"build:{site.key}"
     seconds = settings.LEASE_SECONDS

@@ -7,10 +7,10 @@ from django.utils import timezone
 from django_sitemapkit.builds.manifest import BuildResult
 from django_sitemapkit.models import BuildRequest
 from django_sitemapkit.printable import printable_lines
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 
-def answered_by_build(site: Site, sections: Collection[str], *, full: bool) -> list[int]:
+def answered_by_build(site: SitemapSite, sections: Collection[str], *, full: bool) -> list[int]:
     """Return the ids of the open requests that are done when a build that begins now is.
 
     What is asked for while it runs is not among them: it may have passed those rows already.

@@ -24,11 +24,11 @@ from django_sitemapkit.planning import all_pages
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import KeyRange, noop
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 
 def preview(
-    site: Site, *, sections: Collection[str] = (), on_file: OnFile | None = None
+    site: SitemapSite, *, sections: Collection[str] = (), on_file: OnFile | None = None
 ) -> BuildResult:
     """Render the files of a site and compare them with what is published; write nothing.
 

@@ -20,7 +20,7 @@ from django_sitemapkit.builds.report import verify_published
 from django_sitemapkit.builds.run import build
 from django_sitemapkit.exceptions import BuildRunning, LeaseLost, SitemapKitError
 from django_sitemapkit.models import BuildRequest
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -40,7 +40,7 @@ Choose = Callable[[], Runner]
 
 
 def request(
-    site: Site, kind: str, *, section: str = "", full: bool = False, by: str = ""
+    site: SitemapSite, kind: str, *, section: str = "", full: bool = False, by: str = ""
 ) -> BuildRequest:
     """Record what someone asks for, and return it; what is asked for already is not doubled."""
     scope = section or "*"
@@ -61,7 +61,7 @@ def request(
     return asked
 
 
-def begin(site: Site, choose: Choose = InlineRunner) -> None:
+def begin(site: SitemapSite, choose: Choose = InlineRunner) -> None:
     """Have a thread of this process do what is open of a site, once this transaction is over.
 
     ``choose`` gives the runner of its builds.
@@ -78,7 +78,7 @@ class RequestWorkers:
         self._at_work: dict[str, bool] = {}
         """The sites with a thread, and whether more was asked for since it last looked."""
 
-    def start(self, site: Site, choose: Choose) -> None:
+    def start(self, site: SitemapSite, choose: Choose) -> None:
         """Start a thread, or let the one that is at work look again before it ends."""
         with self._lock:
             started = site.key in self._at_work
@@ -94,7 +94,7 @@ class RequestWorkers:
             with self._lock:
                 del self._at_work[site.key]
 
-    def _work(self, site: Site, choose: Choose) -> None:
+    def _work(self, site: SitemapSite, choose: Choose) -> None:
         try:
             while True:
                 try:
@@ -115,7 +115,7 @@ _request_workers = RequestWorkers()
 
 
 def process_requests(
-    site: Site,
+    site: SitemapSite,
     choose: Choose = InlineRunner,
     *,
     kinds: Collection[str] = ALL_KINDS,
@@ -147,7 +147,7 @@ def process_requests(
     return done
 
 
-def _do(site: Site, asked: BuildRequest, choose: Choose) -> None:
+def _do(site: SitemapSite, asked: BuildRequest, choose: Choose) -> None:
     """Do what was asked for and record its outcome."""
     if asked.kind == Kind.BUILD:
         result = build(
@@ -164,7 +164,7 @@ def _do(site: Site, asked: BuildRequest, choose: Choose) -> None:
         _prune(site, asked)
 
 
-def _check(site: Site, asked: BuildRequest) -> None:
+def _check(site: SitemapSite, asked: BuildRequest) -> None:
     """Verify all published files."""
     count, faults = 0, []
     for file in verify_published(site):
@@ -179,7 +179,7 @@ def _check(site: Site, asked: BuildRequest) -> None:
     close_requests([asked.pk], "\n".join(lines), failed=True)
 
 
-def _prune(site: Site, asked: BuildRequest) -> None:
+def _prune(site: SitemapSite, asked: BuildRequest) -> None:
     pruned = prune(site)
     text = f"{len(pruned.files):,} files and {len(pruned.orphans):,} orphans were deleted."
     if not pruned.swept:

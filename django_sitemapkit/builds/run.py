@@ -48,7 +48,7 @@ from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.overrides import require_sections, sections_of
 from django_sitemapkit.planning import PlannedPage, refresh
 from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -65,7 +65,7 @@ OnFile = Callable[[FileResult, int, int], None]
 
 
 def build(
-    site: Site,
+    site: SitemapSite,
     *,
     sections: Collection[str] = (),
     distrusted: Collection[str] = (),
@@ -138,7 +138,7 @@ class Builder:
 
     def __init__(
         self,
-        site: Site,
+        site: SitemapSite,
         lease: BuildLease,
         chosen: Collection[str],
         distrusted: Collection[str],

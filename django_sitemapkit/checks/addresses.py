@@ -11,7 +11,7 @@ from django.urls import Resolver404, ResolverMatch, resolve
 
 from django_sitemapkit.checks.asking import configured
 from django_sitemapkit.registry import registry
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 
 @register(Tags.urls)
@@ -33,7 +33,7 @@ def check_shadowed_addresses(**options: Any) -> list[CheckMessage]:
     return messages
 
 
-def _answered_elsewhere(site: Site) -> Iterator[tuple[str, ResolverMatch]]:
+def _answered_elsewhere(site: SitemapSite) -> Iterator[tuple[str, ResolverMatch]]:
     """Yield each of the package's addresses that something else answers, and what does."""
     from django_sitemapkit import views  # noqa: PLC0415  not while apps are set up
 
@@ -49,7 +49,7 @@ def _answered_elsewhere(site: Site) -> Iterator[tuple[str, ResolverMatch]]:
             yield address, match
 
 
-def _view_addresses(site: Site) -> Iterator[tuple[str, str]]:
+def _view_addresses(site: SitemapSite) -> Iterator[tuple[str, str]]:
     """Yield an address of each kind, of each section, with the name of its pattern."""
     try:
         yield site.address("index"), "index"

@@ -11,7 +11,7 @@ from django.db import DatabaseError
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.registry import Declared
-from django_sitemapkit.sites import Site, all_sites
+from django_sitemapkit.sites import SitemapSite, all_sites
 
 PREFIX = "SITEMAPKIT_"
 
@@ -24,7 +24,7 @@ def value_of(name: str) -> Any:
         return None
 
 
-def sites_in_settings() -> list[Site]:
+def sites_in_settings() -> list[SitemapSite]:
     """Return the sites of the settings; none where a setting is wrong, which E001 reports."""
     try:
         return all_sites() if settings.SITES or settings.BASE_URL else []
@@ -32,12 +32,12 @@ def sites_in_settings() -> list[Site]:
         return []
 
 
-def configured() -> list[Site]:
+def configured() -> list[SitemapSite]:
     """Return the sites of the settings that have a URLconf; E010 reports the others."""
     return [site for site in sites_in_settings() if has_urlconf(site)]
 
 
-def has_urlconf(site: Site) -> bool:
+def has_urlconf(site: SitemapSite) -> bool:
     """Return whether a site's URLconf can be imported."""
     try:
         import_module(site.urlconf or django_settings.ROOT_URLCONF)
@@ -46,9 +46,9 @@ def has_urlconf(site: Site) -> bool:
     return True
 
 
-def _any_site() -> Site:
+def _any_site() -> SitemapSite:
     """Return a site where the settings have none: one of the framework's, if SITE_ID names none."""
-    example = Site.at("https://www.example.com")
+    example = SitemapSite.at("https://www.example.com")
     if not apps.is_installed("django.contrib.sites") or getattr(django_settings, "SITE_ID", None):
         return example
     try:
@@ -57,7 +57,7 @@ def _any_site() -> Site:
         return replace(example, key="1")  # That of the first migration.
 
 
-def site_of(section: Declared) -> Site:
+def site_of(section: Declared) -> SitemapSite:
     """Return a site that has the section, for a look at its declaration."""
     sites = configured() or [_any_site()]
     keys = None if section.sites is None else set(map(str, section.sites))

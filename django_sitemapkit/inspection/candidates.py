@@ -20,7 +20,7 @@ from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.languages import default_language
 from django_sitemapkit.reading.translations import Related, translation_column
 from django_sitemapkit.sections import Route, Translated
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -31,7 +31,7 @@ MAX_ITEMS = 2_000
 """Items of a list that are looked at for one URL."""
 
 
-def rows_at(site: Site, path: str) -> Iterator[tuple[SectionReader, Any]]:
+def rows_at(site: SitemapSite, path: str) -> Iterator[tuple[SectionReader, Any]]:
     """Yield sections with the keys of rows that may have a path, as the URLconf reads it."""
     match = _url_match(site, path)
     for section in sections_of(site):
@@ -65,7 +65,7 @@ def _primary_keys(section: SectionReader, filters: dict[str, Any]) -> list[Any]:
         return []  # The URL has no valid values for these fields.
 
 
-def _url_match(site: Site, path: str) -> ResolverMatch | None:
+def _url_match(site: SitemapSite, path: str) -> ResolverMatch | None:
     plain = unquote(path.partition("?")[0])
     if not plain.startswith(site.prefix):
         return None

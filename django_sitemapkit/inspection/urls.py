@@ -28,7 +28,7 @@ from django_sitemapkit.rendering import ProblemLog, page_address
 from django_sitemapkit.rendering.entry_columns import EntryColumns, with_texts
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class UrlInspection:
     """The address of the page that has it; "" where none has."""
 
 
-def inspect_object(site: Site, obj: Model) -> list[UrlInspection]:
+def inspect_object(site: SitemapSite, obj: Model) -> list[UrlInspection]:
     """Return what becomes of an object in each section over its model; none where there is none."""
     label = label_of(type(obj))
     on = {section.get_name(): section for section in sections_of(site)}
@@ -75,7 +75,7 @@ def inspect_object(site: Site, obj: Model) -> list[UrlInspection]:
     return inspected
 
 
-def inspect_path(site: Site, path: str, *, without: str = "") -> UrlInspection:
+def inspect_path(site: SitemapSite, path: str, *, without: str = "") -> UrlInspection:
     """Return what becomes of a URL of a site, given by its normalised path.
 
     The row is found through the routes and the lists of the sections. Where it is not, only the
@@ -97,7 +97,7 @@ def inspect_path(site: Site, path: str, *, without: str = "") -> UrlInspection:
     return _without_section(site, path)
 
 
-def _without_section(site: Site, path: str) -> UrlInspection:
+def _without_section(site: SitemapSite, path: str) -> UrlInspection:
     """Return what holds for a URL that no section is known to give."""
     no_section = SectionReader(BaseSection(site))
     pipeline = ChunkPipeline(no_section, site.scope(), ProblemLog(""))

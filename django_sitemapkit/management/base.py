@@ -22,7 +22,7 @@ from django.db.models import IntegerChoices
 from django_sitemapkit.builds import BuildResult, FileResult
 from django_sitemapkit.models.migrated import unapplied_migrations
 from django_sitemapkit.printable import printable, printable_lines
-from django_sitemapkit.sites import Site, all_sites
+from django_sitemapkit.sites import SitemapSite, all_sites
 
 CLEAR_LINE = "\r\x1b[K"
 """Moves a terminal's cursor to the start of the line, and clears the line."""
@@ -131,7 +131,7 @@ class SiteCommand(BaseCommand):
         """Print a JSON document on one line."""
         self.stdout.write(json.dumps(document))
 
-    def sites(self, keys: list[str] | None) -> list[Site]:
+    def sites(self, keys: list[str] | None) -> list[SitemapSite]:
         """Return the sites with these keys, or all; raises CommandError for an unknown key."""
         try:
             known = {site.key: site for site in all_sites()}

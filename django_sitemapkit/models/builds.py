@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models.leases import StoredNow
 from django_sitemapkit.models.managers import PrimaryManager
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 INDEX_ORDER = ("position", "number")
 """How an index orders its pages."""
@@ -20,12 +20,12 @@ INDEX_ORDER = ("position", "number")
 class BuildManager(PrimaryManager["Build"]):
     """Finds a site's builds by what has become of them."""
 
-    def published(self, site: Site) -> "Build | None":
+    def published(self, site: SitemapSite) -> "Build | None":
         """Return the build that a site serves."""
         publication = Publication.objects.filter(site=site.key).select_related("build").first()
         return publication.build if publication else None
 
-    def held(self, site: Site) -> "Build | None":
+    def held(self, site: SitemapSite) -> "Build | None":
         """Return the last build that is held for review and may still be published."""
         held = self.filter(site=site.key, status=Build.Status.HELD, pruned_at=None)
         return held.order_by("-pk").first()
@@ -47,7 +47,7 @@ class BuildFileQuerySet(models.QuerySet["BuildFile"]):
         """Return the indexes: the first one, and further ones if there are any."""
         return self.filter(status=BuildFile.Status.DONE, section="").order_by("number")
 
-    def answering(self, site: Site) -> "BuildFileQuerySet":
+    def answering(self, site: SitemapSite) -> "BuildFileQuerySet":
         """Return what a site's builds say of addresses; for each address, the first row counts.
 
         That is the one of the published build, or else of the build that was replaced last, as
@@ -68,7 +68,7 @@ class BuildFileQuerySet(models.QuerySet["BuildFile"]):
 class BuildRequestManager(PrimaryManager["BuildRequest"]):
     """Finds what was asked for."""
 
-    def open(self, site: Site) -> "models.QuerySet[BuildRequest]":
+    def open(self, site: SitemapSite) -> "models.QuerySet[BuildRequest]":
         """Return what was asked for and is not done yet, the oldest first."""
         return self.filter(site=site.key, ended_at=None).order_by("pk")
 

@@ -18,7 +18,7 @@ from django_sitemapkit.models import ExtraUrl, UrlOverride
 from django_sitemapkit.overrides.objects import named_model
 from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.protocol.locations import UNSAFE
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 _CELL = '((?:\\A|[,;\t\r\n])[ "]*)'
 """Where a cell may start: spreadsheets accept commas, semicolons or tabs as separators."""
@@ -86,10 +86,10 @@ def unescape_formulas(text: str) -> str:
 class RowReader:
     """Makes model rows from cells and validates them, without the database."""
 
-    def __init__(self, table: Table, sites: Mapping[str, Site]) -> None:
+    def __init__(self, table: Table, sites: Mapping[str, SitemapSite]) -> None:
         self._table = table
         self._sites = sites
-        self._scope_of = cache(Site.scope)
+        self._scope_of = cache(SitemapSite.scope)
         self._now = timezone.now()
         self._readers: dict[str, Callable[[str], Any]] = {
             "include": self._include,

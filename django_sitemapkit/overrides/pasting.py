@@ -13,7 +13,7 @@ from django_sitemapkit.protocol.locations import (
     normalise_path,
     split_origin,
 )
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 MAX_PASTED = 4 * MAX_LOCATION
 """Maximum number of characters, before percent-encoding adds more."""
@@ -21,7 +21,7 @@ MAX_PASTED = 4 * MAX_LOCATION
 _WEB_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 
 
-def pasted_path(site: Site, text: str, scope: Scope | None = None) -> str:
+def pasted_path(site: SitemapSite, text: str, scope: Scope | None = None) -> str:
     """Return the normalised path, with its query, that ``text`` means on ``site``.
 
     ``text`` is a URL of the site or a path. The URL can be http or https, and its host can be in
@@ -50,7 +50,7 @@ def pasted_path(site: Site, text: str, scope: Scope | None = None) -> str:
     return _within_scope(scope or site.scope(), normalise_path(path))
 
 
-def _rooted(site: Site, text: str) -> str:
+def _rooted(site: SitemapSite, text: str) -> str:
     """Return the path in ``text``, from the root of the host, not normalised."""
     if text.startswith("//"):
         return _without_host(site, f"{site.origin.partition(':')[0]}:{text}")
@@ -68,7 +68,7 @@ def _rooted(site: Site, text: str) -> str:
     return f"/{text}"
 
 
-def _without_host(site: Site, url: str) -> str:
+def _without_host(site: SitemapSite, url: str) -> str:
     """Return the part of a site's URL after the host."""
     try:
         origin, rest = split_origin(url)

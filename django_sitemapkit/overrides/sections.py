@@ -14,7 +14,7 @@ from django_sitemapkit.overrides.in_force import Overrides
 from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.registry import EXTRA_URLS, Switched, registry
 from django_sitemapkit.sections import Section
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 MAX_CACHED_SITES = 64
 """Sites whose overrides a process caches."""
@@ -43,12 +43,12 @@ class ExtraUrlsReader(QuerySetReader):
         return {"changefreq": "changefreq", "priority": "priority"}
 
 
-def extra_urls_of(site: Site) -> SectionReader:
+def extra_urls_of(site: SitemapSite) -> SectionReader:
     """Return the section of the URLs that editors added to a site."""
     return ExtraUrlsReader(ExtraUrls(site))
 
 
-def sections_of(site: Site) -> list[SectionReader]:
+def sections_of(site: SitemapSite) -> list[SectionReader]:
     """Return the enabled sections of a site, with their section settings.
 
     Each section has the site's current overrides.
@@ -61,7 +61,7 @@ def sections_of(site: Site) -> list[SectionReader]:
     return [_configured(section, overrides) for section in sections]
 
 
-def require_sections(site: Site, names: Collection[str]) -> None:
+def require_sections(site: SitemapSite, names: Collection[str]) -> None:
     """Raise ValueError if ``names`` has a section that the site does not have."""
     known = [section.get_name() for section in sections_of(site)] if names else []
     if unknown := sorted(set(names) - set(known)):
@@ -70,7 +70,9 @@ def require_sections(site: Site, names: Collection[str]) -> None:
         )
 
 
-def section_of(site: Site, name: str, state: tuple[int, int] | None = None) -> SectionReader | None:
+def section_of(
+    site: SitemapSite, name: str, state: tuple[int, int] | None = None
+) -> SectionReader | None:
     """Return one enabled section of a site by name, like ``sections_of``, or None.
 
     ``state`` is passed to ``overrides_of``.
@@ -109,7 +111,7 @@ _cached: "OrderedDict[tuple[str, str], tuple[tuple[int, int], Overrides]]" = Ord
 _lock = Lock()
 
 
-def overrides_of(site: Site, state: tuple[int, int] | None = None) -> Overrides:
+def overrides_of(site: SitemapSite, state: tuple[int, int] | None = None) -> Overrides:
     """Return the editor settings of a site, by one query unless they have changed.
 
     Callers that have just read the revision's number and nonce pass them as ``state``, which saves

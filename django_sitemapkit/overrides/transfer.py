@@ -26,7 +26,7 @@ from django_sitemapkit.overrides.cells import (
     text_of,
 )
 from django_sitemapkit.overrides.objects import named_model, named_objects
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 MAX_FILE_BYTES = 5_000_000
 """Maximum size of an imported file."""
@@ -122,7 +122,7 @@ def exported(table: Table, rows: QuerySet[Any]) -> Iterator[str]:
         last = batch[-1].pk
 
 
-def compared(table: Table, data: bytes, sites: Sequence[Site]) -> Comparison:
+def compared(table: Table, data: bytes, sites: Sequence[SitemapSite]) -> Comparison:
     """Return what importing a file would do with each line, without writing anything.
 
     Raises InvalidValue if the whole file cannot be read.
@@ -135,7 +135,7 @@ def compared_rows(
     table: Table,
     columns: Sequence[str],
     rows: Iterable[tuple[int, Sequence[str]]],
-    sites: Sequence[Site],
+    sites: Sequence[SitemapSite],
 ) -> Comparison:
     """Return the same for rows of cells, each with its line number."""
     lines: list[Line] = []

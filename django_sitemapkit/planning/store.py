@@ -11,7 +11,7 @@ from django.utils import timezone
 from django_sitemapkit.models import Page, Plan, Revision
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import KeyRange, Keyset, noop
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 FILL = 0.9
 """How full pages are planned where new rows may come anywhere; else they would split at once."""
@@ -73,7 +73,9 @@ def by_position(section: SectionReader) -> list[PlannedPage]:
     ]
 
 
-def stored_page(site: Site, section: str, number: int) -> tuple[Page | None, EditState | None]:
+def stored_page(
+    site: SitemapSite, section: str, number: int
+) -> tuple[Page | None, EditState | None]:
     """Return a page of a section's plan with the state of the site's edits, by one query.
 
     The state is None where there is no such page. Whether the plan is one by the section's present

@@ -3,7 +3,7 @@
 import hashlib
 import re
 
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 ROOT = "sitemaps"
 """The folder all files of the package are in."""
@@ -12,7 +12,7 @@ ALLOWED = re.compile(r"[a-z0-9._/-]+")
 """What a name consists of, so that no storage has to change it."""
 
 
-def folder_of(site: Site) -> str:
+def folder_of(site: SitemapSite) -> str:
     """Return the folder of a site's files: ``sitemaps/www.example.com-1a2b3c4d``.
 
     It follows from key and base URL, so that two sites in one bucket, of one project or of two,
@@ -24,7 +24,7 @@ def folder_of(site: Site) -> str:
     return f"{ROOT}/{shown}-{digest}"
 
 
-def file_name(site: Site, stem: str, sha256: str, build: int, extension: str) -> str:
+def file_name(site: SitemapSite, stem: str, sha256: str, build: int, extension: str) -> str:
     """Return the name of a file: what it is, a part of its hash, and the build that made it."""
     name = f"{folder_of(site)}/{stem.lower()}-{sha256[:16]}-{build}.{extension}"
     if not ALLOWED.fullmatch(name):

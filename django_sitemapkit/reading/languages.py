@@ -19,7 +19,7 @@ from django_sitemapkit.protocol.locations import normalise_url
 from django_sitemapkit.reading.chunks import INFRASTRUCTURE, Chunk, Versions, each, refusal_of
 from django_sitemapkit.reading.sources import Method, Source
 from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sites import Site, site_at
+from django_sitemapkit.sites import SitemapSite, site_at
 
 ObjectLanguages = set[tuple[int, str]]
 """Places of objects, with each of their languages."""
@@ -72,7 +72,7 @@ class Languages:
         self.codes: list[str] = list(dict.fromkeys(named))
         """The languages that an object may have, in the order in which they are listed."""
         hosts = section.language_hosts
-        self.sites: dict[str, Site] = {
+        self.sites: dict[str, SitemapSite] = {
             code: site_at(hosts[code]) if code in hosts else section.site for code in self.codes
         }
         """The sites of the versions in each language."""

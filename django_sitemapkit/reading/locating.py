@@ -18,7 +18,7 @@ from django_sitemapkit.reading.languages import (
 from django_sitemapkit.reading.routes import CompiledRoute, compiled
 from django_sitemapkit.reading.translations import Related, translation_column
 from django_sitemapkit.sections import Route, Translated
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 Values = dict[tuple[Any, str], tuple[Any, ...]]
 """The values of related rows, by key and language."""
@@ -44,7 +44,7 @@ class RouteLocator:
     def __init__(
         self,
         route: Route,
-        site: Site,
+        site: SitemapSite,
         languages: Languages | None,
         model: type[Model],
         related: RelatedReader,

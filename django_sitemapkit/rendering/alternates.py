@@ -11,10 +11,10 @@ from django_sitemapkit.reading import ItemReader, SectionReader
 from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 from django_sitemapkit.rendering.problems import ProblemLog
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 
-def alternates_of(site: Site, item: Any) -> list[tuple[str, str]]:
+def alternates_of(site: SitemapSite, item: Any) -> list[tuple[str, str]]:
     """Return the hreflang links of an object, or of an item of a list, as codes and locations.
 
     They are those of the first section with ``alternates`` that lists it; none where no section

@@ -23,12 +23,12 @@ from django_sitemapkit.reading import ExternalReader
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.rendering.tags import is_future
-from django_sitemapkit.sites import Site, all_sites
+from django_sitemapkit.sites import SitemapSite, all_sites
 
 logger = logging.getLogger("django_sitemapkit")
 
 
-def external_entries(site: Site) -> Iterator[IndexEntry]:
+def external_entries(site: SitemapSite) -> Iterator[IndexEntry]:
     """Yield the sitemaps and feeds of a site's external sections, in the order of registration.
 
     What the protocol forbids is left out and logged.
@@ -110,7 +110,7 @@ def _host_origin(host: Any) -> str:
     return origin
 
 
-def _index_patterns(site: Site) -> Iterator[re.Pattern[str]]:
+def _index_patterns(site: SitemapSite) -> Iterator[re.Pattern[str]]:
     """Yield what the addresses of indexes look like, of all sites that are known."""
     sites = {site}
     with suppress(ImproperlyConfigured):

@@ -20,7 +20,7 @@ from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.rendering.externals import external_entries
 from django_sitemapkit.rendering.nonempty_pages import nonempty_pages
 from django_sitemapkit.rendering.tags import is_future
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -61,7 +61,7 @@ class Index:
 
 
 def index_entries(
-    site: Site, sections: Iterable[SectionReader] | None = None
+    site: SitemapSite, sections: Iterable[SectionReader] | None = None
 ) -> Iterator[LivePage]:
     """Yield the live pages of a site, or of some of its sections, in the order of their keys.
 
@@ -80,7 +80,7 @@ def index_entries(
             )
 
 
-def usable_sections(site: Site) -> list[SectionReader]:
+def usable_sections(site: SitemapSite) -> list[SectionReader]:
     """Return the sections of a site that can be read; one that cannot is logged by name.
 
     The others are listed all the same.
@@ -96,12 +96,12 @@ def usable_sections(site: Site) -> list[SectionReader]:
     return usable
 
 
-def page_address(site: Site, section: str, number: int) -> str:
+def page_address(site: SitemapSite, section: str, number: int) -> str:
     """Return the address of a page as the index lists it: compressed, which all readers take."""
     return page_addresses(site, section)(number)
 
 
-def page_addresses(site: Site, section: str, form: str = "xml.gz") -> Callable[[int], str]:
+def page_addresses(site: SitemapSite, section: str, form: str = "xml.gz") -> Callable[[int], str]:
     """Return what gives the addresses of a section's pages: ``reverse()`` is asked but once.
 
     The number is the last one in an address, so what comes before it may look like any number.
@@ -130,22 +130,22 @@ def newest_lastmod(section: SectionReader, page: PlannedPage) -> str | None:
         return None
 
 
-def index_address(site: Site, number: int) -> str:
+def index_address(site: SitemapSite, number: int) -> str:
     """Return the address of an index by its number."""
     return site.address("index-page", number=number) if number else site.address("index")
 
 
-def index_addresses(site: Site, count: int) -> list[str]:
+def index_addresses(site: SitemapSite, count: int) -> list[str]:
     """Return the addresses of so many indexes; of the first one at the least."""
     return [index_address(site, number) for number in (FIRST_INDEX, *range(2, count + 1))]
 
 
-def render_indexes(site: Site) -> dict[int, Index]:
+def render_indexes(site: SitemapSite) -> dict[int, Index]:
     """Return the indexes of the live pages and of what is external, by number."""
     return write_indexes([*index_entries(site), *external_entries(site)])
 
 
-def count_indexes(site: Site) -> int:
+def count_indexes(site: SitemapSite) -> int:
     """Return how many indexes ``render_indexes`` gives, mostly by one look at the plan."""
     sections = usable_sections(site)
     external = list(external_entries(site))

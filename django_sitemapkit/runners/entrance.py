@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import django
 
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Job:
     """What a worker knows of the build; it can be pickled."""
 
-    site: Site
+    site: SitemapSite
     """The site that is built."""
     build: int
     """The build's id."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 NAME = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
 """What a section's name looks like; it becomes part of addresses and file names."""
@@ -101,7 +101,7 @@ class BaseSection:
     #: lastmod in the index, at the price of one query on the column.
     trust_lastmod: bool = False
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: SitemapSite) -> None:
         self.site = site
 
     def __repr__(self) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from django_sitemapkit.sections.base import name_of
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class ExternalSection:
     #: tag.
     lastmod: Any = None
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: SitemapSite) -> None:
         self.site = site
 
     def __repr__(self) -> str:

@@ -4,13 +4,13 @@ import logging
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.rendering import count_indexes, index_addresses
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.views.published import count_published
 
 logger = logging.getLogger("django_sitemapkit")
 
 
-def addresses_of(site: Site) -> list[str]:
+def addresses_of(site: SitemapSite) -> list[str]:
     """Return the addresses of all indexes of a site, the first one in any case.
 
     A failure is logged and leaves the first address only: a robots.txt that answers with an error
@@ -24,7 +24,7 @@ def addresses_of(site: Site) -> list[str]:
     return index_addresses(site, count)
 
 
-def _count(site: Site) -> int:
+def _count(site: SitemapSite) -> int:
     published = None if settings.SERVE_FROM == "live" else count_published(site)
     if published is not None:
         return published

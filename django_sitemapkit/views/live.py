@@ -19,13 +19,13 @@ from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.validation import naming, require_pageable
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import PageRendering, render_indexes, validators_of
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.views.responses import RESPONSE_BLOCK_BYTES, Responder, digest_of, joined
 
 logger = logging.getLogger("django_sitemapkit")
 
 
-def live_index(site: Site, responder: Responder, number: int) -> HttpResponseBase | None:
+def live_index(site: SitemapSite, responder: Responder, number: int) -> HttpResponseBase | None:
     """Return an index of a site's live pages, or None where it would list nothing."""
     index = render_indexes(site).get(number)
     if index is None:
@@ -36,7 +36,9 @@ def live_index(site: Site, responder: Responder, number: int) -> HttpResponseBas
     return responder.send(index.data)
 
 
-def live_page(site: Site, name: str, number: int, responder: Responder) -> HttpResponseBase | None:
+def live_page(
+    site: SitemapSite, name: str, number: int, responder: Responder
+) -> HttpResponseBase | None:
     """Return a page rendered from the database, or None where there is none or it is empty."""
     stored, state = stored_page(site, name, number)
     section = section_of(site, name, state)
@@ -46,7 +48,9 @@ def live_page(site: Site, name: str, number: int, responder: Responder) -> HttpR
     return rendered(section, planned, responder)
 
 
-def empty_news(site: Site, name: str, number: int, responder: Responder) -> HttpResponseBase | None:
+def empty_news(
+    site: SitemapSite, name: str, number: int, responder: Responder
+) -> HttpResponseBase | None:
     """Return the first page of a news section while there is no news, or None for any other page.
 
     Google asks for it on quiet days too, and reports an address that is gone. A ``urlset`` without

@@ -33,14 +33,16 @@ from django_sitemapkit.rendering import (
     index_entries,
     write_indexes,
 )
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.views.live import rendered
 from django_sitemapkit.views.responses import RESPONSE_BLOCK_BYTES, Responder, asynchronous
 
 logger = logging.getLogger("django_sitemapkit")
 
 
-def published_index(site: Site, responder: Responder, number: int) -> HttpResponseBase | None:
+def published_index(
+    site: SitemapSite, responder: Responder, number: int
+) -> HttpResponseBase | None:
     """Return a published index, or None where there is none and the live one has to do.
 
     With SITEMAPKIT_SERVE_FROM "auto" it also has the live pages of sections never built.
@@ -65,7 +67,7 @@ def published_index(site: Site, responder: Responder, number: int) -> HttpRespon
     return responder.send(indexes[number].data)
 
 
-def count_published(site: Site) -> int | None:
+def count_published(site: SitemapSite) -> int | None:
     """Return how many indexes ``published_index`` has; None where the live ones have to do."""
     build = Build.objects.published(site)
     if build is None:
@@ -74,13 +76,13 @@ def count_published(site: Site) -> int | None:
     return len(_indexes_with_live(site, build)) or stored.count()
 
 
-def _indexes_with_live(site: Site, build: Build) -> dict[int, Index]:
+def _indexes_with_live(site: SitemapSite, build: Build) -> dict[int, Index]:
     """Return the indexes of what is published and what is live; none if nothing of it is live."""
     live = _live_pages(site, build) if settings.SERVE_FROM == "auto" else []
     return _indexes_of(site, build, live) if live else {}
 
 
-def _indexes_of(site: Site, build: Build, live: list[LivePage]) -> dict[int, Index]:
+def _indexes_of(site: SitemapSite, build: Build, live: list[LivePage]) -> dict[int, Index]:
     """Return the indexes of a build's pages and of some live ones."""
     entries = [*page_entries_of(site, BuildFile.objects.in_build(build).pages()), *live]
     try:
@@ -90,7 +92,7 @@ def _indexes_of(site: Site, build: Build, live: list[LivePage]) -> dict[int, Ind
     return write_indexes(entries)
 
 
-def _live_pages(site: Site, build: Build) -> list[LivePage]:
+def _live_pages(site: SitemapSite, build: Build) -> list[LivePage]:
     """Return the live pages of the sections that a build does not have.
 
     A section that fails, or is being planned, is left out: what is published does not depend on
@@ -126,7 +128,7 @@ def _content(file: BuildFile) -> bytes | None:
 
 
 def published_page(
-    site: Site, section: str, number: int, responder: Responder
+    site: SitemapSite, section: str, number: int, responder: Responder
 ) -> HttpResponseBase | None:
     """Return a published page, or None where its section was never built and is served live.
 
@@ -146,7 +148,9 @@ def published_page(
     return None
 
 
-def _render_lost(site: Site, file: BuildFile, responder: Responder) -> HttpResponseBase | None:
+def _render_lost(
+    site: SitemapSite, file: BuildFile, responder: Responder
+) -> HttpResponseBase | None:
     """Return a page whose file is lost as its rows are now, or None where there are none.
 
     It takes the key range of the manifest, not of the plan, which may have changed since: the

@@ -5,15 +5,15 @@ from typing import Any
 from django_sitemapkit import Section
 from django_sitemapkit.advice.advisor import advise_section
 from django_sitemapkit.advice.results import AdviceFinding, SectionAdvice
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 from tests.factories import SITE, declare
 from tests.testapp.models import Product
 
-ODD = Site.at("https://www.example.com/below/ü/", urlconf="tests.advice.urls")
+ODD = SitemapSite.at("https://www.example.com/below/ü/", urlconf="tests.advice.urls")
 """A site below a path, with views of every kind."""
 
 
-def advice_for(location: Any = None, *, site: Site = SITE, **options: Any) -> SectionAdvice:
+def advice_for(location: Any = None, *, site: SitemapSite = SITE, **options: Any) -> SectionAdvice:
     """Return what is advised for a section of products whose location is a method."""
     if callable(location):
         options["location"] = lambda _, row: location(row)

@@ -54,7 +54,7 @@ each_kind = pytest.mark.parametrize(
 )
 
 
-class Site:
+class SitemapSite:
     """A site with rows in two sections, what it is exported to, and what was copied there."""
 
     def __init__(self, settings, sections, backend, options):
@@ -77,7 +77,7 @@ def site(request, settings, sections, tmp_path, monkeypatch, pauseless):
     """Give a site that is exported to a storage elsewhere, or of each kind in turn."""
     kind = getattr(request, "param", "elsewhere")
     options = {"location": tmp_path / "shown"} if kind == "disk" else {}
-    site = Site(settings, sections, KINDS[kind], options)
+    site = SitemapSite(settings, sections, KINDS[kind], options)
     replace = SitemapStorage.replace
 
     def watched(storage, name, path, content_type):
@@ -92,7 +92,7 @@ def site(request, settings, sections, tmp_path, monkeypatch, pauseless):
 @pytest.fixture
 def elsewhere(settings, sections, pauseless):
     """Give a site that is exported to a storage elsewhere."""
-    return Site(settings, sections, KINDS["elsewhere"], {})
+    return SitemapSite(settings, sections, KINDS["elsewhere"], {})
 
 
 def names(site):
@@ -477,7 +477,7 @@ def disk(settings, sections, tmp_path):
     """Give the export of a site to a folder, with the permissions of its choice."""
 
     def make(**options):
-        Site(settings, sections, KINDS["disk"], {"location": tmp_path / "shown", **options})
+        SitemapSite(settings, sections, KINDS["disk"], {"location": tmp_path / "shown", **options})
         return tmp_path / "shown"
 
     return make

@@ -244,9 +244,9 @@ django.setup()
 from django.db import connection
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.management.base import ending_cleanly
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 connection.settings_dict["NAME"] = sys.argv[1]
-with ending_cleanly(), acquire(Site.at("https://www.example.com")):
+with ending_cleanly(), acquire(SitemapSite.at("https://www.example.com")):
     print("held", flush=True)
     with connection.cursor() as cursor:
         cursor.execute(sys.argv[2])

@@ -13,7 +13,7 @@ from django_sitemapkit.models import Build, BuildFile, Page
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import all_pages, refresh
 from django_sitemapkit.reading.keysets import KeyRange
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 from tests.builds import ALL, SITE, Products, Readings, fill, manifest, run, use_storage
 from tests.factories import EPOCH
 from tests.testapp.models import Reading
@@ -143,7 +143,7 @@ def test_a_declaration_shows_the_site_the_limits_and_what_is_built(sections, set
     found = {
         declaration(SITE, ()),
         declaration(SITE, ["products"]),
-        declaration(Site.at("https://www.example.org"), ()),
+        declaration(SitemapSite.at("https://www.example.org"), ()),
     }
     settings.SITEMAPKIT_MAX_BYTES = 100_000
     found.add(declaration(SITE, ()))
@@ -191,13 +191,13 @@ def test_the_index_of_naive_moments_is_in_the_projects_time_zone(settings):
 def test_an_index_resolves_the_address_of_each_section_once(monkeypatch):
     """An index of 50,000 pages would take seconds otherwise."""
     asked = []
-    address = Site.address
+    address = SitemapSite.address
 
     def recorded(site, name, **arguments):
         asked.append(arguments["section"])
         return address(site, name, **arguments)
 
-    monkeypatch.setattr(Site, "address", recorded)
+    monkeypatch.setattr(SitemapSite, "address", recorded)
     lines = [BuildFile(section=name, number=n) for name in "ab" for n in (1, 20, 300)]
     entries = list(manifest_room.page_entries_of(SITE, lines))
     assert asked == ["a", "b"]

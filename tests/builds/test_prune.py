@@ -10,7 +10,7 @@ from django_sitemapkit.builds.publication import pruning
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost
 from django_sitemapkit.models import Build, BuildFile, Lease
 from django_sitemapkit.publishing import folder_of
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 from tests.builds import (
     ALL,
     LEASE,
@@ -248,7 +248,7 @@ def test_a_storage_that_cannot_list_its_files_says_so(storage, error):
 @pytest.mark.thorough
 def test_two_sites_in_one_storage_leave_each_others_files_alone(storage, sections):
     """Neither pruned nor swept, though each knows only its own manifests."""
-    other = Site.at("https://www.example.com/other", key="other")
+    other = SitemapSite.at("https://www.example.com/other", key="other")
     generations(1)
     ours = storage.names()
     build(other)

@@ -38,7 +38,7 @@ INDEX = "sitemap.xml"
 LATER = {"sitemap-products-4.xml.gz", "sitemap-products-5.xml.gz"}
 
 
-class Site:
+class SitemapSite:
     """A site with two sections, its storage, and what it is exported to."""
 
     def __init__(self, settings, sections, backend="tests.builds.exports.Overwriting", **options):
@@ -51,7 +51,7 @@ class Site:
 @pytest.fixture
 def site(settings, sections):
     """Give a site that is exported to a storage elsewhere, built once."""
-    site = Site(settings, sections)
+    site = SitemapSite(settings, sections)
     run()
     return site
 
@@ -139,7 +139,7 @@ def test_files_that_no_build_in_a_restored_database_has_go_after_the_grace_perio
 def test_texts_of_pages_that_a_restored_database_does_not_know_go_too(settings, sections):
     """They are files of those pages in another form."""
     settings.SITEMAPKIT_EXPORT_TEXT = True
-    site = Site(settings, sections)
+    site = SitemapSite(settings, sections)
     run()
     backup, before = back_up(), site.shown.names()
     change_rows()
@@ -181,7 +181,7 @@ def test_an_export_that_was_restored_is_brought_up_to_date(site, client):
 def test_a_file_that_was_cut_short_in_an_export_on_disk_comes_back(settings, sections, tmp_path):
     """Its size is known, and looking at it costs nothing there."""
     backend = "django.core.files.storage.FileSystemStorage"
-    Site(settings, sections, backend, location=tmp_path)
+    SitemapSite(settings, sections, backend, location=tmp_path)
     run()
     page = tmp_path / "sitemap-products-2.xml.gz"
     whole = page.read_bytes()

@@ -7,7 +7,7 @@ from django.utils import translation
 
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.overrides.pasting import MAX_PASTED, pasted_path
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 from tests.factories import SITE
 
 
@@ -84,13 +84,13 @@ def test_refuses_in_the_users_language(text):
 @pytest.mark.parametrize("host", ["münchen.example", "MÜNCHEN.example", "xn--mnchen-3ya.example"])
 def test_takes_a_host_in_its_own_script(host):
     """A browser shows the host in its own script, and the site has it in punycode."""
-    site = Site.at("https://xn--mnchen-3ya.example")
+    site = SitemapSite.at("https://xn--mnchen-3ya.example")
     assert pasted_path(site, f"https://{host}/straße/") == "/stra%C3%9Fe/"
 
 
 def test_refuses_what_is_outside_of_the_sitemap():
     """A site below a path lists only what is below it (sitemaps.org, "location")."""
-    site = Site.at("https://www.example.com/shop")
+    site = SitemapSite.at("https://www.example.com/shop")
     assert pasted_path(site, "https://www.example.com/shop/about/") == "/shop/about/"
     with pytest.raises(InvalidValue, match="not below /shop/") as refused:
         pasted_path(site, "/about/")

@@ -24,7 +24,7 @@ from django_sitemapkit.overrides.transfer import (
     compared,
     exported,
 )
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 from tests.factories import SITE, ReadingFactory, TokenFactory, products
 from tests.testapp.models import Moment
 
@@ -274,7 +274,7 @@ def test_without_time_zones_a_lastmod_is_naive(settings):
 
 def test_with_several_sites_a_line_has_to_name_its_own():
     """Which one is meant cannot be guessed."""
-    other = Site.at("https://other.example", key="other")
+    other = SitemapSite.at("https://other.example", key="other")
     found = compare("site,path\nother,https://other.example/a/\n,/a/\n", sites=[SITE, other])
     assert [line.outcome for line in found.lines] == [LineOutcome.CREATED, LineOutcome.INVALID]
     assert found.lines[0].row.site == "other"

@@ -4,7 +4,7 @@ import pytest
 
 from django_sitemapkit.publishing import file_name, folder_of
 from django_sitemapkit.publishing.names import ALLOWED
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 from tests.factories import SITE
 
 SHA = "0123456789abcdef" * 4
@@ -26,7 +26,7 @@ BASES = (
 
 def test_each_site_has_a_folder_of_its_own():
     """By its key and by its base URL."""
-    sites = [Site.at(base, key=key) for base in BASES for key in ("default", "other")]
+    sites = [SitemapSite.at(base, key=key) for base in BASES for key in ("default", "other")]
     folders = [folder_of(site) for site in sites]
     assert len(set(folders)) == len(sites)
     assert not any(
@@ -37,7 +37,7 @@ def test_each_site_has_a_folder_of_its_own():
 @pytest.mark.parametrize("base", BASES)
 def test_a_name_is_of_characters_that_all_storages_take(base):
     """And no longer than its column."""
-    site = Site.at(base)
+    site = SitemapSite.at(base)
     name = file_name(site, f"{'s' * 80}-4294967295", SHA, 2**63, f"{2**63}.xml.gz")
     assert ALLOWED.fullmatch(name)
     assert len(name) <= 250

@@ -12,7 +12,7 @@ from django_sitemapkit.exceptions import NothingToPublish
 from django_sitemapkit.overrides import section_of, sections_of
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import external_entries
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 from tests.builds import SITE, manifest, run, states, use_storage
 from tests.testapp.serving import BASE, locations
 
@@ -168,7 +168,7 @@ def test_a_site_that_only_the_request_knows_has_its_indexes(settings, sections):
     """Nothing is listed that would nest, with no site in the settings."""
     settings.SITEMAPKIT_BASE_URL = None
     external(sitemaps=["/sitemap.xml", "/a.xml"])
-    assert listed(Site.at("http://testserver")) == ["http://testserver/a.xml"]
+    assert listed(SitemapSite.at("http://testserver")) == ["http://testserver/a.xml"]
 
 
 def test_the_same_file_is_listed_once(sections, caplog):
@@ -264,7 +264,7 @@ def test_one_that_is_off_or_elsewhere_is_not_listed(settings, sections):
     external("off", sitemaps=["/off.xml"], enabled=False)
     external("shop", sitemaps=["/shop.xml"], sites=["shop"])
     external("all", sitemaps=["/all.xml"])
-    shop = Site.at("https://shop.example", key="shop", sections=("shop",))
+    shop = SitemapSite.at("https://shop.example", key="shop", sections=("shop",))
     assert listed() == [f"{BASE}/all.xml"]
     assert listed(shop) == ["https://shop.example/shop.xml"]
 

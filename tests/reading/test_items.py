@@ -8,7 +8,7 @@ from django_sitemapkit import StaticSection
 from django_sitemapkit.reading import items as items_module
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 from tests.factories import SITE, ProductFactory, declare
 from tests.testapp.models import Product
 
@@ -32,7 +32,7 @@ def test_an_item_is_a_url_name_a_path_or_an_absolute_address():
 
 def test_names_are_reversed_for_the_site_of_the_section():
     """Its path stands before them, and before no path that was written by hand."""
-    section = static("about", "/press/", site=Site.at("https://www.example.com/shop"))
+    section = static("about", "/press/", site=SitemapSite.at("https://www.example.com/shop"))
     assert read(section).locations == ["/shop/about/", "/press/"]
 
 
@@ -56,7 +56,7 @@ def test_values_come_plain_or_from_methods_that_get_the_item():
         def priority(self, item):
             return 1 if item == "home" else 0.5
 
-    section = reader_of(Pages(Site.at("https://www.example.com")))
+    section = reader_of(Pages(SitemapSite.at("https://www.example.com")))
     assert section.constant_tags == {"lastmod": "2024-05-01", "changefreq": "weekly"}
     assert read(section).columns == {"priority": [1, 0.5]}
 
@@ -83,7 +83,7 @@ def test_items_and_locations_may_be_methods():
         def location(self, item):
             return f"/{self.site.key}/{item.year}/"
 
-    section = reader_of(Years(Site.at("https://www.example.com")))
+    section = reader_of(Years(SitemapSite.at("https://www.example.com")))
     assert section.size() == 3
     assert read(section).locations == ["/default/2000/", "/default/2001/", "/default/2002/"]
 
@@ -106,11 +106,11 @@ def test_items_are_asked_for_once_a_request():
         return ["home"]
 
     cls = type(declare(StaticSection, items=items).options)
-    section = reader_of(cls(Site.at("https://www.example.com")))
+    section = reader_of(cls(SitemapSite.at("https://www.example.com")))
     section.size()
     read(section)
     assert len(asked) == 1
-    reader_of(cls(Site.at("https://www.example.com"))).size()
+    reader_of(cls(SitemapSite.at("https://www.example.com"))).size()
     assert len(asked) == 2
 
 

@@ -15,7 +15,7 @@ from django_sitemapkit.planning import pages_of, refresh
 from django_sitemapkit.reading import languages, reader_of
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.rendering import PageRendering
-from django_sitemapkit.sites import Site, all_sites
+from django_sitemapkit.sites import SitemapSite, all_sites
 from tests.factories import SITE, declare
 from tests.languages import (
     COLUMNS,
@@ -482,7 +482,7 @@ def test_hosts_name_the_sites_of_the_settings(settings):
     language_plan = places(language_hosts=hosts).language_plan
     assert language_plan.listed == ["en"]
     assert language_plan.sites["es"].urlconf == "tests.urls_spanish"
-    assert language_plan.sites["fr"] == Site.at("https://x.example", key="https://x.example")
+    assert language_plan.sites["fr"] == SitemapSite.at("https://x.example", key="https://x.example")
 
 
 @pytest.mark.parametrize("location", ["columns", "a method"])

@@ -13,7 +13,7 @@ from django.urls import get_script_prefix, reverse
 from django_sitemapkit import Route, Section
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 from tests import factories
 from tests.factories import declare
 from tests.testapp.models import Product, Shop
@@ -322,7 +322,7 @@ def test_the_site_is_there_in_every_method(shop):
         changefreq = priority = lambda self, product: self.site.key
 
     for key in "ab":
-        chunk = read(reader_of(Things(Site.at("https://www.example.com", key=key))))
+        chunk = read(reader_of(Things(SitemapSite.at("https://www.example.com", key=key))))
         assert list(chunk.keys) == [key]
         assert chunk.locations == [f"/{key}/location"]
         lastmods = [f"{key} lastmod"]
@@ -331,7 +331,7 @@ def test_the_site_is_there_in_every_method(shop):
 
 def test_methods_and_routes_answer_for_the_site_of_the_section(shop):
     """Its path stands before every address, as it would under SCRIPT_NAME; later it is gone."""
-    mounted = Site.at("https://www.example.com/shop/ñ")
+    mounted = SitemapSite.at("https://www.example.com/shop/ñ")
     method = by_slug(location=lambda self, product: reverse("home"), site=mounted)
     assert read(method).locations == ["/shop/%C3%B1/"] * 2
     assert read(by_slug(site=mounted)).locations[0] == "/shop/%C3%B1/products/shop/a/"
@@ -342,7 +342,7 @@ def test_nothing_of_a_site_is_left_between_two_chunks(monkeypatch):
     """Prefix, URLconf and language are the thread's, and others use it in between."""
     monkeypatch.setattr("django_sitemapkit.reading.keysets.FIRST_CHUNK", 1)
     factories.products(3)
-    chunks = by_slug(site=Site.at("https://www.example.com/shop")).chunks(EVERYTHING)
+    chunks = by_slug(site=SitemapSite.at("https://www.example.com/shop")).chunks(EVERYTHING)
     next(chunks)
     assert get_script_prefix() == "/"
 

@@ -13,7 +13,7 @@ from django_sitemapkit.models import Lease
 from django_sitemapkit.planning import page_of
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.rendering import index_entries, page_address, render_indexes, validators_of
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 from tests import factories
 from tests.factories import SITE, declare
 from tests.testapp.models import Product
@@ -86,7 +86,7 @@ def test_there_is_no_index_that_would_be_empty(sections):
 
 def test_addresses_are_those_of_the_site_and_its_urlconf():
     """Its port, its path, and where its URLconf includes the package."""
-    site = Site.at("https://www.example.com:8443/ñ", urlconf="tests.urls_below")
+    site = SitemapSite.at("https://www.example.com:8443/ñ", urlconf="tests.urls_below")
     address = "https://www.example.com:8443/%C3%B1/deep/sitemap-a-7.xml.gz"
     assert page_address(site, "a", 7) == address
 
@@ -96,7 +96,7 @@ def test_each_site_has_an_index_of_its_own_sections(sections):
     factories.products(3)
     products(sites=["shop"])
     pages("home")
-    shop = Site.at("https://shop.example", key="shop", sections=("products",))
+    shop = SitemapSite.at("https://shop.example", key="shop", sections=("products",))
     assert listed() == [f"{BASE}/sitemap-pages-1.xml.gz"]
     assert listed(shop) == [
         "https://shop.example/sitemap-products-1.xml.gz",
@@ -238,5 +238,5 @@ def test_the_digest_changes_with_the_scope(sections):
     """Where the sitemap stands decides what it may list."""
     factories.products(2)
     section = products(trust_lastmod=True)
-    other = Site.at("https://other.example")
+    other = SitemapSite.at("https://other.example")
     assert digest(section, other.scope()) != digest(section)

@@ -195,7 +195,7 @@ def test_runners_are_known_by_short_names_and_dotted_paths(settings):
         ("processes", 0, ValueError),
         ("processes", -1, ValueError),
         ("celery", None, ImportError),
-        ("django_sitemapkit.sites.Site", None, TypeError),
+        ("django_sitemapkit.sites.SitemapSite", None, TypeError),
     ],
 )
 def test_a_runner_that_cannot_be_is_refused(name, workers, error):

@@ -23,7 +23,7 @@ from django_sitemapkit.rendering import (
     write_indexes,
 )
 from django_sitemapkit.signals import sitemaps_published
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 from tests.builds import (
     BASE,
     SITE,
@@ -244,7 +244,7 @@ def test_many_pages_of_short_addresses_are_counted_by_the_plan(settings, section
 @pytest.mark.parametrize("files", [0, 60], ids=["pages", "pages and longer files"])
 def test_bytes_are_never_counted_as_too_few(settings, sections, base, files):
     """At the last byte that one index needs there is one, and one less makes two."""
-    site = Site.at(base)
+    site = SitemapSite.at(base)
     sections.add(type("Sixty", (Paths,), {"items": [f"{site.path}/{n}/" for n in range(60)]}))
     sitemaps = [f"{site.path}/{'x' * 300}&{n}.xml" for n in range(files)]
     lastmod = lambda self, item: "2024-02-29T12:30:15.123456+00:00"  # noqa: E731

@@ -9,7 +9,7 @@ from django_sitemapkit import __version__
 from django_sitemapkit.conf import settings
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import KeyRange
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 PAGES_PER_QUERY = 10
 """Pages whose fingerprints are computed at a time: between two, the lease may be renewed."""
@@ -21,7 +21,7 @@ FINGERPRINT_DIGITS = 16
 class Fingerprints:
     """Computes the fingerprints of a site's pages: code and settings first, then the rows."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: SitemapSite) -> None:
         self._address = site.address("index")  # Its folder is what may be listed.
         self._codes: dict[str, str] = {}
         self._cached: dict[tuple[str, KeyRange], str] = {}

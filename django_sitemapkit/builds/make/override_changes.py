@@ -26,7 +26,7 @@ from django_sitemapkit.overrides.patterns import Pattern, Patterns
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import MAX_PARAMETERS
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 MAX_CHANGES = 10_000
 """Changes beyond which all pages are rendered again, instead of finding where each one matters."""
@@ -35,7 +35,7 @@ MAX_CHANGES = 10_000
 class OverrideChanges:
     """Tells which pages of a site's builds are concerned by what editors have changed since."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: SitemapSite) -> None:
         self._site = site
         self._since: dict[tuple[int, int], OverrideChangeSet] = {}
         self._affected: set[tuple[int, int]] = set()
@@ -74,7 +74,7 @@ class Change:
 class OverrideChangeSet:
     """What editors have changed since a revision."""
 
-    def __init__(self, site: Site, revision: int) -> None:
+    def __init__(self, site: SitemapSite, revision: int) -> None:
         self._site = site
         self._revision = revision
         new = self._rows(UrlOverride).filter(revision__gt=revision)

@@ -12,7 +12,7 @@ from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.planning import PlannedPage, all_pages, renumber
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import KeyRange
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 SPACING = 1000
 """Room between the positions of two rows, for pages that are split while they are made."""
@@ -21,7 +21,9 @@ CachedFingerprint = Callable[[SectionReader, KeyRange], str]
 """Returns the fingerprint of a page that was computed already, or ""."""
 
 
-def declaration_of(site: Site, sections: Sequence[SectionReader], chosen: Collection[str]) -> str:
+def declaration_of(
+    site: SitemapSite, sections: Sequence[SectionReader], chosen: Collection[str]
+) -> str:
     """Return a digest of everything but the rows that a build depends on."""
     state = [__version__, repr(site), settings.MAX_BYTES, settings.SCHEMA_LOCATION, sorted(chosen)]
     state.append(settings.DEDUPLICATE)

@@ -15,7 +15,7 @@ from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import KeyRange, Keyset
 from django_sitemapkit.rendering import page_addresses
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 PageName = tuple[str, int]
 """A page by its section's name and its number; an index by its number, and no name."""
@@ -103,7 +103,7 @@ def bounds_of(section: SectionReader, keys: KeyRange) -> dict[str, Any]:
     return {"lower": encode(keys.lower), "upper": encode(keys.upper)}
 
 
-def page_entries_of(site: Site, pages: Iterable[BuildFile]) -> Iterator[IndexEntry]:
+def page_entries_of(site: SitemapSite, pages: Iterable[BuildFile]) -> Iterator[IndexEntry]:
     """Yield what the index says of pages: the address, and when that file last changed."""
     zone = timezone.get_default_timezone()  # Under USE_TZ = False, moments are naive.
     addresses: dict[str, Callable[[int], str]] = {}

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from django_sitemapkit.builds.manifest.rows import PageName, index_order, page_name_of, page_rows_of
 from django_sitemapkit.models import Build, BuildFile, Publication
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 
 class SiteBuilds:
@@ -15,7 +15,7 @@ class SiteBuilds:
     Under the lease of the site nobody else changes any of it.
     """
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: SitemapSite) -> None:
         self.site = site
 
     @cached_property

@@ -7,7 +7,7 @@ from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.builds.manifest.rows import MANIFEST_ROWS_PER_QUERY
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.publishing import SitemapStorage, folder_of
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 PENDING = {
     "status": BuildFile.Status.PENDING,
@@ -28,7 +28,7 @@ class StoredFiles:
     asked for nothing, and all count as stored.
     """
 
-    def __init__(self, site: Site, storage: SitemapStorage, *, ask: bool = True) -> None:
+    def __init__(self, site: SitemapSite, storage: SitemapStorage, *, ask: bool = True) -> None:
         self._site = site
         self._storage = storage
         self._ask = ask
@@ -56,7 +56,7 @@ class StoredFiles:
 
 
 def reopen_lost(
-    site: Site, pages: Sequence[BuildFile], lease: BuildLease, storage: SitemapStorage
+    site: SitemapSite, pages: Sequence[BuildFile], lease: BuildLease, storage: SitemapStorage
 ) -> list[str]:
     """Let the pages of a build be pending again whose files are lost; return the files' names.
 

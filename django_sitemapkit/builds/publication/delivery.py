@@ -13,7 +13,7 @@ from django_sitemapkit.exceptions import LeaseLost, StorageFailure
 from django_sitemapkit.models import Build, BuildFile, Publication
 from django_sitemapkit.rendering import index_address, page_addresses
 from django_sitemapkit.signals import sitemaps_published
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -171,7 +171,7 @@ def notify(builds: SiteBuilds, pages: Iterable[PageName]) -> None:
         _notify(builds.site, builds.publication, list(pages))
 
 
-def _notify(site: Site, publication: Publication, changed: list[PageName]) -> None:
+def _notify(site: SitemapSite, publication: Publication, changed: list[PageName]) -> None:
     """Send the signal."""
 
     @cache

@@ -31,7 +31,7 @@ from django_sitemapkit.protocol.texts import text_blocks
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.publishing.storage import sync
 from django_sitemapkit.rendering import FIRST_INDEX, gzipped, index_address, page_addresses
-from django_sitemapkit.sites import Site, all_sites
+from django_sitemapkit.sites import SitemapSite, all_sites
 
 GZIP, XML = "application/gzip", "application/xml"
 XML_FORM, TEXT_FORM = "xml.gz", "txt.gz"
@@ -46,7 +46,7 @@ NUMBERED = re.compile(r"(.*[^0-9])([1-9][0-9]{0,8})(\.[a-z.]+)")
 class ExportedFiles:
     """The files of a site in the storage that SITEMAPKIT_EXPORT_STORAGE names."""
 
-    def __init__(self, alias: str, site: Site) -> None:
+    def __init__(self, alias: str, site: SitemapSite) -> None:
         self.alias = alias
         self.site = site
         self._addresses: dict[tuple[str, str], Callable[[int], str]] = {}
@@ -170,13 +170,15 @@ class ExportedFiles:
 class Export(ExportedFiles):
     """Changes the exported files of a site, under its lease."""
 
-    def __init__(self, alias: str, site: Site, storage: SitemapStorage, lease: BuildLease) -> None:
+    def __init__(
+        self, alias: str, site: SitemapSite, storage: SitemapStorage, lease: BuildLease
+    ) -> None:
         super().__init__(alias, site)
         self.source = storage
         self.lease = lease
 
     @classmethod
-    def of(cls, site: Site, storage: SitemapStorage, lease: BuildLease) -> "Export | None":
+    def of(cls, site: SitemapSite, storage: SitemapStorage, lease: BuildLease) -> "Export | None":
         """Return the export that the settings name; None if there is none."""
         alias = settings.EXPORT_STORAGE
         return cls(alias, site, storage, lease) if alias else None

@@ -8,7 +8,7 @@ from django_sitemapkit.builds.publication.export import ExportedFiles
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import BuildFile, Publication
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class ExportStatus:
     """Why the next run will copy files; "" if it has no reason to."""
 
 
-def export_status(site: Site) -> ExportStatus | None:
+def export_status(site: SitemapSite) -> ExportStatus | None:
     """Return what is known of a site's export, or None if there is none, or nothing published.
 
     One look at the names there, and one at the index.
@@ -45,7 +45,7 @@ def export_status(site: Site) -> ExportStatus | None:
     )
 
 
-def _due(publication: Publication, site: Site) -> str:
+def _due(publication: Publication, site: SitemapSite) -> str:
     """Return why files are to be copied, or ""."""
     if publication.notified_at is None or publication.exported_to != settings.EXPORT_STORAGE:
         return f"build {publication.build_id} is not exported"

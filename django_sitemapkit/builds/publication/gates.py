@@ -9,14 +9,14 @@ from functools import cached_property
 from django_sitemapkit.builds.manifest import page_rows_of
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import Build, BuildFile
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 
 @dataclass(frozen=True, kw_only=True)
 class FinishedBuild:
     """A build of which all pages are stored, as a publish gate judges it."""
 
-    site: Site
+    site: SitemapSite
     """The site that was built."""
     build: Build
     """The build; it is not published yet."""

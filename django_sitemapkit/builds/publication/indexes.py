@@ -13,7 +13,7 @@ from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
 from django_sitemapkit.publishing.storage import sync
 from django_sitemapkit.rendering import Index
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 
 class BuildIndexes:
@@ -45,7 +45,7 @@ class BuildIndexes:
 
     def store(
         self,
-        site: Site,
+        site: SitemapSite,
         record: Build,
         known: Sequence[BuildFile],
         same: Mapping[int, BuildFile],
@@ -67,7 +67,7 @@ class BuildIndexes:
         return results
 
     def _store(
-        self, site: Site, row: BuildFile, stored: BuildFile | None, lease: BuildLease
+        self, site: SitemapSite, row: BuildFile, stored: BuildFile | None, lease: BuildLease
     ) -> FileResult:
         started = time.perf_counter()
         index, sha256 = self._indexes[row.number], self._hashes[row.number]

@@ -12,7 +12,7 @@ from django_sitemapkit.builds.publication.export import Export
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import Build, BuildFile, Publication, StoredNow
 from django_sitemapkit.publishing import SitemapStorage, folder_of
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 ORPHAN_AGE = dt.timedelta(days=1)
 """How old a file must be that no manifest names before it is swept: younger ones may be in use."""
@@ -34,7 +34,7 @@ class Pruned:
 
 
 def prune(
-    site: Site,
+    site: SitemapSite,
     lease: BuildLease | None = None,
     storage: SitemapStorage | None = None,
     *,
@@ -78,7 +78,7 @@ def prune(
     return Pruned(files=tuple(names), orphans=orphans, swept=swept)
 
 
-def _over(site: Site) -> list[int]:
+def _over(site: SitemapSite) -> list[int]:
     """Return the ids of a site's builds whose files nobody needs any more."""
     grace = StoredNow() - dt.timedelta(seconds=settings.KEEP_REPLACED_SECONDS)
     replaced = Q(status=Build.Status.PUBLISHED, replaced_at__lt=grace)
@@ -120,7 +120,7 @@ def _deleted(names: Sequence[str], storage: SitemapStorage, lease: BuildLease) -
 
 
 def _sweep(
-    site: Site,
+    site: SitemapSite,
     storage: SitemapStorage,
     lease: BuildLease,
     known: Collection[str],

@@ -22,7 +22,7 @@ from django_sitemapkit.models import Build, BuildFile, Publication, StoredNow
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.registry import NOT_REGISTERED, registry
 from django_sitemapkit.rendering import external_entries, write_indexes
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 DESCRIBED = (
     *("fingerprint", "revision", "override_hashes", "changes_at", "skipped", "problems"),
@@ -162,7 +162,7 @@ def _described_alike(one: BuildFile, other: BuildFile) -> bool:
     return all(getattr(one, name) == getattr(other, name) for name in DESCRIBED)
 
 
-def publish(site: Site, build: int) -> int:
+def publish(site: SitemapSite, build: int) -> int:
     """Publish a build that is stored: what ``publish_sitemaps`` does.
 
     It is one that was held, or an earlier one. Of the one that is served already, all is exported

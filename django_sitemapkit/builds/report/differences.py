@@ -23,7 +23,7 @@ from django_sitemapkit.builds.manifest import (
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 PART = 20_000
 """URLs of a part, about: what is in memory at a time."""
@@ -118,7 +118,7 @@ def _part(folder: Path, side: str, part: int) -> IO[bytes]:
     return path.open("rb")
 
 
-def differences_of(site: Site, build: int | None = None) -> Iterator[Difference]:
+def differences_of(site: SitemapSite, build: int | None = None) -> Iterator[Difference]:
     """Yield what a build changes of what was published before it: ``diff_sitemaps``.
 
     By default it is the build that is held for review, if there is one, else the published one. The
@@ -139,7 +139,7 @@ def differences_of(site: Site, build: int | None = None) -> Iterator[Difference]
         yield from compare(old, new, SitemapStorage(), Path(folder))
 
 
-def _asked(site: Site, build: int | None) -> Build:
+def _asked(site: SitemapSite, build: int | None) -> Build:
     if build is None:
         record = Build.objects.held(site) or Build.objects.published(site)
         if record is None:

@@ -20,7 +20,7 @@ from django_sitemapkit.planning import PlannedPage, all_pages
 from django_sitemapkit.planning.store import current_plan
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 Known = dict[int, list[BuildFile]]
 """The lines of a section's pages, by number: as published, and as held for review."""
@@ -38,7 +38,7 @@ class SectionDue:
     """Why the section cannot be read; "" where it can."""
 
 
-def due(site: Site, *, rows: bool = True) -> Iterator[SectionDue]:
+def due(site: SitemapSite, *, rows: bool = True) -> Iterator[SectionDue]:
     """Yield for each section what the next build renders again or leaves out, and why.
 
     Without ``rows`` no row is looked at; else the database takes a look at every row of the
@@ -75,7 +75,7 @@ def _broken(name: str, error: Exception) -> SectionDue:
 class _Look:
     """A look at all that a site has and had."""
 
-    def __init__(self, site: Site, *, rows: bool) -> None:
+    def __init__(self, site: SitemapSite, *, rows: bool) -> None:
         self._site = site
         self._rows = rows
         self._fingerprints = Fingerprints(site)

@@ -5,13 +5,15 @@ from collections.abc import Iterator, Sequence
 from django.db.models import Exists, FilteredRelation, OuterRef, Q
 
 from django_sitemapkit.models import Build, BuildFile, Publication
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 SECTIONS_PER_QUERY = 100
 """Sections looked for by one query."""
 
 
-def published_with(site: Site, section: str, number: int) -> tuple[Build | None, BuildFile | None]:
+def published_with(
+    site: SitemapSite, section: str, number: int
+) -> tuple[Build | None, BuildFile | None]:
     """Return the build that a site serves, and its file at an address, by one query.
 
     The file is None if that build has none there; ``published_file`` then asks earlier builds.
@@ -25,7 +27,7 @@ def published_with(site: Site, section: str, number: int) -> tuple[Build | None,
     return published, file if file and file.status == BuildFile.Status.DONE else None
 
 
-def published_file(site: Site, section: str, number: int) -> BuildFile | None:
+def published_file(site: SitemapSite, section: str, number: int) -> BuildFile | None:
     """Return the published file of a page or, for the section "", of an index; or None.
 
     An address that only an earlier build has answers from there through the grace period, so
@@ -43,7 +45,7 @@ def published_file(site: Site, section: str, number: int) -> BuildFile | None:
     return row if row is not None and row.status == BuildFile.Status.DONE else None
 
 
-def earlier_pages(site: Site, live: Build) -> Iterator[BuildFile]:
+def earlier_pages(site: SitemapSite, live: Build) -> Iterator[BuildFile]:
     """Yield the pages at addresses of which the published build says nothing."""
     same = BuildFile.objects.in_build(live).filter(
         BuildFile.decides_answer(), section=OuterRef("section"), number=OuterRef("number")

@@ -10,7 +10,7 @@ from django.db.models import Count, Q, Sum
 from django_sitemapkit.builds.report.status import who_builds
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import Build, BuildFile, BuildRequest, DatabaseNow, Lease, Publication
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 _Status = BuildFile.Status
 
@@ -38,7 +38,7 @@ class SiteProgress:
         return "running" if self.running else "idle"
 
 
-def progress_of(site: Site) -> SiteProgress:
+def progress_of(site: SitemapSite) -> SiteProgress:
     """Return what is being done at a site."""
     builds = Build.objects.filter(site=site.key, status=Build.Status.RUNNING)
     build = builds.order_by("-pk").first()
@@ -63,7 +63,7 @@ def progress_of(site: Site) -> SiteProgress:
 class SiteSummary:
     """One site among many."""
 
-    site: Site
+    site: SitemapSite
     """The site."""
     build: int | None
     """The build it serves; None if nothing is published."""
@@ -83,7 +83,7 @@ class SiteSummary:
     """How much is asked for and not done yet."""
 
 
-def summaries_of(sites: Sequence[Site]) -> list[SiteSummary]:
+def summaries_of(sites: Sequence[SitemapSite]) -> list[SiteSummary]:
     """Return some sites at a glance, by the same few queries for any number of them."""
     keys = [site.key for site in sites]
     publications = {row.site: row for row in Publication.objects.filter(site__in=keys)}

@@ -16,7 +16,7 @@ from django_sitemapkit.models import Build, BuildFile, DatabaseNow, Lease, Publi
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import page_address
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 SHOWN_BUILDS = 5
 """Builds a status lists, the newest first."""
@@ -108,7 +108,7 @@ class SiteStatus:
         return age > dt.timedelta(hours=hours)
 
 
-def status_of(site: Site, *, rows: bool = True, export: bool = True) -> SiteStatus:
+def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> SiteStatus:
     """Return what is published of a site, what is due and what is going on.
 
     Without ``rows``, no row is looked at, and none is said to have changed. Without ``export``,
@@ -142,14 +142,14 @@ def status_of(site: Site, *, rows: bool = True, export: bool = True) -> SiteStat
     )
 
 
-def is_being_built(site: Site) -> bool:
+def is_being_built(site: SitemapSite) -> bool:
     """Return whether a process that is alive has the lease of a site."""
     silence = DatabaseNow() - dt.timedelta(seconds=settings.LEASE_SECONDS)
     held = Lease.objects.filter(name=f"build:{site.key}", heartbeat__gte=silence)
     return held.exclude(owner="").exists()
 
 
-def who_builds(site: Site) -> str:
+def who_builds(site: SitemapSite) -> str:
     """Return who builds a site since when, or ""."""
     held = Lease.objects.filter(name=f"build:{site.key}").exclude(owner="")
     lease = held.first()
@@ -160,7 +160,9 @@ def who_builds(site: Site) -> str:
     return lease.holder
 
 
-def _sections(site: Site, build: Build | None) -> tuple[tuple[SectionStatus, ...], str | None]:
+def _sections(
+    site: SitemapSite, build: Build | None
+) -> tuple[tuple[SectionStatus, ...], str | None]:
     """Return the sections as they are published, and when the oldest of all was last built."""
     lines = (
         BuildFile.objects.in_build(build).exclude(section="") if build else BuildFile.objects.none()
@@ -202,7 +204,7 @@ def _checked(build: Build, sections: Collection[str]) -> dict[str, dt.datetime]:
     return {name: moment for name, moment in found.items() if moment is not None}
 
 
-def find_url(site: Site, url: str) -> Iterator[str]:
+def find_url(site: SitemapSite, url: str) -> Iterator[str]:
     """Yield the addresses of the published files that list a URL.
 
     ``url`` is a path or an absolute URL of the site; raises InvalidValue where it cannot be. All

@@ -9,7 +9,7 @@ from django_sitemapkit.builds.manifest import what_differs
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import index_address, page_address
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class VerifiedFile:
     """Why it is not intact: lost, unreadable or changed. "" where it is intact."""
 
 
-def verify_published(site: Site) -> Iterator[VerifiedFile]:
+def verify_published(site: SitemapSite) -> Iterator[VerifiedFile]:
     """Yield every file that a site has published, indexes first, once it has been read.
 
     A file is intact if it is stored and its SHA-256 is the recorded one. A page must also be

@@ -22,7 +22,7 @@ from django_sitemapkit.rendering.indexes import ANY_NUMBER, usable_sections
 from django_sitemapkit.rendering.nonempty_pages import nonempty_pages
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 from django_sitemapkit.rendering.problems import ProblemLog
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 MAX_ENTRIES = 500
 """Entries shown at a time: people and browsers do not read a page of 50,000."""
@@ -91,7 +91,7 @@ class EntrySlice:
     """The text of the key that the next slice begins with; None behind the last one."""
 
 
-def section_links(site: Site) -> list[SectionLinks]:
+def section_links(site: SitemapSite) -> list[SectionLinks]:
     """Return the sections of a site that have any URL.
 
     Takes as many queries as the index. Raises NotPlanned while a large section is being planned.
@@ -108,7 +108,7 @@ def links_of(section: SectionReader, pages: Sequence[PlannedPage]) -> SectionLin
     return SectionLinks(name=section.get_name(), heading=heading_of(section), pages=links)
 
 
-def html_path(site: Site, name: str, **kwargs: object) -> str:
+def html_path(site: SitemapSite, name: str, **kwargs: object) -> str:
     """Return the path of a view of the site map: "html" or "html-page".
 
     Raises ImproperlyConfigured where the URLconf does not include them.
@@ -124,7 +124,7 @@ def html_path(site: Site, name: str, **kwargs: object) -> str:
         ) from error
 
 
-def page_paths(site: Site, section: str) -> Callable[[int], str]:
+def page_paths(site: SitemapSite, section: str) -> Callable[[int], str]:
     """Return a function that gives the path of a section's page by its number."""
     path = html_path(site, "html-page", section=section, number=ANY_NUMBER)
     before, _, after = path.rpartition(str(ANY_NUMBER))
@@ -162,7 +162,7 @@ def entries_of(
     return EntrySlice(entries=list(_links(section, keys)), following=following)
 
 
-def first_entries(site: Site, name: str, at_most: int) -> list[Link]:
+def first_entries(site: SitemapSite, name: str, at_most: int) -> list[Link]:
     """Return entries from the beginning of a section; none where there is no such section.
 
     No plan is asked for: as a page they are all rows, whatever page each of them is on.

@@ -19,7 +19,7 @@ from django_sitemapkit.contrib.people.links import (
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import has_rows, neighbours_of, page_of
 from django_sitemapkit.reading.validation import naming
-from django_sitemapkit.sites import Site, site_for
+from django_sitemapkit.sites import SitemapSite, site_for
 from django_sitemapkit.views import public_view
 
 
@@ -43,7 +43,9 @@ def html_page(request: HttpRequest, section: str, number: str) -> HttpResponse:
     return render(request, "sitemapkit_people/page.html", context)
 
 
-def _page_context(site: Site, name: str, number: int, start: str | None) -> dict[str, Any] | None:
+def _page_context(
+    site: SitemapSite, name: str, number: int, start: str | None
+) -> dict[str, Any] | None:
     """Return what the template of a page shows, or None where there is no such page."""
     section = section_of(site, name)
     page = page_of(section, number) if section else None
@@ -75,7 +77,7 @@ def _page_context(site: Site, name: str, number: int, start: str | None) -> dict
     }
 
 
-def _common_context(site: Site) -> dict[str, Any]:
+def _common_context(site: SitemapSite) -> dict[str, Any]:
     """Return what every page shows: links to the site map, the index and robots.txt."""
     return {
         "site": site,
@@ -85,12 +87,12 @@ def _common_context(site: Site) -> dict[str, Any]:
     }
 
 
-def _view_path(site: Site, name: str, **arguments: Any) -> str:
+def _view_path(site: SitemapSite, name: str, **arguments: Any) -> str:
     """Return the address of a sitemap without its host, so that visitors stay on the host."""
     return site.address(name, **arguments).removeprefix(site.origin)
 
 
-def _has_robots(site: Site) -> bool:
+def _has_robots(site: SitemapSite) -> bool:
     """Return whether the site's URLconf serves robots.txt, which stands at the root of a host."""
     if site.path:
         return False

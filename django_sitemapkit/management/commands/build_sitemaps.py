@@ -26,7 +26,7 @@ from django_sitemapkit.planning import refresh
 from django_sitemapkit.printable import printable
 from django_sitemapkit.rendering.problems import EXAMPLES_PER_KIND
 from django_sitemapkit.runners.choosing import get_runner
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 
 class Command(SiteCommand):
@@ -117,7 +117,7 @@ class Command(SiteCommand):
         """Return the error that ends the command, after the messages about held builds."""
         return CommandError("\n".join([*self.held, str(error)]), returncode=code)
 
-    def _require(self, sites: list[Site], names: list[str]) -> None:
+    def _require(self, sites: list[SitemapSite], names: list[str]) -> None:
         """Reject an unknown section before the first build."""
         for site in sites:
             try:
@@ -142,7 +142,7 @@ class Command(SiteCommand):
         except (ImportError, ImproperlyConfigured, TypeError, ValueError) as error:
             raise CommandError(f"Runner: {printable(error)}", returncode=Exit.USAGE) from error
 
-    def _build(self, site: Site, options: dict[str, Any]) -> int:
+    def _build(self, site: SitemapSite, options: dict[str, Any]) -> int:
         """Build, render or plan one site; return how many rows were skipped."""
         if options["plan_only"]:
             self._plan(site, options["sections"])
@@ -167,7 +167,9 @@ class Command(SiteCommand):
             self._run_queued_requests(site)
         return result.skipped
 
-    def _run_build(self, site: Site, options: dict[str, Any], progress: Progress) -> BuildResult:
+    def _run_build(
+        self, site: SitemapSite, options: dict[str, Any], progress: Progress
+    ) -> BuildResult:
         """Build the files, or render them for a dry run."""
         sections = options["sections"]
         if options["dry_run"]:
@@ -193,7 +195,7 @@ class Command(SiteCommand):
                 f"--verbosity 2 prints the first {EXAMPLES_PER_KIND} of each kind in each file."
             )
 
-    def _run_queued_requests(self, site: Site) -> None:
+    def _run_queued_requests(self, site: SitemapSite) -> None:
         """Run the builds that were requested in the admin and are still queued."""
         kinds = [BuildRequest.Kind.BUILD]
         for queued in process_requests(site, lambda: self.runner, kinds=kinds, wait_seconds=0):
@@ -202,7 +204,7 @@ class Command(SiteCommand):
             elif self.verbosity:
                 self.stdout.write(f"Requested in the admin: {queued.outcome}")
 
-    def _plan(self, site: Site, names: list[str]) -> None:
+    def _plan(self, site: SitemapSite, names: list[str]) -> None:
         builds = SiteBuilds(site)
         changes = {
             section.get_name(): refresh(section, sizes=builds.sizes_of(section.get_name()))

@@ -9,7 +9,7 @@ from django_sitemapkit.builds import find_url
 from django_sitemapkit.exceptions import InvalidValue, StorageFailure
 from django_sitemapkit.inspection import UrlInspection, inspect_path
 from django_sitemapkit.management.base import Exit, PublishedCommand
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 
 class Command(PublishedCommand):
@@ -46,7 +46,7 @@ class Command(PublishedCommand):
             raise CommandError(message, returncode=Exit.FAILED)
 
 
-def _report(site: Site, url: str) -> dict[str, Any]:
+def _report(site: SitemapSite, url: str) -> dict[str, Any]:
     """Return a report on a URL of a site, for JSON."""
     location = site.scope().normalise(url)
     published: list[str] = []

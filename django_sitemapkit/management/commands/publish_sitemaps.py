@@ -9,7 +9,7 @@ from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.management.base import Exit, PublishedCommand, files_exported
 from django_sitemapkit.models import Build
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 
 class Command(PublishedCommand):
@@ -48,7 +48,7 @@ class Command(PublishedCommand):
                 copied = f" {files_exported(exported)}" if settings.EXPORT_STORAGE else ""
                 self.stdout.write(f"Site {site.key!r} now serves build {build}.{copied}")
 
-    def _builds(self, sites: list[Site], build: int | None) -> list[tuple[Site, int]]:
+    def _builds(self, sites: list[SitemapSite], build: int | None) -> list[tuple[SitemapSite, int]]:
         """Return the sites, each with the build to publish."""
         if build is None:
             return [(site, self._previous(site)) for site in sites]
@@ -59,7 +59,7 @@ class Command(PublishedCommand):
             raise CommandError(message, returncode=Exit.USAGE)
         return found
 
-    def _previous(self, site: Site) -> int:
+    def _previous(self, site: SitemapSite) -> int:
         """Return the build that was published before the current one."""
         live = Build.objects.published(site)
         if live is None or live.previous_id is None:

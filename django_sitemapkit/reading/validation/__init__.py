@@ -27,7 +27,7 @@ from django_sitemapkit.reading.validation.items import ItemChecks, StaticChecks
 from django_sitemapkit.reading.validation.mistakes import Mistake
 from django_sitemapkit.reading.validation.options import options_of
 from django_sitemapkit.sections import BaseSection, Section
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 __all__ = [
     "KINDS",
@@ -52,7 +52,7 @@ KINDS: dict[type[SectionReader], type[SectionChecks]] = {
 MAX_SITES = 1000
 """Sites for which a process remembers that a section is valid: a host of a request may be one."""
 
-_valid: WeakKeyDictionary[type[BaseSection], set[tuple[Site, str]]] = WeakKeyDictionary()
+_valid: WeakKeyDictionary[type[BaseSection], set[tuple[SitemapSite, str]]] = WeakKeyDictionary()
 
 
 def checks_of(reader: SectionReader) -> SectionChecks:

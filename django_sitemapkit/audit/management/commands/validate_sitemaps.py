@@ -30,7 +30,7 @@ from django_sitemapkit.management.base import (
 )
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.printable import printable
-from django_sitemapkit.sites import Site
+from django_sitemapkit.sites import SitemapSite
 
 MAX_LISTED_ISSUES = 20
 """Errors, and warnings, printed of one document; JSON has all of them."""
@@ -125,7 +125,7 @@ class Command(PublishedCommand):
         for text in document.warnings[:MAX_LISTED_ISSUES] if self.verbosity else ():
             self.stdout.write(f"  warning: {text}")
 
-    def _repair(self, site: Site, damaged: list[DocumentReport]) -> None:
+    def _repair(self, site: SitemapSite, damaged: list[DocumentReport]) -> None:
         if self.has_faults:
             message = "--repair builds the site, which needs all sections: fix the errors above."
             raise CommandError(message, returncode=Exit.FAILED)
