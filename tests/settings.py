@@ -41,6 +41,7 @@ INSTALLED_APPS = [
     "django_sitemapkit.advice",
     "django_sitemapkit.audit",
     "django_sitemapkit.contrib.people",
+    "django_sitemapkit.submission",
     "tests.testapp",
 ]
 MIDDLEWARE = [

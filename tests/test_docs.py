@@ -57,6 +57,7 @@ from django_sitemapkit.reading.validation import options_of
 from django_sitemapkit.registry import MAX_NAME, registry
 from django_sitemapkit.rendering import PageRendering, external_entries
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.submission import options
 from django_sitemapkit.templatetags import sitemapkit as tags
 from django_sitemapkit.views import responses
 from tests.testapp.models import Article, Place, Product, Shop
@@ -448,8 +449,10 @@ def rows_of(name):
 def test_every_setting_is_documented():
     """Each setting has its section, in the order of the code, and no other is documented."""
     headings = re.findall(r"^## (SITEMAPKIT_\w+)$", text_of("settings.md"), flags=re.MULTILINE)
-    assert headings == [f"SITEMAPKIT_{name}" for name in conf.SETTING_NAMES]
-    assert set(found_in_pages(r"SITEMAPKIT_([A-Z]+(?:_[A-Z]+)*)")) <= set(conf.SETTING_NAMES)
+    known = [*conf.SETTING_NAMES, "SUBMIT"]
+    assert headings == [f"SITEMAPKIT_{name}" for name in known]
+    assert set(found_in_pages(r"SITEMAPKIT_([A-Z]+(?:_[A-Z]+)*)")) <= set(known)
+    assert set(options.NAMES) <= set(rows_of("settings.md"))
     assert {"BASE_URL", "SECTIONS", "URLCONF"} == conf._SITE_KEYS <= set(rows_of("settings.md"))
 
 
@@ -459,7 +462,8 @@ def test_documented_defaults_are_the_defaults(settings):
     del settings.SITEMAPKIT_MAX_SHRINK
     defaults = re.findall(r"Default: `(.+)`$", text_of("settings.md"), flags=re.MULTILINE)
     assert [ast.literal_eval(text) for text in defaults] == [
-        getattr(conf.settings, name) for name in conf.SETTING_NAMES
+        *(getattr(conf.settings, name) for name in conf.SETTING_NAMES),
+        {},
     ]
 
 
@@ -602,7 +606,8 @@ def test_every_problem_is_documented():
 
 def test_every_check_is_documented():
     """The tables of checks.md have each id once, and no other."""
-    modules = Path(checks.__file__).parent.glob("*.py")
+    package = Path(django_sitemapkit.__file__).parent
+    modules = [*package.glob("checks/*.py"), *package.glob("*/checks.py")]
     source = "".join(module.read_text("utf-8") for module in modules)
     found = re.findall(r"sitemapkit\.[EWI][0-9]+", source)
     known = sorted({*found, *checks.DECLARATION_IDS})

@@ -11,6 +11,7 @@ def view(request, **kwargs):
 urlpatterns = [
     path("", include("django_sitemapkit.urls")),
     path("", include("django_sitemapkit.contrib.people.urls")),
+    path("", include("django_sitemapkit.submission.urls")),
     path("admin/", admin.site.urls),
     path("", view, name="home"),
     path("about/", view, name="about"),

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from importlib import import_module
+from itertools import chain
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -48,10 +49,12 @@ def check_settings(**options: Any) -> list[CheckMessage]:
 def check_unknown_settings(**options: Any) -> list[CheckMessage]:
     """W002: a setting does not exist, and so does nothing."""
     messages: list[CheckMessage] = []
+    of_guests = [getattr(app, "sitemapkit_settings", ()) for app in apps.get_app_configs()]
+    known = [*SETTING_NAMES, *chain.from_iterable(of_guests)]
     for setting in dir(django_settings):
         name = setting.removeprefix(PREFIX)
-        if setting.startswith(PREFIX) and name not in SETTING_NAMES:
-            close = difflib.get_close_matches(name, SETTING_NAMES, n=1)
+        if setting.startswith(PREFIX) and name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
             hint = f"Did you mean {PREFIX}{close[0]}?" if close else "Take it out."
             messages.append(
                 checks.Warning(f"{setting} is not a setting.", hint=hint, id="sitemapkit.W002")

@@ -118,15 +118,17 @@ def _part(folder: Path, side: str, part: int) -> IO[bytes]:
     return path.open("rb")
 
 
-def differences_of(site: SitemapSite, build: int | None = None) -> Iterator[Difference]:
-    """Yield what a build changes of what was published before it: ``diff_sitemaps``.
+def differences_of(
+    site: SitemapSite, build: int | None = None, *, since: int | None = None
+) -> Iterator[Difference]:
+    """Yield what a build changes of what was published before it, or of the build ``since``.
 
     By default it is the build that is held for review, if there is one, else the published one. The
     files of both are read, as long as they are kept. Raises BuildFailed where there is no such
     build, or nothing to compare it with, and StorageFailure where a file is lost or damaged.
     """
     record = _asked(site, build)
-    previous = record.previous
+    previous = record.previous if since is None else _asked(site, since)
     for needed in (record, previous):
         if needed is None:
             raise BuildFailed(f"Build {record.pk} has none before it: all of its URLs are new.")

@@ -1,0 +1,87 @@
+"""The ledger in the admin: what was sent, and what search engines answered."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.utils.html import format_html_join
+from django.utils.translation import gettext_lazy as _
+
+from django_sitemapkit.admin import register_panel
+from django_sitemapkit.admin.base import CheckedListAdmin, SiteFilter
+from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.submission.models import SubmittedSite, SubmittedSitemap, UrlBatch
+
+MAX_SHOWN_URLS = 200
+"""URLs of a request that its page shows."""
+
+
+class LedgerAdmin(CheckedListAdmin):
+    """Shows rows that nobody adds, changes or deletes by hand."""
+
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
+        """Return False: `submit_sitemaps` adds rows."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Return False: the ledger says what has happened."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Return False: what is deleted would be sent again, or never."""
+        return False
+
+
+@admin.register(UrlBatch)
+class UrlBatchAdmin(LedgerAdmin):
+    """The requests to IndexNow."""
+
+    list_display = ("__str__", "site", "status", "count", "build", "attempts", "sent_at", "answer")
+    list_filter = ("status", SiteFilter)
+    ordering = ("-pk",)
+    fields = (
+        *("site", "host", "build", "status", "count", "attempts", "sent_at", "answer"),
+        "first_urls",
+    )
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """Return the batches; a list of them does not read their URLs."""
+        return super().get_queryset(request).defer("urls")
+
+    @admin.display(description=_("URLs"), empty_value="-")
+    def first_urls(self, batch: UrlBatch) -> str | None:
+        """Return the first URLs of a batch, a line each."""
+        urls = batch.urls.split("\n", MAX_SHOWN_URLS)[:MAX_SHOWN_URLS] if batch.urls else []
+        return format_html_join("", "{}<br>", ((url,) for url in urls)) or None
+
+
+@admin.register(SubmittedSitemap)
+class SubmittedSitemapAdmin(LedgerAdmin):
+    """The sitemaps in Search Console."""
+
+    list_display = (
+        *("address", "site", "submitted_at", "downloaded_at", "is_pending", "errors", "warnings"),
+        *("submitted_urls", "failure"),
+    )
+    list_filter = (SiteFilter,)
+
+
+@register_panel(_("Search engines"))
+def search_engines(request: HttpRequest, site: SitemapSite) -> str:
+    """Return what is waiting or failed for a site, and what Search Console reports."""
+    if not request.user.has_perm("sitemapkit_submission.view_urlbatch"):
+        return ""
+    batches = UrlBatch.objects.filter(site=site.key).defer("urls").order_by("-pk")
+    context = {
+        "site": site,
+        "state": SubmittedSite.objects.filter(site=site.key).first(),
+        "last": batches.first(),
+        "stopped": batches.filter(
+            status__in=(UrlBatch.Status.REJECTED, UrlBatch.Status.FAILED)
+        ).first(),
+        "sitemaps": SubmittedSitemap.objects.filter(site=site.key).order_by("address"),
+    }
+    if not context["state"] and not context["sitemaps"]:
+        return ""
+    return render_to_string("admin/sitemapkit_submission/panel.html", context, request)

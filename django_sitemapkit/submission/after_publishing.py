@@ -1,0 +1,41 @@
+"""Submitting in the background each time a build has been published."""
+
+import logging
+from threading import Thread
+from typing import Any
+
+from django.db import connections
+from django.dispatch import receiver
+
+from django_sitemapkit.exceptions import BuildRunning
+from django_sitemapkit.signals import sitemaps_published
+from django_sitemapkit.sites import SitemapSite, all_sites
+from django_sitemapkit.submission.options import submit_options
+from django_sitemapkit.submission.submit import submit
+
+logger = logging.getLogger("django_sitemapkit")
+
+
+@receiver(sitemaps_published, dispatch_uid="sitemapkit_submission")
+def submit_after_publishing(*, site: str, **kwargs: Any) -> None:
+    """Start a thread that submits the site; the build does not wait for it.
+
+    A process that ends waits for its threads, so that a command submits before it exits. What is
+    not sent, for whatever reason, stays in the ledger for the next run.
+    """
+    if submit_options().AFTER_PUBLISHING:
+        found = next((known for known in all_sites() if known.key == site), None)
+        if found is not None:
+            Thread(target=_submit, args=(found,), name=f"sitemapkit-submit-{site}").start()
+
+
+def _submit(site: SitemapSite) -> None:
+    try:
+        for problem in submit(site).problems:
+            logger.warning("Site %r: %s", site.key, problem)
+    except BuildRunning as error:  # The other process may have begun before this build.
+        logger.info("Site %r: %s", site.key, error)
+    except Exception:
+        logger.exception("Site %r: it could not be submitted.", site.key)
+    finally:
+        connections.close_all()

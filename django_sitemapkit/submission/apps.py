@@ -1,0 +1,21 @@
+"""The app's configuration."""
+
+from importlib import import_module
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class SubmissionConfig(AppConfig):
+    """Brings the command ``submit_sitemaps``, the tables behind it, and its screens."""
+
+    name = "django_sitemapkit.submission"
+    label = "sitemapkit_submission"
+    verbose_name = _("Sitemaps: search engines")
+    default_auto_field = "django.db.models.BigAutoField"
+    sitemapkit_settings = ("SUBMIT",)
+
+    def ready(self) -> None:
+        """Register the checks, and what runs after publishing."""
+        import_module(f"{self.name}.checks")
+        import_module(f"{self.name}.after_publishing")

@@ -1,0 +1,141 @@
+"""The protocol IndexNow: https://www.indexnow.org/documentation."""
+
+import datetime as dt
+import email.utils
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from http.client import HTTPException
+from urllib.parse import urlsplit
+
+from django_sitemapkit.printable import printable
+
+MAX_URLS = 10_000
+"""URLs of one request."""
+
+MAX_BYTES = 4_000_000
+"""Bytes of URLs of one request: the protocol sets no limit, databases and servers do."""
+
+TIMEOUT_SECONDS = 30
+"""Seconds that a server may take to answer."""
+
+MIN_WAIT_SECONDS = 600
+"""Seconds to wait after "too many requests"."""
+
+MAX_ANSWER = 300
+"""Characters of an answer that are kept."""
+
+
+class Outcome(Enum):
+    """What an answer asks the sender to do."""
+
+    ACCEPTED = "accepted"
+    """Nothing more: 200, or 202 while the key is being checked."""
+    INVALID = "invalid"
+    """Do not send it again: 400 and 422, and any status that the protocol does not name."""
+    FORBIDDEN = "forbidden"
+    """Send nothing of this host until its key file is right: 403."""
+    TOO_MANY = "too many"
+    """Wait: 429."""
+    FAILED = "failed"
+    """Send it again later: 5xx, no answer, or none in time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What an endpoint of IndexNow answered."""
+
+    outcome: Outcome
+    """What to do."""
+    text: str
+    """The status and the reason, for people."""
+    retry_after: float = 0
+    """The seconds that the server asks to wait."""
+
+
+def batches(urls: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield hosts with at most 10,000 of their URLs; http and https of a host are one."""
+    open_batches: dict[str, list[str]] = {}
+    sizes: dict[str, int] = {}
+    for url in urls:
+        host = urlsplit(url).hostname or ""
+        batch = open_batches.setdefault(host, [])
+        if batch and (len(batch) == MAX_URLS or sizes[host] + len(url) > MAX_BYTES):
+            yield host, batch
+            batch = open_batches[host] = []
+            sizes[host] = 0
+        batch.append(url)
+        sizes[host] = sizes.get(host, 0) + len(url)
+    yield from open_batches.items()
+
+
+def send(
+    endpoint: str, *, host: str, key: str, key_location: str | None, urls: Sequence[str]
+) -> Answer:
+    """Send one request, and return what the server answered."""
+    document: dict[str, object] = {"host": host, "key": key, "urlList": list(urls)}
+    if key_location:
+        document["keyLocation"] = key_location
+    request = urllib.request.Request(  # noqa: S310  a setting, checked to be http(s)
+        endpoint,
+        data=json.dumps(document).encode(),
+        headers={
+            "Content-Type": "application/json; charset=utf-8",
+            "User-Agent": "django-sitemapkit",
+        },
+    )
+    try:
+        with _opener.open(request, timeout=TIMEOUT_SECONDS) as response:
+            return _answer(response.status, response.reason)
+    except urllib.error.HTTPError as error:
+        with error:
+            retry_after = _seconds_of(error.headers.get("Retry-After", ""))
+            return _answer(error.code, error.reason, retry_after)
+    except (OSError, HTTPException) as error:
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        return Answer(outcome=Outcome.FAILED, text=_short(f"no answer: {reason}"))
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Takes a redirect as an answer: following it would turn POST into GET."""
+
+    def redirect_request(self, *args: object, **options: object) -> None:
+        """Follow nothing."""
+
+
+_opener = urllib.request.build_opener(_NoRedirects)
+
+_REASONS = {
+    200: (Outcome.ACCEPTED, "accepted"),
+    202: (Outcome.ACCEPTED, "accepted; the key is being checked"),
+    400: (Outcome.INVALID, "the request is invalid"),
+    403: (Outcome.FORBIDDEN, "the key is not valid: the key file is missing or has another key"),
+    422: (Outcome.INVALID, "the URLs do not belong to the host, or the key has the wrong form"),
+    429: (Outcome.TOO_MANY, "too many requests"),
+}
+
+
+def _answer(status: int, reason: str, retry_after: float = 0) -> Answer:
+    default = Outcome.FAILED if status >= 500 else Outcome.INVALID
+    outcome, meaning = _REASONS.get(status, (default, reason))
+    return Answer(outcome=outcome, text=_short(f"{status}: {meaning}"), retry_after=retry_after)
+
+
+def _seconds_of(value: str) -> float:
+    """Return the seconds of a Retry-After header: a number, or a date."""
+    if value.strip().isdecimal():
+        return float(value)
+    try:
+        at = email.utils.parsedate_to_datetime(value)
+    except ValueError:
+        return 0
+    if at.tzinfo is None:
+        at = at.replace(tzinfo=dt.UTC)
+    return max(0.0, (at - dt.datetime.now(dt.UTC)).total_seconds())
+
+
+def _short(text: str) -> str:
+    return printable(text)[:MAX_ANSWER]

@@ -1,0 +1,109 @@
+"""Submit changed URLs to IndexNow, and sitemap indexes to Google Search Console."""
+
+from dataclasses import asdict
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
+
+from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
+from django_sitemapkit.management.base import (
+    Exit,
+    PublishedCommand,
+    count_of,
+    ending_cleanly,
+)
+from django_sitemapkit.submission.options import submit_options
+from django_sitemapkit.submission.results import SubmissionResult
+from django_sitemapkit.submission.submit import submit
+
+
+class Command(PublishedCommand):
+    """Submit each site, and say what search engines answered."""
+
+    help = __doc__ or ""
+    interrupted = "Interrupted. The next run sends what has not been sent."
+    more_exit_codes = (Exit.RUNNING,)
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the options."""
+        super().add_arguments(parser)
+        self.add_json_argument(parser)
+        parser.add_argument(
+            "--since",
+            type=int,
+            metavar="BUILD",
+            help="Submit what changed since this build, even if it has been submitted already.",
+        )
+        parser.add_argument(
+            "--retry",
+            action="store_true",
+            help="Also send what was rejected or given up: after you have corrected the cause.",
+        )
+        parser.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="Show what would be submitted, without sending or recording anything.",
+        )
+
+    def run(self, options: dict[str, Any]) -> None:
+        """Submit each site."""
+        try:
+            submitted = submit_options()
+        except ImproperlyConfigured as error:
+            raise CommandError(str(error), returncode=Exit.USAGE) from error
+        if not submitted.INDEXNOW_KEY and not submitted.GOOGLE_CREDENTIALS:
+            raise CommandError(
+                'Set SITEMAPKIT_SUBMIT = {"INDEXNOW_KEY": "…"} or {"GOOGLE_CREDENTIALS": "…"}.',
+                returncode=Exit.USAGE,
+            )
+        failed, code = [], Exit.FAILED
+        for site in self.sites(options["site"]):
+            try:
+                with ending_cleanly():
+                    result = submit(
+                        site,
+                        since=options["since"],
+                        dry_run=options["dry_run"],
+                        retry=options["retry"],
+                    )
+            except SitemapKitError as error:
+                failed.append(str(error))
+                code = Exit.RUNNING if isinstance(error, BuildRunning) else Exit.FAILED
+                continue
+            if options["json"]:
+                self.write_json(_document(result, dry_run=options["dry_run"]))
+            elif options["verbosity"]:
+                self._print(result, dry_run=options["dry_run"])
+            failed += result.problems
+        if failed:
+            raise CommandError("\n".join(failed), returncode=code)
+
+    def _print(self, result: SubmissionResult, *, dry_run: bool) -> None:
+        write = self.stdout.write
+        write(f"Site {result.site!r}:")
+        changes = ", ".join(f"{count:,} {kind}" for kind, count in sorted(result.changes.items()))
+        if changes:
+            write(f"  Changed URLs: {changes}.")
+        if dry_run:
+            write(f"  Would send {count_of(result.requests, 'request')} to IndexNow.")
+        elif result.requests:
+            write(
+                f"  IndexNow: {count_of(result.requests, 'request')},"
+                f" {count_of(result.accepted, 'URL')} accepted."
+            )
+        if result.pending:
+            at = result.wait_until
+            when = f", not before {timezone.localtime(at):%Y-%m-%d %H:%M:%S}" if at else ""
+            write(f"  Waiting to be sent by the next run{when}: {count_of(result.pending, 'URL')}.")
+        if result.sitemaps:
+            write(f"  Search Console: {count_of(result.sitemaps, 'sitemap')} submitted.")
+        for note in result.notes:
+            write(f"  {note}")
+
+
+def _document(result: SubmissionResult, *, dry_run: bool) -> dict[str, Any]:
+    at = result.wait_until
+    document = {**asdict(result), "wait_until": at.isoformat() if at else None}
+    return {**document, "changes": dict(result.changes), "dry_run": dry_run}

@@ -1,0 +1,106 @@
+"""The setting ``SITEMAPKIT_SUBMIT``."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+KEY = re.compile(r"[A-Za-z0-9-]{8,128}")
+"""A key of IndexNow: https://www.indexnow.org/documentation."""
+
+INDEXNOW = "https://api.indexnow.org/indexnow"
+SEARCH_CONSOLE = "https://www.googleapis.com/webmasters/v3"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmitOptions:
+    """What ``SITEMAPKIT_SUBMIT`` says.
+
+    Example::
+
+        SITEMAPKIT_SUBMIT = {
+            "INDEXNOW_KEY": "0f4c1a2be9d84f6c8f1f4a9a5f6f7d10",
+            "GOOGLE_CREDENTIALS": "/etc/example/search-console.json",
+            "GOOGLE_PROPERTIES": {"default": "sc-domain:example.com"},
+            "AFTER_PUBLISHING": True,
+        }
+    """
+
+    INDEXNOW_KEY: str = ""
+    """8 to 128 letters, digits and hyphens; "" submits nothing by IndexNow."""
+    INDEXNOW_ENDPOINT: str = INDEXNOW
+    """Where to send URLs: one search engine, or the address that passes them on to all."""
+    GOOGLE_CREDENTIALS: str = ""
+    """The JSON file of a service account; "" submits nothing to Search Console."""
+    GOOGLE_PROPERTIES: Mapping[str, str]
+    """The property in Search Console by the site's key; by default the site's base URL and "/"."""
+    GOOGLE_ENDPOINT: str = SEARCH_CONSOLE
+    """The address of the Search Console API."""
+    AFTER_PUBLISHING: bool = False
+    """Whether to submit in the background each time a build has been published."""
+
+
+NAMES = tuple(field.name for field in fields(SubmitOptions))
+
+
+def submit_options() -> SubmitOptions:
+    """Return the options. Raises ImproperlyConfigured for values that cannot be used."""
+    value = getattr(settings, "SITEMAPKIT_SUBMIT", {})
+    if not isinstance(value, Mapping):
+        raise ImproperlyConfigured(
+            'SITEMAPKIT_SUBMIT must be a dict such as {"INDEXNOW_KEY": "…"}.'
+        )
+    if unknown := sorted(set(value) - set(NAMES), key=repr):
+        raise ImproperlyConfigured(
+            f"SITEMAPKIT_SUBMIT has unknown keys {unknown}; it may have {sorted(NAMES)}."
+        )
+    options = SubmitOptions(**{"GOOGLE_PROPERTIES": {}, **value})
+    _check_key(options.INDEXNOW_KEY)
+    _check_credentials(options.GOOGLE_CREDENTIALS)
+    _check_properties(options.GOOGLE_PROPERTIES)
+    for name in ("INDEXNOW_ENDPOINT", "GOOGLE_ENDPOINT"):
+        _check_endpoint(name, getattr(options, name))
+    if not isinstance(options.AFTER_PUBLISHING, bool):
+        raise ImproperlyConfigured(
+            'SITEMAPKIT_SUBMIT["AFTER_PUBLISHING"] must be True or False; it is'
+            f" {options.AFTER_PUBLISHING!r}."
+        )
+    return options
+
+
+def _check_key(key: Any) -> None:
+    if key != "" and not (isinstance(key, str) and KEY.fullmatch(key)):
+        raise ImproperlyConfigured(
+            'SITEMAPKIT_SUBMIT["INDEXNOW_KEY"] must be 8 to 128 letters of ASCII, digits and'
+            f" hyphens, such as uuid.uuid4().hex gives; it is {key!r}."
+        )
+
+
+def _check_credentials(path: Any) -> None:
+    if not isinstance(path, str) and not hasattr(path, "__fspath__"):
+        raise ImproperlyConfigured(
+            'SITEMAPKIT_SUBMIT["GOOGLE_CREDENTIALS"] must be the path of the JSON file of a service'
+            f" account; it is a {type(path).__name__}."
+        )
+
+
+def _check_properties(properties: Any) -> None:
+    if not isinstance(properties, Mapping) or not all(
+        isinstance(part, str) for pair in properties.items() for part in pair
+    ):
+        raise ImproperlyConfigured(
+            'SITEMAPKIT_SUBMIT["GOOGLE_PROPERTIES"] must be a dict such as'
+            ' {"default": "sc-domain:example.com"}.'
+        )
+
+
+def _check_endpoint(name: str, value: Any) -> None:
+    parts = urlsplit(value) if isinstance(value, str) else None
+    if parts is None or parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ImproperlyConfigured(
+            f'SITEMAPKIT_SUBMIT["{name}"] must be a URL that begins with https://; it is {value!r}.'
+        )

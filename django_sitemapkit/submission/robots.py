@@ -1,0 +1,47 @@
+"""Whether robots.txt names the indexes of a site: the one way in that all crawlers know."""
+
+import urllib.request
+from collections.abc import Collection
+from http.client import HTTPException
+from urllib.parse import urlsplit
+
+from django_sitemapkit.printable import printable
+from django_sitemapkit.sites import SitemapSite
+
+MAX_BYTES = 512_000
+"""Crawlers read the first 500 KiB of robots.txt (RFC 9309, 2.5)."""
+
+TIMEOUT_SECONDS = 30
+"""Seconds that the server may take between two blocks."""
+
+
+def robots_problem(site: SitemapSite, indexes: Collection[str]) -> str:
+    """Return what is wrong with the site's robots.txt, or "" if it names all indexes."""
+    address = f"{site.origin}/robots.txt"
+    try:
+        text = _read(address)
+    except (OSError, HTTPException, ValueError) as error:
+        return f"{address} cannot be read: {printable(error)}."
+    named = named_sitemaps(text)
+    missing = [index for index in indexes if index not in named]
+    if not missing:
+        return ""
+    return f"{address} does not name {', '.join(missing)}: add a line Sitemap: {missing[0]}"
+
+
+def _read(address: str) -> str:
+    """Return the first 500 KiB of a robots.txt."""
+    request = urllib.request.Request(address, headers={"User-Agent": "django-sitemapkit"})  # noqa: S310
+    with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:  # noqa: S310
+        text: bytes = response.read(MAX_BYTES)
+    return text.decode("utf-8-sig", "replace")
+
+
+def named_sitemaps(robots: str) -> set[str]:
+    """Return the addresses that robots.txt names, which are absolute."""
+    named = set()
+    for line in robots.splitlines():
+        name, _, value = line.partition("#")[0].partition(":")
+        if name.strip().lower() == "sitemap" and urlsplit(value.strip()).scheme:
+            named.add(value.strip())
+    return named

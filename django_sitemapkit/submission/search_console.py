@@ -1,0 +1,97 @@
+"""The Search Console API; needs the extra ``google``.
+
+https://developers.google.com/webmaster-tools/v1/sitemaps
+"""
+
+import datetime as dt
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import requests
+from django.utils.dateparse import parse_datetime
+from google.auth.exceptions import GoogleAuthError
+from google.auth.transport.requests import AuthorizedSession
+from google.oauth2.service_account import Credentials
+
+from django_sitemapkit.exceptions import SitemapKitError
+from django_sitemapkit.printable import printable
+
+SCOPE = "https://www.googleapis.com/auth/webmasters"
+
+TIMEOUT_SECONDS = 30
+"""Seconds that the API may take to answer."""
+
+
+class SearchConsoleError(SitemapKitError):
+    """Search Console cannot be reached, or refuses what it was asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SitemapState:
+    """What Search Console says of a sitemap."""
+
+    downloaded_at: dt.datetime | None
+    """When Google read it last."""
+    is_pending: bool
+    """Whether Google has not processed it yet."""
+    errors: int
+    """Errors that Google found in it."""
+    warnings: int
+    """Warnings about it."""
+    submitted_urls: int
+    """URLs that Google counts in it."""
+
+
+class SearchConsole:
+    """The API, with the rights of a service account."""
+
+    def __init__(self, credentials: Path, endpoint: str) -> None:
+        """Read the key of a service account. Raises SearchConsoleError if the file is not one."""
+        try:
+            account = Credentials.from_service_account_file(str(credentials), scopes=[SCOPE])
+        except (OSError, ValueError, GoogleAuthError) as error:
+            raise SearchConsoleError(
+                f"{credentials} is not the JSON key of a service account: {printable(error)}"
+            ) from error
+        self.account: str = account.service_account_email
+        self._endpoint = endpoint.rstrip("/")
+        self._session = AuthorizedSession(account)
+
+    def submit(self, site_property: str, address: str) -> None:
+        """Submit a sitemap. Raises SearchConsoleError."""
+        self._call("PUT", site_property, address)
+
+    def state(self, site_property: str, address: str) -> SitemapState:
+        """Return what Google says of a sitemap. Raises SearchConsoleError."""
+        answer = self._call("GET", site_property, address)
+        contents = answer.get("contents") or []
+        return SitemapState(
+            downloaded_at=parse_datetime(answer.get("lastDownloaded") or ""),
+            is_pending=bool(answer.get("isPending")),
+            errors=int(answer.get("errors") or 0),
+            warnings=int(answer.get("warnings") or 0),
+            submitted_urls=sum(int(content.get("submitted") or 0) for content in contents),
+        )
+
+    def _call(self, method: str, site_property: str, address: str) -> dict[str, Any]:
+        url = f"{self._endpoint}/sites/{quote(site_property, '')}/sitemaps/{quote(address, '')}"
+        try:
+            response = self._session.request(method, url, timeout=TIMEOUT_SECONDS)
+            document = response.json() if response.content else {}
+        except (GoogleAuthError, requests.RequestException) as error:
+            raise SearchConsoleError(f"Search Console: {printable(error)}") from error
+        if response.ok and isinstance(document, dict):
+            return document
+        raise SearchConsoleError(self._refusal(response, document, site_property))
+
+    def _refusal(self, response: requests.Response, document: Any, site_property: str) -> str:
+        try:
+            reason = document["error"]["message"]
+        except (KeyError, TypeError):
+            reason = response.reason
+        text = f"Search Console: {response.status_code}: {printable(reason).rstrip('.')}."
+        if response.status_code in {401, 403, 404}:
+            text += f" Add {self.account} as a user of the property {site_property!r}."
+        return text

@@ -1,0 +1,146 @@
+"""Submitting a site: its changes to IndexNow, its indexes to Search Console."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from importlib import import_module
+from urllib.parse import urlsplit
+
+from django.urls import NoReverseMatch, reverse
+
+from django_sitemapkit.builds import Difference
+from django_sitemapkit.exceptions import BuildRunning
+from django_sitemapkit.models import Build, Lease
+from django_sitemapkit.planning.leases import give_back
+from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.submission import indexnow
+from django_sitemapkit.submission.ledger import Ledger
+from django_sitemapkit.submission.models import SubmittedSitemap
+from django_sitemapkit.submission.options import SubmitOptions, submit_options
+from django_sitemapkit.submission.results import SubmissionResult
+from django_sitemapkit.submission.robots import robots_problem
+from django_sitemapkit.views.addresses import addresses_of
+
+LEASE_SECONDS = 300
+"""Seconds after which a submitter that was killed no longer keeps others from submitting."""
+
+
+def submit(
+    site: SitemapSite, *, since: int | None = None, dry_run: bool = False, retry: bool = False
+) -> SubmissionResult:
+    """Submit what has changed since the last submission, or since a build.
+
+    ``retry`` sends again what was rejected or given up. ``dry_run`` compares the builds, and sends
+    and records nothing. Raises BuildRunning while another process submits the site, BuildFailed and
+    StorageFailure if the builds cannot be compared, and ImproperlyConfigured for wrong settings.
+    What search engines answer is in the result.
+
+    Example::
+
+        result = submit(all_sites()[0])
+        print(result.accepted, "URLs were accepted by IndexNow")
+    """
+    options = submit_options()
+    result = SubmissionResult(site=site.key)
+    lease = Lease.objects.acquire(f"submit:{site.key}", seconds=LEASE_SECONDS)
+    if lease is None:
+        raise BuildRunning(f"Another process is submitting site {site.key!r}; try again.")
+    ledger = Ledger(site, lease)
+    try:
+        if options.INDEXNOW_KEY:
+            if retry and not dry_run:
+                ledger.retry()
+            _collect(ledger, since, result, dry_run=dry_run)
+            if not dry_run:
+                _send(ledger, options, result)
+        if options.GOOGLE_CREDENTIALS and not dry_run:
+            _submit_sitemaps(ledger, options, result)
+    finally:
+        give_back(lease)
+    if not dry_run and (problem := robots_problem(site, addresses_of(site))):
+        result.problems.append(problem)
+    return result
+
+
+def _collect(ledger: Ledger, since: int | None, result: SubmissionResult, *, dry_run: bool) -> None:
+    """Collect and count what changed."""
+    changes, note = ledger.changes(since)
+    if note:
+        result.notes.append(note)
+
+    def counted() -> Iterator[Difference]:
+        for change in changes:
+            result.changes[change.kind.name.lower()] += 1
+            yield change
+
+    if dry_run:
+        locations = (change.location for change in counted())
+        result.requests = sum(1 for _ in indexnow.batches(locations))
+    else:
+        ledger.collect(counted())
+
+
+def _send(ledger: Ledger, options: SubmitOptions, result: SubmissionResult) -> None:
+    """Send what is pending, until all is sent or the endpoint asks to wait."""
+    location = key_location(ledger.site, options.INDEXNOW_KEY)
+    for batch in ledger.to_send():
+        answer = indexnow.send(
+            options.INDEXNOW_ENDPOINT,
+            host=batch.host,
+            key=options.INDEXNOW_KEY,
+            key_location=location if urlsplit(location).hostname == batch.host else None,
+            urls=batch.urls.split("\n"),
+        )
+        rejected = ledger.record(batch, answer)
+        result.requests += 1
+        if answer.outcome is indexnow.Outcome.ACCEPTED:
+            result.accepted += batch.count
+        else:
+            result.rejected += rejected
+            result.problems.append(f"IndexNow, {batch.host}: {answer.text}.")
+    result.pending = ledger.pending_urls()
+    result.wait_until = ledger.waits_until()
+    ledger.forget()
+
+
+def key_location(site: SitemapSite, key: str) -> str:
+    """Return the address of the key file, or "" if the site does not include our URLs.
+
+    IndexNow then looks for it at the root of the host.
+    """
+    try:
+        with site.active():
+            return site.origin + reverse("sitemapkit_submission:key", kwargs={"key": key})
+    except NoReverseMatch:
+        return ""
+
+
+def _submit_sitemaps(ledger: Ledger, options: SubmitOptions, result: SubmissionResult) -> None:
+    """Submit the indexes that changed to Search Console, and read what it says of all of them."""
+    site = ledger.site
+    published = Build.objects.published(site)
+    if published is None:
+        return
+    module = import_module("django_sitemapkit.submission.search_console")
+    site_property = options.GOOGLE_PROPERTIES.get(site.key, f"{site.base}/")
+    try:
+        console = module.SearchConsole(options.GOOGLE_CREDENTIALS, options.GOOGLE_ENDPOINT)
+    except module.SearchConsoleError as error:
+        result.problems.append(str(error))
+        return
+    addresses = addresses_of(site)
+    SubmittedSitemap.objects.filter(site=site.key).exclude(address__in=addresses).delete()
+    for address in addresses:
+        ledger.prove()
+        row, _ = SubmittedSitemap.objects.get_or_create(site=site.key, address=address)
+        try:
+            if row.submitted_build != published.pk:
+                console.submit(site_property, address)
+                row.submitted_build, row.submitted_at = published.pk, ledger.lease.now()
+                result.sitemaps += 1
+            vars(row).update(asdict(console.state(site_property, address)))
+            row.read_at, row.failure = ledger.lease.now(), ""
+        except module.SearchConsoleError as error:
+            row.failure = str(error)
+            result.problems.append(row.failure)
+        row.save()
+        result.problems += row.problems()

@@ -1,0 +1,28 @@
+"""The key file of IndexNow."""
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from django_sitemapkit.submission.options import KEY, submit_options
+
+
+class KeyConverter:
+    """Matches the key of the settings, and no other name of a text file."""
+
+    regex = KEY.pattern
+
+    def to_python(self, value: str) -> str:
+        """Return the key. Raises ValueError for any other text, so that the URL does not match."""
+        if value != submit_options().INDEXNOW_KEY:
+            raise ValueError(value)
+        return value
+
+    def to_url(self, value: str) -> str:
+        """Return the key."""
+        return value
+
+
+@require_safe
+def key_file(request: HttpRequest, key: str) -> HttpResponse:
+    """Answer with the key: it proves that who submits the URLs has a say in the site."""
+    return HttpResponse(key, content_type="text/plain; charset=utf-8")

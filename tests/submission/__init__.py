@@ -1,0 +1,1 @@
+"""Submission to search engines, against local servers that follow the documented protocols."""

@@ -1,0 +1,30 @@
+"""What the tests of submission share."""
+
+import pytest
+
+from django_sitemapkit.submission import robots
+from tests.builds import BASE, Products, fill, use_storage
+from tests.submission.engines import IndexNow, serving
+
+KEY = "0f4c1a2be9d84f6c"
+
+
+@pytest.fixture
+def site(settings, sections):
+    """Give a site with one section, to be built."""
+    sections.add(Products)
+    fill()
+    return use_storage(settings, "Memory")
+
+
+@pytest.fixture
+def engine(settings, site, monkeypatch):
+    """Give an engine of IndexNow, which the settings name; robots.txt is in order."""
+    engine = IndexNow()
+    monkeypatch.setattr(robots, "_read", lambda address: f"Sitemap: {BASE}/sitemap.xml\n")
+    with serving(engine.handler()) as address:
+        settings.SITEMAPKIT_SUBMIT = {
+            "INDEXNOW_KEY": KEY,
+            "INDEXNOW_ENDPOINT": f"{address}/indexnow",
+        }
+        yield engine

@@ -1,0 +1,96 @@
+"""The ledger in the admin."""
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.urls import reverse
+
+from django_sitemapkit.submission.models import SubmittedSite, SubmittedSitemap, UrlBatch
+from tests.builds import BASE, run
+
+pytestmark = pytest.mark.django_db
+
+LISTS = ("urlbatch", "submittedsitemap")
+
+
+@pytest.fixture
+def ledger(site):
+    """Give a batch that was rejected, one that was accepted, and an index in Search Console."""
+    run()
+    SubmittedSite.objects.create(site="default", build=1)
+    rejected = UrlBatch.objects.create(
+        site="default",
+        host="www.example.com",
+        build=1,
+        count=300,
+        urls="\n".join(f"{BASE}/<{number}>" for number in range(300)),
+        status="rejected",
+        answer="403: the key is not valid",
+    )
+    UrlBatch.objects.create(
+        site="default",
+        host="www.example.com",
+        build=2,
+        count=7,
+        status="accepted",
+        answer="200: ok",
+    )
+    SubmittedSitemap.objects.create(
+        site="default", address=f"{BASE}/sitemap.xml", errors=3, warnings=4, submitted_urls=5
+    )
+    return rejected
+
+
+def url(model, page, *arguments):
+    """Return the address of a screen."""
+    return reverse(f"admin:sitemapkit_submission_{model}_{page}", args=arguments)
+
+
+def test_nobody_changes_the_ledger(ledger, admin_client):
+    """It says what has happened."""
+    for model in LISTS:
+        response = admin_client.get(url(model, "changelist"))
+        assert response.status_code == 200
+        assert admin_client.get(url(model, "add")).status_code == 403
+    assert admin_client.post(url("urlbatch", "delete", ledger.pk)).status_code == 403
+    assert admin_client.post(url("urlbatch", "change", ledger.pk), {}).status_code == 403
+
+
+def test_a_batch_shows_its_first_urls(ledger, admin_client):
+    """Two hundred of them, escaped; one that was accepted has none any more."""
+    text = admin_client.get(url("urlbatch", "change", ledger.pk)).text
+    assert text.count(f"{BASE}/&lt;") == 200
+    accepted = UrlBatch.objects.get(status="accepted")
+    assert f"{BASE}/" not in admin_client.get(url("urlbatch", "change", accepted.pk)).text
+
+
+def test_a_list_does_not_read_urls(ledger, admin_client, django_assert_max_num_queries):
+    """They may be megabytes."""
+    with django_assert_max_num_queries(8) as queries:
+        admin_client.get(url("urlbatch", "changelist"))
+    assert not any('"urls"' in query["sql"] for query in queries.captured_queries)
+
+
+def test_the_overview_has_a_panel(ledger, admin_client):
+    """It shows what was rejected, what was sent last, and what Google says."""
+    text = admin_client.get(reverse("admin:sitemapkit_overview")).text
+    assert "Search engines" in text
+    for part in ("403: the key is not valid", "--retry", "accepted", "errors: 3, warnings: 4"):
+        assert part in text
+
+
+def test_the_panel_is_for_those_who_may_see_the_ledger(ledger, client):
+    """As its lists are."""
+    user = User.objects.create_user("one", is_staff=True)
+    permissions = Permission.objects.filter(content_type__app_label="sitemapkit")
+    user.user_permissions.set(permissions)
+    client.force_login(user)
+    overview = reverse("admin:sitemapkit_overview")
+    assert "Search engines" not in client.get(overview).text
+    user.user_permissions.add(Permission.objects.get(codename="view_urlbatch"))
+    assert "Search engines" in client.get(overview).text
+
+
+def test_no_panel_before_the_first_submission(site, admin_client):
+    """There is nothing to show."""
+    run()
+    assert "Search engines" not in admin_client.get(reverse("admin:sitemapkit_overview")).text

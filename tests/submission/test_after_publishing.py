@@ -1,0 +1,73 @@
+"""Submitting by itself once a build has been published."""
+
+import threading
+
+import pytest
+
+from django_sitemapkit.models import Build
+from django_sitemapkit.submission import after_publishing
+from tests.builds import SITE, edit_product, run
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def submissions(monkeypatch):
+    """Give the sites that were submitted; threads run at once, in the test's own transaction."""
+    found = []
+
+    class AtOnce(threading.Thread):
+        def start(self):
+            self.run()
+
+    monkeypatch.setattr(after_publishing, "Thread", AtOnce)
+    monkeypatch.setattr(after_publishing.connections, "close_all", lambda: None)
+    monkeypatch.setattr(after_publishing, "submit", found.append)
+    return found
+
+
+def test_each_published_build_is_submitted(engine, settings, submissions):
+    """Where the setting says so; a build that changes nothing publishes nothing."""
+    run()
+    assert submissions == []
+    settings.SITEMAPKIT_SUBMIT |= {"AFTER_PUBLISHING": True}
+    edit_product()
+    run()
+    run()
+    assert submissions == [SITE]
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no"), SystemError()])
+def test_a_failure_does_not_fail_the_build(
+    engine, settings, submissions, monkeypatch, caplog, error
+):
+    """It is logged."""
+
+    def fail(site):
+        raise error
+
+    monkeypatch.setattr(after_publishing, "submit", fail)
+    settings.SITEMAPKIT_SUBMIT |= {"AFTER_PUBLISHING": True}
+    assert run().status == Build.Status.PUBLISHED
+    assert "Site 'default': it could not be submitted." in caplog.text
+
+
+def test_the_build_does_not_wait(engine, settings, monkeypatch):
+    """A slow search engine keeps a thread busy, and nothing else."""
+    settings.SITEMAPKIT_SUBMIT |= {"AFTER_PUBLISHING": True}
+    over, begun = threading.Event(), threading.Event()
+
+    def wait(site):
+        begun.set()
+        over.wait(10)
+        raise RuntimeError
+
+    monkeypatch.setattr(after_publishing, "submit", wait)
+    try:
+        assert run().status == Build.Status.PUBLISHED
+        assert begun.wait(10)
+    finally:
+        over.set()
+        for thread in threading.enumerate():
+            if thread.name == "sitemapkit-submit-default":
+                thread.join()

@@ -1,0 +1,398 @@
+"""IndexNow: what is sent, what is recorded, and what is never sent twice."""
+
+import datetime as dt
+import threading
+from io import StringIO
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
+from django.utils.http import http_date
+
+from django_sitemapkit.builds import publish
+from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost
+from django_sitemapkit.models import Build, Lease
+from django_sitemapkit.submission import indexnow, ledger
+from django_sitemapkit.submission.indexnow import batches
+from django_sitemapkit.submission.models import SubmittedSite, UrlBatch
+from django_sitemapkit.submission.options import submit_options
+from django_sitemapkit.submission.submit import submit
+from tests.builds import BASE, SITE, run
+from tests.submission.conftest import KEY
+from tests.testapp.models import Product, Shop
+
+pytestmark = pytest.mark.django_db
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def products(*names):
+    """Add products."""
+    shop = Shop.objects.first()
+    Product.objects.bulk_create(Product(shop=shop, slug=name) for name in names)
+
+
+def addresses(*names):
+    """Return the URLs of products."""
+    return [f"{BASE}/products/{Shop.objects.first().slug}/{name}/" for name in names]
+
+
+def begin(*names):
+    """Build and submit for the first time, then add products and build again."""
+    run()
+    submit(SITE)
+    products(*names)
+    run()
+
+
+def let_time_pass():
+    """Let the time that an engine asked to wait be over."""
+    SubmittedSite.objects.update(wait_until=dt.datetime(2020, 1, 1, tzinfo=dt.UTC))
+
+
+def statuses():
+    """Return the status of each batch, in order."""
+    return list(UrlBatch.objects.order_by("pk").values_list("status", flat=True))
+
+
+# What is sent
+
+
+def test_a_first_build_submits_nothing(engine):
+    """What was there before is never sent in bulk."""
+    run()
+    result = submit(SITE)
+    assert engine.seen == 0
+    assert result.notes[0].startswith("This is the first submission")
+    assert submit(SITE).notes == ["Nothing has been published since the last submission."]
+
+
+def test_added_changed_and_removed_urls_are_sent(engine):
+    """Once, in one request, with the key's address."""
+    run()
+    submit(SITE)
+    changed, gone = Product.objects.order_by("pk")[:2]
+    products("new")
+    Product.objects.filter(pk=changed.pk).update(updated_at=dt.datetime(2026, 5, 1, tzinfo=dt.UTC))
+    expected = [BASE + changed.get_absolute_url(), BASE + gone.get_absolute_url()]
+    gone.delete()
+    run()
+    result = submit(SITE)
+    assert dict(result.changes) == {"added": 1, "changed": 1, "removed": 1}
+    (sent,) = engine.requests
+    assert sorted(sent.pop("urlList")) == sorted([*expected, *addresses("new")])
+    assert sent == {
+        "host": "www.example.com",
+        "key": KEY,
+        "keyLocation": f"{BASE}/{KEY}.txt",
+    }
+    assert (result.requests, result.accepted, result.pending) == (1, 3, 0)
+    assert submit(SITE).requests == 0
+    assert engine.seen == 1
+
+
+def test_several_builds_are_one_submission(engine):
+    """What was added and removed in between is not sent at all."""
+    begin("short-lived", "kept")
+    Product.objects.get(slug="short-lived").delete()
+    run()
+    submit(SITE)
+    assert engine.urls == addresses("kept")
+
+
+def test_a_roll_back_is_a_change(engine):
+    """The URLs of the build that is replaced are gone."""
+    begin("new")
+    submit(SITE)
+    publish(SITE, Build.objects.published(SITE).previous.pk)
+    assert dict(submit(SITE).changes) == {"removed": 1}
+    assert engine.urls == addresses("new", "new")
+
+
+def test_since_sends_what_changed_since_a_build(engine):
+    """Even if that has been submitted already."""
+    begin("a")
+    first = Build.objects.published(SITE).previous.pk
+    submit(SITE)
+    products("b")
+    run()
+    assert dict(submit(SITE, since=first).changes) == {"added": 2}
+    assert sorted(engine.urls) == sorted(addresses("a", "a", "b"))
+    with pytest.raises(BuildFailed, match="has no build 999"):
+        submit(SITE, since=999)
+
+
+def test_pruned_files_are_a_note(engine):
+    """What cannot be compared is not sent; the next build's changes are."""
+    begin("a")
+    Build.objects.filter(published_at__isnull=False).exclude(
+        pk=Build.objects.published(SITE).pk
+    ).update(pruned_at=dt.datetime.now(dt.UTC))
+    assert "have been pruned" in submit(SITE).notes[0]
+    products("b")
+    run()
+    submit(SITE)
+    assert engine.urls == addresses("b")
+
+
+def test_a_dry_run_sends_and_records_nothing(engine):
+    """It counts."""
+    begin("a", "b")
+    before = SubmittedSite.objects.get().build
+    result = submit(SITE, dry_run=True)
+    assert (dict(result.changes), result.requests) == ({"added": 2}, 1)
+    assert (engine.seen, UrlBatch.objects.count()) == (0, 0)
+    assert SubmittedSite.objects.get().build == before
+
+
+@pytest.mark.parametrize(
+    ("urls", "expected"),
+    [
+        ([f"https://a.example/{number}" for number in range(10_001)], {"a.example": [10_000, 1]}),
+        (["https://a.example/", "https://b.example/"], {"a.example": [1], "b.example": [1]}),
+        (["https://a.example/1", "http://a.example/2"], {"a.example": [2]}),
+        ([f"https://a.example/{'x' * 2_000_000}"] * 3, {"a.example": [1, 1, 1]}),
+        ([], {}),
+    ],
+)
+def test_batches(urls, expected):
+    """At most 10,000 URLs of one host, whatever the scheme; no request of any size."""
+    found = {}
+    for host, batch in batches(urls):
+        found.setdefault(host, []).append(len(batch))
+    assert found == expected
+
+
+def test_large_changes_take_several_requests(engine, monkeypatch):
+    """All URLs are sent, each once."""
+    monkeypatch.setattr(indexnow, "MAX_URLS", 2)
+    begin("a", "b", "c", "d", "e")
+    result = submit(SITE)
+    assert (result.requests, result.accepted) == (3, 5)
+    assert sorted(engine.urls) == addresses("a", "b", "c", "d", "e")
+
+
+# What engines answer
+
+
+@pytest.mark.parametrize("status", [400, 422, 404, 302])
+def test_what_is_refused_is_not_sent_again(engine, status):
+    """Until someone asks for it; the other requests are sent."""
+    begin("a")
+    engine.answers.append((status, ("Location", "/elsewhere")))
+    result = submit(SITE)
+    assert result.rejected == 1
+    assert f"IndexNow, www.example.com: {status}: " in result.problems[0]
+    assert submit(SITE).requests == 0
+    products("b")
+    run()
+    submit(SITE)
+    assert engine.urls == addresses("b")
+    assert statuses() == ["rejected", "accepted"]
+    assert submit(SITE, retry=True).accepted == 1
+    assert engine.urls == addresses("b", "a")
+
+
+def test_a_wrong_key_stops_all_of_its_host(engine, monkeypatch):
+    """Each request would be refused for the same reason."""
+    monkeypatch.setattr(indexnow, "MAX_URLS", 1)
+    begin("a", "b", "c")
+    engine.answers.append((403,))
+    result = submit(SITE)
+    assert (engine.seen, result.rejected, result.pending) == (1, 3, 0)
+    assert "the key is not valid" in result.problems[0]
+    assert statuses() == ["rejected"] * 3
+    assert submit(SITE, retry=True).accepted == 3
+
+
+@pytest.mark.parametrize(
+    ("header", "least", "most"),
+    [
+        (None, 600, 610),
+        ("5", 600, 610),
+        ("1200", 1200, 1210),
+        ("date", 1100, 1210),
+        ("soon", 600, 610),
+        ("9999999999999", 86_400, 86_410),
+    ],
+)
+def test_too_many_requests(engine, header, least, most):
+    """At least ten minutes, and as long as the server says, up to a day."""
+    begin("a")
+    if header == "date":
+        header = http_date(dt.datetime.now(dt.UTC).timestamp() + 1200)
+    engine.answers.append((429, *([("Retry-After", header)] if header else [])))
+    result = submit(SITE)
+    wait = (result.wait_until - dt.datetime.now(dt.UTC)).total_seconds()
+    assert least - 10 <= wait <= most
+    assert (result.pending, result.rejected) == (1, 0)
+    assert submit(SITE).requests == 0
+    let_time_pass()
+    assert submit(SITE).accepted == 1
+    assert engine.urls == addresses("a")
+
+
+@pytest.mark.parametrize("answer", [(500,), (503,), "hang up"])
+def test_a_failure_is_sent_again_later(engine, answer):
+    """The wait doubles; after ten failures it is given up."""
+    begin("a")
+    waits = []
+    for _ in range(ledger.MAX_ATTEMPTS):
+        engine.answers.append(answer)
+        result = submit(SITE)
+        assert result.requests == 1
+        if result.wait_until:
+            waits.append(round((result.wait_until - dt.datetime.now(dt.UTC)).total_seconds(), -1))
+        let_time_pass()
+    assert waits == [min(60 * 2**number, 21_600) for number in range(9)]
+    assert (result.rejected, statuses()) == (1, ["failed"])
+    assert submit(SITE).requests == 0
+    assert submit(SITE, retry=True).accepted == 1
+
+
+def test_a_server_that_does_not_answer_in_time(engine, monkeypatch):
+    """Its request is sent again later, like one that failed."""
+    monkeypatch.setattr(indexnow, "TIMEOUT_SECONDS", 0.05)
+    begin("a")
+    over = threading.Event()
+    engine.answers.append(lambda: over.wait(5))
+    result = submit(SITE)
+    over.set()
+    assert result.problems == ["IndexNow, www.example.com: no answer: timed out."]
+    assert result.pending == 1
+
+
+# Kills and other processes
+
+
+def test_only_the_batch_in_flight_is_sent_again(engine, monkeypatch):
+    """A process that is killed after the engine has taken a request has not recorded it."""
+    monkeypatch.setattr(indexnow, "MAX_URLS", 1)
+    begin("a", "b", "c")
+    record = ledger.Ledger.record
+
+    def die(self, batch, answer):
+        if len(engine.requests) == 2:
+            raise Killed
+        return record(self, batch, answer)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ledger.Ledger, "record", die)
+        with pytest.raises(Killed):
+            submit(SITE)
+    submit(SITE)
+    assert engine.urls == addresses("a", "b", "b", "c")
+
+
+def test_a_kill_while_collecting_leaves_nothing_half(engine, monkeypatch):
+    """The next run collects all again."""
+    monkeypatch.setattr(indexnow, "MAX_URLS", 1)
+    begin("a", "b", "c")
+    prove = ledger.Ledger.prove
+
+    def die(self):
+        if UrlBatch.objects.count() == 2:
+            raise Killed
+        prove(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ledger.Ledger, "prove", die)
+        with pytest.raises(Killed):
+            submit(SITE)
+    assert statuses() == ["collecting"] * 2
+    submit(SITE)
+    assert sorted(engine.urls) == addresses("a", "b", "c")
+
+
+def test_one_process_submits_at_a_time(engine):
+    """The other one says so; one that lost its lease stops."""
+    begin("a")
+    lease = Lease.objects.acquire("submit:default", seconds=60)
+    with pytest.raises(BuildRunning, match="Another process is submitting site 'default'"):
+        submit(SITE)
+    lease.release()
+    assert submit(SITE).accepted == 1
+
+
+def test_a_lost_lease_ends_the_submission(engine, monkeypatch):
+    """Before the next request."""
+    monkeypatch.setattr(indexnow, "MAX_URLS", 1)
+    begin("a", "b")
+    record = ledger.Ledger.record
+
+    def lose(self, batch, answer):
+        Lease.objects.filter(name="submit:default").update(owner="elsewhere")
+        return record(self, batch, answer)
+
+    monkeypatch.setattr(ledger.Ledger, "record", lose)
+    with pytest.raises(LeaseLost, match="Another process has begun to submit site 'default'"):
+        submit(SITE)
+    assert engine.seen == 1
+
+
+def test_accepted_batches_are_forgotten_in_time(engine):
+    """The ledger does not grow without end; the URLs of what is accepted are gone at once."""
+    begin("a")
+    submit(SITE)
+    assert UrlBatch.objects.get().urls == ""
+    UrlBatch.objects.update(sent_at=dt.datetime.now(dt.UTC) - dt.timedelta(days=91))
+    submit(SITE)
+    assert not UrlBatch.objects.exists()
+
+
+# The key
+
+
+@pytest.mark.parametrize("key", ["a" * 8, "a" * 128, "A-z-09-x"])
+def test_keys(client, settings, key):
+    """The key file is at the root, as UTF-8 text, and nowhere else."""
+    settings.SITEMAPKIT_SUBMIT = {"INDEXNOW_KEY": key}
+    response = client.get(f"/{key}.txt")
+    assert (response.content, response["Content-Type"]) == (
+        key.encode(),
+        "text/plain; charset=utf-8",
+    )
+    assert client.get("/another-key.txt").status_code == 404
+    assert client.post(f"/{key}.txt").status_code == 405
+
+
+@pytest.mark.parametrize(
+    "key", ["a" * 7, "a" * 129, "key_with_underscores", "clé-de-huit", 12345678]
+)
+def test_keys_that_are_none(settings, key):
+    """The protocol has 8 to 128 letters, digits and hyphens."""
+    settings.SITEMAPKIT_SUBMIT = {"INDEXNOW_KEY": key}
+    with pytest.raises(ImproperlyConfigured, match="must be 8 to 128 letters"):
+        submit_options()
+
+
+def test_a_site_without_our_urls(engine, settings):
+    """The engine looks for the key file at the root of the host."""
+    begin("a")
+    settings.ROOT_URLCONF = "tests.urls_without_key"
+    submit(SITE)
+    assert "keyLocation" not in engine.requests[0]
+
+
+# The command
+
+
+def command(*arguments):
+    """Run the command, and return what it prints."""
+    out = StringIO()
+    call_command("submit_sitemaps", *arguments, stdout=out, stderr=out)
+    return out.getvalue()
+
+
+def test_the_command_says_what_was_sent(engine):
+    """In words, or as JSON."""
+    begin("a", "b")
+    assert command("--dry-run") == (
+        "Site 'default':\n  Changed URLs: 2 added.\n  Would send 1 request to IndexNow.\n"
+    )
+    assert command() == (
+        "Site 'default':\n  Changed URLs: 2 added.\n  IndexNow: 1 request, 2 URLs accepted.\n"
+    )
+    assert '"accepted": 0' in command("--json")

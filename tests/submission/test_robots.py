@@ -1,0 +1,42 @@
+"""robots.txt has to name the indexes of a site."""
+
+import pytest
+
+from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.submission.robots import named_sitemaps, robots_problem
+from tests.submission.engines import Quiet, serving
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (b"User-agent: *\nSitemap: {index}\n", ""),
+        (b"\xef\xbb\xbfsitemap :{index}  # ours\r\n", ""),
+        (b"User-agent: *\nAllow: /\n", "does not name"),
+        (b"# Sitemap: {index}\n", "does not name"),
+        (b"#" * 512_000 + b"\nSitemap: {index}\n", "does not name"),
+        (None, "cannot be read: HTTP Error 404"),
+    ],
+)
+def test_what_robots_txt_says(text, problem):
+    """The first 500 KiB count, in the syntax of RFC 9309."""
+    named = []
+
+    class Handler(Quiet):
+        def do_GET(self):  # noqa: N802
+            self.send_response(404 if text is None else 200)
+            self.end_headers()
+            self.wfile.write((text or b"").replace(b"{index}", named[0].encode()))
+
+    with serving(Handler) as address:
+        index = f"{address}/sitemap.xml"
+        named.append(index)
+        found = robots_problem(SitemapSite.at(address), [index])
+    assert (problem in found) if problem else (found == "")
+
+
+def test_relative_addresses_do_not_count():
+    """They have to be absolute: https://www.sitemaps.org/protocol.html#submit_robots."""
+    assert named_sitemaps("Sitemap: /sitemap.xml\nSITEMAP: https://a.example/s.xml") == {
+        "https://a.example/s.xml"
+    }

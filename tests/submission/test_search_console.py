@@ -1,0 +1,137 @@
+"""Search Console: what is submitted, what is read back, and what goes wrong."""
+
+import json
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from django_sitemapkit.submission import robots
+from django_sitemapkit.submission.models import SubmittedSitemap
+from django_sitemapkit.submission.submit import submit
+from tests.builds import BASE, SITE, edit_product, run
+from tests.submission.engines import SearchConsole, serving
+
+pytestmark = pytest.mark.django_db
+
+INDEX = f"{BASE}/sitemap.xml"
+ROBOT = "robot@example.iam.gserviceaccount.com"
+
+
+@pytest.fixture(scope="module")
+def private_key():
+    """Return a key as Google writes it into the file of a service account."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    ).decode()
+
+
+@pytest.fixture
+def console(settings, site, monkeypatch, tmp_path, private_key):
+    """Give Search Console, which the settings name; robots.txt is in order."""
+    console = SearchConsole()
+    monkeypatch.setattr(robots, "_read", lambda address: f"Sitemap: {INDEX}\n")
+    with serving(console.handler()) as address:
+        credentials = tmp_path / "account.json"
+        credentials.write_text(
+            json.dumps(
+                {
+                    "type": "service_account",
+                    "client_email": ROBOT,
+                    "private_key": private_key,
+                    "token_uri": f"{address}/token",
+                }
+            )
+        )
+        settings.SITEMAPKIT_SUBMIT = {
+            "GOOGLE_CREDENTIALS": credentials,
+            "GOOGLE_ENDPOINT": f"{address}/v3",
+        }
+        run()
+        yield console
+
+
+def test_the_index_is_submitted_once_for_each_build(console):
+    """The first build too: a sitemap is not a list of changes."""
+    assert submit(SITE).sitemaps == 1
+    assert submit(SITE).sitemaps == 0
+    assert console.submitted == [(f"{BASE}/", INDEX)]
+    edit_product()
+    run()
+    assert submit(SITE).sitemaps == 1
+    assert console.tokens == 3
+
+
+def test_a_property_of_a_domain(console, settings):
+    """By the key of the site."""
+    settings.SITEMAPKIT_SUBMIT |= {"GOOGLE_PROPERTIES": {"default": "sc-domain:example.com"}}
+    submit(SITE)
+    assert console.submitted == [("sc-domain:example.com", INDEX)]
+
+
+def test_what_google_says_is_read_back(console):
+    """Each time; errors and warnings are problems."""
+    submit(SITE)
+    assert SubmittedSitemap.objects.get().is_pending
+    console.states[INDEX] = {
+        "lastDownloaded": "2026-05-01T10:00:00Z",
+        "isPending": False,
+        "errors": "2",
+        "warnings": "1000",
+        "contents": [
+            {"type": "web", "submitted": "40"},
+            {"type": "image", "submitted": "2"},
+        ],
+    }
+    assert submit(SITE).problems == [
+        f"Search Console reports 2 errors in {INDEX}.",
+        f"Search Console reports 1,000 warnings for {INDEX}.",
+    ]
+    row = SubmittedSitemap.objects.get()
+    assert (row.is_pending, row.errors, row.warnings, row.submitted_urls) == (False, 2, 1000, 42)
+    assert row.downloaded_at.isoformat() == "2026-05-01T10:00:00+00:00"
+    assert row.read_at is not None
+
+
+@pytest.mark.parametrize(
+    ("refusal", "expected"),
+    [
+        (
+            (403, "User does not have sufficient permission"),
+            (
+                "Search Console: 403: User does not have sufficient permission. Add"
+                f" {ROBOT} as a user of the property '{BASE}/'."
+            ),
+        ),
+        ((500, "Backend Error"), "Search Console: 500: Backend Error."),
+    ],
+)
+def test_a_refusal_is_tried_again(console, refusal, expected):
+    """The row says why it failed, until it does not."""
+    console.refusal = refusal
+    result = submit(SITE)
+    assert (result.sitemaps, result.problems) == (0, [expected])
+    assert SubmittedSitemap.objects.get().failure == expected
+    console.refusal = None
+    assert submit(SITE).sitemaps == 1
+    assert SubmittedSitemap.objects.get().failure == ""
+
+
+def test_no_connection(console, settings):
+    """It is a problem of this run, and not an error."""
+    settings.SITEMAPKIT_SUBMIT |= {"GOOGLE_ENDPOINT": "http://127.0.0.1:9/v3"}
+    (problem,) = submit(SITE).problems
+    assert problem.startswith("Search Console: ")
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"type": "authorized_user"}'])
+def test_a_file_that_is_no_key(console, settings, tmp_path, text):
+    """The message names it."""
+    file = tmp_path / "wrong.json"
+    file.write_text(text)
+    settings.SITEMAPKIT_SUBMIT |= {"GOOGLE_CREDENTIALS": file}
+    (problem,) = submit(SITE).problems
+    assert problem.startswith(f"{file} is not the JSON key of a service account: ")

@@ -1,0 +1,65 @@
+"""SITEMAPKIT_SUBMIT: what is wrong with it, and what a project without it gets."""
+
+import sys
+
+import pytest
+from django.core.checks import run_checks
+from django.core.management import CommandError, call_command
+
+from django_sitemapkit.submission.checks import check_credentials, check_submit
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("key", "must be a dict"),
+        ({"KEY": "x"}, r"has unknown keys \['KEY'\]"),
+        ({"INDEXNOW_KEY": "short"}, "must be 8 to 128 letters"),
+        ({"INDEXNOW_ENDPOINT": "api.indexnow.org"}, "must be a URL that begins with https://"),
+        ({"GOOGLE_ENDPOINT": None}, "must be a URL that begins with https://"),
+        ({"GOOGLE_CREDENTIALS": 5}, "must be the path of the JSON file"),
+        ({"GOOGLE_PROPERTIES": ["sc-domain:example.com"]}, "must be a dict such as"),
+        ({"GOOGLE_PROPERTIES": {1: "sc-domain:example.com"}}, "must be a dict such as"),
+        ({"AFTER_PUBLISHING": "yes"}, "must be True or False"),
+    ],
+)
+def test_each_mistake(settings, value, message):
+    """A check and the command say what is wrong."""
+    settings.SITEMAPKIT_SUBMIT = value
+    (error,) = check_submit()
+    assert error.id == "sitemapkit.E160"
+    assert check_credentials() == []
+    with pytest.raises(CommandError, match=message) as raised:
+        call_command("submit_sitemaps", skip_checks=True)
+    assert raised.value.returncode == 2
+
+
+def test_credentials_that_are_missing(settings, tmp_path, monkeypatch):
+    """The file, or what reads it."""
+    settings.SITEMAPKIT_SUBMIT = {"GOOGLE_CREDENTIALS": str(tmp_path / "none.json")}
+    (error,) = check_credentials()
+    assert error.id == "sitemapkit.E161"
+    assert "which is not a file" in error.msg
+    monkeypatch.setitem(sys.modules, "requests", None)
+    monkeypatch.setattr(
+        "django_sitemapkit.submission.checks.find_spec",
+        lambda name: None if name == "requests" else object(),
+    )
+    assert next(error.msg for error in check_credentials()) == "Search Console needs requests."
+
+
+def test_without_the_setting(settings):
+    """The command says what to set; nothing is wrong."""
+    assert not {"sitemapkit.E160", "sitemapkit.W002"} & {found.id for found in run_checks()}
+    with pytest.raises(CommandError, match="Set SITEMAPKIT_SUBMIT"):
+        call_command("submit_sitemaps")
+
+
+def test_the_setting_without_the_app(settings):
+    """A setting that nothing reads is a warning."""
+    settings.INSTALLED_APPS = [
+        app for app in settings.INSTALLED_APPS if app != "django_sitemapkit.submission"
+    ]
+    settings.SITEMAPKIT_SUBMIT = {}
+    (found,) = (check for check in run_checks() if check.id == "sitemapkit.W002")
+    assert found.msg == "SITEMAPKIT_SUBMIT is not a setting."
