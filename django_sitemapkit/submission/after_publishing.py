@@ -23,7 +23,7 @@ def submit_after_publishing(*, site: str, **kwargs: Any) -> None:
     A process that ends waits for its threads, so that a command submits before it exits. What is
     not sent, for whatever reason, stays in the ledger for the next run.
     """
-    if submit_options().AFTER_PUBLISHING:
+    if submit_options().after_publishing:
         found = next((known for known in all_sites() if known.key == site), None)
         if found is not None:
             Thread(target=_submit, args=(found,), name=f"sitemapkit-submit-{site}").start()

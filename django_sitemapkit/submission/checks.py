@@ -25,7 +25,7 @@ def check_submit(**options: Any) -> list[CheckMessage]:
 def check_credentials(**options: Any) -> list[CheckMessage]:
     """E161: what Search Console needs is missing."""
     try:
-        path = submit_options().GOOGLE_CREDENTIALS
+        path = submit_options().google_credentials
     except ImproperlyConfigured:
         return []  # E160 says so.
     if not path:
@@ -39,7 +39,7 @@ def check_credentials(**options: Any) -> list[CheckMessage]:
     if not Path(path).is_file():
         messages.append(
             checks.Error(
-                f'SITEMAPKIT_SUBMIT["GOOGLE_CREDENTIALS"] is {str(path)!r}, which is not a file.',
+                f'SITEMAPKIT_SUBMIT["google_credentials"] is {str(path)!r}, which is not a file.',
                 hint="Download the JSON key of a service account from the Google Cloud console.",
                 id="sitemapkit.E161",
             )

@@ -23,24 +23,24 @@ class SubmitOptions:
     Example::
 
         SITEMAPKIT_SUBMIT = {
-            "INDEXNOW_KEY": "0f4c1a2be9d84f6c8f1f4a9a5f6f7d10",
-            "GOOGLE_CREDENTIALS": "/etc/example/search-console.json",
-            "GOOGLE_PROPERTIES": {"default": "sc-domain:example.com"},
-            "AFTER_PUBLISHING": True,
+            "indexnow_key": "0f4c1a2be9d84f6c8f1f4a9a5f6f7d10",
+            "google_credentials": "/etc/example/search-console.json",
+            "google_properties": {"default": "sc-domain:example.com"},
+            "after_publishing": True,
         }
     """
 
-    INDEXNOW_KEY: str = ""
+    indexnow_key: str = ""
     """8 to 128 letters, digits and hyphens; "" submits nothing by IndexNow."""
-    INDEXNOW_ENDPOINT: str = INDEXNOW
+    indexnow_endpoint: str = INDEXNOW
     """Where to send URLs: one search engine, or the address that passes them on to all."""
-    GOOGLE_CREDENTIALS: str = ""
+    google_credentials: str = ""
     """The JSON file of a service account; "" submits nothing to Search Console."""
-    GOOGLE_PROPERTIES: Mapping[str, str]
+    google_properties: Mapping[str, str]
     """The property in Search Console by the site's key; by default the site's base URL and "/"."""
-    GOOGLE_ENDPOINT: str = SEARCH_CONSOLE
+    google_endpoint: str = SEARCH_CONSOLE
     """The address of the Search Console API."""
-    AFTER_PUBLISHING: bool = False
+    after_publishing: bool = False
     """Whether to submit in the background each time a build has been published."""
 
 
@@ -52,22 +52,22 @@ def submit_options() -> SubmitOptions:
     value = getattr(settings, "SITEMAPKIT_SUBMIT", {})
     if not isinstance(value, Mapping):
         raise ImproperlyConfigured(
-            'SITEMAPKIT_SUBMIT must be a dict such as {"INDEXNOW_KEY": "…"}.'
+            'SITEMAPKIT_SUBMIT must be a dict such as {"indexnow_key": "…"}.'
         )
     if unknown := sorted(set(value) - set(NAMES), key=repr):
         raise ImproperlyConfigured(
             f"SITEMAPKIT_SUBMIT has unknown keys {unknown}; it may have {sorted(NAMES)}."
         )
-    options = SubmitOptions(**{"GOOGLE_PROPERTIES": {}, **value})
-    _check_key(options.INDEXNOW_KEY)
-    _check_credentials(options.GOOGLE_CREDENTIALS)
-    _check_properties(options.GOOGLE_PROPERTIES)
-    for name in ("INDEXNOW_ENDPOINT", "GOOGLE_ENDPOINT"):
+    options = SubmitOptions(**{"google_properties": {}, **value})
+    _check_key(options.indexnow_key)
+    _check_credentials(options.google_credentials)
+    _check_properties(options.google_properties)
+    for name in ("indexnow_endpoint", "google_endpoint"):
         _check_endpoint(name, getattr(options, name))
-    if not isinstance(options.AFTER_PUBLISHING, bool):
+    if not isinstance(options.after_publishing, bool):
         raise ImproperlyConfigured(
-            'SITEMAPKIT_SUBMIT["AFTER_PUBLISHING"] must be True or False; it is'
-            f" {options.AFTER_PUBLISHING!r}."
+            'SITEMAPKIT_SUBMIT["after_publishing"] must be True or False; it is'
+            f" {options.after_publishing!r}."
         )
     return options
 
@@ -75,7 +75,7 @@ def submit_options() -> SubmitOptions:
 def _check_key(key: Any) -> None:
     if key != "" and not (isinstance(key, str) and KEY.fullmatch(key)):
         raise ImproperlyConfigured(
-            'SITEMAPKIT_SUBMIT["INDEXNOW_KEY"] must be 8 to 128 letters of ASCII, digits and'
+            'SITEMAPKIT_SUBMIT["indexnow_key"] must be 8 to 128 letters of ASCII, digits and'
             f" hyphens, such as uuid.uuid4().hex gives; it is {key!r}."
         )
 
@@ -83,7 +83,7 @@ def _check_key(key: Any) -> None:
 def _check_credentials(path: Any) -> None:
     if not isinstance(path, str) and not hasattr(path, "__fspath__"):
         raise ImproperlyConfigured(
-            'SITEMAPKIT_SUBMIT["GOOGLE_CREDENTIALS"] must be the path of the JSON file of a service'
+            'SITEMAPKIT_SUBMIT["google_credentials"] must be the path of the JSON file of a service'
             f" account; it is a {type(path).__name__}."
         )
 
@@ -93,7 +93,7 @@ def _check_properties(properties: Any) -> None:
         isinstance(part, str) for pair in properties.items() for part in pair
     ):
         raise ImproperlyConfigured(
-            'SITEMAPKIT_SUBMIT["GOOGLE_PROPERTIES"] must be a dict such as'
+            'SITEMAPKIT_SUBMIT["google_properties"] must be a dict such as'
             ' {"default": "sc-domain:example.com"}.'
         )
 

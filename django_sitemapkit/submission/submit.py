@@ -46,13 +46,13 @@ def submit(
         raise BuildRunning(f"Another process is submitting site {site.key!r}; try again.")
     ledger = Ledger(site, lease)
     try:
-        if options.INDEXNOW_KEY:
+        if options.indexnow_key:
             if retry and not dry_run:
                 ledger.retry()
             _collect(ledger, since, result, dry_run=dry_run)
             if not dry_run:
                 _send(ledger, options, result)
-        if options.GOOGLE_CREDENTIALS and not dry_run:
+        if options.google_credentials and not dry_run:
             _submit_sitemaps(ledger, options, result)
     finally:
         give_back(lease)
@@ -81,12 +81,12 @@ def _collect(ledger: Ledger, since: int | None, result: SubmissionResult, *, dry
 
 def _send(ledger: Ledger, options: SubmitOptions, result: SubmissionResult) -> None:
     """Send what is pending, until all is sent or the endpoint asks to wait."""
-    location = key_location(ledger.site, options.INDEXNOW_KEY)
+    location = key_location(ledger.site, options.indexnow_key)
     for batch in ledger.to_send():
         answer = indexnow.send(
-            options.INDEXNOW_ENDPOINT,
+            options.indexnow_endpoint,
             host=batch.host,
-            key=options.INDEXNOW_KEY,
+            key=options.indexnow_key,
             key_location=location if urlsplit(location).hostname == batch.host else None,
             urls=batch.urls.split("\n"),
         )
@@ -121,9 +121,9 @@ def _submit_sitemaps(ledger: Ledger, options: SubmitOptions, result: SubmissionR
     if published is None:
         return
     module = import_module("django_sitemapkit.submission.search_console")
-    site_property = options.GOOGLE_PROPERTIES.get(site.key, f"{site.base}/")
+    site_property = options.google_properties.get(site.key, f"{site.base}/")
     try:
-        console = module.SearchConsole(options.GOOGLE_CREDENTIALS, options.GOOGLE_ENDPOINT)
+        console = module.SearchConsole(options.google_credentials, options.google_endpoint)
     except module.SearchConsoleError as error:
         result.problems.append(str(error))
         return

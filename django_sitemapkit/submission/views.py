@@ -13,7 +13,7 @@ class KeyConverter:
 
     def to_python(self, value: str) -> str:
         """Return the key. Raises ValueError for any other text, so that the URL does not match."""
-        if value != submit_options().INDEXNOW_KEY:
+        if value != submit_options().indexnow_key:
             raise ValueError(value)
         return value
 

@@ -24,7 +24,7 @@ def engine(settings, site, monkeypatch):
     monkeypatch.setattr(robots, "_read", lambda address: f"Sitemap: {BASE}/sitemap.xml\n")
     with serving(engine.handler()) as address:
         settings.SITEMAPKIT_SUBMIT = {
-            "INDEXNOW_KEY": KEY,
-            "INDEXNOW_ENDPOINT": f"{address}/indexnow",
+            "indexnow_key": KEY,
+            "indexnow_endpoint": f"{address}/indexnow",
         }
         yield engine

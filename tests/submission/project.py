@@ -20,8 +20,8 @@ if FOLDER:
         SECRET_KEY="tests",
         SITEMAPKIT_BASE_URL="http://127.0.0.1:9",
         SITEMAPKIT_SUBMIT={
-            "INDEXNOW_KEY": "0f4c1a2be9d84f6c",
-            "INDEXNOW_ENDPOINT": os.environ["SUBMISSION_ENDPOINT"],
+            "indexnow_key": "0f4c1a2be9d84f6c",
+            "indexnow_endpoint": os.environ["SUBMISSION_ENDPOINT"],
         },
         STORAGES={
             "sitemaps": {

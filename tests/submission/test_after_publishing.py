@@ -30,7 +30,7 @@ def test_each_published_build_is_submitted(engine, settings, submissions):
     """Where the setting says so; a build that changes nothing publishes nothing."""
     run()
     assert submissions == []
-    settings.SITEMAPKIT_SUBMIT |= {"AFTER_PUBLISHING": True}
+    settings.SITEMAPKIT_SUBMIT |= {"after_publishing": True}
     edit_product()
     run()
     run()
@@ -47,14 +47,14 @@ def test_a_failure_does_not_fail_the_build(
         raise error
 
     monkeypatch.setattr(after_publishing, "submit", fail)
-    settings.SITEMAPKIT_SUBMIT |= {"AFTER_PUBLISHING": True}
+    settings.SITEMAPKIT_SUBMIT |= {"after_publishing": True}
     assert run().status == Build.Status.PUBLISHED
     assert "Site 'default': it could not be submitted." in caplog.text
 
 
 def test_the_build_does_not_wait(engine, settings, monkeypatch):
     """A slow search engine keeps a thread busy, and nothing else."""
-    settings.SITEMAPKIT_SUBMIT |= {"AFTER_PUBLISHING": True}
+    settings.SITEMAPKIT_SUBMIT |= {"after_publishing": True}
     over, begun = threading.Event(), threading.Event()
 
     def wait(site):

@@ -348,7 +348,7 @@ def test_accepted_batches_are_forgotten_in_time(engine):
 @pytest.mark.parametrize("key", ["a" * 8, "a" * 128, "A-z-09-x"])
 def test_keys(client, settings, key):
     """The key file is at the root, as UTF-8 text, and nowhere else."""
-    settings.SITEMAPKIT_SUBMIT = {"INDEXNOW_KEY": key}
+    settings.SITEMAPKIT_SUBMIT = {"indexnow_key": key}
     response = client.get(f"/{key}.txt")
     assert (response.content, response["Content-Type"]) == (
         key.encode(),
@@ -363,7 +363,7 @@ def test_keys(client, settings, key):
 )
 def test_keys_that_are_none(settings, key):
     """The protocol has 8 to 128 letters, digits and hyphens."""
-    settings.SITEMAPKIT_SUBMIT = {"INDEXNOW_KEY": key}
+    settings.SITEMAPKIT_SUBMIT = {"indexnow_key": key}
     with pytest.raises(ImproperlyConfigured, match="must be 8 to 128 letters"):
         submit_options()
 

@@ -47,8 +47,8 @@ def console(settings, site, monkeypatch, tmp_path, private_key):
             )
         )
         settings.SITEMAPKIT_SUBMIT = {
-            "GOOGLE_CREDENTIALS": credentials,
-            "GOOGLE_ENDPOINT": f"{address}/v3",
+            "google_credentials": credentials,
+            "google_endpoint": f"{address}/v3",
         }
         run()
         yield console
@@ -67,7 +67,7 @@ def test_the_index_is_submitted_once_for_each_build(console):
 
 def test_a_property_of_a_domain(console, settings):
     """By the key of the site."""
-    settings.SITEMAPKIT_SUBMIT |= {"GOOGLE_PROPERTIES": {"default": "sc-domain:example.com"}}
+    settings.SITEMAPKIT_SUBMIT |= {"google_properties": {"default": "sc-domain:example.com"}}
     submit(SITE)
     assert console.submitted == [("sc-domain:example.com", INDEX)]
 
@@ -122,7 +122,7 @@ def test_a_refusal_is_tried_again(console, refusal, expected):
 
 def test_no_connection(console, settings):
     """It is a problem of this run, and not an error."""
-    settings.SITEMAPKIT_SUBMIT |= {"GOOGLE_ENDPOINT": "http://127.0.0.1:9/v3"}
+    settings.SITEMAPKIT_SUBMIT |= {"google_endpoint": "http://127.0.0.1:9/v3"}
     (problem,) = submit(SITE).problems
     assert problem.startswith("Search Console: ")
 
@@ -132,6 +132,6 @@ def test_a_file_that_is_no_key(console, settings, tmp_path, text):
     """The message names it."""
     file = tmp_path / "wrong.json"
     file.write_text(text)
-    settings.SITEMAPKIT_SUBMIT |= {"GOOGLE_CREDENTIALS": file}
+    settings.SITEMAPKIT_SUBMIT |= {"google_credentials": file}
     (problem,) = submit(SITE).problems
     assert problem.startswith(f"{file} is not the JSON key of a service account: ")

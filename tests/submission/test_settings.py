@@ -14,13 +14,13 @@ from django_sitemapkit.submission.checks import check_credentials, check_submit
     [
         ("key", "must be a dict"),
         ({"KEY": "x"}, r"has unknown keys \['KEY'\]"),
-        ({"INDEXNOW_KEY": "short"}, "must be 8 to 128 letters"),
-        ({"INDEXNOW_ENDPOINT": "api.indexnow.org"}, "must be a URL that begins with https://"),
-        ({"GOOGLE_ENDPOINT": None}, "must be a URL that begins with https://"),
-        ({"GOOGLE_CREDENTIALS": 5}, "must be the path of the JSON file"),
-        ({"GOOGLE_PROPERTIES": ["sc-domain:example.com"]}, "must be a dict such as"),
-        ({"GOOGLE_PROPERTIES": {1: "sc-domain:example.com"}}, "must be a dict such as"),
-        ({"AFTER_PUBLISHING": "yes"}, "must be True or False"),
+        ({"indexnow_key": "short"}, "must be 8 to 128 letters"),
+        ({"indexnow_endpoint": "api.indexnow.org"}, "must be a URL that begins with https://"),
+        ({"google_endpoint": None}, "must be a URL that begins with https://"),
+        ({"google_credentials": 5}, "must be the path of the JSON file"),
+        ({"google_properties": ["sc-domain:example.com"]}, "must be a dict such as"),
+        ({"google_properties": {1: "sc-domain:example.com"}}, "must be a dict such as"),
+        ({"after_publishing": "yes"}, "must be True or False"),
     ],
 )
 def test_each_mistake(settings, value, message):
@@ -36,7 +36,7 @@ def test_each_mistake(settings, value, message):
 
 def test_credentials_that_are_missing(settings, tmp_path, monkeypatch):
     """The file, or what reads it."""
-    settings.SITEMAPKIT_SUBMIT = {"GOOGLE_CREDENTIALS": str(tmp_path / "none.json")}
+    settings.SITEMAPKIT_SUBMIT = {"google_credentials": str(tmp_path / "none.json")}
     (error,) = check_credentials()
     assert error.id == "sitemapkit.E161"
     assert "which is not a file" in error.msg

@@ -53,9 +53,9 @@ class Command(PublishedCommand):
             submitted = submit_options()
         except ImproperlyConfigured as error:
             raise CommandError(str(error), returncode=Exit.USAGE) from error
-        if not submitted.INDEXNOW_KEY and not submitted.GOOGLE_CREDENTIALS:
+        if not submitted.indexnow_key and not submitted.google_credentials:
             raise CommandError(
-                'Set SITEMAPKIT_SUBMIT = {"INDEXNOW_KEY": "…"} or {"GOOGLE_CREDENTIALS": "…"}.',
+                'Set SITEMAPKIT_SUBMIT = {"indexnow_key": "…"} or {"google_credentials": "…"}.',
                 returncode=Exit.USAGE,
             )
         failed, code = [], Exit.FAILED
