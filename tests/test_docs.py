@@ -42,6 +42,7 @@ from django_sitemapkit import (
 )
 from django_sitemapkit.admin import extras, manifests, matches, panels
 from django_sitemapkit.admin.overrides import UrlOverrideAdmin
+from django_sitemapkit.audit import options as audit
 from django_sitemapkit.audit.reader import SitemapReader, validate
 from django_sitemapkit.builds import Runner, build, find_url
 from django_sitemapkit.builds.publication import gates, pruning
@@ -57,7 +58,7 @@ from django_sitemapkit.reading.validation import options_of
 from django_sitemapkit.registry import MAX_NAME, registry
 from django_sitemapkit.rendering import PageRendering, external_entries
 from django_sitemapkit.sites import SitemapSite
-from django_sitemapkit.submission import options
+from django_sitemapkit.submission import options as submission
 from django_sitemapkit.templatetags import sitemapkit as tags
 from django_sitemapkit.views import responses
 from tests.testapp.models import Article, Place, Product, Shop
@@ -449,10 +450,10 @@ def rows_of(name):
 def test_every_setting_is_documented():
     """Each setting has its section, in the order of the code, and no other is documented."""
     headings = re.findall(r"^## (SITEMAPKIT_\w+)$", text_of("settings.md"), flags=re.MULTILINE)
-    known = [*conf.SETTING_NAMES, "SUBMIT"]
+    known = [*conf.SETTING_NAMES, "SUBMIT", "AUDIT"]
     assert headings == [f"SITEMAPKIT_{name}" for name in known]
     assert set(found_in_pages(r"SITEMAPKIT_([A-Z]+(?:_[A-Z]+)*)")) <= set(known)
-    assert set(options.NAMES) <= set(rows_of("settings.md"))
+    assert {*submission.NAMES, *audit.NAMES} <= set(rows_of("settings.md"))
     assert {"BASE_URL", "SECTIONS", "URLCONF"} == conf._SITE_KEYS <= set(rows_of("settings.md"))
 
 
@@ -463,6 +464,7 @@ def test_documented_defaults_are_the_defaults(settings):
     defaults = re.findall(r"Default: `(.+)`$", text_of("settings.md"), flags=re.MULTILINE)
     assert [ast.literal_eval(text) for text in defaults] == [
         *(getattr(conf.settings, name) for name in conf.SETTING_NAMES),
+        {},
         {},
     ]
 

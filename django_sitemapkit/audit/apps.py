@@ -1,12 +1,39 @@
 """The app's configuration."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from django.apps import AppConfig
+from django.conf import settings
 from django.utils.translation import gettext_lazy as _
+
+if TYPE_CHECKING:
+    from django_sitemapkit.builds import FinishedBuild
 
 
 class AuditConfig(AppConfig):
-    """Brings the command ``validate_sitemaps``."""
+    """Brings ``validate_sitemaps`` and ``audit_sitemaps``, their screens, and a publish gate."""
 
     name = "django_sitemapkit.audit"
     label = "sitemapkit_audit"
-    verbose_name = _("Sitemaps")
+    verbose_name = _("Sitemaps: audits")
+    default_auto_field = "django.db.models.BigAutoField"
+    sitemapkit_settings = ("AUDIT",)
+
+    def ready(self) -> None:
+        """Register the check of the setting, and the publish gate."""
+        from django_sitemapkit.builds import register_gate  # noqa: PLC0415  needs the models
+
+        import_module(f"{self.name}.checks")
+        register_gate(audit_before_publishing)
+
+
+def audit_before_publishing(finished: "FinishedBuild") -> str:
+    """Return why a sample of the build is too bad to be published, or "".
+
+    It audits nothing, and needs no extra, unless ``SITEMAPKIT_AUDIT`` has ``max_bad``.
+    """
+    if getattr(settings, "SITEMAPKIT_AUDIT", {}).get("max_bad") is None:
+        return ""
+    reason: str = import_module("django_sitemapkit.audit.gate").reason_to_hold(finished)
+    return reason

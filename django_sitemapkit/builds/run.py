@@ -337,6 +337,7 @@ class Builder:
             leaving=self.leaving,
             chosen=self.chosen,
             strict=self.strict,
+            heartbeat=self.lease.heartbeat,
         )
         indexes = [row for row in rows if not row.section]
         try:

@@ -30,6 +30,8 @@ class FinishedBuild:
     """The sections that were built; empty if all were."""
     strict: bool = False
     """Whether a build in which rows were skipped is held."""
+    heartbeat: Callable[[], None] = lambda: None
+    """What a gate that takes long has to call between two steps, or the lease expires."""
 
     @cached_property
     def pages(self) -> list[BuildFile]:
@@ -82,8 +84,9 @@ def register_gate(gate: Gate) -> None:
     """Have builds judged by ``gate`` before they are published.
 
     It gets a FinishedBuild and returns "" or the reason to hold the build for review. It is called
-    under the lease of the site, so it should be quick. What it raises fails the build. Register it
-    in ``AppConfig.ready()``::
+    under the lease of the site: if it takes longer than a few seconds, it must call
+    ``finished.heartbeat()`` now and then. What it raises fails the build. Register it in
+    ``AppConfig.ready()``::
 
         from django_sitemapkit.builds import FinishedBuild, register_gate
 

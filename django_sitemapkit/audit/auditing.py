@@ -1,0 +1,187 @@
+"""Audits: each entry of a sample is judged by its web page, and what is wrong is recorded.
+
+An audit is recorded in batches, so that one that was interrupted continues where it stopped.
+"""
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+
+from django.db import router, transaction
+
+from django_sitemapkit.audit.entries import SitemapEntry, entries_of_build, live_entries
+from django_sitemapkit.audit.judge import Judge, Verdict
+from django_sitemapkit.audit.kinds import BAD_KINDS, FindingKind
+from django_sitemapkit.audit.models import AuditedTitle, AuditFinding, AuditRun
+from django_sitemapkit.audit.options import AuditOptions, audit_options
+from django_sitemapkit.audit.web.in_process import InProcessFetcher
+from django_sitemapkit.audit.web.responses import Fetched
+from django_sitemapkit.exceptions import BuildRunning, LeaseLost
+from django_sitemapkit.models import Build, BuildFile, Lease, hash_of
+from django_sitemapkit.planning.leases import give_back
+from django_sitemapkit.sites import SitemapSite, all_sites
+
+BATCH = 100
+"""URLs that are recorded together: what an interrupted audit may have to fetch again."""
+
+KEEP_RUNS = 30
+"""Audits of a site that are kept."""
+
+LEASE_SECONDS = 600
+"""Seconds after which an audit that was killed no longer keeps others from auditing the site."""
+
+OnProgress = Callable[[AuditRun], None]
+Fetch = Callable[[str], Fetched]
+
+
+def audit(
+    site: SitemapSite,
+    *,
+    sample: int | None = 200,
+    fetch: Fetch | None = None,
+    concurrency: int = 1,
+    restart: bool = False,
+    on_progress: OnProgress | None = None,
+) -> AuditRun:
+    """Audit what a site publishes, or its live pages if nothing is published; return the audit.
+
+    ``sample`` is the number of URLs per section; None audits all. The pages are fetched within this
+    process, or by ``fetch``, which ``concurrency`` threads call. An audit of the same build and
+    sample that was interrupted is continued, unless ``restart`` is set. ``on_progress`` is called
+    after each batch.
+
+    Raises BuildRunning while another process audits the site, StorageFailure if a published file
+    cannot be read, and ImproperlyConfigured for wrong settings.
+
+    Example::
+
+        run = audit(all_sites()[0], sample=50)
+        for finding in run.findings.filter(kind="redirect"):
+            print(finding.url, finding.detail)
+    """
+    options = audit_options()
+    lease = Lease.objects.acquire(f"audit:{site.key}", seconds=LEASE_SECONDS)
+    if lease is None:
+        raise BuildRunning(f"Another process is auditing site {site.key!r}; try again.")
+    try:
+        published = Build.objects.published(site)
+        run = _run_of(site, lease, published, sample, live=fetch is not None, restart=restart)
+        if published is None:
+            entries = live_entries(site, sample)
+        else:
+            entries = entries_of_build(BuildFile.objects.in_build(published).pages(), sample)
+        judge = judge_of(site, options, fetch)
+        for verdicts in _verdicts(judge, islice(entries, run.checked, None), concurrency):
+            if not lease.renew():
+                raise LeaseLost(f"Another process has begun to audit site {site.key!r}.")
+            record(run, verdicts)
+            if on_progress is not None:
+                on_progress(run)
+        finish(run, lease.now())
+    finally:
+        give_back(lease)
+    return run
+
+
+def judge_of(site: SitemapSite, options: AuditOptions, fetch: Fetch | None = None) -> Judge:
+    """Return the judge of a site's pages."""
+    return Judge(
+        fetch or InProcessFetcher(all_sites()).fetch,
+        slow_seconds=options.slow_seconds,
+        is_soft_404=options.is_soft_404(),
+        user_agent=options.user_agent,
+    )
+
+
+def _run_of(
+    site: SitemapSite,
+    lease: Lease,
+    published: Build | None,
+    sample: int | None,
+    *,
+    live: bool,
+    restart: bool,
+) -> AuditRun:
+    """Return the audit to continue, or a new one; what cannot be continued is deleted."""
+    build = published.pk if published else None
+    open_runs = AuditRun.objects.filter(site=site.key, status=AuditRun.Status.RUNNING)
+    run = None
+    if build is not None and not restart:  # Live pages may have changed meanwhile.
+        run = open_runs.filter(build=build, sample=sample, live=live).order_by("-pk").first()
+    if run is not None:
+        open_runs = open_runs.exclude(pk=run.pk)
+    open_runs.delete()
+    return run or AuditRun.objects.create(
+        site=site.key, build=build, sample=sample, live=live, started_at=lease.now()
+    )
+
+
+def _verdicts(
+    judge: Judge, entries: Iterator[SitemapEntry], concurrency: int
+) -> Iterator[list[Verdict]]:
+    """Yield the verdicts on entries, in their order, in batches."""
+    if concurrency == 1:
+        while batch := list(islice(entries, BATCH)):
+            yield [judge.judge(entry) for entry in batch]
+        return
+    with ThreadPoolExecutor(concurrency) as threads:
+        while batch := list(islice(entries, BATCH)):
+            yield list(threads.map(judge.judge, batch))
+
+
+def record(run: AuditRun, verdicts: Sequence[Verdict]) -> None:
+    """Record a batch in one transaction."""
+    findings = [
+        AuditFinding(
+            run=run, section=verdict.entry.section, kind=kind, url=verdict.entry.url, detail=detail
+        )
+        for verdict in verdicts
+        for kind, detail in verdict.faults
+    ]
+    counts = Counter(run.counts)
+    with transaction.atomic(using=router.db_for_write(AuditRun)):
+        findings += _repeated_titles(run, verdicts)
+        AuditFinding.objects.bulk_create(findings)
+        counts.update(finding.kind for finding in findings)
+        run.counts = dict(counts)
+        run.checked += len(verdicts)
+        run.bad += sum(is_bad(verdict) for verdict in verdicts)
+        run.save(update_fields=["counts", "checked", "bad"])
+
+
+def is_bad(verdict: Verdict) -> bool:
+    """Return whether search engines will not index the URL."""
+    return any(kind in BAD_KINDS for kind, _ in verdict.faults)
+
+
+def _repeated_titles(run: AuditRun, verdicts: Iterable[Verdict]) -> list[AuditFinding]:
+    """Return a finding for each page whose title an earlier page has, and remember new titles."""
+    hashes = {verdict: hash_of(verdict.title) for verdict in verdicts if verdict.title}
+    rows = AuditedTitle.objects.filter(run=run, hash__in=set(hashes.values()))
+    first = dict(rows.values_list("hash", "url"))
+    found, new = [], []
+    for verdict, title in hashes.items():
+        url = verdict.entry.url
+        if (earlier := first.get(title)) is None:
+            first[title] = url
+            new.append(AuditedTitle(run=run, hash=title, url=url))
+        elif earlier != url:
+            kind = FindingKind.TITLE_REPEATED
+            found.append(
+                AuditFinding(
+                    run=run, section=verdict.entry.section, kind=kind, url=url, detail=earlier
+                )
+            )
+    AuditedTitle.objects.bulk_create(new)
+    return found
+
+
+def finish(run: AuditRun, at: dt.datetime) -> None:
+    """Record the end of an audit, and delete the oldest ones of its site."""
+    run.status, run.ended_at = AuditRun.Status.FINISHED, at
+    run.save(update_fields=["status", "ended_at"])
+    AuditedTitle.objects.filter(run=run).delete()
+    runs = AuditRun.objects.filter(site=run.site).order_by("-pk")
+    AuditRun.objects.filter(pk__in=list(runs.values_list("pk", flat=True)[KEEP_RUNS:])).delete()

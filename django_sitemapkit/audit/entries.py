@@ -1,0 +1,111 @@
+"""The entries that an audit looks at: all of a site, or a sample of each section."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+from xml.sax.saxutils import unescape
+
+from django_sitemapkit.builds.manifest import location_and_values, stored_entries_of, unescaped
+from django_sitemapkit.models import BuildFile
+from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.planning import all_pages
+from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.rendering import PageRendering
+from django_sitemapkit.sites import SitemapSite
+
+MAX_SAMPLED_FILES = 20
+"""Sitemap files of a section that a sample is taken from."""
+
+_LASTMOD = re.compile(rb"<lastmod>([^<]+)</lastmod>")
+_ALTERNATE = re.compile(rb'<xhtml:link rel="alternate" hreflang="([^"]+)" href="([^"]+)"/>')
+_QUOTE = {"&quot;": '"', "&apos;": "'"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SitemapEntry:
+    """One entry of a sitemap, with what an audit compares with the web page."""
+
+    section: str
+    """The name of the section."""
+    url: str
+    """The URL."""
+    lastmod: str = ""
+    """The text of the tag; "" if there is none."""
+    alternates: tuple[tuple[str, str], ...] = ()
+    """Language and URL of each version."""
+
+
+def entries_of_build(rows: Iterable[BuildFile], sample: int | None) -> Iterator[SitemapEntry]:
+    """Yield entries of stored pages, a sample of each section or, with None, all.
+
+    ``rows`` are in the order of the index. Raises StorageFailure if a file is lost or damaged.
+    """
+    storage = SitemapStorage()
+    for name, group in groupby(rows, key=lambda row: row.section):
+        pages = list(group)
+        for page, wanted in _spread(pages, [page.urls for page in pages], sample):
+            lines = stored_entries_of([page], storage)
+            yield from (_entry(name, line) for line in _every(lines, page.urls, wanted))
+
+
+def live_entries(site: SitemapSite, sample: int | None) -> Iterator[SitemapEntry]:
+    """Yield entries of live pages, a sample of each section or, with None, all."""
+    scope = site.scope()
+    for section in sections_of(site):
+        pages = all_pages(section)
+        for page, wanted in _spread(pages, [1] * len(pages), sample):
+            lines = b"".join(PageRendering(section, page.keys, scope)).splitlines()
+            entries = [line for line in lines if line.startswith(b"<url>")]
+            for line in _every(entries, len(entries), wanted):
+                yield _entry(section.get_name(), line)
+
+
+def _spread(
+    pages: list[Any], urls: list[int], sample: int | None
+) -> Iterator[tuple[Any, int | None]]:
+    """Yield pages that are spread evenly over a section, and how many of their URLs to take."""
+    if sample is None:
+        yield from ((page, None) for page in pages)
+        return
+    chosen = evenly(len(pages), min(MAX_SAMPLED_FILES, sample))
+    total = sum(urls[place] for place in chosen)
+    taken = seen = 0
+    for place in chosen:
+        seen += urls[place]
+        wanted = -(-sample * seen // max(total, 1)) - taken
+        taken += wanted
+        yield pages[place], wanted
+
+
+def _every(lines: Iterable[bytes], count: int, wanted: int | None) -> Iterator[bytes]:
+    """Yield so many of the lines, evenly spread, or all."""
+    if wanted is None:
+        yield from lines
+        return
+    places = set(evenly(count, wanted))
+    yield from (line for place, line in enumerate(lines) if place in places)
+
+
+def evenly(count: int, wanted: int) -> list[int]:
+    """Return up to ``wanted`` places of ``count``, evenly spread from the first to the last."""
+    if wanted >= count:
+        return list(range(count))
+    if wanted == 1:
+        return [0]
+    return sorted({round(place * (count - 1) / (wanted - 1)) for place in range(wanted)})
+
+
+def _entry(section: str, line: bytes) -> SitemapEntry:
+    location, values = location_and_values(line)
+    found = _LASTMOD.search(values)
+    return SitemapEntry(
+        section=section,
+        url=unescaped(location),
+        lastmod=found[1].decode() if found else "",
+        alternates=tuple(
+            (code.decode(), unescape(url.decode(), _QUOTE))
+            for code, url in _ALTERNATE.findall(values)
+        ),
+    )

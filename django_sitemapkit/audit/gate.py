@@ -1,0 +1,40 @@
+"""The publish gate: a build is held for review if too many of its web pages are bad."""
+
+from django.utils import timezone
+
+from django_sitemapkit.audit.auditing import BATCH, finish, judge_of, record
+from django_sitemapkit.audit.entries import entries_of_build
+from django_sitemapkit.audit.kinds import BAD_KINDS
+from django_sitemapkit.audit.models import AuditRun
+from django_sitemapkit.audit.options import audit_options
+from django_sitemapkit.builds import FinishedBuild
+
+
+def reason_to_hold(finished: FinishedBuild) -> str:
+    """Return why a sample of the build is too bad to be published, or ""; record the findings."""
+    options = audit_options()
+    allowed = 1 if options.max_bad is None else options.max_bad
+    judge = judge_of(finished.site, options)
+    run = AuditRun.objects.create(
+        site=finished.site.key,
+        build=finished.build.pk,
+        sample=options.sample,
+        started_at=timezone.now(),
+    )
+    batch = []
+    for entry in entries_of_build(finished.pages, options.sample):
+        finished.heartbeat()
+        batch.append(judge.judge(entry))
+        if len(batch) == BATCH:
+            record(run, batch)
+            batch = []
+    record(run, batch)
+    finish(run, timezone.now())
+    if run.bad <= allowed * run.checked:
+        return ""
+    kinds = sorted((-count, kind) for kind, count in run.counts.items() if kind in BAD_KINDS)
+    shown = ", ".join(f"{kind} {-count:,}" for count, kind in kinds)
+    return (
+        f"{run.bad:,} of {run.checked:,} web pages that were audited are bad ({shown}), and"
+        f' SITEMAPKIT_AUDIT["max_bad"] allows {allowed * 100:g}%'
+    )

@@ -1,0 +1,66 @@
+"""The kinds of findings of an audit, and what to do about each."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
+
+
+class FindingKind(TextChoices):
+    """What an audit finds."""
+
+    NOT_FOUND = "not-found", _("Not found")
+    GONE = "gone", _("Gone")
+    CLIENT_ERROR = "client-error", _("Client error")
+    SERVER_ERROR = "server-error", _("Server error")
+    NO_ANSWER = "no-answer", _("No answer")
+    LOGIN = "login", _("Login required")
+    REDIRECT = "redirect", _("Redirect")
+    REDIRECT_LOOP = "redirect-loop", _("Redirect loop")
+    REFRESH = "refresh", _("Meta refresh to another page")
+    NOINDEX = "noindex", _("noindex")
+    CANONICAL = "canonical", _("Canonical is another URL")
+    ROBOTS = "robots", _("Blocked by robots.txt")
+    SOFT_404 = "soft-404", _("Soft 404")
+    HREFLANG = "hreflang", _("Language links differ")
+    HREFLANG_RETURN = "hreflang-return", _("No return link between languages")
+    TITLE_MISSING = "title-missing", _("Title missing")
+    TITLE_REPEATED = "title-repeated", _("Title repeated")
+    SLOW = "slow", _("Slow")
+    LASTMOD = "lastmod", _("lastmod differs from Last-Modified")
+
+
+Kind = FindingKind
+
+BAD_KINDS = frozenset(
+    {
+        *(Kind.NOT_FOUND, Kind.GONE, Kind.CLIENT_ERROR, Kind.SERVER_ERROR, Kind.NO_ANSWER),
+        *(Kind.LOGIN, Kind.REDIRECT, Kind.REDIRECT_LOOP, Kind.REFRESH),
+        *(Kind.NOINDEX, Kind.CANONICAL, Kind.ROBOTS, Kind.SOFT_404),
+    }
+)
+"""What a search engine does not index: such a URL should not be in a sitemap."""
+
+ADVICE: Mapping[str, Any] = {
+    Kind.NOT_FOUND: _("Exclude the URL, or correct what the section lists."),
+    Kind.GONE: _("Exclude the URL, or correct what the section lists."),
+    Kind.CLIENT_ERROR: _("Find out why the page refuses a plain GET request."),
+    Kind.SERVER_ERROR: _("Correct the error in the view."),
+    Kind.NO_ANSWER: _("Check the server and its time limits."),
+    Kind.LOGIN: _("Exclude pages that visitors cannot see without logging in."),
+    Kind.REDIRECT: _("List the target of the redirect instead."),
+    Kind.REDIRECT_LOOP: _("Correct the redirects, or exclude the URL."),
+    Kind.REFRESH: _("List the target of the refresh instead."),
+    Kind.NOINDEX: _("Remove noindex, or exclude the URL."),
+    Kind.CANONICAL: _("List the canonical URL instead, or correct the canonical link."),
+    Kind.ROBOTS: _("Allow the URL in robots.txt, or exclude it."),
+    Kind.SOFT_404: _("Answer with 404, or exclude the URL."),
+    Kind.HREFLANG: _("Give the sitemap and the head of the page the same language links."),
+    Kind.HREFLANG_RETURN: _("Let each language version link to all others."),
+    Kind.TITLE_MISSING: _("Give the page a title."),
+    Kind.TITLE_REPEATED: _("Give each page a title of its own."),
+    Kind.SLOW: _("Make the page faster: search engines crawl slow sites less."),
+    Kind.LASTMOD: _("Take lastmod from what the page takes Last-Modified from."),
+}
+"""What to do about each kind."""

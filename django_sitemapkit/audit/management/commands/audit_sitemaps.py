@@ -1,0 +1,187 @@
+"""Fetch the web pages that the sitemaps list, and report what search engines will not index."""
+
+import time
+from collections.abc import Collection
+from importlib import import_module
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import CommandError, CommandParser
+
+from django_sitemapkit.audit.kinds import ADVICE, BAD_KINDS, FindingKind
+from django_sitemapkit.audit.models import AuditRun
+from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
+from django_sitemapkit.management.base import (
+    CLEAR_LINE,
+    Exit,
+    PublishedCommand,
+    count_of,
+    ending_cleanly,
+)
+
+MAX_LISTED_URLS = 3
+"""URLs of each kind that are printed; JSON and the admin have all."""
+
+
+class Command(PublishedCommand):
+    """Audit each site and print what was found, a paragraph for each kind."""
+
+    help = __doc__ or ""
+    interrupted = "Interrupted. Run the same command again to continue the audit."
+    more_exit_codes = (Exit.RUNNING, Exit.PROBLEMS)
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the options."""
+        super().add_arguments(parser)
+        self.add_json_argument(parser)
+        size = parser.add_mutually_exclusive_group()
+        size.add_argument(
+            "--sample",
+            type=_positive,
+            default=200,
+            metavar="URLS",
+            help="URLs of each section, spread over all of it; default: %(default)s.",
+        )
+        size.add_argument("--full", action="store_true", help="Audit all URLs.")
+        parser.add_argument(
+            "--restart", action="store_true", help="Do not continue an interrupted audit."
+        )
+        parser.add_argument(
+            "--fail-on",
+            default="",
+            metavar="KINDS",
+            help="Exit with 5 if findings of these kinds exist, separated by commas; bad stands for"
+            " all that keep a URL out of an index.",
+        )
+        parser.add_argument(
+            "--live",
+            action="store_true",
+            help="Fetch the pages over HTTP, and not within this process. Needs the extra audit.",
+        )
+        parser.add_argument(
+            "--concurrency",
+            type=_positive,
+            default=4,
+            metavar="REQUESTS",
+            help="With --live: requests at a time; default: %(default)s.",
+        )
+        parser.add_argument(
+            "--rate",
+            type=float,
+            metavar="REQUESTS",
+            help="With --live: requests a second, at most.",
+        )
+        parser.add_argument(
+            "--allow-private",
+            action="store_true",
+            help="With --live: also fetch from private and local addresses.",
+        )
+
+    def run(self, options: dict[str, Any]) -> None:
+        """Audit each site."""
+        fail_on = _kinds(options["fail_on"])
+        audit = _module("auditing").audit
+        fetch = _live_fetch(options) if options["live"] else None
+        failed, code, found = [], Exit.FAILED, 0
+        for site in self.sites(options["site"]):
+            began = time.monotonic()
+            try:
+                with ending_cleanly():
+                    run = audit(
+                        site,
+                        sample=None if options["full"] else options["sample"],
+                        fetch=fetch,
+                        concurrency=options["concurrency"] if fetch else 1,
+                        restart=options["restart"],
+                        on_progress=lambda run, began=began: self._progress(run, began),
+                    )
+            except ImproperlyConfigured as error:
+                raise CommandError(str(error), returncode=Exit.USAGE) from error
+            except SitemapKitError as error:
+                failed.append(str(error))
+                code = Exit.RUNNING if isinstance(error, BuildRunning) else Exit.FAILED
+                continue
+            finally:
+                if self.terminal:
+                    self.stdout.write(ending=CLEAR_LINE)
+            found += sum(run.counts.get(kind, 0) for kind in fail_on)
+            if options["json"]:
+                self.write_json(_document(run))
+            elif options["verbosity"]:
+                self._print(run)
+        if failed:
+            raise CommandError("\n".join(failed), returncode=code)
+        if found:
+            message = f"{count_of(found, 'finding')} of {options['fail_on']}."
+            raise CommandError(message, returncode=Exit.PROBLEMS)
+
+    def _progress(self, run: AuditRun, began: float) -> None:
+        if self.terminal:
+            rate = run.checked / max(time.monotonic() - began, 0.001)
+            line = f"{count_of(run.checked, 'URL')}, {rate:,.0f} a second, {run.bad:,} bad"
+            self.stdout.write(CLEAR_LINE + line, ending="\r")
+            self.stdout.flush()
+
+    def _print(self, run: AuditRun) -> None:
+        write = self.stdout.write
+        source = f"build {run.build}" if run.build else "live pages"
+        write(f"Site {run.site!r}: {count_of(run.checked, 'URL')} of {source}, {run.bad:,} bad.")
+        for kind in FindingKind:
+            if count := run.counts.get(kind):
+                write(f"  {kind.label}: {count:,}. {ADVICE[kind]}")
+                for finding in run.findings.filter(kind=kind).order_by("pk")[:MAX_LISTED_URLS]:
+                    write(f"    {finding.url}  {finding.detail}".rstrip())
+                if count > MAX_LISTED_URLS:
+                    write(f"    and {count - MAX_LISTED_URLS:,} more")
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
+
+
+def _kinds(text: str) -> Collection[str]:
+    """Return the kinds of ``--fail-on``."""
+    kinds = {kind.strip() for kind in text.split(",") if kind.strip()}
+    if "bad" in kinds:
+        kinds = kinds - {"bad"} | BAD_KINDS
+    if unknown := sorted(kinds - set(FindingKind.values)):
+        known = ", ".join(FindingKind.values)
+        raise CommandError(
+            f"Unknown kinds: {', '.join(unknown)}. Known kinds: bad, {known}.",
+            returncode=Exit.USAGE,
+        )
+    return kinds
+
+
+def _module(name: str) -> Any:
+    """Return a module of the app that needs the extra ``audit``."""
+    try:
+        return import_module(f"django_sitemapkit.audit.{name}")
+    except ImportError as error:
+        raise CommandError(
+            f'{error}. Install the extra: pip install "django-sitemapkit[audit]".',
+            returncode=Exit.USAGE,
+        ) from error
+
+
+def _live_fetch(options: dict[str, Any]) -> Any:
+    fetcher = _module("web.live").LiveFetcher(
+        allow_private=options["allow_private"], rate=options["rate"]
+    )
+    return fetcher.fetch
+
+
+def _document(run: AuditRun) -> dict[str, Any]:
+    findings = run.findings.order_by("pk").values("section", "kind", "url", "detail")
+    return {
+        "site": run.site,
+        "audit": run.pk,
+        "build": run.build,
+        "checked": run.checked,
+        "bad": run.bad,
+        "counts": run.counts,
+        "findings": list(findings),
+    }

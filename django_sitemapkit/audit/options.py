@@ -1,0 +1,92 @@
+"""The setting ``SITEMAPKIT_AUDIT``."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, cast
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.module_loading import import_string
+
+from django_sitemapkit.audit.web.responses import Fetched
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditOptions:
+    """What ``SITEMAPKIT_AUDIT`` says.
+
+    Example::
+
+        SITEMAPKIT_AUDIT = {
+            "sample": 50,
+            "max_bad": 0.1,
+            "soft_404": "shop.audit.is_soft_404",
+        }
+    """
+
+    sample: int = 50
+    """URLs of each section that are audited before a build is published."""
+    max_bad: float | None = None
+    """The part of them that may be bad; a build with more is held for review. None audits none."""
+    slow_seconds: float = 2.0
+    """Seconds after which a page is reported as slow."""
+    soft_404: str = ""
+    """The dotted path of a function that gets a Fetched and tells whether it is a soft 404."""
+    user_agent: str = "Googlebot"
+    """The crawler whose rules in robots.txt count."""
+
+    def is_soft_404(self) -> Callable[[Fetched], bool] | None:
+        """Return the project's rule, or None. Raises ImproperlyConfigured."""
+        if not self.soft_404:
+            return None
+        try:
+            return cast("Callable[[Fetched], bool]", import_string(self.soft_404))
+        except ImportError as error:
+            raise ImproperlyConfigured(f'SITEMAPKIT_AUDIT["soft_404"]: {error}') from error
+
+
+NAMES = tuple(field.name for field in fields(AuditOptions))
+
+
+def audit_options() -> AuditOptions:
+    """Return the options. Raises ImproperlyConfigured for values that cannot be used."""
+    value = getattr(settings, "SITEMAPKIT_AUDIT", {})
+    if not isinstance(value, Mapping):
+        raise ImproperlyConfigured('SITEMAPKIT_AUDIT must be a dict such as {"max_bad": 0.1}.')
+    if unknown := sorted(set(value) - set(NAMES), key=repr):
+        raise ImproperlyConfigured(
+            f"SITEMAPKIT_AUDIT has unknown keys {unknown}; it may have {sorted(NAMES)}."
+        )
+    options = AuditOptions(**value)
+    _require(
+        "sample",
+        options.sample,
+        _is_number(options.sample, int) and options.sample > 0,
+        "a whole number from 1 up",
+    )
+    _require(
+        "max_bad",
+        options.max_bad,
+        options.max_bad is None
+        or (_is_number(options.max_bad, int, float) and 0 <= options.max_bad <= 1),
+        "a number from 0 to 1, or None",
+    )
+    _require(
+        "slow_seconds",
+        options.slow_seconds,
+        _is_number(options.slow_seconds, int, float) and options.slow_seconds > 0,
+        "a number above 0",
+    )
+    for name in ("soft_404", "user_agent"):
+        _require(name, getattr(options, name), isinstance(getattr(options, name), str), "text")
+    options.is_soft_404()
+    return options
+
+
+def _is_number(value: Any, *types: type) -> bool:
+    return isinstance(value, types) and not isinstance(value, bool)
+
+
+def _require(name: str, value: object, is_right: bool, what: str) -> None:
+    if not is_right:
+        raise ImproperlyConfigured(f'SITEMAPKIT_AUDIT["{name}"] must be {what}; it is {value!r}.')

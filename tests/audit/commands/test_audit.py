@@ -1,0 +1,109 @@
+"""audit_sitemaps: what it prints, and how it ends."""
+
+import json
+import sys
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from django_sitemapkit import StaticSection
+from django_sitemapkit.models import Lease
+from tests.builds import run, use_storage
+
+pytestmark = pytest.mark.django_db
+
+
+class Pages(StaticSection):
+    """Two clean pages, and five that are not."""
+
+    items = ["/clean/4/", "/clean/8/", "/moved/", "/found/", "/permanent/", "/chain/", "/untitled/"]
+
+
+@pytest.fixture(autouse=True)
+def _site(settings, sections):
+    settings.ROOT_URLCONF = "tests.audit.faulty"
+    sections.add(Pages)
+    use_storage(settings, "Memory")
+
+
+def command(*arguments):
+    """Return the exit code of the command, and what it prints and says in error."""
+    out = StringIO()
+    try:
+        call_command("audit_sitemaps", *arguments, stdout=out)
+    except CommandError as error:
+        return error.returncode, out.getvalue(), str(error)
+    return 0, out.getvalue(), ""
+
+
+def test_findings_are_printed_by_kind():
+    """Three of each, with what to do."""
+    code, out, _ = command()
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[0] == "Site 'default': 7 URLs of live pages, 4 bad."
+    assert lines[1] == "  Redirect: 4. List the target of the redirect instead."
+    assert lines[2].startswith("    https://www.example.com/moved/  https://www.example.com/moved/")
+    assert lines[5] == "    and 1 more"
+    assert lines[6].startswith("  Title missing: 1. ")
+    assert len(lines) == 8
+
+
+def test_json_has_all():
+    """One object for a site."""
+    run()
+    document = json.loads(command("--json")[1])
+    assert (document["checked"], document["bad"]) == (7, 4)
+    assert document["counts"] == {"redirect": 4, "title-missing": 1}
+    assert len(document["findings"]) == 5
+    assert document["build"] is not None
+
+
+@pytest.mark.parametrize(
+    ("kinds", "code"),
+    [("redirect", 5), ("noindex, title-missing", 5), ("bad", 5), ("noindex,slow", 0)],
+)
+def test_it_may_fail_on_kinds(kinds, code):
+    """After everything is printed."""
+    ended, out, error = command("--fail-on", kinds)
+    assert ended == code
+    assert "Redirect: 4." in out
+    assert error.endswith(f"of {kinds}.") == bool(code)
+
+
+def test_an_unknown_kind():
+    """The message has those that are known."""
+    code, _, error = command("--fail-on", "redirects")
+    assert code == 2
+    assert error.startswith("Unknown kinds: redirects. Known kinds: bad, not-found, ")
+
+
+def test_another_audit_is_running():
+    """It says so, and ends with the code for it."""
+    Lease.objects.acquire("audit:default", seconds=60)
+    code, _, error = command()
+    assert (code, error) == (4, "Another process is auditing site 'default'; try again.")
+
+
+def test_a_wrong_setting(settings):
+    """The message has the way out."""
+    settings.SITEMAPKIT_AUDIT = {"sample": 0}
+    code, _, error = command("--skip-checks")
+    assert code == 2
+    assert 'SITEMAPKIT_AUDIT["sample"] must be a whole number from 1 up' in error
+
+
+def test_without_the_extra(monkeypatch):
+    """The message says what to install."""
+    monkeypatch.setitem(sys.modules, "django_sitemapkit.audit.auditing", None)
+    code, _, error = command()
+    assert code == 2
+    assert 'pip install "django-sitemapkit[audit]"' in error
+
+
+@pytest.mark.parametrize("size", ["0", "-1", "many"])
+def test_sizes_that_are_none(size):
+    """They are refused by the parser."""
+    with pytest.raises(CommandError):
+        call_command("audit_sitemaps", "--sample", size)

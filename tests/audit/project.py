@@ -1,0 +1,72 @@
+"""A project of its own process, for tests that kill it: ``python -m tests.audit.project``."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from django.conf import settings
+
+FOLDER = os.environ.get("AUDIT_FOLDER", "")
+PAGES = 600
+
+if FOLDER:
+    settings.configure(
+        ALLOWED_HOSTS=["www.example.com"],
+        DATABASES={
+            "default": {
+                "ENGINE": "django.db.backends.sqlite3",
+                "NAME": f"{FOLDER}/db.sqlite3",
+                "OPTIONS": {"timeout": 10},
+            }
+        },
+        DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
+        INSTALLED_APPS=["django_sitemapkit", "django_sitemapkit.audit"],
+        LOGGING_CONFIG=None,
+        ROOT_URLCONF="tests.audit.project_urls",
+        SECRET_KEY="tests",
+        SITEMAPKIT_BASE_URL="https://www.example.com",
+        STORAGES={
+            "sitemaps": {
+                "BACKEND": "django.core.files.storage.FileSystemStorage",
+                "OPTIONS": {"location": f"{FOLDER}/storage"},
+            }
+        },
+        USE_TZ=True,
+    )
+
+
+def main(step):
+    """Build, or audit what is published and write what was found into a file."""
+    import django
+    from django.core.management import call_command
+
+    django.setup()
+    from django_sitemapkit import StaticSection
+    from django_sitemapkit.audit import auditing
+    from django_sitemapkit.models import Lease
+    from django_sitemapkit.registry import registry
+
+    class Pages(StaticSection):
+        items = [f"/page/{number}/" for number in range(PAGES)]
+        limit = 50
+
+    registry.add(Pages)
+    if step == "build":
+        call_command("migrate", verbosity=0)
+        call_command("build_sitemaps", verbosity=0)
+        return
+    auditing.BATCH = 10
+    Lease.objects.update(owner="")  # A killed process's lease expires in ten minutes.
+    options = ["--restart"] if step == "restart" else []
+    with Path(FOLDER, f"{step}.json").open("w") as out:
+        call_command("audit_sitemaps", "--full", "--json", *options, stdout=out)
+
+
+def document(folder, step):
+    """Return what an audit found, without its number."""
+    return json.loads(Path(folder, f"{step}.json").read_text()) | {"audit": None}
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,162 @@
+"""Audits in the admin: findings, their actions, and the panel of the overview."""
+
+import csv
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission, User
+from django.urls import reverse
+from django.utils import timezone
+
+from django_sitemapkit.audit.models import AuditFinding, AuditRun
+from django_sitemapkit.models import UrlOverride
+from tests.builds import BASE, Products
+
+pytestmark = pytest.mark.django_db
+
+FINDINGS = reverse("admin:sitemapkit_audit_auditfinding_changelist", urlconf="tests.urls")
+
+
+@pytest.fixture
+def audited(sections):
+    """Give an audit with findings of three kinds."""
+    sections.add(Products)
+    audited = AuditRun.objects.create(
+        site="default",
+        status="finished",
+        started_at=timezone.now(),
+        checked=40,
+        bad=3,
+        counts={"redirect": 2, "not-found": 1, "slow": 1},
+    )
+    for kind, path, detail in (
+        ("redirect", "/old/a/", "→ /new/a/"),
+        ("redirect", "/old/b/?x=1&y=2", "=1+1"),
+        ("not-found", "/gone/", "404"),
+        ("slow", "/gone/", "3.0 s"),
+    ):
+        AuditFinding.objects.create(
+            run=audited, section="products", kind=kind, url=f"{BASE}{path}", detail=detail
+        )
+    return audited
+
+
+def act(client, action, **filters):
+    """Post an action on the findings with these values."""
+    chosen = AuditFinding.objects.filter(**filters).values_list("pk", flat=True)
+    return client.post(FINDINGS, {"action": action, "_selected_action": list(chosen)})
+
+
+def test_an_audit_shows_its_kinds(audited, admin_client):
+    """With what to do about each, and a link to its findings."""
+    address = reverse("admin:sitemapkit_audit_auditrun_change", args=[audited.pk])
+    text = admin_client.get(address).text
+    assert "List the target of the redirect instead." in text
+    link = f"{FINDINGS}?run__id__exact={audited.pk}&amp;kind__exact=redirect"
+    assert link in text
+    listed = admin_client.get(link.replace("&amp;", "&")).text
+    assert f"{BASE}/old/a/" in listed
+    assert "/gone/" not in listed
+    assert "7.5%" in admin_client.get(reverse("admin:sitemapkit_audit_auditrun_changelist")).text
+
+
+def test_excluding_sets_overrides(audited, admin_client):
+    """For each URL once; one that includes its URL is changed."""
+    UrlOverride.objects.create(site="default", path="/old/a/", include=True)
+    response = admin_client.post(
+        FINDINGS,
+        {
+            "action": "exclude_them",
+            "_selected_action": list(AuditFinding.objects.values_list("pk", flat=True)),
+        },
+        follow=True,
+    )
+    assert "3 URLs will be excluded by the next build." in response.text
+    rows = UrlOverride.objects.order_by("path").values_list("path", "include")
+    assert list(rows) == [("/gone/", False), ("/old/a/", False), ("/old/b/?x=1&y=2", False)]
+    assert LogEntry.objects.filter(content_type__model="urloverride").count() == 3
+    act(admin_client, "exclude_them")
+    assert UrlOverride.objects.count() == 3
+
+
+def test_a_rule_is_made_of_the_common_start(audited, admin_client):
+    """Its form is opened; nothing is stored yet."""
+    response = act(admin_client, "make_rule", kind="redirect")
+    parts = urlsplit(response["Location"])
+    assert parts.path == reverse("admin:sitemapkit_exclusionrule_add")
+    assert parse_qs(parts.query) == {"site": ["default"], "pattern": ["/old/"]}
+    assert 'value="/old/"' in admin_client.get(response["Location"]).text
+    one = act(admin_client, "make_rule", kind="slow")
+    assert parse_qs(urlsplit(one["Location"]).query)["pattern"] == ["/gone/$"]
+
+
+def test_a_rule_needs_urls_of_one_site(audited, admin_client):
+    """Otherwise a message says so."""
+    AuditFinding.objects.update(url="https://elsewhere.example/")
+    response = admin_client.post(
+        FINDINGS,
+        {"action": "make_rule", "_selected_action": [AuditFinding.objects.first().pk]},
+        follow=True,
+    )
+    assert "Select URLs of one site." in response.text
+
+
+def test_findings_are_exported_as_csv(audited, admin_client):
+    """No cell is taken for a formula."""
+    response = act(admin_client, "export_csv", kind="redirect")
+    rows = list(csv.reader(b"".join(response.streaming_content).decode().splitlines()))
+    assert rows[0] == ["site", "audit", "section", "kind", "url", "detail"]
+    assert [row[3:] for row in rows[1:]] == [
+        ["redirect", f"{BASE}/old/a/", "→ /new/a/"],
+        ["redirect", f"{BASE}/old/b/?x=1&y=2", "'=1+1"],
+    ]
+
+
+def test_actions_need_permissions(audited, client):
+    """Viewers may export, and nothing else."""
+    user = User.objects.create_user("viewer", is_staff=True)
+    user.user_permissions.add(Permission.objects.get(codename="view_auditfinding"))
+    client.force_login(user)
+    text = client.get(FINDINGS).text
+    assert "export_csv" in text
+    assert "exclude_them" not in text
+    assert "make_rule" not in text
+    act(client, "exclude_them")
+    assert not UrlOverride.objects.exists()
+
+
+def test_nobody_changes_an_audit(audited, admin_client):
+    """It says what was found."""
+    for model, pk in (("auditrun", audited.pk), ("auditfinding", AuditFinding.objects.first().pk)):
+        base = f"admin:sitemapkit_audit_{model}"
+        assert admin_client.get(reverse(f"{base}_add")).status_code == 403
+        assert admin_client.post(reverse(f"{base}_change", args=[pk]), {}).status_code == 403
+        assert admin_client.post(reverse(f"{base}_delete", args=[pk])).status_code == 403
+
+
+def test_lists_take_few_queries(audited, admin_client, django_assert_max_num_queries):
+    """However many findings there are."""
+    with django_assert_max_num_queries(10):
+        admin_client.get(FINDINGS)
+    with django_assert_max_num_queries(8):
+        admin_client.get(reverse("admin:sitemapkit_audit_auditrun_changelist"))
+
+
+def test_the_overview_has_a_panel(audited, admin_client):
+    """It shows the last audit."""
+    text = admin_client.get(reverse("admin:sitemapkit_overview")).text
+    assert "40 URLs checked, 3 bad." in text
+    assert ">Redirect</a>: 2" in text
+
+
+def test_the_panel_is_for_those_who_may_see_audits(audited, client):
+    """As the list is; without an audit there is none."""
+    user = User.objects.create_user("one", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(content_type__app_label="sitemapkit"))
+    client.force_login(user)
+    assert "URLs checked" not in client.get(reverse("admin:sitemapkit_overview")).text
+    user.user_permissions.add(Permission.objects.get(codename="view_auditrun"))
+    assert "URLs checked" in client.get(reverse("admin:sitemapkit_overview")).text
+    AuditRun.objects.all().delete()
+    assert "URLs checked" not in client.get(reverse("admin:sitemapkit_overview")).text

@@ -1,0 +1,299 @@
+"""Audits: each fault is found with its reason, and nothing else."""
+
+import datetime as dt
+import re
+from contextlib import suppress
+from itertools import pairwise
+
+import pytest
+
+from django_sitemapkit import StaticSection
+from django_sitemapkit.audit import auditing
+from django_sitemapkit.audit.auditing import KEEP_RUNS, audit
+from django_sitemapkit.audit.entries import SitemapEntry, evenly
+from django_sitemapkit.audit.judge import Judge
+from django_sitemapkit.audit.kinds import ADVICE, FindingKind
+from django_sitemapkit.audit.models import AuditedTitle, AuditFinding, AuditRun
+from django_sitemapkit.audit.options import AuditOptions
+from django_sitemapkit.audit.web.responses import Fetched
+from tests.audit.faulty import BASE, FAULTS
+from tests.builds import SITE, run, use_storage
+
+pytestmark = pytest.mark.django_db
+
+
+class Faulty(StaticSection):
+    """The pages with a fault, after one that another repeats the title of."""
+
+    items = ["/clean/1/", *(f"/{name}" for name in FAULTS), "/blocked/"]
+    lastmod = dt.date(2026, 5, 1)
+
+
+class Clean(StaticSection):
+    """Pages without a fault."""
+
+    items = [f"/clean/{number}/" for number in range(2, 300)]
+
+
+@pytest.fixture
+def faulty(settings, sections):
+    """Give the site with the faulty pages, whose soft 404s and slow pages have rules."""
+    settings.ROOT_URLCONF = "tests.audit.faulty"
+    settings.SITEMAPKIT_AUDIT = {"soft_404": "tests.audit.faulty.is_soft_404", "slow_seconds": 0.25}
+    sections.add(Faulty)
+    sections.add(Clean)
+    return use_storage(settings, "Memory")
+
+
+def found(audited):
+    """Return the findings as path, without its slash, and kind."""
+    pairs = audited.findings.values_list("url", "kind")
+    return sorted((url.removeprefix(f"{BASE}/"), kind) for url, kind in pairs)
+
+
+EXPECTED = sorted((name, kind) for name, (_, kind) in FAULTS.items())
+
+
+@pytest.mark.parametrize("built", [True, False])
+def test_each_fault_is_found(faulty, built):
+    """In published files and in live pages, and nothing is found that is not there."""
+    assert len(FAULTS) > 30
+    assert {kind for _, kind in FAULTS.values()} | {"no-answer", "hreflang"} == set(
+        FindingKind.values
+    )
+    if built:
+        run()
+    audited = audit(SITE, sample=None)
+    assert found(audited) == EXPECTED
+    assert (audited.status, audited.checked) == ("finished", len(FAULTS) + 2 + 298)
+    assert sum(audited.counts.values()) == len(FAULTS)
+    assert AuditedTitle.objects.count() == 0
+
+
+def test_details_say_what_was_found(faulty):
+    """Targets, hops, and where it was said."""
+    details = dict(audit(SITE, sample=None).findings.values_list("url", "detail"))
+    for name, detail in {
+        "missing/": "404",
+        "error/": "500: ZeroDivisionError: a bug",
+        "chain/": f"{BASE}/chain/ (302) → {BASE}/moved/ (301) → {BASE}/clean/1/",
+        "to-nothing/": f"{BASE}/to-nothing/ (302) → {BASE}/missing/ (404)",
+        "canonical-host/": "https://other.example/",
+        "noindex-header-agent/": "X-Robots-Tag: googlebot",
+        "repeated-title/": f"{BASE}/clean/1/",
+        "one-way/": f"{BASE}/one-way/es/",
+    }.items():
+        assert details[f"{BASE}/{name}"] == detail, name
+
+
+def test_each_kind_has_advice():
+    """It says what to do."""
+    assert set(ADVICE) == set(FindingKind)
+
+
+# Samples
+
+
+@pytest.mark.parametrize(
+    ("count", "wanted", "expected"),
+    [
+        (10, 3, [0, 4, 9]),
+        (3, 10, [0, 1, 2]),
+        (5, 5, [0, 1, 2, 3, 4]),
+        (5, 1, [0]),
+        (0, 3, []),
+        (100, 2, [0, 99]),
+    ],
+)
+def test_places_are_spread_evenly(count, wanted, expected):
+    """From the first to the last."""
+    assert evenly(count, wanted) == expected
+
+
+@pytest.mark.parametrize("built", [True, False])
+def test_a_sample_is_taken_of_each_section(faulty, sections, built):
+    """From all of its pages, the same each time."""
+
+    class Numbers(Clean):
+        items = [f"/clean/{number}/" for number in range(1_000, 1_100)]
+        limit = 7
+
+    sections.add(Numbers)
+    if built:
+        run()
+    seen = [[], []]
+    for urls in seen:
+        fetch = auditing.InProcessFetcher([SITE]).fetch
+
+        def noted(url, urls=urls, fetch=fetch):
+            urls.append(url)
+            return fetch(url)
+
+        audit(SITE, sample=30, fetch=noted)
+    assert seen[0] == seen[1]
+    numbers = [int(url.split("/")[-2]) for url in seen[0] if re.search("/clean/1[0-9]{3}/", url)]
+    assert 28 <= len(numbers) <= 32
+    assert numbers[0] == 1_000
+    assert numbers[-1] >= 1_090
+    assert max(b - a for a, b in pairwise(numbers)) <= 7
+
+
+# Continuing
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def killed_after(count):
+    """Return a fetch that ends the process after some requests."""
+    fetch, left = auditing.InProcessFetcher([SITE]).fetch, [count]
+
+    def dying(url):
+        if not left[0]:
+            raise Killed
+        left[0] -= 1
+        return fetch(url)
+
+    return dying
+
+
+def outcome(audited):
+    """Return all that an audit found."""
+    fields = ("section", "kind", "url", "detail")
+    findings = sorted(audited.findings.exclude(kind="slow").values_list(*fields))
+    return findings, audited.checked, audited.bad
+
+
+def test_an_interrupted_audit_is_continued(faulty, monkeypatch):
+    """It ends with the findings of one that was not interrupted, whenever it was."""
+    monkeypatch.setattr(auditing, "BATCH", 7)
+    run()
+    whole = outcome(audit(SITE, sample=None, restart=True, fetch=killed_after(10_000)))
+    for count in (0, 1, 8, 40, 41, 200):
+        with pytest.raises(Killed):
+            audit(SITE, sample=None, fetch=killed_after(count))
+        with suppress(Killed):
+            audit(SITE, sample=None, fetch=killed_after(count))
+        audited = audit(SITE, sample=None, fetch=killed_after(10_000))
+        assert outcome(audited) == whole
+    assert AuditRun.objects.filter(status="running").count() == 0
+
+
+def test_another_build_or_sample_starts_again(faulty, monkeypatch):
+    """What was begun is deleted with its findings."""
+    monkeypatch.setattr(auditing, "BATCH", 7)
+    run()
+    with pytest.raises(Killed):
+        audit(SITE, sample=None, fetch=killed_after(50))
+    begun = AuditRun.objects.get()
+    assert begun.checked > 0
+    audited = audit(SITE, sample=5)
+    assert audited.pk != begun.pk
+    assert set(AuditFinding.objects.values_list("run", flat=True)) == {audited.pk}
+
+
+def test_old_audits_are_deleted(faulty):
+    """The last thirty of a site are kept."""
+    for _ in range(KEEP_RUNS + 5):
+        AuditRun.objects.create(
+            site="default", status="finished", started_at=dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+        )
+    last = audit(SITE, sample=1)
+    assert AuditRun.objects.count() == KEEP_RUNS
+    assert AuditRun.objects.order_by("-pk").first() == last
+
+
+# Judging
+
+
+def judge(*pages, entry, robots=b"", **options):
+    """Return what is wrong with an entry; pages are pairs of a URL and what is in its head."""
+    found = {
+        url: Fetched(
+            url=url,
+            final_url=url,
+            status=200,
+            headers=(("Content-Type", "text/html"),),
+            body=f"<title>{url}</title>{head}".encode(),
+        )
+        for url, head in pages
+    }
+    missing = Fetched(url="", final_url="", status=404)
+    judging = Judge(lambda url: found.get(url, missing), slow_seconds=1, **options)
+    return judging.judge(entry).faults
+
+
+def links(**versions):
+    """Return language links in a head."""
+    return "".join(
+        f'<link rel="alternate" hreflang="{code}" href="https://a.example/{path}">'
+        for code, path in versions.items()
+    )
+
+
+BOTH = {"en": "", "de": "de/"}
+
+
+@pytest.mark.parametrize(
+    ("listed", "linked", "back", "expected"),
+    [
+        (BOTH, BOTH, BOTH, []),
+        (BOTH, {}, {}, []),
+        ({}, BOTH, BOTH, []),
+        (BOTH, {**BOTH, "fr": "fr/"}, BOTH, ["hreflang"]),
+        (BOTH, {"en": "", "de": "other/"}, BOTH, ["hreflang"]),
+        ({}, BOTH, {"de": "de/"}, ["hreflang-return"]),
+        ({}, BOTH, {}, ["hreflang-return"]),
+    ],
+)
+def test_language_links(listed, linked, back, expected):
+    """The sitemap and the head agree, and the other version links back."""
+    entry = SitemapEntry(
+        section="s",
+        url="https://a.example/",
+        alternates=tuple((code, f"https://a.example/{path}") for code, path in listed.items()),
+    )
+    pages = [("https://a.example/", links(**linked)), ("https://a.example/de/", links(**back))]
+    assert [kind for kind, _ in judge(*pages, entry=entry)] == expected
+
+
+@pytest.mark.parametrize(
+    ("lastmod", "header", "is_fault"),
+    [
+        ("2026-05-01", "Fri, 01 May 2026 00:00:00 GMT", False),
+        ("2026-05-01T12:00:00Z", "Fri, 01 May 2026 23:00:00 GMT", False),
+        ("2026-05-01T12:00:00+02:00", "Sun, 03 May 2026 00:00:00 GMT", True),
+        ("2026-05-03", "Fri, 01 May 2026 00:00:00 GMT", True),
+        ("2026-05", "Fri, 01 May 2026 00:00:00 GMT", False),
+        ("2026-05-01", "yesterday", False),
+        ("", "Fri, 01 May 2026 00:00:00 GMT", False),
+    ],
+)
+def test_lastmod_and_last_modified(lastmod, header, is_fault):
+    """They may differ by a day; what is not a moment cannot be compared."""
+    url = "https://a.example/"
+    fetched = Fetched(
+        url=url, final_url=url, status=200, headers=(("Last-Modified", header),), body=b""
+    )
+    faults = Judge(lambda url: fetched, slow_seconds=1).judge(
+        SitemapEntry(section="s", url=url, lastmod=lastmod)
+    )
+    assert ("lastmod" in [kind for kind, _ in faults.faults]) == is_fault
+
+
+@pytest.mark.parametrize(("code", "expected"), [("timeout", ["no-answer"]), ("too-large", [])])
+def test_incomplete_answers(code, expected):
+    """A page that is too large is judged by what was read."""
+    url = "https://a.example/"
+    fetched = Fetched(url=url, final_url=url, status=200, failure="why", failure_code=code)
+    verdict = Judge(lambda url: fetched, slow_seconds=1).judge(SitemapEntry(section="s", url=url))
+    assert [kind for kind, _ in verdict.faults] == expected
+
+
+def test_the_user_agent_is_an_option(faulty, settings):
+    """Another crawler has other rules."""
+    settings.SITEMAPKIT_AUDIT |= {"user_agent": "bingbot"}
+    kinds = {url for url, kind in found(audit(SITE, sample=None)) if kind == "robots"}
+    assert kinds == {"blocked/", "report.private"}
+    assert AuditOptions().user_agent == "Googlebot"
