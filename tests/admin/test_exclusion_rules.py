@@ -121,7 +121,7 @@ def test_a_look_is_bounded(monkeypatch):
     monkeypatch.setattr(matches, "SEARCH_SECONDS", -1)
     assert find_matches(SITE, "/nothing", live=True).url_count == 30
     text = text_of(add("exclusionrule", pattern="/nothing", _preview="1"))
-    assert "The search stopped at its time limit" in text
+    assert "The search stopped at its limit" in text
 
 
 def test_a_look_leaves_out_what_no_location_is(sections):
