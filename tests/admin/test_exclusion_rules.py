@@ -92,7 +92,7 @@ def test_an_unsaved_rule_is_tried_on_the_published_files(settings):
     row = ExclusionRule(site="default", pattern="/about")
     row.save()
     text = text_of(chief().get(page("exclusionrule", "change", row.pk)))
-    assert "Tested against the URLs of the sections" in text
+    assert "Tested against the URLs that the sections produce" in text
     for name in list(names(storage)):
         storage.delete(name)
     text = text_of(add("exclusionrule", pattern="/press", _preview="1"))
