@@ -435,7 +435,9 @@ def test_an_earlier_build_is_gone_back_to(two, client):
 def test_the_first_build_of_a_site_replaces_nothing(held):
     """It is said so."""
     Publication.objects.all().delete()
-    assert "Nothing is currently published." in text_of(person("publisher").get(page("publish", held[1])))
+    assert "Nothing is currently published." in text_of(
+        person("publisher").get(page("publish", held[1]))
+    )
 
 
 @pytest.mark.thorough
