@@ -195,7 +195,8 @@ class LiveFetcher:
         try:
             with _failures():
                 if status in REDIRECTS:
-                    if (response.length_remaining or 0) <= MAX_DRAINED:
+                    length = response.length_remaining
+                    if length is not None and length <= MAX_DRAINED:
                         read_body(blocks, "", MAX_DRAINED)
                 elif is_read(headers):
                     encoding = response.headers.get("Content-Encoding", "")

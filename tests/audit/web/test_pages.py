@@ -385,7 +385,7 @@ FRAGMENTS = st.sampled_from(
         "ñ",
         "unavailable_after: ",
         "charset=",
-        "�",
+        "\udcff",
         "http-equiv=refresh content=0;",
         "1e400 -9999",
     ]
