@@ -1,9 +1,9 @@
 """Reads the tags of a web page that speak to search engines."""
 
 import re
-from html.parser import HTMLParser
 
 from django_sitemapkit.audit.web.directives import RobotsDirectives
+from django_sitemapkit.audit.web.markup import attributes_of, plain, tags
 
 MAX_LINKS = 5_000
 """Links of one page that are kept; as many alternates are."""
@@ -17,21 +17,15 @@ _HEAD_TAGS = frozenset(
 )
 """Any other tag ends the head, as in a browser."""
 
-_EMPTY_IN_XML = frozenset({"math", "script", "style", "svg", "title"})
-"""Tags whose end is waited for: ``<svg/>`` has none."""
-
 _REFRESH = re.compile(
     r"\s*+[\d.]++[\s;,]++(?:url\s*+=\s*+)?+([\"']?+)(.*)", re.IGNORECASE | re.DOTALL
 )
 
-Attributes = list[tuple[str, str | None]]
 
-
-class PageReader(HTMLParser):
+class PageReader:
     """Collects what the tags of one page say. Its URLs are as the page writes them."""
 
     def __init__(self, robots: RobotsDirectives) -> None:
-        super().__init__()
         self._robots = robots
         self.base = ""
         self.title: str | None = None
@@ -43,7 +37,6 @@ class PageReader(HTMLParser):
         """The URL, the text and whether it is nofollow."""
         self._in_head = True
         self._open_svgs = 0
-        self._in_code = False
         self._in_title = False
         self._link: tuple[str, bool] | None = None
         self._alt = ""
@@ -59,51 +52,37 @@ class PageReader(HTMLParser):
             "meta": self._read_meta,
             "title": self._start_title,
         }
+        self._ended = {
+            "/a": self._end_link,
+            "/head": self._end_head,
+            "/svg": self._end_svg,
+            "/title": self._end_title,
+            "body": self._end_head,
+        }
 
     def read(self, text: str) -> None:
         """Read a page."""
-        # "<![" opens a comment that ends at ">", but the parser raises for some of these.
-        # close() is not called: at the end of what is never closed it would try each "<" again,
-        # which takes hours for 3 MB, where a browser ignores the rest.
-        self.feed(text.replace("<![", "<!x"))
+        for before, name, written in tags(text):
+            if self._room > 0 and before:
+                self._text.append(before[: self._room])
+                self._room -= len(before)
+            if (start := self._started.get(name)) is not None:
+                start(attributes_of(written))
+            elif (end := self._ended.get(name)) is not None:
+                end()
+            elif name == "svg":
+                self._in_head = False
+                self._open_svgs += not written.endswith("/")
+            elif self._in_head and name and name not in _HEAD_TAGS and name[0] not in "/!":
+                self._in_head = False
         self._end_title()
         self._end_link()
 
-    def handle_starttag(self, tag: str, attrs: Attributes) -> None:
-        """Read a tag."""
-        if self._in_head and tag not in _HEAD_TAGS:
-            self._in_head = False
-        if (start := self._started.get(tag)) is not None:
-            # The first of attributes with one name counts.
-            start({name: value or "" for name, value in reversed(attrs)})
-        elif tag in {"script", "style"}:
-            self._in_code = True
-        elif tag == "svg":
-            self._open_svgs += 1
+    def _end_svg(self) -> None:
+        self._open_svgs = max(0, self._open_svgs - 1)
 
-    def handle_startendtag(self, tag: str, attrs: Attributes) -> None:
-        """Read a tag that ends with a slash, which means nothing in HTML."""
-        if tag not in _EMPTY_IN_XML:
-            self.handle_starttag(tag, attrs)
-
-    def handle_endtag(self, tag: str) -> None:
-        """End what is collected."""
-        if tag == "a":
-            self._end_link()
-        elif tag == "title":
-            self._end_title()
-        elif tag in {"script", "style"}:
-            self._in_code = False
-        elif tag == "svg":
-            self._open_svgs = max(0, self._open_svgs - 1)
-        elif tag == "head":
-            self._in_head = False
-
-    def handle_data(self, data: str) -> None:
-        """Collect the text of a title or link."""
-        if self._room > 0 and not self._in_code:
-            self._text.append(data[: self._room])
-            self._room -= len(data)
+    def _end_head(self) -> None:
+        self._in_head = False
 
     def _start_title(self, attributes: dict[str, str]) -> None:
         if self.title is None and not self._open_svgs:
@@ -116,6 +95,7 @@ class PageReader(HTMLParser):
             self.title = self._collected(10 * MAX_TEXT)
 
     def _start_link(self, attributes: dict[str, str]) -> None:
+        self._in_head = False
         self._end_link()
         if href := attributes.get("href", ""):
             self._link = (href, "nofollow" in _tokens(attributes))
@@ -129,6 +109,7 @@ class PageReader(HTMLParser):
             self._add_link(href, self._collected(MAX_TEXT) or self._alt, nofollow=nofollow)
 
     def _add_area(self, attributes: dict[str, str]) -> None:
+        self._in_head = False
         if href := attributes.get("href", ""):
             nofollow = "nofollow" in _tokens(attributes)
             self._add_link(href, _shortened(attributes.get("alt", ""), MAX_TEXT), nofollow=nofollow)
@@ -138,6 +119,7 @@ class PageReader(HTMLParser):
             self.links.append((href, text, nofollow))
 
     def _read_image(self, attributes: dict[str, str]) -> None:
+        self._in_head = False
         if self._link is not None:
             self._alt = self._alt or _shortened(attributes.get("alt", ""), MAX_TEXT)
 
@@ -171,7 +153,7 @@ class PageReader(HTMLParser):
 
     def _collected(self, length: int) -> str:
         self._room = 0
-        return _shortened("".join(self._text), length)
+        return _shortened(plain("".join(self._text)), length)
 
 
 def refresh_target(content: str) -> str:

@@ -48,7 +48,7 @@ class InProcessFetcher:
         by_path = sorted(sites, key=lambda site: len(site.path), reverse=True)
         self._sites = [(urlsplit(site.origin).netloc, f"{site.path}/", site) for site in by_path]
         self._max_bytes = max_bytes
-        self._client = Client(raise_request_exception=False)
+        self._client = Client(raise_request_exception=False, headers=HEADERS)
         self._client.handler = _Handler(max_bytes)
 
     def fetch(self, url: str) -> Fetched:
@@ -118,14 +118,15 @@ class _Handler(ClientHandler):
 def _environ(url: str, site: SitemapSite) -> dict[str, Any]:
     """Return what the WSGI environment of a request for ``url`` has, as a server writes it."""
     parts = urlsplit(url)
+    host, _, port = parts.netloc.rpartition(":") if parts.port else (parts.netloc, "", "")
     is_secure = parts.scheme == "https"
     return {
         "secure": is_secure,
-        "headers": HEADERS | {"Host": parts.netloc},
         "PATH_INFO": _wsgi_text(parts.path[len(site.path) :]),
         "SCRIPT_NAME": _wsgi_text(site.path),
-        "SERVER_NAME": parts.hostname,
-        "SERVER_PORT": str(parts.port or (443 if is_secure else 80)),
+        "SERVER_NAME": host,
+        "SERVER_PORT": port or ("443" if is_secure else "80"),
+        "HTTP_HOST": parts.netloc,
         _URLCONF: site.urlconf,
     }
 

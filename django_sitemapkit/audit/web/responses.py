@@ -8,7 +8,7 @@ from urllib.parse import urldefrag, urljoin
 
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
-from django_sitemapkit.protocol.locations import normalise_url, split_origin
+from django_sitemapkit.protocol.locations import QUICK_URL, normalise_url, split_origin
 
 MAX_BYTES = 3_000_000
 """Bytes of a decompressed body that are read. Googlebot indexes no more of a web page."""
@@ -139,6 +139,8 @@ def _location(answer: Answer) -> str | None:
 
 def absolute_url(url: str, base: str = "") -> str:
     """Return a URL in normal form, without a fragment. Raises FetchError where it has none."""
+    if not base and url.count(":") == 1 and QUICK_URL.fullmatch(url):
+        return url
     try:
         origin, path = split_origin(urljoin(base, urldefrag(url.strip()).url))
         return normalise_url(origin + path, origin)

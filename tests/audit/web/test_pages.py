@@ -237,7 +237,7 @@ def test_nofollow_of_a_link():
         ("<title>a</title><title>b</title>", "a"),
         ("<body><svg><title>icon</title></svg><title>late</title>", "late"),
         ("<svg/></svg><title>a</title>", "a"),
-        ("<title/><title>b</title>", "b"),
+        ("<title/><b>a</b></title>", "<b>a</b>"),
         ("<TITLE>a < b &eacute;</TITLE>", "a < b é"),
         (f"<title>{'y' * 10_000}</title>", "y" * 2_000),
     ],
@@ -313,6 +313,56 @@ def test_broken_bytes_are_replaced():
 def test_declarations_are_skipped(broken):
     """Whatever kind they are."""
     assert links(f"<p>{broken}<a href=/a>a</a>") == ["https://www.example.com/a"]
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "<div data-x='<a href=/no>' title=\"'>\">{}</div>",
+        "<p title=it's \"quoted>{}</p>",
+        "<p title = 'a > b'/>{}",
+        "<textarea><a href=/no></textarea>{}",
+        "<SCRIPT>'<a href=/no>' </scripts></Script >{}",
+        "<iframe><a href=/no></iframe><!----><!--> <!---> <!-- <a href=/no> --!>{}",
+        "<!-- > <a href=/no> -->{}<!-- <a href=/no>",
+        "< a href=/no></ a href=/no>{}<script><a href=/no>",
+        "{}<a href=/no",
+        "<tag\0=a>{}",
+    ],
+)
+def test_markup(around):
+    """Quotes, comments and content without tags are those of a browser."""
+    assert (
+        links(around.format("<a href=/a>a</a>"))
+        in (
+            ["https://www.example.com/a"],
+            ["https://www.example.com/a", "https://www.example.com/no"],
+        )[: 2 if around.endswith("<a href=/no") else 1]
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "query"),
+    [
+        ("a=1&region=2&copy=3&lang", "a=1&region=2&copy=3&lang"),
+        ("a=1&amp;b=2&AMP;c&#61;3&#x26;d", "a=1&b=2&c=3&d"),
+        ("a=1&ampb&amp", "a=1&ampb&"),
+        ("&notit;&not", "&notit;%C2%AC"),
+        ("&unknown;&;&#;&#99999999;", "&unknown;&;&"),
+        ("x&#" + "9" * 5_000, None),
+    ],
+)
+def test_character_references_in_urls(written, query):
+    """A parameter is none, unless it ends with a semicolon."""
+    (found,) = links(f'<a href="?{written}">a</a>')
+    assert query is None or found == f"https://www.example.com/shop/page/?{query}"
+
+
+def test_character_references_in_text():
+    """They may end without one, and any number is harmless."""
+    text = f"&lt;b&gt &copy2; &#233 &unknown; &#x110000; &#{'9' * 5_000};"
+    title = parsed(f"<title>{text}</title>").title
+    assert title.startswith("<b> ©2; é &unknown; \ufffd \ufffd9")
 
 
 def test_bounds(monkeypatch):
