@@ -1,6 +1,7 @@
 """Local servers that answer as a test says."""
 
 import socket
+import ssl
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -25,8 +26,8 @@ class Answers(dict):
 
 
 @contextmanager
-def serving(host="127.0.0.1"):
-    """Serve by HTTP/1.1; gives the base URL and the answers."""
+def serving(certificate=None):
+    """Serve by HTTP/1.1, and TLS with a certificate; gives the base URL and the answers."""
     answers = Answers()
 
     class Handler(BaseHTTPRequestHandler):
@@ -48,12 +49,19 @@ def serving(host="127.0.0.1"):
         def log_message(self, *args):
             pass
 
-    server = ThreadingHTTPServer((host, 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(
+            server.socket, server_side=True, do_handshake_on_connect=False
+        )
+        server.handle_error = lambda *refused: None
     server.daemon_threads = True  # They wait for the next request of an open connection.
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
-        yield f"http://{host}:{server.server_port}", answers
+        yield f"http://127.0.0.1:{server.server_port}", answers
     finally:
         server.shutdown()
         server.server_close()

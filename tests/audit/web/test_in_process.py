@@ -158,6 +158,8 @@ def test_a_host_that_django_refuses():
     fetched = fetch("https://refused.example/show/x/", SitemapSite.at("https://refused.example"))
     assert (fetched.status, fetched.failure_code) == (400, "refused-host")
     assert "ALLOWED_HOSTS" in fetched.failure
+    fetched = fetch("/bad/")
+    assert (fetched.status, fetched.failure) == (400, "")
 
 
 def test_a_foreign_host():
@@ -201,7 +203,8 @@ def test_bodies_that_are_not_read():
     """Images and the like: only their headers count."""
     fetched = fetch("/image/")
     assert (fetched.status, fetched.body, fetched.failure) == (200, b"", "")
-    assert fetch("/stream/video/").body == b""
+    for kind in ("video", "async-video"):
+        assert fetch(f"/stream/{kind}/").body == b""
 
 
 def test_large_bodies():

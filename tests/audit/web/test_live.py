@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from itertools import chain, repeat
+from pathlib import Path
 
 import pytest
 
@@ -233,6 +234,48 @@ def test_the_certificate_must_be_the_hosts():
     assert (connection.host, connection.server_hostname) == ("2001:db8::1", "2001:db8::1")
     assert connection.ssl_context.check_hostname
     assert connection.cert_reqs == connection.ssl_context.verify_mode == 2
+
+
+def test_tls():
+    """The address is pinned, the certificate verified for the host, and the connection kept."""
+    pem = Path(__file__).with_name("shop.example.pem")
+    with serving(pem) as (base, answers):
+        port = base.rpartition(":")[2]
+        answers["/"] = [(200, {}, b"a" * 100_000)]
+        options = {"allow_private": True, "resolve": lambda *a: ["127.0.0.1"], "retries": 0}
+        with LiveFetcher(**options) as fetcher, LiveFetcher(**options) as other:
+            fetcher._connections._tls.load_verify_locations(pem)
+            for _ in range(2):
+                assert fetcher.fetch(f"https://shop.example:{port}/").body == b"a" * 100_000
+            assert len(answers.clients) == 1
+            for refused in (
+                fetcher.fetch(f"https://other.example:{port}/"),
+                other.fetch(f"https://shop.example:{port}/"),
+            ):
+                assert (refused.status, refused.failure_code) == (None, "tls")
+                assert "certificate" in refused.failure
+        assert len(answers.asked) == 2
+
+
+def test_a_connection_that_was_closed_meanwhile():
+    """It is noticed before it is used."""
+    served = []
+
+    def answer(connection, received):
+        served.append(received)
+        connection.sendall(f"{OK}Content-Length: 1\r\n\r\na".encode())
+
+    with serving_raw(answer) as host, LiveFetcher(allow_private=True, retries=0) as fetcher:
+        for _ in range(2):
+            assert fetcher.fetch(f"http://{host}/").body == b"a"
+            time.sleep(0.05)
+    assert len(served) == 2
+
+
+def test_no_time_is_left():
+    """Then nothing is asked for."""
+    with LiveFetcher(allow_private=True, max_seconds_per_page=0) as fetcher:
+        assert fetcher.fetch("http://127.0.0.1/").failure_code == "timeout"
 
 
 def test_redirects(fetcher, base, answers):

@@ -53,6 +53,12 @@ def test_redirects():
     )
 
 
+def test_a_location_that_is_not_utf_8():
+    """It is read as written."""
+    fetched = followed({"/": (302, {"Location": "/a\xf1"})})
+    assert fetched.final_url == "https://a.example/a%C3%B1"
+
+
 def test_what_is_no_redirect():
     """Without Location there is nothing to follow; nor with another status."""
     assert followed({"/": (302, {})}).status == 302

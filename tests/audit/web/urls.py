@@ -83,10 +83,9 @@ async def async_blocks():
 
 def stream(request, kind):
     """Stream without an end."""
-    if kind == "async":
-        return StreamingHttpResponse(async_blocks())
-    content_type = "video/mp4" if kind == "video" else "text/html"
-    return StreamingHttpResponse(blocks(fails=kind == "fails"), content_type=content_type)
+    content_type = "video/mp4" if "video" in kind else "text/html"
+    content = async_blocks() if "async" in kind else blocks(fails=kind == "fails")
+    return StreamingHttpResponse(content, content_type=content_type)
 
 
 def image(request):
@@ -108,6 +107,7 @@ urlpatterns = [
     path("loop/", lambda request: redirect("/loop/")),
     path("query/", query),
     path("stream/<str:kind>/", stream),
+    path("bad/", lambda request: HttpResponse("no", status=400)),
     path("image/", image),
     path("large/", large),
 ]
