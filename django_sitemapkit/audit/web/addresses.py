@@ -1,0 +1,64 @@
+"""Which IP addresses belong to the public internet, and may be fetched from."""
+
+import socket
+from collections.abc import Callable, Sequence
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+
+from django_sitemapkit.audit.web.responses import FetchError
+from django_sitemapkit.printable import quoted
+
+Resolve = Callable[[str, int], Sequence[str]]
+"""Gives the addresses of a host and port; raises OSError where there are none."""
+
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
+_NAT64 = IPv6Network("64:ff9b::/96")
+
+
+def resolve(host: str, port: int) -> list[str]:
+    """Return the addresses of a host, in the system's order."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+def checked_addresses(
+    host: str, port: int, resolve: Resolve, *, allow_private: bool
+) -> Sequence[str]:
+    """Return the addresses of a host.
+
+    Raises FetchError where it has none, or one of them is not public. The caller connects to one
+    of these, not to the host: a second look-up may give another one.
+    """
+    try:
+        addresses = resolve(host, port)
+    except (OSError, UnicodeError) as error:
+        raise FetchError("unknown-host", f"{quoted(host)} has no address: {error}.") from error
+    if not addresses:
+        raise FetchError("unknown-host", f"{quoted(host)} has no address.")
+    for address in addresses:
+        if not allow_private and not is_public(address):
+            message = f"{quoted(host)} has the address {address}, which is not public."
+            raise FetchError("refused-address", message)
+    return addresses
+
+
+def is_public(address: str) -> bool:
+    """Return whether an IP address is one host's of the public internet.
+
+    An IPv6 address in which an IPv4 address is embedded is as public as that one.
+    """
+    try:
+        ip = ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(ip, IPv6Address) and (embedded := _embedded(ip)) is not None:
+        ip = embedded
+    if isinstance(ip, IPv6Address) and ip not in _GLOBAL_UNICAST:
+        return False
+    return ip.is_global and not ip.is_multicast and not ip.is_reserved
+
+
+def _embedded(ip: IPv6Address) -> IPv4Address | None:
+    """Return the IPv4 address that a translator or tunnel would take from an IPv6 address."""
+    if ip in _NAT64:
+        return IPv4Address(int(ip) & 0xFFFF_FFFF)
+    return ip.ipv4_mapped or ip.sixtofour

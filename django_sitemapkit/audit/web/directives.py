@@ -1,0 +1,114 @@
+"""What robots meta tags and the headers ``X-Robots-Tag`` and ``Link`` say."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+MAX_HEADER = 16_384
+"""Characters of a header or meta tag that are read."""
+
+META_AGENTS = (
+    "robots",
+    "googlebot",
+    "bingbot",
+    "msnbot",
+    "slurp",
+    "yandex",
+    "yandexbot",
+    "baiduspider",
+    "duckduckbot",
+    "applebot",
+    "naverbot",
+    "yeti",
+    "seznambot",
+)
+"""The meta names that web search engines read as rules for robots, the one for all first."""
+
+# They keep a page out of one kind of results, not out of the search.
+_SPECIAL_AGENTS = frozenset({"googlebot-news", "googlebot-image", "googlebot-video"})
+
+_WITH_VALUE = frozenset(
+    {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
+)
+_WEEKDAY = re.compile(
+    r"\s*(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\s*", re.IGNORECASE
+)
+
+_LINK = re.compile(
+    r"<([^<>]*+)>((?:\s*+;\s*+[\w*-]++\s*+(?:=\s*+(?:\"[^\"]*+\"|[^\",;\s]*+)\s*+)?+)*+)"
+)
+_PARAMETER = re.compile(r";\s*+([\w*-]++)\s*+=\s*+(?:\"([^\"]*+)\"|([^\",;\s]*+))")
+
+
+class RobotsDirectives:
+    """Collects what one web page says to robots."""
+
+    def __init__(self, now: datetime | None = None) -> None:
+        self._now = now or datetime.now(UTC)
+        self._noindex: dict[str, str] = {}
+        self.nofollow = False
+
+    @property
+    def noindex(self) -> str:
+        """Where the page asks not to be indexed, the rule for most robots first, or ""."""
+        order = {agent: position for position, agent in enumerate(META_AGENTS)}
+        agents = sorted(self._noindex, key=lambda agent: order.get(agent, len(order)))
+        return self._noindex[agents[0]] if agents else ""
+
+    def add_meta(self, name: str, content: str) -> None:
+        """Add a meta tag; one that is not for robots says nothing."""
+        agent = name.strip().lower()
+        if agent in META_AGENTS:
+            for _, rule, value in _rules(content):
+                self._add(agent, rule, value, f"meta {agent}")
+
+    def add_header(self, content: str) -> None:
+        """Add an ``X-Robots-Tag``: rules for all, or those that follow a user agent's name."""
+        for agent, rule, value in _rules(content):
+            if agent in {"", "*", "robots"}:
+                self._add("robots", rule, value, "X-Robots-Tag")
+            elif agent not in _SPECIAL_AGENTS:
+                self._add(agent, rule, value, f"X-Robots-Tag: {agent}")
+
+    def _add(self, agent: str, rule: str, value: str, where: str) -> None:
+        if rule in {"noindex", "none"}:
+            self._noindex.setdefault(agent, where)
+        elif rule == "unavailable_after" and self._is_past(value):
+            self._noindex.setdefault(agent, f"{where} (unavailable_after)")
+        if rule in {"nofollow", "none"} and agent in {"robots", "googlebot"}:
+            self.nofollow = True
+
+    def _is_past(self, value: str) -> bool:
+        for parse in (datetime.fromisoformat, parsedate_to_datetime):
+            try:
+                moment = parse(value)
+            except (ValueError, OverflowError):
+                continue
+            if moment.tzinfo is None:
+                moment = moment.replace(tzinfo=UTC)
+            return moment < self._now
+        return False
+
+
+def _rules(content: str) -> Iterator[tuple[str, str, str]]:
+    """Yield each rule with the user agent before it, or "", and its value, or ""."""
+    agent = ""
+    parts = iter(content[:MAX_HEADER].split(","))
+    for part in parts:
+        rule, colon, value = part.partition(":")
+        if colon and rule.strip().lower() not in _WITH_VALUE:
+            agent = rule.strip().lower()
+            rule, _, value = value.partition(":")
+        if _WEEKDAY.fullmatch(value):  # Of a date as in RFC 850: "Friday, 25-Jun-10 15:00:00 GMT".
+            value += "," + next(parts, "")
+        yield agent, rule.strip().lower(), value.strip()
+
+
+def linked(content: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the target and the parameters of each link in a ``Link`` header (RFC 8288)."""
+    for link in _LINK.finditer(content[:MAX_HEADER]):
+        parameters: dict[str, str] = {}
+        for name, in_quotes, bare in _PARAMETER.findall(link[2]):
+            parameters.setdefault(name.lower(), in_quotes or bare)
+        yield link[1].strip(), parameters

@@ -1,0 +1,240 @@
+"""Fetches web pages over HTTP, with bounds on what a server can do to us, and we to it.
+
+Needs urllib3: ``pip install django-sitemapkit[audit]``.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http.client import HTTPException
+from ssl import SSLError
+from threading import Lock
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from urllib3 import exceptions as urllib3
+
+from django_sitemapkit.audit.web import addresses
+from django_sitemapkit.audit.web.connections import Budget, Connections, Stopwatch
+from django_sitemapkit.audit.web.responses import (
+    MAX_BYTES,
+    MAX_MESSAGE,
+    REDIRECTS,
+    Answer,
+    Fetched,
+    FetchError,
+    follow,
+    is_read,
+    read_body,
+)
+from django_sitemapkit.printable import printable
+from django_sitemapkit.protocol.locations import DEFAULT_PORTS
+
+MAX_ADDRESSES = 4
+"""Addresses of one host that are tried."""
+
+MAX_OVERHEAD = 1_000_000
+"""Bytes that a response may have besides its body: headers, and the lines between chunks."""
+
+MAX_DRAINED = 65_536
+"""Bytes of an unwanted body that are read to keep the connection."""
+
+MAX_RETRY_AFTER = 60.0
+"""Seconds that a server may ask us to wait; after a longer time, asking again is the caller's."""
+
+RETRIED_STATUSES = frozenset({429, 503})
+
+HEADERS = {
+    "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+    "Accept-Encoding": "gzip",
+}
+
+
+@dataclass(slots=True, kw_only=True)
+class LiveFetcher:
+    """Fetches web pages over HTTP; safe for several threads, which share its rate.
+
+    Use it as a context manager, or ``close()`` it: it keeps connections open.
+    """
+
+    allow_private: bool = False
+    """Whether hosts may have addresses that are not public, such as 127.0.0.1."""
+    timeout: float = 10.0
+    """Seconds that connecting, and each read, may take."""
+    max_seconds_per_page: float = 30.0
+    """Seconds that a page may take, with its redirects and retries, but for waiting."""
+    max_bytes: int = MAX_BYTES
+    """Bytes of a decompressed body that are read."""
+    rate: float | None = None
+    """Requests a second, by all threads together; None for no limit."""
+    retries: int = 2
+    """How often a page is asked for again after a failed connection, a 429 or a 503."""
+    backoff: float = 0.5
+    """Seconds before the first retry, and twice as many before each further one."""
+    user_agent: str = "django-sitemapkit"
+    resolve: addresses.Resolve = addresses.resolve
+    """Gives the addresses of a host."""
+    sleep: Callable[[float], object] = time.sleep
+    """Waits for some seconds."""
+    _connections: Connections = field(default_factory=Connections, init=False)
+    _pacing: Lock = field(default_factory=Lock, init=False)
+    _next_request: float = field(default=0.0, init=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections that are open."""
+        self._connections.close()
+
+    def fetch(self, url: str) -> Fetched:
+        """Fetch a URL and follow its redirects; what goes wrong is a failure."""
+        watch = Stopwatch(self.max_seconds_per_page)
+        attempt = 0
+        while True:
+            watch.restart()
+            fetched = follow(url, lambda target: self._ask(target, watch), lambda: watch.seconds)
+            wait = self._wait_before_retry(fetched, attempt)
+            if wait is None or attempt >= self.retries:
+                return fetched
+            self._wait(wait, watch)
+            attempt += 1
+
+    def _wait_before_retry(self, fetched: Fetched, attempt: int) -> float | None:
+        """Return the seconds to wait before a page is asked for again; None for not at all."""
+        if fetched.failure_code != "unreachable" and fetched.status not in RETRIED_STATUSES:
+            return None
+        asked = _seconds_of(fetched.header("Retry-After"))
+        wait = self.backoff * 2**attempt if asked is None else asked
+        return None if wait > MAX_RETRY_AFTER else wait
+
+    def _wait(self, seconds: float, watch: Stopwatch) -> None:
+        self.sleep(seconds)
+        watch.leave_out(seconds)
+
+    def _pace(self, watch: Stopwatch) -> None:
+        """Wait until the rate allows one more request."""
+        if self.rate is None:
+            return
+        with self._pacing:
+            now = time.monotonic()
+            start = max(now, self._next_request)
+            self._next_request = start + 1 / self.rate
+        if start > now:
+            self._wait(start - now, watch)
+
+    def _ask(self, url: str, watch: Stopwatch) -> Answer:
+        """Return the answer to one request. Raises FetchError where there is none."""
+        self._pace(watch)
+        parts = urlsplit(url)
+        port = parts.port or DEFAULT_PORTS[parts.scheme]
+        known = addresses.checked_addresses(
+            parts.hostname or "", port, self.resolve, allow_private=self.allow_private
+        )
+        failure: FetchError | None = None
+        for address in known[:MAX_ADDRESSES]:
+            try:
+                with _failures():
+                    return self._exchange(url, address, port, watch)
+            except FetchError as error:
+                failure = error
+                if error.code != "unreachable":
+                    break
+        raise failure or FetchError("unknown-host", "It has no address.")
+
+    def _exchange(self, url: str, address: str, port: int, watch: Stopwatch) -> Answer:
+        parts = urlsplit(url)
+        origin = f"{parts.scheme}://{parts.netloc}"
+        headers = HEADERS | {"User-Agent": self.user_agent, "Host": parts.netloc}
+        while True:
+            budget = Budget(watch, self.timeout, self.max_bytes + MAX_OVERHEAD)
+            connection, is_used = self._connections.take(origin, address, port, budget)
+            try:
+                connection.request(
+                    "GET",
+                    url.removeprefix(origin),
+                    headers=headers,
+                    preload_content=False,
+                    decode_content=False,
+                )
+                response = connection.getresponse()
+            except ConnectionError:
+                connection.close()
+                if is_used:  # The server closed it meanwhile.
+                    continue
+                raise
+            except BaseException:
+                connection.close()
+                raise
+            answer = self._read(response)
+            if response.closed and answer.error is None:
+                self._connections.keep(origin, address, port, connection)
+            else:
+                response.close()
+                connection.close()
+            return answer
+
+    def _read(self, response: Any) -> Answer:
+        """Read what is wanted of a response, and of a redirect what is in the way of the next."""
+        status, headers = response.status, tuple(response.headers.items())
+        blocks = response.stream(MAX_DRAINED, decode_content=False)
+        body: bytes = b""
+        error: FetchError | None = None
+        try:
+            with _failures():
+                if status in REDIRECTS:
+                    length = response.length_remaining
+                    if length is not None and length <= MAX_DRAINED:
+                        read_body(blocks, "", MAX_DRAINED)
+                elif is_read(headers):
+                    encoding = response.headers.get("Content-Encoding", "")
+                    body, error = read_body(blocks, encoding, self.max_bytes)
+        except FetchError as failure:
+            error = failure
+        return Answer(status=status, headers=headers, body=body, error=error)
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """Raise FetchError for the errors of connections."""
+    try:
+        yield
+    except (urllib3.ConnectTimeoutError, urllib3.NewConnectionError) as error:
+        raise FetchError("unreachable", _text("The connection failed", error)) from error
+    except (TimeoutError, urllib3.TimeoutError) as error:
+        raise FetchError("timeout", "The server took too long.") from error
+    except (SSLError, urllib3.SSLError) as error:
+        raise FetchError("tls", _text("TLS failed", error)) from error
+    except OSError as error:
+        raise FetchError("unreachable", _text("The connection failed", error)) from error
+    except (HTTPException, urllib3.HTTPError, ValueError) as error:
+        raise FetchError("invalid-response", _text("The response is broken", error)) from error
+
+
+def _text(what: str, error: BaseException) -> str:
+    return f"{what}: {printable(error.__cause__ or error)[:MAX_MESSAGE]}"
+
+
+def _seconds_of(retry_after: str) -> float | None:
+    """Return the seconds that a Retry-After header asks for; None where it is none."""
+    if retry_after.isdecimal():
+        return float(retry_after[:10])
+    try:
+        moment = parsedate_to_datetime(retry_after)
+    except (ValueError, OverflowError):
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())

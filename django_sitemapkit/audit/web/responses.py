@@ -1,0 +1,205 @@
+"""What came of fetching one URL, and the limits that both fetchers share."""
+
+import zlib
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from urllib.parse import urldefrag, urljoin
+
+from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.printable import quoted
+from django_sitemapkit.protocol.locations import QUICK_URL, normalise_url, split_origin
+
+MAX_BYTES = 3_000_000
+"""Bytes of a decompressed body that are read. Googlebot indexes no more of a web page."""
+
+MAX_HOPS = 10
+"""Redirects that are followed; Googlebot follows as many."""
+
+MAX_MESSAGE = 200
+"""Characters of an exception's message in a failure."""
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+READ_TYPES = frozenset({"text/html", "application/xhtml+xml", "text/plain"})
+"""Content types whose bodies are read, besides every kind of XML."""
+
+
+class FetchError(Exception):
+    """A URL could not be fetched: why, as a code and as a sentence."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """What came of fetching one URL."""
+
+    url: str
+    """The URL that was asked for."""
+    final_url: str
+    """Where the redirects led; the URL itself where there was none."""
+    status: int | None
+    """The status of the last response; None where there was none."""
+    hops: tuple[tuple[str, int], ...] = ()
+    """Each redirect: the URL that answered with it, and its status."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """The headers of the last response, in its order; a name may repeat."""
+    body: bytes = b""
+    """The body, decompressed; empty where its type is not read."""
+    seconds: float = 0.0
+    """How long it took, redirects included, without waiting for a rate or a retry."""
+    failure: str = ""
+    """Why there is no complete response; "" where there is one, whatever its status."""
+    failure_code: str = ""
+    """The same as a word: "timeout", "refused-address", "redirect-loop" and so on."""
+
+    def header(self, name: str) -> str:
+        """Return a header's first value, or ""."""
+        return next(iter(self.all_headers(name)), "")
+
+    def all_headers(self, name: str) -> list[str]:
+        """Return all values of a header, in their order."""
+        return [value for key, value in self.headers if key.lower() == name.lower()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One response, before redirects are looked at."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes = b""
+    error: FetchError | None = None
+    """Why the body is not complete."""
+
+
+def follow(
+    url: str,
+    ask: Callable[[str], Answer],
+    seconds: Callable[[], float],
+    *,
+    follows: Callable[[str], bool] = lambda target: True,
+) -> Fetched:
+    """Fetch a URL by ``ask``, and follow its redirects to each target that ``follows``.
+
+    A redirect to another target ends there: ``final_url`` is the target, ``status`` the
+    redirect's. The FetchErrors that ``ask`` raises become failures. ``seconds`` gives the time
+    that it all took.
+    """
+    hops: list[tuple[str, int]] = []
+    target = url
+    answer: Answer | None = None
+    error: FetchError | None = None
+    try:
+        target = absolute_url(url)
+        while True:
+            answer = None
+            answer = ask(target)
+            error = answer.error
+            if (location := _location(answer)) is None:
+                break
+            hops.append((target, answer.status))
+            target = absolute_url(location, target)
+            if not follows(target):
+                break
+            _check_hops(hops, target)
+    except FetchError as refusal:
+        error = refusal
+    return Fetched(
+        url=url,
+        final_url=target,
+        status=None if answer is None else answer.status,
+        hops=tuple(hops),
+        headers=() if answer is None else answer.headers,
+        body=b"" if answer is None else answer.body,
+        seconds=seconds(),
+        failure="" if error is None else str(error),
+        failure_code="" if error is None else error.code,
+    )
+
+
+def _check_hops(hops: list[tuple[str, int]], target: str) -> None:
+    if any(target == passed for passed, _ in hops):
+        raise FetchError("redirect-loop", f"Redirect loop: back to {target}.")
+    if len(hops) > MAX_HOPS:
+        raise FetchError("too-many-redirects", f"More than {MAX_HOPS} redirects.")
+
+
+def _location(answer: Answer) -> str | None:
+    if answer.status not in REDIRECTS:
+        return None
+    location = next((value for key, value in answer.headers if key.lower() == "location"), None)
+    with suppress(UnicodeError):  # Headers are read as Latin-1, but URLs are sent as UTF-8.
+        return location and location.encode("latin-1").decode("utf-8")
+    return location
+
+
+def absolute_url(url: str, base: str = "") -> str:
+    """Return a URL in normal form, without a fragment. Raises FetchError where it has none."""
+    if not base and url.count(":") == 1 and QUICK_URL.fullmatch(url):
+        return url
+    try:
+        origin, path = split_origin(urljoin(base, urldefrag(url.strip()).url))
+        return normalise_url(origin + path, origin)
+    except (InvalidValue, ValueError) as error:
+        raise FetchError("invalid-url", f"{quoted(url)} cannot be fetched: {error}") from error
+
+
+def content_type(headers: Iterable[tuple[str, str]]) -> str:
+    """Return the content type in some headers, without parameters and in lower case, or ""."""
+    found = (value for key, value in headers if key.lower() == "content-type")
+    return next(found, "").partition(";")[0].strip().lower()
+
+
+def is_read(headers: Iterable[tuple[str, str]]) -> bool:
+    """Return whether bodies of the content type in some headers are read."""
+    kind = content_type(headers)
+    return not kind or kind in READ_TYPES or kind.endswith(("/xml", "+xml"))
+
+
+def read_body(
+    blocks: Iterable[bytes], encoding: str, max_bytes: int
+) -> tuple[bytes, FetchError | None]:
+    """Return at most ``max_bytes`` of a body, decompressed, and why it is not complete.
+
+    ``encoding`` is the Content-Encoding: none or gzip. No more input than that is read either, so
+    that neither a gzip bomb nor endless empty members cost more.
+    """
+    encoding = encoding.strip().lower()
+    if encoding not in {"", "identity", "gzip", "x-gzip"}:
+        message = f"The body is encoded as {quoted(encoding)}, which was not asked for."
+        return b"", FetchError("invalid-encoding", message)
+    body, taken = bytearray(), 0
+    member = zlib.decompressobj(31) if encoding.endswith("gzip") else None
+    for block in blocks:
+        taken += len(block)
+        if member is None:
+            body += block
+        else:
+            try:
+                member = _inflate(member, block, body, max_bytes)
+            except zlib.error as error:
+                message = f"The body is not valid gzip: {error}."
+                return bytes(body), FetchError("invalid-encoding", message)
+        if max(len(body), taken) > max_bytes:
+            message = f"The body is larger than {max_bytes:,} bytes."
+            return bytes(body[:max_bytes]), FetchError("too-large", message)
+    if member is not None and taken and not member.eof:
+        message = "The body is not valid gzip: it ends too early."
+        return bytes(body), FetchError("invalid-encoding", message)
+    return bytes(body), None
+
+
+def _inflate(
+    member: "zlib._Decompress", block: bytes, body: bytearray, max_bytes: int
+) -> "zlib._Decompress":
+    """Add a block's decompressed bytes, at most one byte too many, and return the open member."""
+    while block and len(body) <= max_bytes:
+        if member.eof:
+            member = zlib.decompressobj(31)
+        body += member.decompress(block, max_bytes + 1 - len(body))
+        block = member.unused_data if member.eof else member.unconsumed_tail
+    return member

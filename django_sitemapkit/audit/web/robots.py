@@ -1,0 +1,51 @@
+"""robots.txt: what may be crawled, by Google's rules (RFC 9309), which protego implements.
+
+The one module that needs protego: ``pip install django-sitemapkit[audit]``.
+"""
+
+from protego import Protego
+
+from django_sitemapkit.audit.web.responses import Fetched
+
+MAX_BYTES = 512_000
+"""How much of a robots.txt counts: 500 KiB."""
+
+_ALL = ""
+_NOTHING = "User-agent: *\nDisallow: /"
+
+
+class RobotsRules:
+    """The rules of one origin's robots.txt."""
+
+    def __init__(self, rules: Protego) -> None:
+        self._rules = rules
+
+    @classmethod
+    def parse(cls, text: str) -> "RobotsRules":
+        """Return the rules in a robots.txt; what is no rule is ignored."""
+        # A byte order mark is no part of the first line (RFC 9309, 2.3).
+        counted = text.encode("utf-8", "replace")[:MAX_BYTES].decode("utf-8", "ignore")
+        return cls(Protego.parse(counted.removeprefix("\ufeff")))
+
+    @classmethod
+    def of(cls, fetched: Fetched) -> "RobotsRules":
+        """Return the rules in what came of fetching a robots.txt.
+
+        Without the file (4xx) everything is allowed. While the server fails (5xx, 429, no
+        response at all) nothing is (RFC 9309, 2.3.1).
+        """
+        status = fetched.status
+        if status is None or status >= 500 or status == 429:
+            return cls.parse(_NOTHING)
+        if not 200 <= status < 300:
+            return cls.parse(_ALL)
+        return cls.parse(fetched.body[:MAX_BYTES].decode("utf-8", "replace"))
+
+    def allows(self, url: str, user_agent: str = "Googlebot") -> bool:
+        """Return whether a crawler may fetch an absolute URL of this origin."""
+        return self._rules.can_fetch(url, user_agent)
+
+    @property
+    def sitemaps(self) -> tuple[str, ...]:
+        """The sitemaps that it names, as written."""
+        return tuple(self._rules.sitemaps)
