@@ -1,14 +1,15 @@
 """Audits in the admin: what was found, run by run, and what to do about it."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from os.path import commonprefix
 from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 from django.http import HttpRequest, HttpResponseRedirect, StreamingHttpResponse
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -27,8 +28,8 @@ from django_sitemapkit.models import UrlOverride, hash_of
 from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.sites import SitemapSite, all_sites
 
-MAX_RULE_URLS = 1_000
-"""Selected URLs whose common start becomes a rule."""
+MAX_SELECTED = 1_000
+"""Findings that one action may change something for."""
 
 
 class ReadOnlyAdmin(CheckedListAdmin):
@@ -52,10 +53,10 @@ class AuditRunAdmin(ReadOnlyAdmin):
     """The audits, newest first: their trend."""
 
     list_display = ("__str__", "site", "started_at", "status", "checked", "bad", "share", "source")
-    list_filter = (SiteFilter, "status")
+    list_filter = (SiteFilter, "is_gate", "status")
     ordering = ("-pk",)
     fields = (
-        *("site", "status", "source", "sample", "live", "started_at", "ended_at"),
+        *("site", "status", "source", "sample", "live", "is_gate", "started_at", "ended_at"),
         *("checked", "bad", "share", "kinds"),
     )
 
@@ -89,6 +90,11 @@ def findings_of(run: AuditRun, kind: str) -> str:
     return f"{reverse('admin:sitemapkit_audit_auditfinding_changelist')}?{query}"
 
 
+def newest_runs() -> QuerySet[Any]:
+    """Return the ids of the newest audit of each site."""
+    return AuditRun.objects.values("site").annotate(newest=Max("pk")).values("newest")
+
+
 class RunFilter(admin.SimpleListFilter):
     """Filters findings by audit; without a choice, the newest audit of each site."""
 
@@ -100,9 +106,33 @@ class RunFilter(admin.SimpleListFilter):
         runs = AuditRun.objects.order_by("-pk")[:100]
         return [(str(run.pk), f"{run} {run.started_at:%Y-%m-%d %H:%M}") for run in runs]
 
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        """Yield the choices; the first is not all audits, but the newest of each site."""
+        first, *others = super().choices(changelist)
+        yield {**first, "display": _("Newest")}
+        yield from others
+
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Return the findings of the chosen audit."""
-        return queryset.filter(run=self.value()) if self.value() else queryset
+        if self.value():
+            return queryset.filter(run=self.value())
+        return queryset.filter(run__in=newest_runs())
+
+
+class SectionFilter(admin.SimpleListFilter):
+    """Filters findings by section, of those in the newest audits."""
+
+    title = _("section")
+    parameter_name = "section__exact"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return the sections."""
+        rows = AuditFinding.objects.filter(run__in=newest_runs()).order_by("section")
+        return [(name, name) for name in rows.values_list("section", flat=True).distinct()]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the findings of the chosen section."""
+        return queryset.filter(section=self.value()) if self.value() else queryset
 
 
 @admin.register(AuditFinding)
@@ -110,7 +140,7 @@ class AuditFindingAdmin(ReadOnlyAdmin):
     """The findings, with filters, actions and a CSV export."""
 
     list_display = ("url", "kind", "detail", "section", "run")
-    list_filter = ("kind", "section", RunFilter)
+    list_filter = ("kind", SectionFilter, RunFilter)
     list_select_related = ("run",)
     search_fields = ("url",)
     ordering = ("pk",)
@@ -119,7 +149,8 @@ class AuditFindingAdmin(ReadOnlyAdmin):
     def has_exclude_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may exclude many URLs."""
         user = request.user
-        return user.has_perms(["sitemapkit.add_urloverride", "sitemapkit.bulk_urloverride"])
+        names = ("add_urloverride", "change_urloverride", "bulk_urloverride")
+        return user.has_perms([f"sitemapkit.{name}" for name in names])
 
     def has_rule_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may add exclusion rules."""
@@ -128,20 +159,20 @@ class AuditFindingAdmin(ReadOnlyAdmin):
     @admin.action(description=_("Exclude from the sitemap"), permissions=["exclude"])
     def exclude_them(self, request: HttpRequest, queryset: QuerySet[AuditFinding]) -> None:
         """Set an override that excludes each URL, from the next build on."""
+        if self._are_too_many(request, queryset):
+            return
         new, changed = [], []
-        for site, url, kind in set(queryset.values_list("run__site", "url", "kind")):
-            path = _path(site, url)
-            if path is None:
-                continue
+        for site, path, kind in _paths_of(queryset):
             row = UrlOverride.objects.filter(site=site, hash=hash_of(path), path=path).first()
             if row is None:
                 note = gettext("Audit: %s") % FindingKind(kind).label
                 row = UrlOverride(site=site, path=path, include=False, note=note)
                 new.append(row)
+                row.save()
             elif row.include is not False:
                 row.include = False
                 changed.append(row)
-            row.save()
+                row.save()
         log_added(request.user.pk, new)
         log_changed(request.user.pk, changed, changed_fields(UrlOverride, ["include"]))
         count = len(new) + len(changed)
@@ -156,17 +187,26 @@ class AuditFindingAdmin(ReadOnlyAdmin):
     def make_rule(
         self, request: HttpRequest, queryset: QuerySet[AuditFinding]
     ) -> HttpResponseRedirect | None:
-        """Open the form of a rule with the common start of the selected URLs."""
-        pairs = list(queryset.values_list("run__site", "url")[:MAX_RULE_URLS])
-        sites = {site for site, _ in pairs}
-        paths = [path for site, url in pairs if (path := _path(site, url)) is not None]
-        if len(sites) != 1 or not paths:
-            self.message_user(request, gettext("Select URLs of one site."), messages.ERROR)
+        """Open the form of a rule for the folder that the selected URLs have in common."""
+        if self._are_too_many(request, queryset):
             return None
-        pattern = paths[0] + "$" if len(set(paths)) == 1 else commonprefix(paths)  # noqa: RUF071  rules match text
-        query = urlencode({"site": sites.pop(), "pattern": pattern})
-        address = reverse("admin:sitemapkit_exclusionrule_add")
-        return HttpResponseRedirect(f"{address}?{query}")
+        found = _paths_of(queryset)
+        paths = {path for _, path, _ in found}
+        pattern = _pattern_of(paths)
+        if len({site for site, _, _ in found}) != 1 or not pattern:
+            text = gettext("Select URLs of one site that have a folder in common, without * and $.")
+            self.message_user(request, text, messages.ERROR)
+            return None
+        query = urlencode({"site": found[0][0], "pattern": pattern})
+        return HttpResponseRedirect(f"{reverse('admin:sitemapkit_exclusionrule_add')}?{query}")
+
+    def _are_too_many(self, request: HttpRequest, queryset: QuerySet[AuditFinding]) -> bool:
+        """Return whether more is selected than one request should change, and say so."""
+        if queryset[MAX_SELECTED : MAX_SELECTED + 1].exists():
+            text = gettext("Select at most %s findings at a time.") % number(MAX_SELECTED)
+            self.message_user(request, text, messages.ERROR)
+            return True
+        return False
 
     @admin.action(description=_("Export as CSV"), permissions=["view"])
     def export_csv(
@@ -200,13 +240,25 @@ def _harmless(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@")) else cell
 
 
-def _path(site_key: str, url: str) -> str | None:
-    """Return the path of a URL on a site, or None if the site cannot list it."""
-    site = next((site for site in all_sites() if site.key == site_key), None)
-    try:
-        return pasted_path(site, url) if site else None
-    except InvalidValue:
-        return None
+def _paths_of(queryset: QuerySet[AuditFinding]) -> list[tuple[str, str, str]]:
+    """Return site, path and a kind for each URL of some findings that its site may list."""
+    sites = {site.key: (site, site.scope()) for site in all_sites()}
+    found = {}
+    for key, url, kind in queryset.order_by("pk").values_list("run__site", "url", "kind"):
+        with suppress(InvalidValue, KeyError):
+            site, scope = sites[key]
+            found.setdefault((key, pasted_path(site, url, scope)), kind)
+    return [(key, path, kind) for (key, path), kind in found.items()]
+
+
+def _pattern_of(paths: Collection[str]) -> str:
+    """Return the pattern of a rule for some paths: one path, or a folder; or "" for none."""
+    if not paths or any("*" in path or "$" in path for path in paths):
+        return ""
+    if len(paths) == 1:
+        return f"{next(iter(paths))}$"
+    folder = commonprefix(list(paths)).rpartition("/")[0]  # noqa: RUF071  cut at a slash
+    return f"{folder}/" if folder else ""
 
 
 @register_panel(_("Audit"))

@@ -1,5 +1,6 @@
 """The app's configuration."""
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,8 @@ def audit_before_publishing(finished: "FinishedBuild") -> str:
 
     It audits nothing, and needs no extra, unless ``SITEMAPKIT_AUDIT`` has ``max_bad``.
     """
-    if getattr(settings, "SITEMAPKIT_AUDIT", {}).get("max_bad") is None:
+    value = getattr(settings, "SITEMAPKIT_AUDIT", {})
+    if isinstance(value, Mapping) and value.get("max_bad") is None:
         return ""
     reason: str = import_module("django_sitemapkit.audit.gate").reason_to_hold(finished)
     return reason

@@ -4,6 +4,7 @@ An audit is recorded in batches, so that one that was interrupted continues wher
 """
 
 import datetime as dt
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,13 +22,19 @@ from django_sitemapkit.audit.web.responses import Fetched
 from django_sitemapkit.exceptions import BuildRunning, LeaseLost
 from django_sitemapkit.models import Build, BuildFile, Lease, hash_of
 from django_sitemapkit.planning.leases import give_back
+from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import SitemapSite, all_sites
 
 BATCH = 100
 """URLs that are recorded together: what an interrupted audit may have to fetch again."""
 
 KEEP_RUNS = 30
-"""Audits of a site that are kept."""
+"""Audits of a site that are kept; as many of those before publishing."""
+
+MAX_DETAIL = 1_000
+"""Characters of a detail: what a page says of itself has no limit."""
+
+ROWS_PER_DELETE = 1_000
 
 LEASE_SECONDS = 600
 """Seconds after which an audit that was killed no longer keeps others from auditing the site."""
@@ -71,11 +78,11 @@ def audit(
         if published is None:
             entries = live_entries(site, sample)
         else:
-            entries = entries_of_build(BuildFile.objects.in_build(published).pages(), sample)
+            pages = BuildFile.objects.in_build(published).pages()
+            entries = entries_of_build(pages, sample, skip=run.checked)
         judge = judge_of(site, options, fetch)
-        for verdicts in _verdicts(judge, islice(entries, run.checked, None), concurrency):
-            if not lease.renew():
-                raise LeaseLost(f"Another process has begun to audit site {site.key!r}.")
+        threads = concurrency if fetch is not None else 1  # The test client has one thread.
+        for verdicts in _verdicts(judge, _renewing(entries, lease), threads):
             record(run, verdicts)
             if on_progress is not None:
                 on_progress(run)
@@ -83,6 +90,17 @@ def audit(
     finally:
         give_back(lease)
     return run
+
+
+def _renewing(entries: Iterable[SitemapEntry], lease: Lease) -> Iterator[SitemapEntry]:
+    """Yield entries, and renew the lease in between. Raises LeaseLost if it is too late."""
+    last = time.monotonic()
+    for entry in entries:
+        if time.monotonic() - last > LEASE_SECONDS / 4:
+            if not lease.renew():
+                raise LeaseLost(f"{lease.name}: another process has begun an audit.")
+            last = time.monotonic()
+        yield entry
 
 
 def judge_of(site: SitemapSite, options: AuditOptions, fetch: Fetch | None = None) -> Judge:
@@ -106,7 +124,9 @@ def _run_of(
 ) -> AuditRun:
     """Return the audit to continue, or a new one; what cannot be continued is deleted."""
     build = published.pk if published else None
-    open_runs = AuditRun.objects.filter(site=site.key, status=AuditRun.Status.RUNNING)
+    open_runs = AuditRun.objects.filter(
+        site=site.key, status=AuditRun.Status.RUNNING, is_gate=False
+    )
     run = None
     if build is not None and not restart:  # Live pages may have changed meanwhile.
         run = open_runs.filter(build=build, sample=sample, live=live).order_by("-pk").first()
@@ -135,7 +155,11 @@ def record(run: AuditRun, verdicts: Sequence[Verdict]) -> None:
     """Record a batch in one transaction."""
     findings = [
         AuditFinding(
-            run=run, section=verdict.entry.section, kind=kind, url=verdict.entry.url, detail=detail
+            run=run,
+            section=verdict.entry.section,
+            kind=kind,
+            url=verdict.entry.url,
+            detail=printable(detail)[:MAX_DETAIL],
         )
         for verdict in verdicts
         for kind, detail in verdict.faults
@@ -179,9 +203,14 @@ def _repeated_titles(run: AuditRun, verdicts: Iterable[Verdict]) -> list[AuditFi
 
 
 def finish(run: AuditRun, at: dt.datetime) -> None:
-    """Record the end of an audit, and delete the oldest ones of its site."""
+    """Record the end of an audit, and delete the oldest ones of its site and its kind."""
+    titles = AuditedTitle.objects.filter(run=run)
+    while some := list(titles.values_list("pk", flat=True)[:ROWS_PER_DELETE]):
+        AuditedTitle.objects.filter(pk__in=some).delete()
     run.status, run.ended_at = AuditRun.Status.FINISHED, at
     run.save(update_fields=["status", "ended_at"])
-    AuditedTitle.objects.filter(run=run).delete()
-    runs = AuditRun.objects.filter(site=run.site).order_by("-pk")
-    AuditRun.objects.filter(pk__in=list(runs.values_list("pk", flat=True)[KEEP_RUNS:])).delete()
+    runs = AuditRun.objects.filter(
+        site=run.site, is_gate=run.is_gate, status=AuditRun.Status.FINISHED
+    )
+    old = list(runs.order_by("-pk").values_list("pk", flat=True)[KEEP_RUNS:])
+    AuditRun.objects.filter(pk__in=old).delete()

@@ -1,7 +1,7 @@
 """The entries that an audit looks at: all of a site, or a sample of each section."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -15,8 +15,8 @@ from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import PageRendering
 from django_sitemapkit.sites import SitemapSite
 
-MAX_SAMPLED_FILES = 20
-"""Sitemap files of a section that a sample is taken from."""
+MIN_SAMPLED_FILES = 20
+"""Sitemap files of a section that a sample is taken from, if it has so many."""
 
 _LASTMOD = re.compile(rb"<lastmod>([^<]+)</lastmod>")
 _ALTERNATE = re.compile(rb'<xhtml:link rel="alternate" hreflang="([^"]+)" href="([^"]+)"/>')
@@ -37,17 +37,24 @@ class SitemapEntry:
     """Language and URL of each version."""
 
 
-def entries_of_build(rows: Iterable[BuildFile], sample: int | None) -> Iterator[SitemapEntry]:
+def entries_of_build(
+    rows: Iterable[BuildFile], sample: int | None, *, skip: int = 0
+) -> Iterator[SitemapEntry]:
     """Yield entries of stored pages, a sample of each section or, with None, all.
 
-    ``rows`` are in the order of the index. Raises StorageFailure if a file is lost or damaged.
+    ``rows`` are in the order of the index; the first ``skip`` entries are not yielded, nor are
+    files read that have no others. Raises StorageFailure if a file is lost or damaged.
     """
     storage = SitemapStorage()
     for name, group in groupby(rows, key=lambda row: row.section):
         pages = list(group)
         for page, wanted in _spread(pages, [page.urls for page in pages], sample):
-            lines = stored_entries_of([page], storage)
-            yield from (_entry(name, line) for line in _every(lines, page.urls, wanted))
+            places = range(page.urls) if wanted is None else evenly(page.urls, wanted)
+            left = places[skip:]
+            skip -= len(places) - len(left)
+            if left:
+                lines = stored_entries_of([page], storage)
+                yield from (_entry(name, line) for line in _at(lines, left))
 
 
 def live_entries(site: SitemapSite, sample: int | None) -> Iterator[SitemapEntry]:
@@ -58,8 +65,8 @@ def live_entries(site: SitemapSite, sample: int | None) -> Iterator[SitemapEntry
         for page, wanted in _spread(pages, [1] * len(pages), sample):
             lines = b"".join(PageRendering(section, page.keys, scope)).splitlines()
             entries = [line for line in lines if line.startswith(b"<url>")]
-            for line in _every(entries, len(entries), wanted):
-                yield _entry(section.get_name(), line)
+            places = range(len(entries)) if wanted is None else evenly(len(entries), wanted)
+            yield from (_entry(section.get_name(), entries[place]) for place in places)
 
 
 def _spread(
@@ -69,7 +76,8 @@ def _spread(
     if sample is None:
         yield from ((page, None) for page in pages)
         return
-    chosen = evenly(len(pages), min(MAX_SAMPLED_FILES, sample))
+    needed = -(-sample * len(pages) // max(sum(urls), 1))
+    chosen = evenly(len(pages), min(sample, max(MIN_SAMPLED_FILES, needed)))
     total = sum(urls[place] for place in chosen)
     taken = seen = 0
     for place in chosen:
@@ -79,13 +87,10 @@ def _spread(
         yield pages[place], wanted
 
 
-def _every(lines: Iterable[bytes], count: int, wanted: int | None) -> Iterator[bytes]:
-    """Yield so many of the lines, evenly spread, or all."""
-    if wanted is None:
-        yield from lines
-        return
-    places = set(evenly(count, wanted))
-    yield from (line for place, line in enumerate(lines) if place in places)
+def _at(lines: Iterable[bytes], places: Sequence[int]) -> Iterator[bytes]:
+    """Yield the lines at these places."""
+    chosen = places if isinstance(places, range) else frozenset(places)
+    yield from (line for place, line in enumerate(lines) if place in chosen)
 
 
 def evenly(count: int, wanted: int) -> list[int]:

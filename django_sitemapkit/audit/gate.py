@@ -19,6 +19,7 @@ def reason_to_hold(finished: FinishedBuild) -> str:
         site=finished.site.key,
         build=finished.build.pk,
         sample=options.sample,
+        is_gate=True,
         started_at=timezone.now(),
     )
     batch = []

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import email.utils
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,6 +10,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.shortcuts import resolve_url
+from django.urls import NoReverseMatch
 from django.utils.dateparse import parse_date, parse_datetime
 
 from django_sitemapkit.audit.entries import SitemapEntry
@@ -16,6 +18,8 @@ from django_sitemapkit.audit.kinds import FindingKind as Kind
 from django_sitemapkit.audit.web.pages import WebPage
 from django_sitemapkit.audit.web.responses import Fetched
 from django_sitemapkit.audit.web.robots import RobotsRules
+
+logger = logging.getLogger("django_sitemapkit")
 
 LASTMOD_TOLERANCE = dt.timedelta(days=1)
 """By how much lastmod and Last-Modified may differ."""
@@ -77,8 +81,7 @@ class Judge:
     def _faults_of_page(
         self, entry: SitemapEntry, fetched: Fetched, page: WebPage
     ) -> Iterator[Fault]:
-        if self._is_soft_404 is not None and self._is_soft_404(fetched):
-            yield Kind.SOFT_404, ""
+        yield from self._soft_404_fault(fetched)
         if page.noindex:
             yield Kind.NOINDEX, page.noindex
         if page.canonical and page.canonical != entry.url:
@@ -92,8 +95,19 @@ class Judge:
         yield from _lastmod_fault(entry, fetched)
         yield from self._hreflang_faults(entry, page)
 
+    def _soft_404_fault(self, fetched: Fetched) -> Iterator[Fault]:
+        if self._is_soft_404 is None:
+            return
+        try:
+            if self._is_soft_404(fetched):
+                yield Kind.SOFT_404, ""
+        except Exception as error:
+            logger.exception('%s: SITEMAPKIT_AUDIT["soft_404"] raised.', fetched.url)
+            yield Kind.SOFT_404, f"the rule raised {type(error).__name__}: {error}"
+
     def _hreflang_faults(self, entry: SitemapEntry, page: WebPage) -> Iterator[Fault]:
-        listed, linked = dict(entry.alternates), dict(page.alternates)
+        listed = {code.lower(): url for code, url in entry.alternates}
+        linked = {code.lower(): url for code, url in page.alternates}
         if listed and linked and listed != linked:
             differing = sorted(
                 code for code in {*listed, *linked} if listed.get(code) != linked.get(code)
@@ -117,7 +131,10 @@ class Judge:
         return frozenset(linked for _, linked in page.alternates)
 
     def _robots_of(self, origin: str) -> RobotsRules:
-        return RobotsRules.of(self._fetch(f"{origin}/robots.txt"))
+        fetched = self._fetch(f"{origin}/robots.txt")
+        if fetched.failure_code == "foreign-host":  # Of a site below the root: others serve it.
+            return RobotsRules.parse("")
+        return RobotsRules.of(fetched)
 
 
 def origin_of(url: str) -> str:
@@ -163,7 +180,10 @@ def _status_of(fetched: Fetched) -> str:
 
 
 def _is_login(url: str) -> bool:
-    login = resolve_url(settings.LOGIN_URL)
+    try:
+        login = resolve_url(settings.LOGIN_URL)
+    except NoReverseMatch:  # It is the name of a pattern that this URLconf lacks.
+        return False
     return urlsplit(url).path == urlsplit(login).path
 
 
@@ -190,6 +210,6 @@ def _moment(text: str) -> dt.datetime | None:
 def _http_moment(text: str) -> dt.datetime | None:
     try:
         moment = email.utils.parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)

@@ -30,6 +30,11 @@ class AuditRun(models.Model):
     live = models.BooleanField(
         _("over HTTP"), default=False, help_text=_("Whether the pages were fetched over HTTP.")
     )
+    is_gate = models.BooleanField(
+        _("before publishing"),
+        default=False,
+        help_text=_("Whether a build was audited before it was published."),
+    )
     started_at = models.DateTimeField(_("started at"))
     ended_at = models.DateTimeField(_("ended at"), null=True)
     checked = models.PositiveIntegerField(_("URLs checked"), default=0)

@@ -5,6 +5,7 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 from django.template.loader import render_to_string
+from django.utils import timezone
 from django.utils.html import format_html_join
 from django.utils.translation import gettext_lazy as _
 
@@ -37,11 +38,11 @@ class LedgerAdmin(CheckedListAdmin):
 class UrlBatchAdmin(LedgerAdmin):
     """The requests to IndexNow."""
 
-    list_display = ("__str__", "site", "status", "count", "build", "attempts", "sent_at", "answer")
+    list_display = ("__str__", "site", "status", "count", "build", "failures", "sent_at", "answer")
     list_filter = ("status", SiteFilter)
     ordering = ("-pk",)
     fields = (
-        *("site", "host", "build", "status", "count", "attempts", "sent_at", "answer"),
+        *("site", "host", "build", "status", "count", "failures", "sent_at", "answer"),
         "first_urls",
     )
 
@@ -72,15 +73,19 @@ def search_engines(request: HttpRequest, site: SitemapSite) -> str:
     """Return what is waiting or failed for a site, and what Search Console reports."""
     if not request.user.has_perm("sitemapkit_submission.view_urlbatch"):
         return ""
+    may_see_sitemaps = request.user.has_perm("sitemapkit_submission.view_submittedsitemap")
+    state = SubmittedSite.objects.filter(site=site.key).first()
     batches = UrlBatch.objects.filter(site=site.key).defer("urls").order_by("-pk")
     context = {
         "site": site,
-        "state": SubmittedSite.objects.filter(site=site.key).first(),
+        "state": state,
+        "waits": state is not None and state.wait_until and state.wait_until > timezone.now(),
         "last": batches.first(),
         "stopped": batches.filter(
             status__in=(UrlBatch.Status.REJECTED, UrlBatch.Status.FAILED)
         ).first(),
-        "sitemaps": SubmittedSitemap.objects.filter(site=site.key).order_by("address"),
+        "sitemaps": may_see_sitemaps
+        and SubmittedSitemap.objects.filter(site=site.key).order_by("address"),
     }
     if not context["state"] and not context["sitemaps"]:
         return ""

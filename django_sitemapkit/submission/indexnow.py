@@ -130,7 +130,7 @@ def _seconds_of(value: str) -> float:
         return float(value)
     try:
         at = email.utils.parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0
     if at.tzinfo is None:
         at = at.replace(tzinfo=dt.UTC)

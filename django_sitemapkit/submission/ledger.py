@@ -6,12 +6,13 @@ given up. If the process is killed, only the batch in flight is sent again.
 
 import datetime as dt
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from django.db import router, transaction
 from django.db.models import QuerySet, Sum
 
 from django_sitemapkit.builds import Difference, differences_of
-from django_sitemapkit.exceptions import LeaseLost
+from django_sitemapkit.exceptions import BuildFailed, LeaseLost
 from django_sitemapkit.models import Build, Lease
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.submission.indexnow import MIN_WAIT_SECONDS, Answer, Outcome, batches
@@ -19,7 +20,7 @@ from django_sitemapkit.submission.models import SubmittedSite, UrlBatch
 
 Status = UrlBatch.Status
 
-MAX_ATTEMPTS = 10
+MAX_FAILURES = 10
 """Requests for one batch that may fail before it is given up."""
 
 FIRST_WAIT_SECONDS = 60
@@ -30,7 +31,11 @@ MAX_RETRY_AFTER_SECONDS = 86_400
 """The longest wait that a server may ask for."""
 
 KEEP_DAYS = 90
-"""Days for which accepted batches stay in the ledger."""
+"""Days for which batches that are not to be sent any more stay in the ledger."""
+
+
+Changes = tuple[Iterator[Difference], str]
+"""The changes, and why there are none."""
 
 
 class Ledger:
@@ -40,90 +45,94 @@ class Ledger:
         self.site = site
         self.lease = lease
 
-    def changes(self, since: int | None = None) -> tuple[Iterator[Difference], str]:
-        """Return the changes since the last submission, or since a build; or why there are none.
+    def changes(self, published: Build, since: int | None = None) -> Changes:
+        """Return the changes since the last submission; or why there are none.
 
         The first time there is nothing to compare with: IndexNow is for what changes, not for what
-        was there before. Iterating raises BuildFailed and StorageFailure if the builds cannot be
-        compared.
+        was there before. With the id of an earlier build in ``since``, the changes since then
+        count, and those that have not been submitted in any case. Iterating raises BuildFailed and
+        StorageFailure if the builds cannot be compared.
         """
-        published = Build.objects.published(self.site)
-        if published is None:
-            return iter(()), "Nothing is published yet."
-        if since is None:
-            state = SubmittedSite.objects.filter(site=self.site.key).first()
-            since = state.build if state else None
-            if since == published.pk:
-                return iter(()), "Nothing has been published since the last submission."
-            if note := _cannot_compare(since):
-                return iter(()), note
-        return differences_of(self.site, published.pk, since=since), ""
+        state = SubmittedSite.objects.filter(site=self.site.key).first()
+        start = state.build if state else None
+        if since is not None:
+            _require_published(self.site, since)
+            start = since if start is None else min(start, since)
+        if start == published.pk:
+            return iter(()), "Nothing has been published since the last submission."
+        if since is None and (note := _cannot_compare(start)):
+            return iter(()), note
+        differences = differences_of(self.site, published.pk, since=start, heartbeat=self.prove)
+        return differences, ""
 
-    def collect(self, changes: Iterable[Difference]) -> None:
-        """Put changes into batches; all of them are recorded, or none if the process is killed."""
-        published = Build.objects.published(self.site)
-        if published is None:
-            return
-        self._batches(Status.COLLECTING).delete()  # Of a process that was killed.
+    def collect(self, published: Build, changes: Iterable[Difference]) -> None:
+        """Put the changes up to a build into batches: all of them, or none if killed meanwhile."""
+        with self._fenced():
+            self._batches(Status.COLLECTING).delete()  # Of a process that was killed.
         for host, urls in batches(change.location for change in changes):
-            self.prove()
-            UrlBatch.objects.create(
-                site=self.site.key,
-                host=host,
-                build=published.pk,
-                count=len(urls),
-                urls="\n".join(urls),
+            with self._fenced():
+                UrlBatch.objects.create(
+                    site=self.site.key,
+                    host=host,
+                    build=published.pk,
+                    count=len(urls),
+                    urls="\n".join(urls),
+                    created_at=self.lease.now(),
+                )
+        with self._fenced():
+            SubmittedSite.objects.update_or_create(
+                site=self.site.key, defaults={"build": published.pk}
             )
-        self._commit(published)
+            self._batches(Status.COLLECTING).update(status=Status.PENDING)
 
     def prove(self) -> None:
         """Renew the lease. Raises LeaseLost if another process has taken over."""
         if not self.lease.renew():
             raise LeaseLost(f"Another process has begun to submit site {self.site.key!r}.")
 
-    def _commit(self, published: Build) -> None:
-        """Record in one transaction that all changes up to a build are in batches."""
+    @contextmanager
+    def _fenced(self) -> Iterator[None]:
+        """Record something in a transaction that holds only as long as the lease is ours."""
         with transaction.atomic(using=router.db_for_write(UrlBatch)):
-            SubmittedSite.objects.update_or_create(
-                site=self.site.key, defaults={"build": published.pk}
-            )
-            self._batches(Status.COLLECTING).update(status=Status.PENDING)
+            self.prove()
+            yield
 
     def to_send(self) -> Iterator[UrlBatch]:
         """Yield the batches to send, each recorded as sent, until the endpoint asks to wait."""
         while self.waits_until() is None:
-            self.prove()
             batch = self._batches(Status.PENDING).order_by("pk").first()
             if batch is None:
                 return
-            batch.attempts += 1
             batch.sent_at = self.lease.now()
-            batch.save(update_fields=["attempts", "sent_at"])
+            with self._fenced():
+                batch.save(update_fields=["sent_at"])
             yield batch
 
     def record(self, batch: UrlBatch, answer: Answer) -> int:
         """Record what the endpoint answered; return how many URLs will not be sent again."""
         batch.answer = answer.text
         stopped = 0
-        if answer.outcome is Outcome.ACCEPTED:
-            batch.status, batch.urls = Status.ACCEPTED, ""
-        elif answer.outcome in {Outcome.INVALID, Outcome.FORBIDDEN}:
-            batch.status, stopped = Status.REJECTED, batch.count
-        elif answer.outcome is Outcome.FAILED and batch.attempts >= MAX_ATTEMPTS:
-            batch.status, stopped = Status.FAILED, batch.count
-        else:
-            self._wait(batch, answer)
-        batch.save(update_fields=["status", "urls", "answer"])
-        if answer.outcome is Outcome.FORBIDDEN:
-            same_host = self._batches(Status.PENDING).filter(host=batch.host)
-            stopped += same_host.aggregate(urls=Sum("count"))["urls"] or 0
-            same_host.update(status=Status.REJECTED, answer=answer.text)
+        with self._fenced():
+            if answer.outcome is Outcome.ACCEPTED:
+                batch.status, batch.urls = Status.ACCEPTED, ""
+            elif answer.outcome in {Outcome.INVALID, Outcome.FORBIDDEN}:
+                batch.status, stopped = Status.REJECTED, batch.count
+            elif answer.outcome is Outcome.FAILED and batch.failures + 1 >= MAX_FAILURES:
+                batch.status, stopped = Status.FAILED, batch.count
+            else:
+                self._wait(batch, answer)
+            batch.failures += answer.outcome is Outcome.FAILED
+            batch.save(update_fields=["status", "urls", "answer", "failures"])
+            if answer.outcome is Outcome.FORBIDDEN:
+                same_host = self._batches(Status.PENDING).filter(host=batch.host)
+                stopped += same_host.aggregate(urls=Sum("count"))["urls"] or 0
+                same_host.update(status=Status.REJECTED, answer=answer.text)
         return stopped
 
     def _wait(self, batch: UrlBatch, answer: Answer) -> None:
-        seconds = min(MAX_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2 ** (batch.attempts - 1))
+        seconds: float = min(MAX_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2**batch.failures)
         if answer.outcome is Outcome.TOO_MANY:
-            seconds = max(seconds, MIN_WAIT_SECONDS)
+            seconds = MIN_WAIT_SECONDS
         seconds = min(max(seconds, answer.retry_after), MAX_RETRY_AFTER_SECONDS)
         until = self.lease.now() + dt.timedelta(seconds=seconds)
         SubmittedSite.objects.filter(site=self.site.key).update(wait_until=until)
@@ -141,14 +150,14 @@ class Ledger:
             site=self.site.key, status__in=(Status.REJECTED, Status.FAILED)
         )
         urls: int = stopped.aggregate(urls=Sum("count"))["urls"] or 0
-        stopped.update(status=Status.PENDING, attempts=0)
-        SubmittedSite.objects.filter(site=self.site.key).update(wait_until=None)
+        stopped.update(status=Status.PENDING, failures=0)
         return urls
 
     def forget(self) -> None:
-        """Delete the batches that were accepted long ago."""
+        """Delete the batches that were accepted, rejected or given up long ago."""
         before = self.lease.now() - dt.timedelta(days=KEEP_DAYS)
-        self._batches(Status.ACCEPTED).filter(sent_at__lt=before).delete()
+        old = UrlBatch.objects.filter(site=self.site.key, created_at__lt=before)
+        old.exclude(status__in=(Status.COLLECTING, Status.PENDING)).delete()
 
     def pending_urls(self) -> int:
         """Return how many URLs wait to be sent."""
@@ -157,6 +166,13 @@ class Ledger:
 
     def _batches(self, status: str) -> QuerySet[UrlBatch]:
         return UrlBatch.objects.filter(site=self.site.key, status=status)
+
+
+def _require_published(site: SitemapSite, build: int) -> None:
+    """Raise BuildFailed unless a build of the site was published."""
+    builds = Build.objects.filter(site=site.key, pk=build, published_at__isnull=False)
+    if not builds.exists():
+        raise BuildFailed(f"Site {site.key!r} has not published a build {build}.")
 
 
 def _cannot_compare(since: int | None) -> str:

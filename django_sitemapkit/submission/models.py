@@ -51,7 +51,10 @@ class UrlBatch(models.Model):
     urls = models.TextField(
         _("URLs"), blank=True, help_text=_("One on each line; empty once they are accepted.")
     )
-    attempts = models.PositiveIntegerField(_("attempts"), default=0)
+    failures = models.PositiveIntegerField(
+        _("failures"), default=0, help_text=_("Requests that failed, and were or will be repeated.")
+    )
+    created_at = models.DateTimeField(_("created at"))
     sent_at = models.DateTimeField(_("last sent at"), null=True)
     answer = models.TextField(_("answer"), blank=True)
 

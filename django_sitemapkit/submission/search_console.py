@@ -10,6 +10,8 @@ from typing import Any
 from urllib.parse import quote
 
 import requests
+from django.conf import settings
+from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from google.auth.exceptions import GoogleAuthError
 from google.auth.transport.requests import AuthorizedSession
@@ -68,7 +70,7 @@ class SearchConsole:
         answer = self._call("GET", site_property, address)
         contents = answer.get("contents") or []
         return SitemapState(
-            downloaded_at=parse_datetime(answer.get("lastDownloaded") or ""),
+            downloaded_at=_moment(answer.get("lastDownloaded") or ""),
             is_pending=bool(answer.get("isPending")),
             errors=int(answer.get("errors") or 0),
             warnings=int(answer.get("warnings") or 0),
@@ -79,7 +81,7 @@ class SearchConsole:
         url = f"{self._endpoint}/sites/{quote(site_property, '')}/sitemaps/{quote(address, '')}"
         try:
             response = self._session.request(method, url, timeout=TIMEOUT_SECONDS)
-            document = response.json() if response.content else {}
+            document = _document_of(response)
         except (GoogleAuthError, requests.RequestException) as error:
             raise SearchConsoleError(f"Search Console: {printable(error)}") from error
         if response.ok and isinstance(document, dict):
@@ -95,3 +97,17 @@ class SearchConsole:
         if response.status_code in {401, 403, 404}:
             text += f" Add {self.account} as a user of the property {site_property!r}."
         return text
+
+
+def _document_of(response: requests.Response) -> Any:
+    """Return the JSON of a response; a proxy's error page is none."""
+    try:
+        return response.json() if response.content else {}
+    except ValueError:
+        return None
+
+
+def _moment(text: str) -> dt.datetime | None:
+    """Return a moment as the project stores moments."""
+    moment = parse_datetime(text)
+    return moment if moment is None or settings.USE_TZ else timezone.make_naive(moment)

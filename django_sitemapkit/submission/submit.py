@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from django.urls import NoReverseMatch, reverse
 
 from django_sitemapkit.builds import Difference
-from django_sitemapkit.exceptions import BuildRunning
+from django_sitemapkit.exceptions import BuildRunning, StorageFailure
 from django_sitemapkit.models import Build, Lease
 from django_sitemapkit.planning.leases import give_back
 from django_sitemapkit.sites import SitemapSite
@@ -30,9 +30,10 @@ def submit(
     """Submit what has changed since the last submission, or since a build.
 
     ``retry`` sends again what was rejected or given up. ``dry_run`` compares the builds, and sends
-    and records nothing. Raises BuildRunning while another process submits the site, BuildFailed and
-    StorageFailure if the builds cannot be compared, and ImproperlyConfigured for wrong settings.
-    What search engines answer is in the result.
+    and records nothing. Raises BuildRunning while another process submits the site, BuildFailed if
+    the builds cannot be compared, and ImproperlyConfigured for wrong settings. What search engines
+    answer is in the result, and a file that cannot be read is among its problems. Do not call it in
+    a transaction: a rollback would forget what was sent.
 
     Example::
 
@@ -49,7 +50,10 @@ def submit(
         if options.indexnow_key:
             if retry and not dry_run:
                 ledger.retry()
-            _collect(ledger, since, result, dry_run=dry_run)
+            try:
+                _collect(ledger, since, result, dry_run=dry_run)
+            except StorageFailure as error:  # What is pending is sent all the same.
+                result.problems.append(str(error))
             if not dry_run:
                 _send(ledger, options, result)
         if options.google_credentials and not dry_run:
@@ -63,7 +67,11 @@ def submit(
 
 def _collect(ledger: Ledger, since: int | None, result: SubmissionResult, *, dry_run: bool) -> None:
     """Collect and count what changed."""
-    changes, note = ledger.changes(since)
+    published = Build.objects.published(ledger.site)
+    if published is None:
+        result.notes.append("Nothing is published yet.")
+        return
+    changes, note = ledger.changes(published, since)
     if note:
         result.notes.append(note)
 
@@ -76,7 +84,7 @@ def _collect(ledger: Ledger, since: int | None, result: SubmissionResult, *, dry
         locations = (change.location for change in counted())
         result.requests = sum(1 for _ in indexnow.batches(locations))
     else:
-        ledger.collect(counted())
+        ledger.collect(published, counted())
 
 
 def _send(ledger: Ledger, options: SubmitOptions, result: SubmissionResult) -> None:

@@ -1,7 +1,5 @@
 """A site with one web page for each fault that an audit finds, and clean ones."""
 
-import time
-
 from django.http import HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.urls import path, re_path
 
@@ -47,12 +45,6 @@ def to(target, status=302):
 def fail(request):
     """Fail as a view with a bug does."""
     raise ZeroDivisionError("a bug")
-
-
-def slow(request):
-    """Answer late."""
-    time.sleep(0.3)
-    return page()(request)
 
 
 def untitled(request):
@@ -122,7 +114,6 @@ FAULTS = {
     "untitled/": (untitled, "title-missing"),
     "empty-title/": (page(title=" "), "title-missing"),
     "repeated-title/": (page(title="Page /clean/1/"), "title-repeated"),
-    "slow/": (slow, "slow"),
     "lastmod/": (page(Last_Modified="Wed, 01 Jan 2020 00:00:00 GMT"), "lastmod"),
     "one-way/": (
         page(head=alternates(("en", f"{BASE}/one-way/"), ("es", f"{BASE}/one-way/es/"))),

@@ -10,12 +10,14 @@ import pytest
 from django_sitemapkit import StaticSection
 from django_sitemapkit.audit import auditing
 from django_sitemapkit.audit.auditing import KEEP_RUNS, audit
-from django_sitemapkit.audit.entries import SitemapEntry, evenly
-from django_sitemapkit.audit.judge import Judge
+from django_sitemapkit.audit.entries import SitemapEntry, entries_of_build, evenly
+from django_sitemapkit.audit.judge import Judge, Verdict
 from django_sitemapkit.audit.kinds import ADVICE, FindingKind
 from django_sitemapkit.audit.models import AuditedTitle, AuditFinding, AuditRun
 from django_sitemapkit.audit.options import AuditOptions
 from django_sitemapkit.audit.web.responses import Fetched
+from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.sites import all_sites
 from tests.audit.faulty import BASE, FAULTS
 from tests.builds import SITE, run, use_storage
 
@@ -39,7 +41,7 @@ class Clean(StaticSection):
 def faulty(settings, sections):
     """Give the site with the faulty pages, whose soft 404s and slow pages have rules."""
     settings.ROOT_URLCONF = "tests.audit.faulty"
-    settings.SITEMAPKIT_AUDIT = {"soft_404": "tests.audit.faulty.is_soft_404", "slow_seconds": 0.25}
+    settings.SITEMAPKIT_AUDIT = {"soft_404": "tests.audit.faulty.is_soft_404"}
     sections.add(Faulty)
     sections.add(Clean)
     return use_storage(settings, "Memory")
@@ -58,7 +60,7 @@ EXPECTED = sorted((name, kind) for name, (_, kind) in FAULTS.items())
 def test_each_fault_is_found(faulty, built):
     """In published files and in live pages, and nothing is found that is not there."""
     assert len(FAULTS) > 30
-    assert {kind for _, kind in FAULTS.values()} | {"no-answer", "hreflang"} == set(
+    assert {kind for _, kind in FAULTS.values()} | {"no-answer", "hreflang", "slow"} == set(
         FindingKind.values
     )
     if built:
@@ -75,7 +77,7 @@ def test_details_say_what_was_found(faulty):
     details = dict(audit(SITE, sample=None).findings.values_list("url", "detail"))
     for name, detail in {
         "missing/": "404",
-        "error/": "500: ZeroDivisionError: a bug",
+        "error/": "500: The view raises ZeroDivisionError: a bug.",
         "chain/": f"{BASE}/chain/ (302) → {BASE}/moved/ (301) → {BASE}/clean/1/",
         "to-nothing/": f"{BASE}/to-nothing/ (302) → {BASE}/missing/ (404)",
         "canonical-host/": "https://other.example/",
@@ -161,7 +163,7 @@ def killed_after(count):
 def outcome(audited):
     """Return all that an audit found."""
     fields = ("section", "kind", "url", "detail")
-    findings = sorted(audited.findings.exclude(kind="slow").values_list(*fields))
+    findings = sorted(audited.findings.values_list(*fields))
     return findings, audited.checked, audited.bad
 
 
@@ -239,6 +241,7 @@ BOTH = {"en": "", "de": "de/"}
     ("listed", "linked", "back", "expected"),
     [
         (BOTH, BOTH, BOTH, []),
+        (BOTH, {"EN": "", "De": "de/"}, BOTH, []),
         (BOTH, {}, {}, []),
         ({}, BOTH, BOTH, []),
         (BOTH, {**BOTH, "fr": "fr/"}, BOTH, ["hreflang"]),
@@ -297,3 +300,99 @@ def test_the_user_agent_is_an_option(faulty, settings):
     kinds = {url for url, kind in found(audit(SITE, sample=None)) if kind == "robots"}
     assert kinds == {"blocked/", "report.private"}
     assert AuditOptions().user_agent == "Googlebot"
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(1.9, []), (2.1, ["slow"])])
+def test_slow_pages(seconds, expected):
+    """Slower than the option says."""
+    url = "https://a.example/"
+    fetched = Fetched(url=url, final_url=url, status=200, seconds=seconds)
+    verdict = Judge(lambda url: fetched, slow_seconds=2).judge(SitemapEntry(section="s", url=url))
+    assert [kind for kind, _ in verdict.faults] == expected
+
+
+def test_a_rule_for_soft_404s_that_raises(caplog):
+    """It is a finding, and not the end of the audit."""
+    url = "https://a.example/"
+    fetched = Fetched(url=url, final_url=url, status=200)
+    judging = Judge(lambda url: fetched, slow_seconds=2, is_soft_404=lambda fetched: 1 / 0)
+    faults = judging.judge(SitemapEntry(section="s", url=url)).faults
+    assert faults == (("soft-404", "the rule raised ZeroDivisionError: division by zero"),)
+    assert url in caplog.text
+
+
+def test_a_login_url_that_does_not_exist(settings):
+    """Redirects are just redirects then."""
+    settings.LOGIN_URL = "no-such-name"
+    fetched = Fetched(
+        url="https://a.example/",
+        final_url="https://a.example/x/",
+        status=200,
+        hops=(("https://a.example/", 302),),
+    )
+    verdict = Judge(lambda url: fetched, slow_seconds=2).judge(
+        SitemapEntry(section="s", url="https://a.example/")
+    )
+    assert [kind for kind, _ in verdict.faults] == ["redirect"]
+
+
+def test_a_site_below_the_root_has_no_robots_txt(faulty, settings):
+    """Something else serves the root of its host."""
+    settings.SITEMAPKIT_BASE_URL = f"{BASE}/shop"
+    (site,) = all_sites()
+    assert "robots" not in audit(site, sample=None).counts
+
+
+def test_details_are_short_and_printable(faulty):
+    """A page may say anything of itself."""
+    audited = AuditRun.objects.create(site="default", started_at=dt.datetime.now(dt.UTC))
+    entry = SitemapEntry(section="s", url="https://a.example/")
+    detail = "https://a.example/\0" + "x" * 5_000
+    auditing.record(audited, [Verdict(entry, ((FindingKind.CANONICAL, detail),))])
+    stored = audited.findings.get().detail
+    assert "\0" not in stored
+    assert len(stored) == 1_000
+
+
+def test_audits_before_publishing_are_apart(faulty):
+    """Neither deletes the other's, whether it is running or old."""
+    at = dt.datetime.now(dt.UTC)
+    gate = AuditRun.objects.create(site="default", started_at=at, is_gate=True)
+    for _ in range(KEEP_RUNS):
+        AuditRun.objects.create(site="default", started_at=at, is_gate=True, status="finished")
+    running = AuditRun.objects.create(site="default", started_at=at, build=10**9)
+    auditing.finish(gate, at)
+    assert AuditRun.objects.filter(pk=running.pk).exists()
+    gate = AuditRun.objects.create(site="default", started_at=at, is_gate=True)
+    audit(SITE, sample=1)
+    assert AuditRun.objects.filter(pk=gate.pk).exists()
+
+
+@pytest.mark.parametrize(("urls", "limit", "sample"), [(400, 10, 300), (1_000, 2, 700)])
+def test_a_sample_is_as_large_as_asked(settings, sections, urls, limit, sample):
+    """However small the files are."""
+    use_storage(settings, "Memory")
+
+    class Many(StaticSection):
+        items = [f"/clean/{number}/" for number in range(urls)]
+
+    Many.limit = limit
+    sections.add(Many)
+    run()
+    rows = BuildFile.objects.in_build(Build.objects.published(SITE)).pages()
+    assert sample <= len(list(entries_of_build(rows, sample))) <= sample * 1.2
+    whole = list(entries_of_build(rows, None))
+    for skip in (0, 1, 9, 10, 11, urls - 1, urls):
+        assert list(entries_of_build(rows, None, skip=skip)) == whole[skip:]
+
+
+@pytest.mark.thorough
+def test_nothing_is_found_on_many_clean_pages(faulty, sections):
+    """Five thousand of them."""
+
+    class Many(Clean):
+        items = [f"/clean/{number}/" for number in range(10_000, 15_000)]
+
+    sections.add(Many)
+    run()
+    assert found(audit(SITE, sample=None)) == EXPECTED

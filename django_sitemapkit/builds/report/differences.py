@@ -7,7 +7,7 @@ by itself.
 
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -62,6 +62,7 @@ def compare(
     present: Sequence[BuildFile],
     storage: SitemapStorage,
     folder: Path,
+    heartbeat: Callable[[], None] = lambda: None,
 ) -> Iterator[Difference]:
     """Yield what differs between two manifests' pages; ``folder`` is for files on the way.
 
@@ -74,9 +75,10 @@ def compare(
     if parts == 1:
         yield from _compare(stored_entries_of(old, storage), stored_entries_of(new, storage))
         return
-    _deal(stored_entries_of(old, storage), parts, folder, "old")
-    _deal(stored_entries_of(new, storage), parts, folder, "new")
+    _deal(stored_entries_of(old, storage), parts, folder, "old", heartbeat)
+    _deal(stored_entries_of(new, storage), parts, folder, "new", heartbeat)
     for part in range(parts):
+        heartbeat()
         with _part(folder, "old", part) as before_it, _part(folder, "new", part) as after_it:
             yield from _compare(before_it, after_it)
 
@@ -95,7 +97,7 @@ def _compare(old: Lines, new: Lines) -> Iterator[Difference]:
         yield Difference(DifferenceKind.REMOVED, unescaped(location))
 
 
-def _deal(lines: Lines, parts: int, folder: Path, side: str) -> None:
+def _deal(lines: Lines, parts: int, folder: Path, side: str, heartbeat: Callable[[], None]) -> None:
     """Write entries to the files of their parts; few are open at a time."""
     held: defaultdict[int, list[bytes]] = defaultdict(list)
 
@@ -109,6 +111,7 @@ def _deal(lines: Lines, parts: int, folder: Path, side: str) -> None:
         held[zlib.crc32(location_and_values(line)[0]) % parts].append(line)
         if count % BUFFERED == 0:
             write()
+            heartbeat()
     write()
 
 
@@ -119,12 +122,17 @@ def _part(folder: Path, side: str, part: int) -> IO[bytes]:
 
 
 def differences_of(
-    site: SitemapSite, build: int | None = None, *, since: int | None = None
+    site: SitemapSite,
+    build: int | None = None,
+    *,
+    since: int | None = None,
+    heartbeat: Callable[[], None] = lambda: None,
 ) -> Iterator[Difference]:
     """Yield what a build changes of what was published before it, or of the build ``since``.
 
     By default it is the build that is held for review, if there is one, else the published one. The
-    files of both are read, as long as they are kept. Raises BuildFailed where there is no such
+    files of both are read, as long as they are kept, and ``heartbeat`` is called every 20,000
+    entries. Raises BuildFailed where there is no such
     build, or nothing to compare it with, and StorageFailure where a file is lost or damaged.
     """
     record = _asked(site, build)
@@ -138,7 +146,7 @@ def differences_of(
     old = list(BuildFile.objects.in_build(previous).pages())
     new = list(BuildFile.objects.in_build(record).pages())
     with TemporaryDirectory() as folder:
-        yield from compare(old, new, SitemapStorage(), Path(folder))
+        yield from compare(old, new, SitemapStorage(), Path(folder), heartbeat)
 
 
 def _asked(site: SitemapSite, build: int | None) -> Build:

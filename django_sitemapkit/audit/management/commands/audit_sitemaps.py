@@ -67,7 +67,7 @@ class Command(PublishedCommand):
         )
         parser.add_argument(
             "--rate",
-            type=float,
+            type=_rate,
             metavar="REQUESTS",
             help="With --live: requests a second, at most.",
         )
@@ -106,7 +106,7 @@ class Command(PublishedCommand):
                     self.stdout.write(ending=CLEAR_LINE)
             found += sum(run.counts.get(kind, 0) for kind in fail_on)
             if options["json"]:
-                self.write_json(_document(run))
+                self._write_json(run)
             elif options["verbosity"]:
                 self._print(run)
         if failed:
@@ -121,6 +121,21 @@ class Command(PublishedCommand):
             line = f"{count_of(run.checked, 'URL')}, {rate:,.0f} a second, {run.bad:,} bad"
             self.stdout.write(CLEAR_LINE + line, ending="\r")
             self.stdout.flush()
+
+    def _write_json(self, run: AuditRun) -> None:
+        findings = run.findings.order_by("pk").values("section", "kind", "url", "detail")
+        for finding in findings.iterator(chunk_size=2_000):
+            self.write_json({"site": run.site, **finding})
+        self.write_json(
+            {
+                "site": run.site,
+                "audit": run.pk,
+                "build": run.build,
+                "checked": run.checked,
+                "bad": run.bad,
+                "counts": run.counts,
+            }
+        )
 
     def _print(self, run: AuditRun) -> None:
         write = self.stdout.write
@@ -140,6 +155,13 @@ def _positive(text: str) -> int:
     if number < 1:
         raise ValueError(text)
     return number
+
+
+def _rate(text: str) -> float:
+    rate = float(text)
+    if not 0 < rate < float("inf"):
+        raise ValueError(text)
+    return rate
 
 
 def _kinds(text: str) -> Collection[str]:
@@ -172,16 +194,3 @@ def _live_fetch(options: dict[str, Any]) -> Any:
         allow_private=options["allow_private"], rate=options["rate"]
     )
     return fetcher.fetch
-
-
-def _document(run: AuditRun) -> dict[str, Any]:
-    findings = run.findings.order_by("pk").values("section", "kind", "url", "detail")
-    return {
-        "site": run.site,
-        "audit": run.pk,
-        "build": run.build,
-        "checked": run.checked,
-        "bad": run.bad,
-        "counts": run.counts,
-        "findings": list(findings),
-    }

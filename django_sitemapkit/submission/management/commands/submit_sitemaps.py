@@ -95,7 +95,7 @@ class Command(PublishedCommand):
             )
         if result.pending:
             at = result.wait_until
-            when = f", not before {timezone.localtime(at):%Y-%m-%d %H:%M:%S}" if at else ""
+            when = f", not before {timezone.template_localtime(at):%Y-%m-%d %H:%M:%S}" if at else ""
             write(f"  Waiting to be sent by the next run{when}: {count_of(result.pending, 'URL')}.")
         if result.sitemaps:
             write(f"  Search Console: {count_of(result.sitemaps, 'sitemap')} submitted.")
