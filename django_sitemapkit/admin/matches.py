@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from django_sitemapkit.builds.manifest import locations_of
+from django_sitemapkit.builds.stored_files import locations_of
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.overrides import sections_of

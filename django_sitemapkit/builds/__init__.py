@@ -2,7 +2,6 @@
 
 from django_sitemapkit.builds.exclusion import exclude_now
 from django_sitemapkit.builds.make import InlineRunner, PageBuilder, Runner
-from django_sitemapkit.builds.manifest import BuildResult, FileResult
 from django_sitemapkit.builds.preview import preview
 from django_sitemapkit.builds.publication import (
     FinishedBuild,
@@ -20,6 +19,7 @@ from django_sitemapkit.builds.report import (
     status_of,
     verify_published,
 )
+from django_sitemapkit.builds.results import BuildResult, FileResult
 from django_sitemapkit.builds.run import build
 
 __all__ = [

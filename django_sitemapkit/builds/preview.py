@@ -16,7 +16,8 @@ from django_sitemapkit.builds.make import (
     make_page,
     result_of_page,
 )
-from django_sitemapkit.builds.manifest import BuildResult, FileResult, SiteBuilds, page_name_of
+from django_sitemapkit.builds.manifest import SiteBuilds, page_name_of, page_rows_of
+from django_sitemapkit.builds.results import BuildResult, FileResult
 from django_sitemapkit.builds.run import OnFile
 from django_sitemapkit.conf import settings
 from django_sitemapkit.overrides import require_sections, sections_of
@@ -50,7 +51,7 @@ def preview(
             name = section.get_name()
             if sections and name not in sections:
                 if distinct is not None:
-                    for row in builds.page_rows_of(builds.published):
+                    for row in page_rows_of(builds.rows_of(builds.published)):
                         if row.section == name:
                             distinct.pass_by(row, kept=True)
                 continue

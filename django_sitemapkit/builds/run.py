@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 
+from django.utils import timezone
+
 from django_sitemapkit.builds.lease import BuildLease, acquire
 from django_sitemapkit.builds.make import (
     Fingerprints,
@@ -16,18 +18,13 @@ from django_sitemapkit.builds.make import (
     damaged_names,
 )
 from django_sitemapkit.builds.manifest import (
-    BuildResult,
-    FileResult,
     KeptRows,
     SiteBuilds,
-    declaration_of,
     freeze,
     index_order,
-    log_problems,
     page_rows_of,
-    reopen_lost,
+    reopen,
 )
-from django_sitemapkit.builds.open_requests import answered_by_build, close_requests, summary_of
 from django_sitemapkit.builds.publication import (
     Export,
     FinishedBuild,
@@ -36,6 +33,8 @@ from django_sitemapkit.builds.publication import (
     prune,
     publish_finished,
 )
+from django_sitemapkit.builds.results import BuildResult, FileResult, log_problems, summary_of
+from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import (
     BuildFailed,
@@ -44,9 +43,10 @@ from django_sitemapkit.exceptions import (
     SitemapKitError,
     StorageFailure,
 )
-from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.models import Build, BuildFile, BuildRequest
 from django_sitemapkit.overrides import require_sections, sections_of
 from django_sitemapkit.planning import PlannedPage, refresh
+from django_sitemapkit.printable import printable_lines
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.sites import SitemapSite
 
@@ -129,6 +129,30 @@ def build(
     raise BuildFailed(f"Site {site.key!r}: its pages kept changing; build again.")
 
 
+def answered_by_build(site: SitemapSite, sections: Collection[str], *, full: bool) -> list[int]:
+    """Return the ids of the open requests that are done when a build that begins now is.
+
+    What is asked for while it runs is not among them: it may have passed those rows already.
+    """
+    rows = BuildRequest.objects.open(site).filter(kind=BuildRequest.Kind.BUILD)
+    if sections:
+        rows = rows.filter(section__in=sections)
+    if not full:
+        rows = rows.filter(full=False)
+    return list(rows.values_list("pk", flat=True))
+
+
+def close_requests(
+    requests: Sequence[int], outcome: str, *, build: int | None = None, failed: bool = False
+) -> None:
+    """Record what became of some requests; those that someone else has closed stay as they are."""
+    if requests:
+        text = printable_lines(outcome)
+        BuildRequest.objects.filter(pk__in=requests, ended_at=None).update(
+            ended_at=timezone.now(), dedup_key=None, build=build, failed=failed, outcome=text
+        )
+
+
 class LeftUnpublishable(Exception):
     """What a killed process left cannot be published; what is there now may well be."""
 
@@ -189,7 +213,8 @@ class Builder:
         rows = self._make_pages(record, rows)
         rows = self._verify_stored(record, rows)
         outcome = self._publish(record, rows)
-        self._deliver(outcome)
+        everything = self.export_all and not self.continued
+        self.exported += deliver(self.builds, self.lease, self.export, everything=everything)
         self._prune(rows)
         return BuildResult(
             site=self.site.key,
@@ -219,7 +244,8 @@ class Builder:
         published = self.builds.published
         self._fingerprints = Fingerprints(self.site)
         counts = self._fingerprints.prefetch if published and not self.full else None
-        kept = self.builds.sections_of(published) - set(self.chosen) if self.chosen else set()
+        kept = {row.section for row in self.builds.rows_of(published)} if self.chosen else set()
+        kept -= set(self.chosen)
         return {
             section.get_name(): refresh(
                 section,
@@ -233,7 +259,7 @@ class Builder:
 
     def _resume(self) -> Build | None:
         """Return the build that a killed process left, if it is still what would be built now."""
-        self._declaration = declaration_of(self.site, self.sections, self.chosen)
+        self._declaration = self._fingerprints.declaration_of(self.sections, self.chosen)
         for left in self.builds.running:
             if left.declaration == self._declaration and not self.distrusted:
                 left.fence = self.lease.fence
@@ -275,12 +301,15 @@ class Builder:
                 while pending := [row for row in rows if row.status == BuildFile.Status.PENDING]:
                     total = len(self.files) + len(pending) + 1
                     if not settings.DEDUPLICATE:  # Else the order decides which page has a URL.
-                        pending = [row for row in pending if not self._keep(builder, row, total)]
+                        for row in pending:
+                            if kept := builder.keep(row):
+                                self._report(kept, total)
+                        pending = [row for row in pending if row.status == BuildFile.Status.PENDING]
                     for result in runner.run(builder, pending):
                         self._report(result, total + len(builder.halves))
+                    halves, builder.halves = builder.halves, []
                     if runner.is_inline:
-                        rows += builder.halves
-                        builder.halves = []
+                        rows += halves
                     else:  # Other processes have recorded their pages themselves.
                         self._kept.record()
                         rows = list(BuildFile.objects.in_build(record))
@@ -292,13 +321,6 @@ class Builder:
                 self._abandon(record, str(error))
             raise
         return rows
-
-    def _keep(self, builder: PageBuilder, row: BuildFile, total: int) -> bool:
-        """Record a page that keeps its file, for which no runner is needed."""
-        result = builder.keep(row)
-        if result is not None:
-            self._report(result, total)
-        return result is not None
 
     def _runner_for(self, builder: PageBuilder, rows: Sequence[BuildFile]) -> Runner:
         """Return who makes the pages: this process alone if each URL is listed once."""
@@ -316,16 +338,22 @@ class Builder:
         return InlineRunner()
 
     def _verify_stored(self, record: Build, rows: list[BuildFile]) -> list[BuildFile]:
-        """Make the pages again whose files the storage has lost; return the rows of all."""
-        if self._reopen_lost(rows):
+        """Make the pages again whose files the storage has lost; return the rows of all.
+
+        They may be those of a process that was killed, or of sections that the build leaves as
+        they are published.
+        """
+        if lost := self._lost_files(rows):
             self._kept.record()  # Else a row that is made again would be recorded twice.
+            reopen([row for row in rows if row.name in lost], self.lease)
             rows = self._make_pages(record, rows)
-            if lost := self._reopen_lost(rows):
-                raise BuildFailed(f"{lost[0]} was stored, but the storage does not have it.")
+            if lost := self._lost_files(rows):
+                raise BuildFailed(f"{min(lost)} was stored, but the storage does not have it.")
         return rows
 
-    def _reopen_lost(self, rows: Sequence[BuildFile]) -> list[str]:
-        return reopen_lost(self.site, page_rows_of(rows), self.lease, self.storage)
+    def _lost_files(self, rows: Sequence[BuildFile]) -> set[str]:
+        names = {row.name for row in page_rows_of(rows)}
+        return StoredFiles(self.site, self.storage).lost(names)
 
     def _publish(self, record: Build, rows: Sequence[BuildFile]) -> Outcome:
         """Publish the build, unless it is what is published already, or a gate holds it."""
@@ -333,7 +361,7 @@ class Builder:
             site=self.site,
             build=record,
             rows=[row for row in rows if row.section],
-            published=self.builds.page_rows_of(self.builds.published),
+            published=page_rows_of(self.builds.rows_of(self.builds.published)),
             leaving=self.leaving,
             chosen=self.chosen,
             strict=self.strict,
@@ -359,11 +387,6 @@ class Builder:
             self._report(index, len(self.files) + 1)
         return outcome
 
-    def _deliver(self, outcome: Outcome) -> None:
-        """Export what is published and announce it."""
-        everything = self.export_all and not self.continued
-        self.exported += deliver(self.builds, self.lease, self.export, everything=everything)
-
     def _prune(self, rows: Sequence[BuildFile]) -> None:
         """Delete the files of builds that are over."""
         known = {row.name for row in rows}
@@ -380,7 +403,7 @@ class Builder:
         pages = [
             page
             for build in (self.builds.published, self.builds.held)
-            for page in self.builds.page_rows_of(build)
+            for page in page_rows_of(self.builds.rows_of(build))
         ]
         self.distrusted |= set(damaged_names(pages, self.storage, self.lease.heartbeat))
 

@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from django_sitemapkit.builds.manifest import locations_of
+from django_sitemapkit.builds.stored_files import locations_of
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.publishing import SitemapStorage

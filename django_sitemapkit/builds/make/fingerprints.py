@@ -1,7 +1,7 @@
 """What a page is made of, as text: as long as it stays, the page need not be made again."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from django.conf import settings as django_settings
 
@@ -22,6 +22,7 @@ class Fingerprints:
     """Computes the fingerprints of a site's pages: code and settings first, then the rows."""
 
     def __init__(self, site: SitemapSite) -> None:
+        self._site = site
         self._address = site.address("index")  # Its folder is what may be listed.
         self._codes: dict[str, str] = {}
         self._cached: dict[tuple[str, KeyRange], str] = {}
@@ -76,6 +77,11 @@ class Fingerprints:
             state = (__version__, self._address, limits, zone, key)
             self._codes[name] = _digest(repr((state, section.declaration())))
         return self._codes[name]
+
+    def declaration_of(self, sections: Iterable[SectionReader], chosen: Collection[str]) -> str:
+        """Return a digest of everything but the rows that a build of some sections depends on."""
+        codes = [(section.get_name(), self.code_of(section)) for section in sections]
+        return _digest(repr((repr(self._site), settings.DEDUPLICATE, sorted(chosen), codes)))
 
 
 def code_in(fingerprint: str) -> str:

@@ -19,7 +19,8 @@ from django.core.exceptions import ValidationError
 from django.db import router
 from django.db.models import QuerySet
 
-from django_sitemapkit.builds.manifest import keys_of, locations_of
+from django_sitemapkit.builds.manifest import keys_of
+from django_sitemapkit.builds.stored_files import locations_of
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Build, BuildFile, ExclusionRule, UrlOverride
 from django_sitemapkit.overrides.patterns import Pattern, Patterns

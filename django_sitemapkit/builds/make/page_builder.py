@@ -23,16 +23,16 @@ from django_sitemapkit.builds.make.page_file import (
 from django_sitemapkit.builds.make.prefetch import Prefetcher
 from django_sitemapkit.builds.make.reuse import Reuse
 from django_sitemapkit.builds.manifest import (
-    FileResult,
     KeptRows,
     SiteBuilds,
-    StoredFiles,
     covers,
     index_order,
     keys_of,
     page_name_of,
     take_over,
 )
+from django_sitemapkit.builds.results import FileResult
+from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.overrides import sections_of

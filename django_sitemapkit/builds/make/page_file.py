@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from django_sitemapkit.builds.make.deduplication import Deduplicator
-from django_sitemapkit.builds.manifest import check_file
+from django_sitemapkit.builds.stored_files import what_differs
+from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.publishing.storage import sync
 from django_sitemapkit.reading import SectionReader
@@ -124,7 +125,9 @@ class PageFile:
             sync(file)
         sha256 = self._digest.hexdigest()
         if urls:
-            check_file(self._path, sha256, urls)
+            with self._path.open("rb") as stored:
+                if why := what_differs(stored, sha256, urls):
+                    raise BuildFailed(f"The file just written does not read back: {why}.")
         return sha256
 
 

@@ -12,7 +12,8 @@ from django_sitemapkit.builds.make import (
     Reason,
     Reuse,
 )
-from django_sitemapkit.builds.manifest import SiteBuilds, StoredFiles
+from django_sitemapkit.builds.manifest import SiteBuilds
+from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.overrides import sections_of

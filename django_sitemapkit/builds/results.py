@@ -111,3 +111,14 @@ def log_problems(site: str, files: Iterable[FileResult]) -> None:
     if logger.hasHandlers():
         for line in problem_lines(files):
             logger.warning("Site %r: %s", site, line)
+
+
+def summary_of(result: BuildResult) -> str:
+    """Return what a build came to, in one or two sentences."""
+    if result.status == "held":
+        return f"Build {result.build} is held for review: {result.reason}."
+    text = (
+        f"Build {result.build}: {result.status}; {result.urls:,} URLs in {len(result.files):,}"
+        f" files, {result.stored:,} stored."
+    )
+    return f"{text} {result.skipped:,} rows were left out." if result.skipped else text
