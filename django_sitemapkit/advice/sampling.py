@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db import connections
 from django.db.models import QuerySet
 
-from django_sitemapkit.planning.store import current_plan, decoded, stored_pages
+from django_sitemapkit.planning.store import current_plan, decoded
 from django_sitemapkit.reading import QuerySetReader
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset
 
@@ -127,7 +127,7 @@ def _sampling_places(section: QuerySetReader) -> tuple[Keyset, list[Any]]:
 def _plan_keys(section: QuerySetReader) -> list[Any]:
     """Return keys at which the stored plan's pages begin, where there are rows."""
     plan = current_plan(section, section.keyset)
-    pages = list(stored_pages(plan).order_by("number")) if plan is not None else []
+    pages = list(plan.pages.order_by("number")) if plan is not None else []
     step = len(pages) // MAX_PLACES
     return [decoded(page, section.keyset).keys.lower for page in pages[::step]] if step else []
 

@@ -10,7 +10,6 @@ from django.db import router, transaction
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import BuildRunning, LeaseLost
 from django_sitemapkit.models import Build, Lease
-from django_sitemapkit.planning.leases import give_back
 from django_sitemapkit.sites import SitemapSite
 
 
@@ -79,7 +78,7 @@ def acquire(site: SitemapSite) -> Iterator[BuildLease]:
     try:
         yield BuildLease(row, seconds)
     finally:
-        give_back(row)
+        row.release()
 
 
 def _holder_of(name: str) -> str:

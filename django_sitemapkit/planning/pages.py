@@ -7,33 +7,25 @@ from operator import or_
 from typing import Any
 
 from django.db import DatabaseError, router, transaction
-from django.db.models import F, Q
+from django.db.models import Count, F, Q
 from django.utils import timezone
 
 from django_sitemapkit.exceptions import NotPlanned
 from django_sitemapkit.models import Lease, Page, Plan
-from django_sitemapkit.planning.leases import give_back
 from django_sitemapkit.planning.store import (
     PlannedPage,
     adjoining_page,
     by_position,
-    counted_plans,
     create_plan,
     current_plan,
-    current_plans,
     decoded,
     in_order,
     planned_pages,
     planned_rows,
-    stored_pages,
+    stored_bounds,
 )
 from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.keysets import (
-    EVERYTHING,
-    KeyRange,
-    Keyset,
-    filled,
-)
+from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset, filled
 from django_sitemapkit.reading.validation import require_pageable
 
 logger = logging.getLogger("django_sitemapkit")
@@ -62,7 +54,12 @@ def pages_of_all(sections: Sequence[SectionReader]) -> list[list[PlannedPage]]:
 
     It takes one query for all plans, and another one for each hundred pages.
     """
-    plans = current_plans(sections)
+    plans: dict[tuple[str, str], list[Page]] = {}
+    stored = Page.objects.filter(plan__site__in={section.site.key for section in sections})
+    if len(sections) == 1:
+        stored = stored.filter(plan__section=sections[0].get_name())
+    for page in stored.select_related("plan"):
+        plans.setdefault((page.plan.section, page.plan.key), []).append(page)
     pages: list[list[PlannedPage]] = []
     ranges: list[tuple[Keyset, KeyRange]] = []
     for section in sections:
@@ -73,7 +70,7 @@ def pages_of_all(sections: Sequence[SectionReader]) -> list[list[PlannedPage]]:
             continue
         known = plans.get((section.get_name(), keyset.identity))
         if known is None:
-            pages.append(_planned(section, keyset))
+            pages.append(_plan_now(section, keyset))
         else:
             pages.append(in_order([decoded(page, keyset) for page in known]))
         ranges += [(keyset, page.keys) for page in pages[-1]]
@@ -89,7 +86,9 @@ def count_at_most(sections: Sequence[SectionReader]) -> int:
 
     One that was never planned counts as a page, and is not planned now.
     """
-    counts = counted_plans(sections)
+    stored = Page.objects.filter(plan__site__in={section.site.key for section in sections})
+    plans = stored.values_list("plan__section", "plan__key").annotate(Count("pk")).order_by()
+    counts = {(section, key): count for section, key, count in plans}
     return sum(
         len(by_position(section))
         if section.keyset is None
@@ -127,11 +126,11 @@ def page_of(section: SectionReader, number: int, stored: Page | None = None) -> 
         return decoded(stored, section.keyset)
     plan = current_plan(section, section.keyset)
     if plan is None:
-        pages = _planned(section, section.keyset)
+        pages = _plan_now(section, section.keyset)
         return next((page for page in pages if page.number == number), None)
     if number > plan.last_number:
         return None
-    page = stored_pages(plan).filter(number=number).first()
+    page = plan.pages.filter(number=number).first()
     return decoded(page, section.keyset) if page else None
 
 
@@ -175,12 +174,12 @@ def split(section: SectionReader, page: PlannedPage, at: Any) -> int | None:
             Plan.objects.filter(pk=plan.pk).update(
                 last_number=F("last_number") + 1, revision=F("revision") + 1
             )
-            same = stored_pages(plan).filter(number=page.number, lower=lower, upper=upper)
+            same = plan.pages.filter(number=page.number, lower=lower, upper=upper)
             if not same.update(upper=middle, read_revision=None):
                 transaction.set_rollback(True, using=database)
                 return None
             plan.refresh_from_db(using=database)
-            stored_pages(plan).create(plan=plan, number=plan.last_number, lower=middle, upper=upper)
+            plan.pages.create(number=plan.last_number, lower=middle, upper=upper)
     except DatabaseError as error:
         logger.warning("%r: page %s is full, but not split: %s", section, page.number, error)
         return None
@@ -205,19 +204,12 @@ def remember(section: SectionReader, pages: Collection[PlannedPage], *, lists: b
         return
     values = {"lists": lists, "read_revision": edits_of(section), "read_at": timezone.now()}
     database = router.db_for_write(Page)
-    same = [
-        Q(
-            number=page.number,
-            lower=keyset.encode(page.keys.lower),
-            upper=keyset.encode(page.keys.upper),
-        )
-        for page in pages
-    ]
+    same = [Q(number=page.number, **stored_bounds(keyset, page.keys)) for page in pages]
     for start in range(0, len(same), PAGES_PER_UPDATE):
         some = reduce(or_, same[start : start + PAGES_PER_UPDATE])
         try:
             with transaction.atomic(using=database):
-                stored_pages(plan).filter(some).update(**values)
+                plan.pages.filter(some).update(**values)
         except DatabaseError as error:
             logger.warning("%r: what its pages list cannot be recorded: %s", section, error)
             return
@@ -238,7 +230,7 @@ def renumber(section: SectionReader, numbers: Collection[int]) -> dict[int, int]
         first = plan.last_number - len(numbers) + 1
         renumbered = {old: first + place for place, old in enumerate(sorted(numbers))}
         for old, new in renumbered.items():
-            stored_pages(plan).filter(number=old).update(number=new)
+            plan.pages.filter(number=old).update(number=new)
     return renumbered
 
 
@@ -253,18 +245,11 @@ def _neighbour(
     return None
 
 
-def _planned(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:
-    plan = current_plan(section, keyset) or _plan_now(section, keyset)
-    if plan is None:
-        return [PlannedPage(1, EVERYTHING)]
-    return planned_pages(plan, keyset)
-
-
-def _plan_now(section: SectionReader, keyset: Keyset) -> Plan | None:
+def _plan_now(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:
     """Plan a section on its first request, under a lease: one request works, the others wait.
 
-    Returns None where a section fits on one page and needs no plan to be served. Raises NotPlanned
-    for one that does not.
+    Returns its pages. One that fits on one page needs no plan to be served; for another one,
+    NotPlanned is raised.
     """
     try:
         lease = Lease.objects.acquire(
@@ -273,12 +258,13 @@ def _plan_now(section: SectionReader, keyset: Keyset) -> Plan | None:
         if lease is not None:
             try:
                 # Another process may have planned it before this one got the lease.
-                return current_plan(section, keyset) or create_plan(section, keyset)
+                plan = current_plan(section, keyset) or create_plan(section, keyset)
+                return planned_pages(plan, keyset)
             finally:
-                give_back(lease)
+                lease.release()
         reason = "it is being planned right now"
     except DatabaseError as error:
         reason = f"its plan cannot be stored: {error}"
     if keyset.count(EVERYTHING, section.rows_per_page + 1) <= section.rows_per_page:
-        return None
+        return [PlannedPage(1, EVERYTHING)]
     raise NotPlanned(f"Section {section.get_name()!r} has no plan yet: {reason}.")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from django.db import router, transaction
-from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, Subquery
 from django.utils import timezone
 
 from django_sitemapkit.models import Page, Plan, Revision
@@ -42,26 +42,9 @@ def current_plan(section: SectionReader, keyset: Keyset) -> Plan | None:
     Plans are read where they are written, by requests too: a replica that is behind would answer
     404 for a page that the index, read a moment before, lists already. They are a few short rows.
     """
-    plans = Plan.objects
-    return plans.filter(
+    return Plan.objects.filter(
         site=section.site.key, section=section.get_name(), key=keyset.identity
     ).first()
-
-
-def stored_pages(plan: Plan) -> QuerySet[Page]:
-    """Return the pages of a plan, from the database that is written to."""
-    return Page.objects.filter(plan=plan)
-
-
-def plan_and_pages(section: SectionReader, keyset: Keyset) -> tuple[Plan | None, list[Page]]:
-    """Return the section's plan by its present key with its pages, by one query."""
-    pages = Page.objects.select_related("plan").filter(
-        plan__site=section.site.key,
-        plan__section=section.get_name(),
-        plan__key=keyset.identity,
-    )
-    found = list(pages)
-    return (found[0].plan, found) if found else (current_plan(section, keyset), [])
 
 
 def by_position(section: SectionReader) -> list[PlannedPage]:
@@ -93,7 +76,7 @@ def stored_page(
 
 def planned_pages(plan: Plan, keyset: Keyset) -> list[PlannedPage]:
     """Return the pages of a plan in the order of their keys."""
-    return in_order([decoded(page, keyset) for page in stored_pages(plan)])
+    return in_order([decoded(page, keyset) for page in plan.pages.all()])
 
 
 def adjoining_page(
@@ -115,25 +98,6 @@ def adjoining_page(
     )
     # A collation may hold the texts of two keys to be the same.
     return next((decoded(found, keyset) for found in pages if getattr(found, side) == bound), None)
-
-
-def current_plans(sections: Sequence[SectionReader]) -> dict[tuple[str, str], list[Page]]:
-    """Return the stored pages of some sections of one site, by section and key, by one query."""
-    pages = Page.objects.select_related("plan")
-    pages = pages.filter(plan__site__in={section.site.key for section in sections})
-    if len(sections) == 1:
-        pages = pages.filter(plan__section=sections[0].get_name())
-    plans: dict[tuple[str, str], list[Page]] = {}
-    for page in pages:
-        plans.setdefault((page.plan.section, page.plan.key), []).append(page)
-    return plans
-
-
-def counted_plans(sections: Sequence[SectionReader]) -> dict[tuple[str, str], int]:
-    """Return how many stored pages some sections of one site have, by section and key."""
-    pages = Page.objects.filter(plan__site__in={section.site.key for section in sections})
-    counts = pages.values_list("plan__section", "plan__key").annotate(Count("pk")).order_by()
-    return {(section, key): count for section, key, count in counts}
 
 
 def planned_rows(section: SectionReader, keyset: Keyset) -> int:
@@ -164,12 +128,17 @@ def create_plan(
         plan.revision += 1
         plan.planned_at = timezone.now()
         plan.save()
-        stored_pages(plan).delete()
-        stored_pages(plan).bulk_create(
-            Page(plan=plan, number=number, lower=keyset.encode(lower), upper=keyset.encode(upper))
-            for number, (lower, upper) in enumerate(zip(lowers, uppers, strict=True), start=first)
+        plan.pages.all().delete()
+        plan.pages.bulk_create(
+            Page(plan=plan, number=number, **stored_bounds(keyset, KeyRange(*ends)))
+            for number, ends in enumerate(zip(lowers, uppers, strict=True), start=first)
         )
     return plan
+
+
+def stored_bounds(keyset: Keyset, keys: KeyRange) -> dict[str, str | None]:
+    """Return the bounds of a page as they are stored."""
+    return {"lower": keyset.encode(keys.lower), "upper": keyset.encode(keys.upper)}
 
 
 def decoded(page: Page, keyset: Keyset) -> PlannedPage:
