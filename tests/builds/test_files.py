@@ -9,7 +9,7 @@ import pytest
 
 from django_sitemapkit.builds import stored_files
 from django_sitemapkit.builds.make import page_file as files
-from django_sitemapkit.builds.make.page_file import CompressionThread, make_page
+from django_sitemapkit.builds.make.page_file import compression_thread, make_page
 from django_sitemapkit.builds.stored_files import decompressed, what_differs
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost
 from django_sitemapkit.reading import reader_of
@@ -82,7 +82,7 @@ def test_a_damaged_stream_raises():
 
 def page(tmp_path, section=Readings, keys=EVERYTHING, heartbeat=lambda: None):
     """Make a page."""
-    with CompressionThread() as press:
+    with compression_thread() as press:
         path = tmp_path / "page.xml.gz"
         return make_page(
             reader_of(section(SITE)), keys, SITE.scope(), path, heartbeat, press
@@ -94,21 +94,21 @@ def test_a_page_is_what_is_rendered(tmp_path):
     """All that is reported of it is true of the file."""
     fill()
     made = page(tmp_path, Products, KeyRange(None, None))
-    assert made.split_at is not None  # Five rows where two are allowed.
+    assert made.rendering.split_at is not None  # Five rows where two are allowed.
     fill_two = type("Two", (Products,), {"limit": 50})
     made = page(tmp_path, fill_two)
     xml = gzip.decompress(made.path.read_bytes())
     assert xml == b"".join(PageRendering(reader_of(fill_two(SITE)), EVERYTHING, SITE.scope()))
-    assert (made.sha256, made.urls) == (hashlib.sha256(xml).hexdigest(), 5)
-    assert (made.bytes, made.size) == (len(xml), made.path.stat().st_size)
-    assert made.split_at is None
+    assert (made.sha256, made.rendering.urls) == (hashlib.sha256(xml).hexdigest(), 5)
+    assert (made.rendering.size, made.size) == (len(xml), made.path.stat().st_size)
+    assert made.rendering.split_at is None
 
 
 @pytest.mark.django_db
 def test_an_empty_page_has_no_urls(tmp_path):
     """And nothing was written."""
     made = page(tmp_path)
-    assert made.urls == 0
+    assert made.rendering.urls == 0
     assert gzip.decompress(made.path.read_bytes()) == b""
 
 

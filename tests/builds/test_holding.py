@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 
 from django_sitemapkit.builds import prune, publish
 from django_sitemapkit.builds.lease import BuildLease, acquire
-from django_sitemapkit.builds.make.fingerprints import Fingerprints
+from django_sitemapkit.builds.make.reuse import Fingerprints
 from django_sitemapkit.builds.manifest import SiteBuilds, freeze
 from django_sitemapkit.exceptions import BuildRunning, LeaseLost
 from django_sitemapkit.models import Build, Lease

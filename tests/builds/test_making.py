@@ -8,7 +8,7 @@ import pytest
 from django_sitemapkit.builds import Runner
 from django_sitemapkit.builds import run as module
 from django_sitemapkit.builds.make import page_file as files
-from django_sitemapkit.builds.make.page_file import CompressionThread, make_page
+from django_sitemapkit.builds.make.page_file import compression_thread, make_page
 from django_sitemapkit.builds.make.prefetch import Prefetcher
 from django_sitemapkit.exceptions import LeaseLost
 from django_sitemapkit.planning import refresh
@@ -24,9 +24,9 @@ def test_a_page_that_is_split_waits_for_the_press(sections, settings, monkeypatc
     """Its first half is written to the same local file, with which the press may still be busy."""
     finish = files.PageFile._finish
 
-    def slowly(self, urls):
+    def slowly(self):
         time.sleep(0.1)
-        return finish(self, urls)
+        return finish(self)
 
     use_storage(settings, "Memory")
     sections.add(Readings)
@@ -70,7 +70,7 @@ def test_a_page_that_fails_reads_no_further(monkeypatch, tmp_path):
     def lost():
         raise LeaseLost("gone")
 
-    with CompressionThread() as press:
+    with compression_thread() as press:
         try:
             section = reader_of(kind(SITE)).with_prefetch(
                 ahead := Prefetcher(), ahead.connection_lock

@@ -9,7 +9,7 @@ from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import manifest as manifest_room
 from django_sitemapkit.builds import status_of
 from django_sitemapkit.builds.lease import acquire
-from django_sitemapkit.builds.make.fingerprints import Fingerprints
+from django_sitemapkit.builds.make.reuse import Fingerprints
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.models import Build, BuildFile, Page
 from django_sitemapkit.overrides import sections_of

@@ -1,42 +1,40 @@
 """How the pages of a build are made: reused, or rendered, compressed, verified and stored."""
 
 from django_sitemapkit.builds.make.deduplication import (
+    NO_URLS,
     Deduplicator,
     PageDamaged,
-    PrefixDigest,
     damaged_names,
     deduplicator,
+    next_prefix,
 )
-from django_sitemapkit.builds.make.fingerprints import Fingerprints
-from django_sitemapkit.builds.make.override_changes import OverrideChanges, packed
+from django_sitemapkit.builds.make.override_changes import packed
 from django_sitemapkit.builds.make.page_builder import (
     PageBuilder,
     PagesMoved,
     RenderedPage,
-    result_of_page,
 )
-from django_sitemapkit.builds.make.page_file import CompressionThread, LocalPage, make_page
-from django_sitemapkit.builds.make.reuse import Reason, Reuse
+from django_sitemapkit.builds.make.page_file import LocalPage, compression_thread, make_page
+from django_sitemapkit.builds.make.reuse import Fingerprints, Reason, Reuse
 from django_sitemapkit.builds.make.runner import InlineRunner, Runner
 
 __all__ = [
-    "CompressionThread",
+    "NO_URLS",
     "Deduplicator",
     "Fingerprints",
     "InlineRunner",
     "LocalPage",
-    "OverrideChanges",
     "PageBuilder",
     "PageDamaged",
     "PagesMoved",
-    "PrefixDigest",
     "Reason",
     "RenderedPage",
     "Reuse",
     "Runner",
+    "compression_thread",
     "damaged_names",
     "deduplicator",
     "make_page",
+    "next_prefix",
     "packed",
-    "result_of_page",
 ]

@@ -50,17 +50,17 @@ class DedupState:
         row.duplicates = self.duplicates
 
 
-class PrefixDigest:
-    """Goes from page to page, and has a digest of the URLs of all pages before."""
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:URLS_DIGEST_DIGITS]
 
-    def __init__(self) -> None:
-        self.value = _digest("")
-        """The digest, as in a row of a manifest."""
 
-    def pass_page(self, urls_digest: str) -> None:
-        """Go on behind a page that lists this; "" is for one that lists nothing."""
-        if urls_digest:
-            self.value = _digest(self.value + urls_digest)
+NO_URLS = _digest("")
+"""The digest of the URLs of all pages before the first one."""
+
+
+def next_prefix(prefix: str, urls_digest: str) -> str:
+    """Return the digest of all pages before the next one; a page that lists nothing has ""."""
+    return _digest(prefix + urls_digest) if urls_digest else prefix
 
 
 class Deduplicator:
@@ -80,7 +80,7 @@ class Deduplicator:
         self._heartbeat = heartbeat
         self.damaged: set[str] = set()
         """Stored names of pages that were not admitted because they cannot be read."""
-        self._prefix = PrefixDigest()
+        self._prefix = NO_URLS
         self._kept: set[str] = set()
         self._unread: list[BuildFile] = []
         self._section = ""
@@ -93,7 +93,7 @@ class Deduplicator:
         """Begin with a page; ``previous`` are its rows in earlier manifests."""
         self._section = section
         self._previous = [
-            row for row in previous if row.prefix_digest == self._prefix.value and row.urls_digest
+            row for row in previous if row.prefix_digest == self._prefix and row.urls_digest
         ]
         self.__dict__.pop("_own", None)
         self._made = hashlib.sha256()
@@ -129,7 +129,7 @@ class Deduplicator:
         It may stay where the pages before it list what they did when it was made. Else it may
         where it left nothing out then, and lists nothing of what they list now.
         """
-        if stored.prefix_digest == self._prefix.value:
+        if stored.prefix_digest == self._prefix:
             if stored.urls_digest:
                 self._unread.append(stored)
             return self._pass(stored.urls_digest, stored.duplicates)
@@ -169,11 +169,11 @@ class Deduplicator:
     def _pass(self, urls_digest: str, duplicates: int = 0) -> DedupState:
         """Go on behind a page that lists this."""
         state = DedupState(
-            prefix_digest=self._prefix.value,
+            prefix_digest=self._prefix,
             urls_digest=urls_digest[:URLS_DIGEST_DIGITS],
             duplicates=duplicates,
         )
-        self._prefix.pass_page(state.urls_digest)
+        self._prefix = next_prefix(self._prefix, state.urls_digest)
         return state
 
     @cached_property
@@ -194,7 +194,7 @@ class Deduplicator:
             urls_digest = self._take(row)[:URLS_DIGEST_DIGITS]
             if urls_digest != row.urls_digest:
                 # Once it is whole, the pages from here on have to look.
-                self._prefix.pass_page(urls_digest)
+                self._prefix = next_prefix(self._prefix, urls_digest)
         self._unread.clear()
 
     def _take(self, row: BuildFile) -> str:
@@ -249,10 +249,6 @@ def damaged_names(
 
 def _as_bytes(locations: Iterable[str]) -> bytes:
     return "\n".join([*locations, ""]).encode()
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:URLS_DIGEST_DIGITS]
 
 
 @contextmanager

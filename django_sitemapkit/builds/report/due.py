@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from django_sitemapkit.builds.make import (
-    Fingerprints,
-    OverrideChanges,
-    PrefixDigest,
+    NO_URLS,
     Reason,
     Reuse,
+    next_prefix,
 )
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.stored_files import StoredFiles
@@ -79,11 +78,9 @@ class _Look:
     def __init__(self, site: SitemapSite, *, rows: bool) -> None:
         self._site = site
         self._rows = rows
-        self._fingerprints = Fingerprints(site)
-        self._prefix = PrefixDigest() if settings.DEDUPLICATE else None
+        self._prefix = NO_URLS if settings.DEDUPLICATE else None
         self._reuse = Reuse(
-            self._fingerprints,
-            OverrideChanges(site),
+            site,
             lambda row: self._files.has(row.name),
             deduplicate=settings.DEDUPLICATE,
         )
@@ -127,7 +124,7 @@ class _Look:
         """
 
         def fingerprint() -> str:
-            return self._fingerprints.compute(section, page.keys)[1]
+            return self._reuse.fingerprints.compute(section, page.keys)[1]
 
         reason: Reason | None = Reason.NEW
         for previous in stored:
@@ -139,14 +136,14 @@ class _Look:
 
     def _duplicates(self, row: BuildFile) -> Reason | None:
         """Return the reason why what a page leaves out may be another than when it was made."""
-        if self._prefix is None or row.prefix_digest == self._prefix.value:
+        if self._prefix is None or row.prefix_digest == self._prefix:
             return None
         return Reason.DUPLICATES if row.duplicates or not row.prefix_digest else None
 
     def pass_page(self, urls_digest: str) -> None:
         """Go on behind a page; where a reason stands for what it lists, that is not known."""
         if self._prefix is not None:
-            self._prefix.pass_page(urls_digest)
+            self._prefix = next_prefix(self._prefix, urls_digest)
 
     def gone(self, known: Known) -> Counter[str]:
         """Count the files that the next build has no more."""
