@@ -9,7 +9,7 @@ from django.db import router, transaction
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import BuildRunning, LeaseLost
-from django_sitemapkit.models import Build, Lease
+from django_sitemapkit.models import Build, Lease, StoredNow
 from django_sitemapkit.sites import SitemapSite
 
 
@@ -18,13 +18,10 @@ class BuildLease:
 
     def __init__(self, row: Lease, seconds: float) -> None:
         self.row = row
+        self.fence = row.fence
+        """The fencing token: each holder's is higher than those of all before it."""
         self._interval = seconds / 4
         self._last = time.monotonic()
-
-    @property
-    def fence(self) -> int:
-        """The fencing token: each holder's is higher than those of all before it."""
-        return self.row.fence
 
     @property
     def due(self) -> bool:
@@ -59,12 +56,13 @@ class BuildLease:
         """Record that a build is given up."""
         with self.fenced_transaction():
             Build.objects.filter(pk=build.pk).update(
-                status=Build.Status.ABANDONED, ended_at=self.now(), reason=reason
+                status=Build.Status.ABANDONED, ended_at=StoredNow(), reason=reason
             )
 
     def now(self) -> dt.datetime:
         """Return the database's time, which all holders of leases share."""
-        return self.row.now()
+        now: dt.datetime = Lease.objects.values_list(StoredNow(), flat=True).get(pk=self.row.pk)
+        return now
 
 
 @contextmanager

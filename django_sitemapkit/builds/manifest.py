@@ -200,12 +200,10 @@ class SiteBuilds:
     @property
     def held(self) -> Build | None:
         """The last build that is held for review and may still be published."""
-        held = (
-            build
-            for build in reversed(self.unpublished)
-            if build.status == Build.Status.HELD and build.pruned_at is None
-        )
-        return next(held, None)
+        for build in reversed(self.unpublished):
+            if build.status == Build.Status.HELD and build.pruned_at is None:
+                return build
+        return None
 
     @cached_property
     def _rows(self) -> dict[int, list[BuildFile]]:

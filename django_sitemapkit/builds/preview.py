@@ -11,7 +11,7 @@ from pathlib import Path
 
 from django_sitemapkit.builds.make import (
     Deduplicator,
-    LocalPage,
+    PageFile,
     compression_thread,
     deduplicator,
     make_page,
@@ -78,7 +78,7 @@ def _rendered(
     path: Path,
     compression: ThreadPoolExecutor,
     distinct: Deduplicator | None,
-) -> Iterator[tuple[int, LocalPage, int, int]]:
+) -> Iterator[tuple[int, PageFile, int, int]]:
     """Yield the pages of a section, each made at ``path``.
 
     Each with its number before it, and how many duplicates it leaves out and pages follow it.
@@ -90,7 +90,8 @@ def _rendered(
         number, keys = waiting[0].number, waiting.popleft().keys
         if distinct is not None:
             distinct.begin(section.get_name())
-        page = make_page(section, keys, scope, path, noop, compression, distinct).result()
+        page = make_page(section, keys, scope, path, noop, compression, distinct)
+        page.finish()
         split_at = page.rendering.split_at
         if split_at is not None and section.keyset is not None:
             if distinct is not None:

@@ -123,7 +123,8 @@ def build(
                 raise
             if not builder.continued:
                 log_problems(site.key, builder.files)
-                close_requests(answered, summary_of(result), build=result.build)
+                if answered:
+                    close_requests(answered, summary_of(result), build=result.build)
                 return result
             builder.finished = result.build
     raise BuildFailed(f"Site {site.key!r}: its pages kept changing; build again.")
@@ -146,11 +147,13 @@ def close_requests(
     requests: Sequence[int], outcome: str, *, build: int | None = None, failed: bool = False
 ) -> None:
     """Record what became of some requests; those that someone else has closed stay as they are."""
-    if requests:
-        text = printable_lines(outcome)
-        BuildRequest.objects.filter(pk__in=requests, ended_at=None).update(
-            ended_at=timezone.now(), dedup_key=None, build=build, failed=failed, outcome=text
-        )
+    BuildRequest.objects.filter(pk__in=requests, ended_at=None).update(
+        ended_at=timezone.now(),
+        dedup_key=None,
+        build=build,
+        failed=failed,
+        outcome=printable_lines(outcome),
+    )
 
 
 class LeftUnpublishable(Exception):
@@ -343,17 +346,13 @@ class Builder:
         They may be those of a process that was killed, or of sections that the build leaves as
         they are published.
         """
-        if lost := self._lost_files(rows):
+        if lost := StoredFiles(self.site, self.storage).lost(page_rows_of(rows)):
             self._kept.record()  # Else a row that is made again would be recorded twice.
-            reopen([row for row in rows if row.name in lost], self.lease)
+            reopen(lost, self.lease)
             rows = self._make_pages(record, rows)
-            if lost := self._lost_files(rows):
-                raise BuildFailed(f"{min(lost)} was stored, but the storage does not have it.")
+            if lost := StoredFiles(self.site, self.storage).lost(page_rows_of(rows)):
+                raise BuildFailed(f"{lost[0].name} was stored, but the storage does not have it.")
         return rows
-
-    def _lost_files(self, rows: Sequence[BuildFile]) -> set[str]:
-        names = {row.name for row in page_rows_of(rows)}
-        return StoredFiles(self.site, self.storage).lost(names)
 
     def _publish(self, record: Build, rows: Sequence[BuildFile]) -> Outcome:
         """Publish the build, unless it is what is published already, or a gate holds it."""

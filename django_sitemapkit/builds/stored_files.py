@@ -3,7 +3,7 @@
 import gzip
 import hashlib
 import zlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 from typing import IO
@@ -51,12 +51,12 @@ class StoredFiles:
             return name in self._names
         return not self._ask or self._storage.has(name)
 
-    def lost(self, names: Collection[str]) -> set[str]:
-        """Return those that are not stored; each that a listing lacks is asked for by itself.
+    def lost(self, rows: Iterable[BuildFile]) -> list[BuildFile]:
+        """Return the rows whose files are not stored.
 
-        A listing may lag behind what was stored just now.
+        Each that a listing lacks is asked for by itself: it may lag behind what was stored.
         """
-        return {name for name in names if not (self.has(name) or self._storage.has(name))}
+        return [row for row in rows if not (self.has(row.name) or self._storage.has(row.name))]
 
 
 def what_differs(file: IO[bytes], sha256: str, urls: int) -> str:

@@ -100,11 +100,6 @@ class Lease(models.Model):
         """
         return bool(self._mine().update(heartbeat=DatabaseNow()))
 
-    def now(self) -> dt.datetime:
-        """Return the database's time, which all who hold leases have in common."""
-        now: dt.datetime = Lease.objects.values_list(StoredNow(), flat=True).get(name=self.name)
-        return now
-
     def release(self) -> None:
         """Give the lease back, unless someone else has it by now.
 

@@ -109,8 +109,8 @@ def all_pages(section: SectionReader) -> list[PlannedPage]:
     if plan is not None:
         return planned_pages(plan, section.keyset)
     bounds = section.keyset.boundaries(planned_rows(section, section.keyset))
-    ranges = zip([None, *bounds], [*bounds, None], strict=True)
-    return [PlannedPage(number, KeyRange(*ends)) for number, ends in enumerate(ranges, start=1)]
+    ranges = map(KeyRange, [None, *bounds], [*bounds, None])
+    return [PlannedPage(number, keys) for number, keys in enumerate(ranges, start=1)]
 
 
 def page_of(section: SectionReader, number: int, stored: Page | None = None) -> PlannedPage | None:
@@ -258,8 +258,8 @@ def _plan_now(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:
         if lease is not None:
             try:
                 # Another process may have planned it before this one got the lease.
-                plan = current_plan(section, keyset) or create_plan(section, keyset)
-                return planned_pages(plan, keyset)
+                plan = current_plan(section, keyset)
+                return planned_pages(plan, keyset) if plan else create_plan(section, keyset)
             finally:
                 lease.release()
         reason = "it is being planned right now"

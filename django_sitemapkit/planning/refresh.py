@@ -16,7 +16,6 @@ from django_sitemapkit.planning.store import (
     create_plan,
     decoded,
     in_order,
-    planned_pages,
     planned_rows,
     stored_bounds,
 )
@@ -144,11 +143,10 @@ def _replan(
     stored: Sequence[Page],
     heartbeat: Callable[[], None],
 ) -> PlanChange:
-    plan = create_plan(section, keyset, heartbeat)
-    planned = tuple(planned_pages(plan, keyset))
+    planned = tuple(create_plan(section, keyset, heartbeat))
     return PlanChange(
         pages=len(planned),
-        added=tuple(sorted(page.number for page in planned)),
+        added=tuple(page.number for page in planned),
         retired=tuple(sorted(page.number for page in stored)),
         replanned=reason,
         planned=planned,

@@ -107,14 +107,14 @@ def planned_rows(section: SectionReader, keyset: Keyset) -> int:
 
 def create_plan(
     section: SectionReader, keyset: Keyset, heartbeat: Callable[[], None] = noop
-) -> Plan:
-    """Plan a section from nothing and return the stored plan.
+) -> list[PlannedPage]:
+    """Plan a section from nothing and return the pages, which are stored.
 
     The pages of a plan before it go; new ones get new numbers, so that an address that a reader
     still holds never answers with other rows.
     """
     bounds = keyset.boundaries(planned_rows(section, keyset), heartbeat=heartbeat)
-    lowers, uppers = [None, *bounds], [*bounds, None]
+    ranges = list(map(KeyRange, [None, *bounds], [*bounds, None]))
     with transaction.atomic(using=router.db_for_write(Plan)):
         plan, _ = Plan.objects.select_for_update().get_or_create(
             site=section.site.key,
@@ -124,16 +124,17 @@ def create_plan(
         first = plan.last_number + 1
         plan.key = keyset.identity
         plan.rows_per_page = section.rows_per_page
-        plan.last_number += len(lowers)
+        plan.last_number += len(ranges)
         plan.revision += 1
         plan.planned_at = timezone.now()
         plan.save()
         plan.pages.all().delete()
-        plan.pages.bulk_create(
-            Page(plan=plan, number=number, **stored_bounds(keyset, KeyRange(*ends)))
-            for number, ends in enumerate(zip(lowers, uppers, strict=True), start=first)
-        )
-    return plan
+        pages = [
+            Page(plan=plan, number=number, **stored_bounds(keyset, keys))
+            for number, keys in enumerate(ranges, start=first)
+        ]
+        plan.pages.bulk_create(pages)
+    return [decoded(page, keyset) for page in pages]
 
 
 def stored_bounds(keyset: Keyset, keys: KeyRange) -> dict[str, str | None]:

@@ -84,9 +84,9 @@ def page(tmp_path, section=Readings, keys=EVERYTHING, heartbeat=lambda: None):
     """Make a page."""
     with compression_thread() as press:
         path = tmp_path / "page.xml.gz"
-        return make_page(
-            reader_of(section(SITE)), keys, SITE.scope(), path, heartbeat, press
-        ).result()
+        made = make_page(reader_of(section(SITE)), keys, SITE.scope(), path, heartbeat, press)
+        made.finish()
+        return made
 
 
 @pytest.mark.django_db

@@ -14,7 +14,7 @@ from django_sitemapkit.builds.make.page_builder import (
     PagesMoved,
     RenderedPage,
 )
-from django_sitemapkit.builds.make.page_file import LocalPage, compression_thread, make_page
+from django_sitemapkit.builds.make.page_file import PageFile, compression_thread, make_page
 from django_sitemapkit.builds.make.reuse import Fingerprints, Reason, Reuse
 from django_sitemapkit.builds.make.runner import InlineRunner, Runner
 
@@ -23,9 +23,9 @@ __all__ = [
     "Deduplicator",
     "Fingerprints",
     "InlineRunner",
-    "LocalPage",
     "PageBuilder",
     "PageDamaged",
+    "PageFile",
     "PagesMoved",
     "Reason",
     "RenderedPage",

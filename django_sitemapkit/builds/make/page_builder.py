@@ -14,7 +14,6 @@ from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.builds.make.deduplication import Deduplicator, DedupState, deduplicator
 from django_sitemapkit.builds.make.override_changes import packed
 from django_sitemapkit.builds.make.page_file import (
-    LocalPage,
     PageFile,
     compression_thread,
     make_page,
@@ -145,15 +144,16 @@ class PageBuilder:
         section = self._sections.get(row.section)
         if section is None:
             raise BuildFailed(f"Section {row.section!r} went away while it was built.")
-        self._pass_done(row)
-        if self._distinct is not None and self._can_keep(row, section):
-            return RenderedPage(row)  # Else ``keep`` has judged it already.
+        distinct = self._distinct
+        if distinct is not None:  # Else ``keep`` has judged it already.
+            self._pass_done(row, distinct)
+            if self._can_keep(row, section):
+                return RenderedPage(row)
         keys = keys_of(row, section)
         rows, row.fingerprint = self._reuse.fingerprints.compute(section, keys)
         row.revision = section.overrides.revision
         if self._can_reuse(row, section):
             return RenderedPage(row)
-        distinct = self._distinct
         if distinct is not None:
             distinct.begin(row.section, self._previous_of(row))
         try:
@@ -169,7 +169,8 @@ class PageBuilder:
             split_at = file.rendering.split_at
             if split_at is not None and section.keyset is not None:
                 # The halves are made at the same path: the compression thread has to be done.
-                file.result().path.unlink()
+                file.finish()
+                file.path.unlink()
                 if distinct is not None:
                     distinct.discard()
                 self.halves.append(self._split(row, section, section.keyset, split_at))
@@ -184,12 +185,12 @@ class PageBuilder:
 
         A page that keeps its file is recorded with others like it, somewhat later.
         """
-        row = rendered.row
-        if rendered.file is None:
+        row, page = rendered.row, rendered.file
+        if page is None:
             self._kept.add(row)
             return result_of_row(row)
         try:
-            page = rendered.file.result()
+            page.finish()
         except OSError as error:
             raise BuildFailed(f"{row} could not be made: {error}") from error
         # A row that was gone while the others were read, and is back, leaves no other trace.
@@ -209,12 +210,11 @@ class PageBuilder:
             self._kept.add(row)
         return page.result(row.number, state, row.duplicates)
 
-    def _pass_done(self, row: BuildFile) -> None:
+    def _pass_done(self, row: BuildFile, distinct: Deduplicator) -> None:
         """Let the pages before a row count that need not be made."""
         while self._done and index_order(self._done[0]) < index_order(row):
             done = self._done.popleft()
-            if self._distinct is not None:
-                self._distinct.pass_by(done, kept=done.section in self._unchosen)
+            distinct.pass_by(done, kept=done.section in self._unchosen)
 
     def _heartbeat(self) -> None:
         """Renew the lease if that is due, when no read is under way."""
@@ -258,7 +258,7 @@ class PageBuilder:
             return False
         return self._files.has(previous.name)
 
-    def _store(self, row: BuildFile, page: LocalPage) -> str:
+    def _store(self, row: BuildFile, page: PageFile) -> str:
         """Bring a page's file into the storage, and say in the row what it is."""
         if not page.rendering.urls:
             row.status = BuildFile.Status.EMPTY

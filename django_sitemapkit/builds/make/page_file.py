@@ -5,7 +5,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 from django_sitemapkit.builds.make.deduplication import Deduplicator
@@ -28,39 +27,6 @@ MAX_QUEUED_BATCHES = 2
 """Batches that may wait for the compression thread; then the rendering waits for it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalPage:
-    """A page's file, finished on local disk."""
-
-    rendering: PageRendering
-    """What was found while it was rendered."""
-    path: Path
-    """The gzip file."""
-    sha256: str
-    """Of the XML, in hex."""
-    size: int
-    """Bytes of the gzip file."""
-    seconds: float
-    """How long it took to make and check."""
-
-    def result(self, number: int, state: str, duplicates: int = 0) -> FileResult:
-        """Return what became of the page of that number."""
-        rendering = self.rendering
-        return FileResult(
-            section=rendering.section.get_name(),
-            number=number,
-            state=state,
-            urls=rendering.urls,
-            bytes=rendering.size,
-            size=self.size,
-            seconds=self.seconds,
-            problems=tuple(map(str, rendering.problems.examples)),
-            kinds=rendering.problems.kinds(),
-            skipped=rendering.problems.skipped,
-            duplicates=duplicates,
-        )
-
-
 def compression_thread() -> ThreadPoolExecutor:
     """Return a thread beside the rendering, which compresses, writes and reads back.
 
@@ -71,14 +37,25 @@ def compression_thread() -> ThreadPoolExecutor:
 
 
 class PageFile:
-    """A page's file: batches of what is rendered go in, the compression thread does the rest."""
+    """A page's file on local disk.
+
+    Batches of what is rendered go in, the compression thread does the rest.
+    """
 
     def __init__(
         self, rendering: PageRendering, path: Path, compression: ThreadPoolExecutor
     ) -> None:
         self.rendering = rendering
+        """What is found while it is rendered."""
+        self.path = path
+        """The gzip file."""
+        self.sha256 = ""
+        """Of the XML, in hex, once the file is finished; and so are the others."""
+        self.size = 0
+        """Bytes of the gzip file."""
+        self.seconds = 0.0
+        """How long it took to make and check."""
         self._started = time.perf_counter()
-        self._path = path
         self._compression = compression
         self._file = path.open("wb")
         self._digest = hashlib.sha256()
@@ -98,19 +75,32 @@ class PageFile:
             raise
         self._finished = self._compression.submit(self._finish)
 
-    def result(self) -> LocalPage:
-        """Return the finished page.
+    def finish(self) -> None:
+        """Wait for the thread.
 
         Raises BuildFailed where the file does not read as it was written, and OSError where it
         could not be written.
         """
         self._finished.result()
-        return LocalPage(
-            rendering=self.rendering,
-            path=self._path,
-            sha256=self._digest.hexdigest(),
-            size=self._path.stat().st_size,
-            seconds=time.perf_counter() - self._started,
+        self.sha256 = self._digest.hexdigest()
+        self.size = self.path.stat().st_size
+        self.seconds = time.perf_counter() - self._started
+
+    def result(self, number: int, state: str, duplicates: int = 0) -> FileResult:
+        """Return what became of the finished page, which has that number."""
+        rendering = self.rendering
+        return FileResult(
+            section=rendering.section.get_name(),
+            number=number,
+            state=state,
+            urls=rendering.urls,
+            bytes=rendering.size,
+            size=self.size,
+            seconds=self.seconds,
+            problems=tuple(map(str, rendering.problems.examples)),
+            kinds=rendering.problems.kinds(),
+            skipped=rendering.problems.skipped,
+            duplicates=duplicates,
         )
 
     def _write(self, data: bytes) -> None:
@@ -124,7 +114,7 @@ class PageFile:
             file.write(self._compressor.flush())
             sync(file)
         if urls := self.rendering.urls:
-            with self._path.open("rb") as stored:
+            with self.path.open("rb") as stored:
                 why = what_differs(stored, self._digest.hexdigest(), urls)
             if why:
                 raise BuildFailed(f"The file just written does not read back: {why}.")
