@@ -1,7 +1,8 @@
 """Builds: files made by the same rendering as live pages, published all at once or not at all."""
 
 from django_sitemapkit.builds.exclusion import exclude_now
-from django_sitemapkit.builds.make import InlineRunner, PageBuilder, Runner
+from django_sitemapkit.builds.make.page_builder import PageBuilder
+from django_sitemapkit.builds.make.runner import InlineRunner, Runner
 from django_sitemapkit.builds.preview import preview
 from django_sitemapkit.builds.publication import (
     FinishedBuild,

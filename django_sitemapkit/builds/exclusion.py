@@ -13,7 +13,10 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from django_sitemapkit.builds.lease import BuildLease, acquire
-from django_sitemapkit.builds.make import InlineRunner, PageDamaged, PagesMoved, packed
+from django_sitemapkit.builds.make.deduplication import PageDamaged
+from django_sitemapkit.builds.make.override_changes import packed
+from django_sitemapkit.builds.make.page_builder import PagesMoved
+from django_sitemapkit.builds.make.runner import InlineRunner
 from django_sitemapkit.builds.manifest import (
     PageName,
     copy_of,

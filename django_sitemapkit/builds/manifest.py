@@ -31,17 +31,6 @@ STORED = (
 )
 """What a manifest says of a stored file, and what a row takes over that reuses it."""
 
-PENDING = {
-    "status": BuildFile.Status.PENDING,
-    "name": "",
-    "sha256": "",
-    "urls": 0,
-    "xml_bytes": 0,
-    "stored_bytes": 0,
-    "lastmod": None,
-}
-"""What a row says of a page that has to be made."""
-
 MANIFEST_ROWS_PER_QUERY = 500
 """Rows that are recorded at a time."""
 
@@ -83,17 +72,6 @@ class KeptRows:
             BuildFile.objects.filter(pk__in=[row.pk for row in self._rows]).delete()
             BuildFile.objects.bulk_create(self._rows)
         self._rows = []
-
-
-def reopen(rows: Sequence[BuildFile], lease: BuildLease) -> None:
-    """Let pages be pending again whose files are lost."""
-    for start in range(0, len(rows), MANIFEST_ROWS_PER_QUERY):
-        some = rows[start : start + MANIFEST_ROWS_PER_QUERY]
-        with lease.fenced_transaction():
-            BuildFile.objects.filter(pk__in=[row.pk for row in some]).update(**PENDING)
-        for row in some:
-            for field, value in PENDING.items():
-                setattr(row, field, value)
 
 
 def page_name_of(row: BuildFile) -> PageName:
@@ -224,11 +202,13 @@ class SiteBuilds:
         done = BuildFile.Status.DONE
         return [row for row in self.rows_of(build) if not row.section and row.status == done]
 
-    def by_page(self, build: Build | None) -> dict[PageName, BuildFile]:
-        """Return its finished pages, with URLs or without, by section and number."""
-        finished = (BuildFile.Status.DONE, BuildFile.Status.EMPTY)
-        rows = self.rows_of(build)
-        return {page_name_of(row): row for row in rows if row.section and row.status in finished}
+    def finished_pages(self) -> dict[PageName, list[BuildFile]]:
+        """Return the pages that are made, with URLs or without: as published, then as held."""
+        pages: defaultdict[PageName, list[BuildFile]] = defaultdict(list)
+        for row in (*self.rows_of(self.published), *self.rows_of(self.held)):
+            if row.section and row.status != BuildFile.Status.PENDING:
+                pages[page_name_of(row)].append(row)
+        return pages
 
     def sizes_of(self, section: str) -> dict[int, int]:
         """Return the bytes of a section's published pages, by number."""

@@ -9,13 +9,8 @@ from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 
-from django_sitemapkit.builds.make import (
-    Deduplicator,
-    PageFile,
-    compression_thread,
-    deduplicator,
-    make_page,
-)
+from django_sitemapkit.builds.make.deduplication import Deduplicator, deduplicator
+from django_sitemapkit.builds.make.page_file import PageFile, compression_thread, make_page
 from django_sitemapkit.builds.manifest import SiteBuilds, page_name_of, page_rows_of
 from django_sitemapkit.builds.results import BuildResult, FileResult
 from django_sitemapkit.builds.run import OnFile

@@ -13,7 +13,7 @@ from threading import Lock, Thread
 from django.db import IntegrityError, connections, router, transaction
 from django.utils import timezone
 
-from django_sitemapkit.builds.make import InlineRunner, Runner
+from django_sitemapkit.builds.make.runner import InlineRunner, Runner
 from django_sitemapkit.builds.publication import prune
 from django_sitemapkit.builds.report import verify_published
 from django_sitemapkit.builds.results import summary_of

@@ -8,22 +8,17 @@ from contextlib import suppress
 from django.utils import timezone
 
 from django_sitemapkit.builds.lease import BuildLease, acquire
-from django_sitemapkit.builds.make import (
-    Fingerprints,
-    InlineRunner,
-    PageBuilder,
-    PageDamaged,
-    PagesMoved,
-    Runner,
-    damaged_names,
-)
+from django_sitemapkit.builds.make.deduplication import PageDamaged, damaged_names
+from django_sitemapkit.builds.make.page_builder import PageBuilder, PagesMoved
+from django_sitemapkit.builds.make.reuse import Fingerprints
+from django_sitemapkit.builds.make.runner import InlineRunner, Runner
 from django_sitemapkit.builds.manifest import (
     KeptRows,
     SiteBuilds,
     freeze,
     index_order,
     page_rows_of,
-    reopen,
+    pending_copy_of,
 )
 from django_sitemapkit.builds.publication import (
     Export,
@@ -116,9 +111,12 @@ def build(
                 logger.warning("Site %r: %s.", site.key, reason)
                 builder.distrust_damaged()
                 continue
-            except (PagesMoved, LeftUnpublishable):
+            except PagesMoved:
                 continue
-            except SitemapKitError:
+            except SitemapKitError as error:
+                if builder.continued and isinstance(error, NothingToPublish):
+                    builder.stop(str(error))  # What is there now may well be published.
+                    continue
                 log_problems(site.key, builder.files)
                 raise
             if not builder.continued:
@@ -154,10 +152,6 @@ def close_requests(
         failed=failed,
         outcome=printable_lines(outcome),
     )
-
-
-class LeftUnpublishable(Exception):
-    """What a killed process left cannot be published; what is there now may well be."""
 
 
 class Builder:
@@ -204,7 +198,8 @@ class Builder:
     def run(self) -> BuildResult:
         """Make what is missing and publish it; return what became of it.
 
-        Raises PagesMoved, PageDamaged or LeftUnpublishable if the site has to be built once more.
+        Raises PagesMoved or PageDamaged if the site has to be built once more; so it has if what a
+        killed process left is NothingToPublish.
         """
         started = time.perf_counter()
         self.files, self.continued = [], False
@@ -348,8 +343,12 @@ class Builder:
         """
         if lost := StoredFiles(self.site, self.storage).lost(page_rows_of(rows)):
             self._kept.record()  # Else a row that is made again would be recorded twice.
-            reopen(lost, self.lease)
-            rows = self._make_pages(record, rows)
+            for row in lost:
+                pending = pending_copy_of(row)
+                pending.pk, pending.build = row.pk, record
+                self._kept.add(pending)
+            self._kept.record()
+            rows = self._make_pages(record, list(BuildFile.objects.in_build(record)))
             if lost := StoredFiles(self.site, self.storage).lost(page_rows_of(rows)):
                 raise BuildFailed(f"{lost[0].name} was stored, but the storage does not have it.")
         return rows
@@ -366,22 +365,16 @@ class Builder:
             strict=self.strict,
         )
         indexes = [row for row in rows if not row.section]
-        try:
-            outcome = publish_finished(
-                finished,
-                self.builds,
-                self.lease,
-                self.storage,
-                self._kept,
-                indexes,
-                distrusted=self.distrusted,
-                whole=not self.chosen,
-            )
-        except NothingToPublish as error:
-            if self.continued:
-                self._stop(str(error))
-                raise LeftUnpublishable(str(error)) from error
-            raise
+        outcome = publish_finished(
+            finished,
+            self.builds,
+            self.lease,
+            self.storage,
+            self._kept,
+            indexes,
+            distrusted=self.distrusted,
+            whole=not self.chosen,
+        )
         for index in outcome.indexes:
             self._report(index, len(self.files) + 1)
         return outcome
@@ -408,9 +401,9 @@ class Builder:
 
     def _abandon(self, record: Build, reason: str) -> None:
         self.lease.abandon(record, reason)
-        self._stop(reason)
+        self.stop(reason)
 
-    def _stop(self, reason: str) -> None:
+    def stop(self, reason: str) -> None:
         """Note why a build came to nothing; the next one starts from what is there now."""
         logger.info("Site %r: %s; it is built again.", self.site.key, reason)
         self.stopped = reason

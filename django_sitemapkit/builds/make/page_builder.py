@@ -2,7 +2,7 @@
 
 import secrets
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -94,7 +94,8 @@ class PageBuilder:
         self._scope = site.scope()
         self._files = StoredFiles(site, self._storage)
         self._reuse = Reuse(site, self._is_stored)
-        self._previous = [builds.by_page(builds.published), builds.by_page(builds.held)]
+        self._published = builds.published.pk if builds.published else None
+        self._previous = builds.finished_pages()
         self._open = ExitStack()
         self._prefetcher = Prefetcher()
 
@@ -222,11 +223,9 @@ class PageBuilder:
             with self._prefetcher.connection_lock:
                 self.lease.heartbeat()
 
-    def _previous_of(self, row: BuildFile) -> Iterator[BuildFile]:
-        """Yield what is known of a page: as it is published, and as it is held for review."""
-        for known in self._previous:
-            if previous := known.get(page_name_of(row)):
-                yield previous
+    def _previous_of(self, row: BuildFile) -> Sequence[BuildFile]:
+        """Return what is known of a page: as it is published, and as it is held for review."""
+        return self._previous.get(page_name_of(row), ())
 
     def _can_keep(self, row: BuildFile, section: SectionReader) -> bool:
         """Return whether a page is what it was by the fingerprint that it was frozen with."""
@@ -289,11 +288,12 @@ class PageBuilder:
         upper, row.upper = row.upper, keyset.encode(at)
         row.fingerprint = ""
         moved: list[int] = []
-        published = self._previous[0].get(page_name_of(row))
-        is_done = published is not None and published.status == BuildFile.Status.DONE
-        if published is not None and is_done and not covers(row, published, keyset):
-            # A reader of the published index asks for this number, and for all of its rows.
-            moved = [row.number]
+        for previous in self._previous_of(row):
+            is_served = previous.build_id == self._published
+            is_listed = previous.status == BuildFile.Status.DONE
+            if is_served and is_listed and not covers(row, previous, keyset):
+                # A reader of the published index asks for this number, and for all of its rows.
+                moved = [row.number]
         with self.lease.fenced_transaction():
             row.number = renumber(section, moved).get(row.number, row.number)
             row.save(update_fields=["number", "upper", "fingerprint"])

@@ -5,12 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from django_sitemapkit.builds.make import (
-    NO_URLS,
-    Reason,
-    Reuse,
-    next_prefix,
-)
+from django_sitemapkit.builds.make.deduplication import NO_URLS, next_prefix
+from django_sitemapkit.builds.make.reuse import Reason, Reuse
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.conf import settings
@@ -88,9 +84,8 @@ class _Look:
         published, held = self._builds.published, self._builds.held
         self._last = held or published
         self.known: dict[str, Known] = {}
-        for build in (published, held):
-            for (section, number), row in self._builds.by_page(build).items():
-                self.known.setdefault(section, {}).setdefault(number, []).append(row)
+        for (section, number), stored in self._builds.finished_pages().items():
+            self.known.setdefault(section, {})[number] = stored
 
     @cached_property
     def _files(self) -> StoredFiles:
