@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from django_sitemapkit.models import BuildFile
+
 logger = logging.getLogger("django_sitemapkit")
 
 
@@ -34,6 +36,22 @@ class FileResult:
     """Rows that were left out."""
     duplicates: int = 0
     """Those among them whose URL is listed already, by this page or by one before it."""
+
+
+def result_of_row(row: BuildFile) -> FileResult:
+    """Return what became of a page that need not be made again."""
+    return FileResult(
+        section=row.section,
+        number=row.number,
+        state="same" if row.status == BuildFile.Status.DONE else "empty",
+        urls=row.urls,
+        bytes=row.xml_bytes,
+        size=row.stored_bytes,
+        problems=tuple(row.problems.splitlines()),
+        kinds={code: (count, first) for code, (count, first) in row.problem_kinds.items()},
+        skipped=row.skipped,
+        duplicates=row.duplicates,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

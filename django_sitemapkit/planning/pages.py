@@ -14,7 +14,6 @@ from django_sitemapkit.exceptions import NotPlanned
 from django_sitemapkit.models import Lease, Page, Plan
 from django_sitemapkit.planning.store import (
     PlannedPage,
-    adjoining_page,
     by_position,
     create_plan,
     current_plan,
@@ -35,9 +34,6 @@ PLANNING_SECONDS = 300
 
 PAGES_PER_UPDATE = 100
 """Pages recorded by one statement, each by its number and bounds."""
-
-LOOKED_AT = 5
-"""Pages on each side of one that are looked at for any row, before its neighbour is given up."""
 
 
 def pages_of(section: SectionReader) -> list[PlannedPage]:
@@ -134,26 +130,6 @@ def page_of(section: SectionReader, number: int, stored: Page | None = None) -> 
     return decoded(page, section.keyset) if page else None
 
 
-def has_rows(section: SectionReader, page: PlannedPage) -> bool:
-    """Return whether a page of a section holds any row, by one query."""
-    return section.keyset is None or filled([(section.keyset, page.keys)])[0]
-
-
-def neighbours_of(
-    section: SectionReader, page: PlannedPage
-) -> tuple[PlannedPage | None, PlannedPage | None]:
-    """Return the pages before and behind one, in the order of their keys; None where none is.
-
-    Pages without a row are skipped, at most a few; beyond them there is no neighbour. It takes two
-    queries for each page looked at.
-    """
-    if section.keyset is None:
-        pages = {found.number: found for found in by_position(section)}
-        return pages.get(page.number - 1), pages.get(page.number + 1)
-    before, behind = (_neighbour(section, section.keyset, page, side) for side in (False, True))
-    return before, behind
-
-
 def split(section: SectionReader, page: PlannedPage, at: Any) -> int | None:
     """Record that ``page`` ends before the key ``at``, where a new page with a new number begins.
 
@@ -232,17 +208,6 @@ def renumber(section: SectionReader, numbers: Collection[int]) -> dict[int, int]
         for old, new in renumbered.items():
             plan.pages.filter(number=old).update(number=new)
     return renumbered
-
-
-def _neighbour(
-    section: SectionReader, keyset: Keyset, page: PlannedPage, behind: bool
-) -> PlannedPage | None:
-    for _ in range(LOOKED_AT):
-        near = adjoining_page(section, keyset, page, behind=behind)
-        if near is None or has_rows(section, near):
-            return near
-        page = near
-    return None
 
 
 def _plan_now(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:

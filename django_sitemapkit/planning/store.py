@@ -79,27 +79,6 @@ def planned_pages(plan: Plan, keyset: Keyset) -> list[PlannedPage]:
     return in_order([decoded(page, keyset) for page in plan.pages.all()])
 
 
-def adjoining_page(
-    section: SectionReader, keyset: Keyset, page: PlannedPage, *, behind: bool
-) -> PlannedPage | None:
-    """Return the page that begins where ``page`` ends, else the one that ends where it begins.
-
-    None at the end of the plan. Takes one query, however many pages there are.
-    """
-    side = "lower" if behind else "upper"
-    bound = keyset.encode(page.keys.upper if behind else page.keys.lower)
-    if bound is None:
-        return None
-    pages = Page.objects.filter(
-        plan__site=section.site.key,
-        plan__section=section.get_name(),
-        plan__key=keyset.identity,
-        **{side: bound},
-    )
-    # A collation may hold the texts of two keys to be the same.
-    return next((decoded(found, keyset) for found in pages if getattr(found, side) == bound), None)
-
-
 def planned_rows(section: SectionReader, keyset: Keyset) -> int:
     """Return how many rows a new page gets: all it may hold only where rows come last."""
     return section.rows_per_page if keyset.grows else max(1, int(section.rows_per_page * FILL))

@@ -29,7 +29,7 @@ from django_sitemapkit.builds.manifest import (
     page_name_of,
     take_over,
 )
-from django_sitemapkit.builds.results import FileResult
+from django_sitemapkit.builds.results import FileResult, result_of_row
 from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, BuildFile
@@ -327,19 +327,3 @@ def _describe(row: BuildFile, page: PageRendering) -> None:
     if row.changes_at is not None and not settings.USE_TZ:
         zone = timezone.get_default_timezone()
         row.changes_at = timezone.make_naive(row.changes_at, zone)
-
-
-def result_of_row(row: BuildFile) -> FileResult:
-    """Return what became of a page that need not be made again."""
-    return FileResult(
-        section=row.section,
-        number=row.number,
-        state="same" if row.status == BuildFile.Status.DONE else "empty",
-        urls=row.urls,
-        bytes=row.xml_bytes,
-        size=row.stored_bytes,
-        problems=tuple(row.problems.splitlines()),
-        kinds={code: (count, first) for code, (count, first) in row.problem_kinds.items()},
-        skipped=row.skipped,
-        duplicates=row.duplicates,
-    )

@@ -16,8 +16,9 @@ from django_sitemapkit.contrib.people.links import (
     links_of,
     section_links,
 )
+from django_sitemapkit.contrib.people.neighbours import has_rows, neighbours_of
 from django_sitemapkit.overrides import section_of
-from django_sitemapkit.planning import has_rows, neighbours_of, page_of
+from django_sitemapkit.planning import page_of
 from django_sitemapkit.reading.validation import naming
 from django_sitemapkit.sites import SitemapSite, site_for
 from django_sitemapkit.views import public_view
