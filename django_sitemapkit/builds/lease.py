@@ -72,15 +72,10 @@ def acquire(site: SitemapSite) -> Iterator[BuildLease]:
     seconds = settings.LEASE_SECONDS
     row = Lease.objects.acquire(name, seconds=seconds)
     if row is None:
-        raise BuildRunning(_holder_of(name))
+        if holder := Lease.objects.filter(name=name).exclude(owner="").first():
+            raise BuildRunning(f"{name} is held by {holder.holder}.")
+        raise BuildRunning(f"{name} was held by another process until now; try again.")
     try:
         yield BuildLease(row, seconds)
     finally:
         row.release()
-
-
-def _holder_of(name: str) -> str:
-    row = Lease.objects.filter(name=name).first()
-    if row is None or not row.owner:
-        return f"{name} was held by another process until now; try again."
-    return f"{name} is held by {row.holder}."

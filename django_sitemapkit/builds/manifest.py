@@ -232,9 +232,7 @@ def freeze(
     Sections that were not chosen keep the files that are published, where they have any.
     ``plans`` has the pages of sections by name, as they are planned just now.
 
-    A page that lost rows to another gets a new number, also in the plan. A reader of the index
-    before asks for the old number, and gets the old file while the grace period lasts. From the
-    new file under that number it would miss the rows that went elsewhere.
+    A page that lost rows to another gets a new number, also in the plan.
     """
     published = builds.published
     rows: list[BuildFile] = []

@@ -70,10 +70,9 @@ def refresh(
     """Bring the stored plan of a section up to date, and return what changed.
 
     Counts every page of the section, so it belongs in a build, not in a request. ``heartbeat``
-    is called between the queries that read rows, each of which reads a few pages at most: it
-    renews a lease, and ends the work by raising. ``counts`` is asked
-    first how many rows the pages have; those of which it does not tell are counted. ``sizes`` has
-    the bytes of the stored pages, by number: pages do not merge that a file is too small for.
+    is called between the queries that read rows, and ends the work by raising. ``counts`` is asked
+    first how many rows the pages have. ``sizes`` has the bytes of the stored pages, by number:
+    pages do not merge that a file is too small for.
 
     A section without a keyset has no plan. Raises RuntimeError where requests keep splitting its
     pages.

@@ -37,11 +37,7 @@ class PlannedPage:
 
 
 def current_plan(section: SectionReader, keyset: Keyset) -> Plan | None:
-    """Return the section's plan, or None where there is none by its present key.
-
-    Plans are read where they are written, by requests too: a replica that is behind would answer
-    404 for a page that the index, read a moment before, lists already. They are a few short rows.
-    """
+    """Return the section's plan, or None where there is none by its present key."""
     return Plan.objects.filter(
         site=section.site.key, section=section.get_name(), key=keyset.identity
     ).first()
@@ -89,8 +85,7 @@ def create_plan(
 ) -> list[PlannedPage]:
     """Plan a section from nothing and return the pages, which are stored.
 
-    The pages of a plan before it go; new ones get new numbers, so that an address that a reader
-    still holds never answers with other rows.
+    The pages of a plan before it go; new ones get new numbers.
     """
     bounds = keyset.boundaries(planned_rows(section, keyset), heartbeat=heartbeat)
     ranges = list(map(KeyRange, [None, *bounds], [*bounds, None]))

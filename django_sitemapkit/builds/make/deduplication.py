@@ -1,8 +1,7 @@
 """Deduplication: each URL once in all pages of a build, on the first page that lists it.
 
-First is by the order of the index. So the pages are made in that order, by one process, and each
-one leaves out what those before it list. What they list is kept in a file on local disk, in memory
-that does not grow with it; see "Deduplication" in docs/decisions.md.
+First is by the order of the index, so one process makes the pages in that order; see
+"Deduplication" in docs/decisions.md.
 """
 
 import hashlib

@@ -1,9 +1,6 @@
 """Which stored pages are not as editors will have them: found without rendering any.
 
-Each row of a manifest has the revision of the overrides that it follows, and the hashes of those
-that met a row of it. A page is rendered again if one of these was changed or deleted, or if one
-is new that concerns a row: by its object, whose key lies on the page or not, or by its URL, which
-the page's file lists or not.
+See "Affected pages are found without rendering" in docs/decisions.md.
 """
 
 from array import array
