@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db import connections
 from django.db.models import QuerySet
 
-from django_sitemapkit.planning.store import current_plan, decoded
+from django_sitemapkit.planning.pages import current_plan, decoded
 from django_sitemapkit.reading import QuerySetReader
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset
 

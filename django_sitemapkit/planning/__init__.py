@@ -1,6 +1,7 @@
 """The plan: which rows stand on which page, so that no row ever moves but by a split."""
 
 from django_sitemapkit.planning.pages import (
+    PlannedPage,
     all_pages,
     count_at_most,
     edits_of,
@@ -10,9 +11,9 @@ from django_sitemapkit.planning.pages import (
     remember,
     renumber,
     split,
+    stored_page,
 )
 from django_sitemapkit.planning.refresh import PlanChange, refresh
-from django_sitemapkit.planning.store import PlannedPage, stored_page
 
 __all__ = [
     "PlanChange",

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import Page, Plan
-from django_sitemapkit.planning.store import (
+from django_sitemapkit.planning.pages import (
     PlannedPage,
     by_position,
     create_plan,

@@ -13,7 +13,7 @@ from django_sitemapkit.conf import settings
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, all_pages
-from django_sitemapkit.planning.store import current_plan
+from django_sitemapkit.planning.pages import current_plan
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.sites import SitemapSite

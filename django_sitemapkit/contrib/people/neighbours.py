@@ -2,7 +2,7 @@
 
 from django_sitemapkit.models import Page
 from django_sitemapkit.planning import PlannedPage
-from django_sitemapkit.planning.store import by_position, decoded
+from django_sitemapkit.planning.pages import by_position, decoded
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import Keyset, filled
 
