@@ -3,7 +3,7 @@
 import gzip
 import hashlib
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 from typing import IO
@@ -14,6 +14,7 @@ from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.protocol.writers import escaped
 from django_sitemapkit.publishing import SitemapStorage, folder_of
+from django_sitemapkit.reading.keysets import noop
 from django_sitemapkit.sites import SitemapSite
 
 LOCATIONS_PER_READ = 2_000
@@ -123,14 +124,21 @@ def stored_entries_of(rows: Iterable[BuildFile], storage: SitemapStorage) -> Ite
             raise StorageFailure(f"{row.name} cannot be read: {error}") from error
 
 
-def locations_of(row: BuildFile, storage: SitemapStorage) -> Iterator[list[str]]:
-    """Yield the URLs of a stored page, some at a time.
+def locations_of(
+    row: BuildFile, storage: SitemapStorage, heartbeat: Callable[[], None] = noop
+) -> Iterator[list[str]]:
+    """Yield the URLs of a stored page, some at a time; ``heartbeat`` is called for each some.
 
     Raises StorageFailure where its file is lost or damaged.
     """
     entries = stored_entries_of([row], storage)
+    missing = row.urls
     while some := list(islice(entries, LOCATIONS_PER_READ)):
+        heartbeat()
+        missing -= len(some)
         yield [unescaped(location_and_values(entry)[0]) for entry in some]
+    if missing:  # An empty file is no error to gzip.
+        raise StorageFailure(f"{row.name} is damaged: it does not list {row.urls:,} URLs")
 
 
 def location_and_values(entry: bytes) -> tuple[bytes, bytes]:

@@ -138,19 +138,16 @@ class Deduplicator:
             return self._pass("", 0)
         self.begin(stored.section)
         try:
-            if all(map(self._add_new, _urls_of(stored, self._storage, self._heartbeat))):
+            for locations in locations_of(stored, self._storage, self._heartbeat):
+                if self.seen(locations):
+                    break
+                self.listed(locations)
+            else:
                 return self.end()
         except StorageFailure:
             self.damaged.add(stored.name)  # Rendering it again repairs that.
         self.discard()
         return None
-
-    def _add_new(self, locations: Sequence[str]) -> bool:
-        """Take in some URLs of a stored page; False where one of them is listed already."""
-        new = not self.seen(locations)
-        if new:
-            self.listed(locations)
-        return new
 
     def pass_by(self, row: BuildFile, *, kept: bool = False) -> None:
         """Let a page count that is not to be rendered again, whatever precedes it.
@@ -183,7 +180,7 @@ class Deduplicator:
         """
         for stored in self._previous:
             with suppress(StorageFailure):
-                pages = _urls_of(stored, self._storage, self._heartbeat)
+                pages = locations_of(stored, self._storage, self._heartbeat)
                 return frozenset(chain.from_iterable(pages))
         return frozenset()
 
@@ -205,7 +202,7 @@ class Deduplicator:
 
         def pages() -> Iterator[Sequence[str]]:
             try:
-                for locations in _urls_of(row, self._storage, self._heartbeat):
+                for locations in locations_of(row, self._storage, self._heartbeat):
                     digest.update(_as_bytes(locations))
                     yield locations
             except StorageFailure as error:
@@ -218,29 +215,13 @@ class Deduplicator:
         return digest.hexdigest()
 
 
-def _urls_of(
-    row: BuildFile, storage: SitemapStorage, heartbeat: Callable[[], None]
-) -> Iterator[list[str]]:
-    """Yield the URLs of a stored page, some at a time; ``heartbeat`` is called for each some.
-
-    Raises StorageFailure where its file is lost or damaged.
-    """
-    missing = row.urls
-    for locations in locations_of(row, storage):
-        heartbeat()
-        missing -= len(locations)
-        yield locations
-    if missing:  # An empty file is no error to gzip.
-        raise StorageFailure(f"{row.name} is damaged: it does not list {row.urls:,} URLs")
-
-
 def damaged_names(
     rows: Iterable[BuildFile], storage: SitemapStorage, heartbeat: Callable[[], None]
 ) -> Iterator[str]:
     """Yield the stored names of the pages that cannot be read."""
     for row in rows:
         try:
-            for _ in _urls_of(row, storage, heartbeat):
+            for _ in locations_of(row, storage, heartbeat):
                 pass
         except StorageFailure:
             yield row.name
