@@ -262,6 +262,12 @@ def test_another_builder_has_the_site(products):
     assert out.startswith("Skipped: ")
     assert who in out
     assert run("build_sitemaps", "--skip-if-running", "--verbosity", 0) == (0, "", "")
+    code, out, err = run("build_sitemaps", "--skip-if-running", "--json")
+    result = json.loads(out)
+    assert (code, err) == (0, "")
+    assert (result["site"], result["build"], result["status"]) == ("default", None, "running")
+    assert (result["urls"], result["files"]) == (0, 0)
+    assert who in result["reason"]
     assert not Build.objects.exists()
     lease.release()
     assert run("build_sitemaps")[0] == 0

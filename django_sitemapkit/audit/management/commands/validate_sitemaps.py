@@ -18,7 +18,6 @@ from django_sitemapkit.audit.validation import (
     validate_source,
 )
 from django_sitemapkit.builds import build
-from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.management.base import (
     Exit,
     Progress,
@@ -133,20 +132,15 @@ class Command(PublishedCommand):
         known = {section.get_name() for section in sections_of(site)}
         sections = {document.section for document in damaged} & known
         names = {document.stored for document in damaged}
-        try:
-            verbosity = 0 if self.json else self.verbosity
-            with ending_cleanly(), Progress(self, verbosity) as progress:
-                result = build(
-                    site,
-                    sections=sections,
-                    distrusted=names,
-                    on_file=progress,
-                    started_by=caller(),
-                )
-        except BuildRunning as error:
-            raise CommandError(str(error), returncode=Exit.RUNNING) from error
-        except SitemapKitError as error:
-            raise CommandError(str(error), returncode=Exit.FAILED) from error
+        verbosity = 0 if self.json else self.verbosity
+        with ending_cleanly(), Progress(self, verbosity) as progress:
+            result = build(
+                site,
+                sections=sections,
+                distrusted=names,
+                on_file=progress,
+                started_by=caller(),
+            )
         if result.status == "held":
             self.stderr.write(held_back(result))
 
