@@ -40,7 +40,7 @@ from django_sitemapkit import (
     planning,
     views,
 )
-from django_sitemapkit.admin import extras, manifests, matches, panels
+from django_sitemapkit.admin import extras, manifests, panels, rules
 from django_sitemapkit.admin.overrides import UrlOverrideAdmin
 from django_sitemapkit.audit.reader import SitemapReader, validate
 from django_sitemapkit.builds import Runner, build, find_url
@@ -674,7 +674,7 @@ def test_the_numbers_of_the_pages_are_those_of_the_code():
     ) == (30, 300)
     assert MAX_NAME == 80
     assert (transfer.MAX_FILE_LINES, transfer.MAX_FILE_BYTES) == (50_000, 5_000_000)
-    assert (extras.MAX_PASTED_LINES, matches.MAX_MATCHES, matches.SEARCH_SECONDS) == (
+    assert (extras.MAX_PASTED_LINES, rules.MAX_MATCHES, rules.SEARCH_SECONDS) == (
         5_000,
         20,
         1.0,

@@ -1,8 +1,8 @@
 """The manifest of a build and its differences, both limited in size."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from collections.abc import Iterable, Mapping
+from functools import cache, partial
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -10,11 +10,11 @@ from django.db.models import Count, Max, Q, QuerySet, Sum
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
-from django_sitemapkit.admin.display import (
+from django_sitemapkit.admin.base import (
     known_site,
     number,
     number_or_blank,
-    request_text,
+    request_rows,
     try_read,
 )
 from django_sitemapkit.builds import differences_of
@@ -65,10 +65,7 @@ def manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
         "files": [_row(file, urls) for file in page.object_list],
         "problems": [_row(file, {}) for file in problems[:MAX_FILES_WITH_PROBLEMS]],
         "more_problems": len(problems) > MAX_FILES_WITH_PROBLEMS,
-        "requests": [
-            {"request": build_request, "text": request_text(build_request)}
-            for build_request in build.requests.order_by("pk")[:MAX_BUILD_REQUESTS]
-        ],
+        "requests": request_rows(build.requests.order_by("pk")[:MAX_BUILD_REQUESTS]),
     }
 
 
@@ -120,17 +117,14 @@ def _file_urls(build: Build, files: Iterable[BuildFile]) -> dict[int, str]:
     if site is None:
         return {}
 
-    @cache
-    def page_url(section: str) -> Callable[[int], str]:
-        return page_addresses(site, section)
-
     def read() -> dict[int, str]:
-        done = (file for file in files if file.status == BuildFile.Status.DONE)
+        urls_of = cache(partial(page_addresses, site))
         return {
-            file.pk: page_url(file.section)(file.number)
+            file.pk: urls_of(file.section)(file.number)
             if file.section
             else index_address(site, file.number)
-            for file in done
+            for file in files
+            if file.status == BuildFile.Status.DONE
         }
 
     return try_read(read)[0] or {}

@@ -1,76 +1,60 @@
 """The screens of URL overrides: list, form, bulk actions, and "Exclude now"."""
 
-import logging
+from functools import partial
 from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE
+from django.contrib.admin.utils import quote
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied, ValidationError
 from django.db import models, router, transaction
-from django.http import (
-    Http404,
-    HttpRequest,
-    HttpResponse,
-    HttpResponseNotAllowed,
-    HttpResponseRedirect,
-)
-from django.urls import URLPattern, path, reverse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import NoReverseMatch, URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_POST
 
-from django_sitemapkit.admin.base import SiteFilter, known_sites, site_by_key
-from django_sitemapkit.admin.declarations import listed_models
-from django_sitemapkit.admin.display import number, savepoint_if_atomic, try_read
-from django_sitemapkit.admin.editor_settings import (
-    EditorSettingAdmin,
-    EditorSettingForm,
-    explanations_context,
+from django_sitemapkit.admin.base import (
+    SiteFilter,
+    known_sites,
+    logger,
+    number,
+    savepoint_if_atomic,
+    site_by_key,
+    try_read,
 )
-from django_sitemapkit.admin.history import changed_fields, log_changed
-from django_sitemapkit.admin.objects import link_to, model_name
+from django_sitemapkit.admin.editor_settings import EditorSettingForm, log_rows
+from django_sitemapkit.admin.sections import declared_sections
 from django_sitemapkit.admin.transfers import TransferAdmin
 from django_sitemapkit.builds import exclude_now
 from django_sitemapkit.exceptions import BuildRunning, InvalidValue, SitemapKitError
-from django_sitemapkit.identities import identity_of
+from django_sitemapkit.identities import identity_model, identity_of
 from django_sitemapkit.inspection import inspect_object, inspect_path
-from django_sitemapkit.models import UrlOverride, hash_of
+from django_sitemapkit.models import ExtraUrl, UrlOverride, hash_of
 from django_sitemapkit.overrides.cells import OVERRIDE_TABLE
-from django_sitemapkit.overrides.objects import named_object
+from django_sitemapkit.overrides.objects import named_model, named_object
 from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.sites import SitemapSite
-
-logger = logging.getLogger("django_sitemapkit")
 
 ROWS_PER_UPDATE = 500
 """Rows that a bulk action changes with one statement."""
 
-
-class IncludeSelect(forms.NullBooleanSelect):
-    """A widget for ``include`` whose choices say what each value does."""
-
-    def __init__(self, attrs: dict[str, Any] | None = None) -> None:
-        choices = (
-            ("unknown", _("Inherit")),
-            ("true", _("Yes, include it")),
-            ("false", _("No, exclude it")),
-        )
-        forms.Select.__init__(self, attrs, choices)
+NO_SECTION = _("No section of this site lists objects of this model.")
 
 
 class OverrideForm(EditorSettingForm):
     """A form for an override: its values and, when it is added, its path or object."""
 
-    class Meta:
-        widgets: ClassVar = {"include": IncludeSelect}
-
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         if "model" in self.fields:
-            listed = listed_models(list(self.sites))
-            names = sorted((capfirst(model_name(label)), label) for label in listed)
+            listed = _listed_models(list(self.sites))
+            names = sorted((capfirst(_model_name(label)), label) for label in listed)
             self.fields["model"] = forms.ChoiceField(
                 label=_("Or an object: its model"),
                 required=False,
@@ -150,7 +134,7 @@ class KindFilter(admin.SimpleListFilter):
 
 
 @admin.register(UrlOverride)
-class UrlOverrideAdmin(TransferAdmin, EditorSettingAdmin):
+class UrlOverrideAdmin(TransferAdmin):
     """URL overrides, with previews, bulk actions, import and export."""
 
     form = OverrideForm
@@ -186,16 +170,16 @@ class UrlOverrideAdmin(TransferAdmin, EditorSettingAdmin):
         found = named_object(obj.model, obj.object_id)
         if found is None:
             return format_html(
-                "{} {} ({})", model_name(obj.model), obj.object_id, gettext("deleted")
+                "{} {} ({})", _model_name(obj.model), obj.object_id, gettext("deleted")
             )
         return format_html(
-            "{}: {}", capfirst(model_name(obj.model)), link_to(self.admin_site, found)
+            "{}: {}", capfirst(_model_name(obj.model)), _link_to(self.admin_site, found)
         )
 
     @admin.display(description=_("URL or object"), ordering="path")
     def subject(self, obj: UrlOverride) -> str:
         """Return the path, or the model and key of the object, without a query."""
-        return obj.path or f"{capfirst(model_name(obj.model))} {obj.object_id}"
+        return obj.path or f"{capfirst(_model_name(obj.model))} {obj.object_id}"
 
     @admin.display(description=_("include"), ordering="include", empty_value="")
     def is_included(self, obj: UrlOverride) -> str:
@@ -219,12 +203,11 @@ class UrlOverrideAdmin(TransferAdmin, EditorSettingAdmin):
     ) -> dict[str, Any]:
         """Return where the URL is listed and with which values, or why it is not."""
         if row.path:
-            return explanations_context([inspect_path(site, row.path)])
+            return {"explanations": [inspect_path(site, row.path)]}
         obj = named_object(row.model, row.object_id)
         if obj is None:
             return {"failure": _("The object was deleted, so the override has no effect.")}
-        nothing = _("No section of this site lists objects of this model.")
-        return explanations_context(inspect_object(site, obj), nothing)
+        return {"explanations": inspect_object(site, obj), "nothing": NO_SECTION}
 
     def has_bulk_urloverride_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may use the bulk actions and "Exclude now"."""
@@ -254,13 +237,12 @@ class UrlOverrideAdmin(TransferAdmin, EditorSettingAdmin):
     ) -> None:
         # The keys are read first: once changed, rows may no longer match the list's filter.
         chosen = list(queryset.order_by("pk").values_list("pk", flat=True))
-        message = changed_fields(self.model, values)
         with transaction.atomic(using=router.db_for_write(self.model)):
             for start in range(0, len(chosen), ROWS_PER_UPDATE):
                 rows = self.model._default_manager.filter(
                     pk__in=chosen[start : start + ROWS_PER_UPDATE]
                 )
-                log_changed(request.user.pk, list(rows), message)
+                log_rows(request.user.pk, list(rows), CHANGE, values)
                 rows.update(changed_at=timezone.now(), **values)
         text = ngettext("%(count)s override changed.", "%(count)s overrides changed.", len(chosen))
         self.message_user(request, text % {"count": number(len(chosen))}, messages.SUCCESS)
@@ -278,14 +260,13 @@ class UrlOverrideAdmin(TransferAdmin, EditorSettingAdmin):
         context["may_exclude"] = self.has_bulk_urloverride_permission(request)
         return super().render_change_form(request, context, *args, **options)
 
+    @method_decorator(require_POST)
     def exclude_now_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Exclude a URL, and publish its sitemap file without it."""
         row = self.get_object(request, object_id)
         may_view = self.has_view_or_change_permission(request, row)
         if not may_view or not self.has_bulk_urloverride_permission(request):
             raise PermissionDenied
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
         if row is None:
             raise Http404
         self._exclude(request, row)
@@ -299,7 +280,7 @@ class UrlOverrideAdmin(TransferAdmin, EditorSettingAdmin):
             row.include = False
             with transaction.atomic(using=router.db_for_write(self.model)):
                 row.save(update_fields=["include"])
-                log_changed(request.user.pk, [row], changed_fields(self.model, ["include"]))
+                log_rows(request.user.pk, [row], CHANGE, ["include"])
 
     def _publish_without(self, request: HttpRequest, site: SitemapSite, row: UrlOverride) -> None:
         level = messages.SUCCESS
@@ -313,7 +294,7 @@ class UrlOverrideAdmin(TransferAdmin, EditorSettingAdmin):
             text, level = text % {"error": error}, messages.WARNING
         except (ImproperlyConfigured, SitemapKitError) as error:
             text, level = _rebuild_failed(error), messages.ERROR
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  each storage raises its own errors
             logger.exception("The file of %s could not be published without it.", row)
             text, level = _rebuild_failed(f"{type(error).__name__}: {error}"), messages.ERROR
         else:
@@ -348,3 +329,34 @@ def _rebuild_failed(error: object) -> str:
         "Live sitemaps exclude the URL now, but its file could not be rebuilt: %(error)s"
     )
     return text % {"error": error}
+
+
+def _listed_models(sites: list[SitemapSite]) -> dict[str, type[models.Model]]:
+    """Return the models whose objects the sections list, by model label."""
+    found: dict[str, type[models.Model]] = {}
+    for site in sites:
+        for section in declared_sections(site).values():
+            keyset, _reason = try_read(partial(getattr, section, "keyset"))
+            if keyset is not None and keyset.queryset.model is not ExtraUrl:
+                model = identity_model(keyset.queryset.model)
+                found[model._meta.label_lower] = model
+    return found
+
+
+def _model_name(label: str) -> str:
+    """Return the verbose name of the model with that label, or the label if there is none."""
+    model = named_model(label)
+    return str(model._meta.verbose_name) if model else label
+
+
+def _link_to(site: admin.AdminSite, obj: Any) -> str:
+    """Return an object's name, linked to its change page in the admin if it has one."""
+    name = str(obj) or str(obj.pk)
+    opts = obj._meta
+    try:
+        url = reverse(
+            f"{site.name}:{opts.app_label}_{opts.model_name}_change", args=[quote(obj.pk)]
+        )
+    except NoReverseMatch:
+        return format_html("{}", name)
+    return format_html('<a href="{}">{}</a>', url, name)

@@ -12,31 +12,46 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.base import SiteFilter
-from django_sitemapkit.admin.declarations import (
-    declared_enabled,
-    declared_sections,
-    declared_value,
-)
 from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, EditorSettingForm
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import SectionSettings
-from django_sitemapkit.protocol.values import format_priority
+from django_sitemapkit.overrides.sections import extra_urls_of
+from django_sitemapkit.protocol.values import format_changefreq, format_priority
 from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading.sources import Constant
+from django_sitemapkit.registry import registry
 from django_sitemapkit.sites import SitemapSite
 
+_FORMATTERS = {"changefreq": format_changefreq, "priority": format_priority}
 
-class EnabledSelect(forms.NullBooleanSelect):
-    """A widget for ``enabled`` with the choices of the other forms."""
 
-    def __init__(self, attrs: dict[str, Any] | None = None) -> None:
-        choices = (("unknown", _("Inherit")), ("true", _("Yes")), ("false", _("No")))
-        forms.Select.__init__(self, attrs, choices)
+def declared_sections(site: SitemapSite) -> dict[str, SectionReader]:
+    """Return all declared sections of a site by name, enabled or not."""
+    enabled = {section.get_name(): True for section in registry}
+    sections = [*registry.of(site, enabled), extra_urls_of(site)]
+    return {section.get_name(): section for section in sections}
+
+
+def _declared_value(section: SectionReader, tag: str) -> str:
+    """Return what a section declares for "changefreq" or "priority", as text."""
+    source = section.sources.get(tag)
+    if source is None:
+        return gettext("none")
+    if not isinstance(source, Constant):
+        return gettext("from each row")
+    try:
+        return _FORMATTERS[tag](source.value) or gettext("none")
+    except InvalidValue:
+        return gettext("none")
+
+
+def _declared_enabled(section: SectionReader) -> str:
+    """Return "yes" or "no": whether a section is declared as enabled."""
+    return gettext("yes") if section.options.enabled else gettext("no")
 
 
 class SectionForm(EditorSettingForm):
     """A form for the settings of one of the registered sections."""
-
-    class Meta:
-        widgets: ClassVar = {"enabled": EnabledSelect}
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -54,9 +69,9 @@ class SectionForm(EditorSettingForm):
     def _show_inherited_values(self, section: SectionReader) -> None:
         """Add to each field's help text the value that it inherits if empty."""
         inherited = {
-            "enabled": declared_enabled(section),
-            "changefreq": declared_value(section, "changefreq"),
-            "priority": declared_value(section, "priority"),
+            "enabled": _declared_enabled(section),
+            "changefreq": _declared_value(section, "changefreq"),
+            "priority": _declared_value(section, "priority"),
         }
         for name, text in inherited.items():
             if name in self.fields:
@@ -121,9 +136,9 @@ class SectionSettingsAdmin(EditorSettingAdmin):
         enabled = "" if row.enabled is None else gettext("yes") if row.enabled else gettext("no")
         priority = format_priority(row.priority) or ""
         values = [
-            (gettext("enabled"), enabled, declared_enabled(section)),
-            ("changefreq", row.changefreq, declared_value(section, "changefreq")),
-            ("priority", priority, declared_value(section, "priority")),
+            (gettext("enabled"), enabled, _declared_enabled(section)),
+            ("changefreq", row.changefreq, _declared_value(section, "changefreq")),
+            ("priority", priority, _declared_value(section, "priority")),
         ]
         return {"in_force": values, "section": row.section}
 
@@ -132,9 +147,9 @@ def _declarations(site: SitemapSite) -> list[dict[str, str]]:
     return [
         {
             "name": name,
-            "enabled": declared_enabled(section),
-            "changefreq": declared_value(section, "changefreq"),
-            "priority": declared_value(section, "priority"),
+            "enabled": _declared_enabled(section),
+            "changefreq": _declared_value(section, "changefreq"),
+            "priority": _declared_value(section, "priority"),
         }
         for name, section in declared_sections(site).items()
     ]
