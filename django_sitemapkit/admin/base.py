@@ -147,11 +147,11 @@ def try_read(read: Callable[[], Read]) -> tuple[Read | None, str]:
     except (ImproperlyConfigured, SitemapKitError) as error:
         return None, str(error)
     except DatabaseError as error:
-        logger.exception("A part of the sitemaps' admin cannot be shown.")
+        logger.exception("Part of a sitemap admin page could not be shown.")
         text = gettext("The database cannot be read. Are all migrations applied? (%(error)s)")
         return None, text % {"error": error}
     except Exception as error:
-        logger.exception("A part of the sitemaps' admin cannot be shown.")
+        logger.exception("Part of a sitemap admin page could not be shown.")
         return None, f"{type(error).__name__}: {error}"
 
 

@@ -289,13 +289,16 @@ class UrlOverrideAdmin(TransferAdmin):
                 result = exclude_now(site, row, started_by=request.user.get_username())
         except BuildRunning as error:
             text = gettext(
-                "Live sitemaps exclude the URL now, published files with the next build: %(error)s"
+                "Live sitemaps exclude the URL now. Published files exclude it after the next"
+                " build: %(error)s"
             )
             text, level = text % {"error": error}, messages.WARNING
         except (ImproperlyConfigured, SitemapKitError) as error:
             text, level = _rebuild_failed(error), messages.ERROR
         except Exception as error:  # noqa: BLE001  each storage raises its own errors
-            logger.exception("The file of %s could not be published without it.", row)
+            logger.exception(
+                "Override %s: the published files could not be rebuilt without its URL.", row
+            )
             text, level = _rebuild_failed(f"{type(error).__name__}: {error}"), messages.ERROR
         else:
             text = gettext("The URL is excluded, and its sitemap file is published without it.")
@@ -307,7 +310,8 @@ class UrlOverrideAdmin(TransferAdmin):
                 )
             elif result.reason:
                 text = gettext(
-                    "Live sitemaps exclude the URL now. The build is held for review: %(reason)s"
+                    "Live sitemaps exclude the URL now. Published files still list it, because the"
+                    " build is held for review: %(reason)s"
                 )
                 text, level = text % {"reason": result.reason}, messages.WARNING
             if self._is_listed(site, row):

@@ -297,7 +297,7 @@ def _message_of_request(site: SitemapSite, request: HttpRequest) -> dict[str, st
         return {"level": "success", "text": _("%(request)s finished. %(outcome)s") % values}
     text = _("%(request)s queued.") % values
     if build_request.requested_by != request.user.get_username():
-        text = _("%(request)s: already queued by %(who)s, so it runs once.") % values
+        text = _("%(request)s is already queued by %(who)s. It runs only once.") % values
     start = _start_of(site, build_request, _id(request.GET.get("after")))
     return {"level": "sitemapkit-queued", "text": f"{text} {start}"}
 

@@ -101,7 +101,7 @@ class TransferAdmin(EditorSettingAdmin):
         try:
             rows = self.get_changelist_instance(request).get_queryset(request)
         except IncorrectLookupParameters:
-            text = _("Nothing was exported: the URL has a filter that this list does not have.")
+            text = _("Nothing was exported: the address contains an unknown filter.")
             messages.error(request, text)
             return HttpResponseRedirect(reverse(self._url_name("changelist")))
         lines = exported(self.transfer, rows) if request.method == "GET" else iter(())

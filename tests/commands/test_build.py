@@ -146,7 +146,7 @@ def test_a_runner_without_a_build_is_refused(products, mode, option):
     """It would do nothing."""
     code, _, err = run("build_sitemaps", mode, *option)
     assert code == 2
-    assert "--runner and --workers are for builds" in err
+    assert "--workers cannot be combined with --plan-only" in err
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_another_builder_has_the_site(products):
     assert who in err
     code, out, err = run("build_sitemaps", "--skip-if-running")
     assert (code, err) == (0, "")
-    assert out.startswith("Skipped: ")
+    assert out.startswith("Site 'default' skipped: ")
     assert who in out
     assert run("build_sitemaps", "--skip-if-running", "--verbosity", 0) == (0, "", "")
     code, out, err = run("build_sitemaps", "--skip-if-running", "--json")

@@ -250,7 +250,7 @@ def test_an_age_that_is_none(products, hours):
     """Exit 2 with a line, and not a traceback."""
     code, out, err = run("sitemap_status", "--max-age", hours)
     assert (code, out) == (2, "")
-    assert err == f"--max-age takes hours from 0 to 876,000, not {float(hours)}."
+    assert err == f"--max-age must be from 0 to 876,000 hours, not {float(hours)}."
     assert SITE.key not in err
 
 
@@ -259,7 +259,7 @@ def test_a_build_that_no_database_could_have(products, command):
     """Exit 2, as for any other build there is not."""
     code, _, err = run(*command, "9" * 30)
     assert code == 2
-    assert err.startswith("Build 999")
+    assert err.startswith("None of these sites has a build 999")
 
 
 # Text from elsewhere, and signals

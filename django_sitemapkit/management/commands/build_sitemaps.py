@@ -46,7 +46,7 @@ class Command(SiteCommand):
         mode.add_argument(
             "--plan-only",
             action="store_true",
-            help="Update the stored plans of pages, without building.",
+            help="Update the stored plans, without building.",
         )
         mode.add_argument(
             "--dry-run",
@@ -56,7 +56,7 @@ class Command(SiteCommand):
         parser.add_argument(
             "--full",
             action="store_true",
-            help="Render all pages, including those whose rows did not change.",
+            help="Render all pages, including unchanged ones.",
         )
         parser.add_argument(
             "--strict",
@@ -76,13 +76,13 @@ class Command(SiteCommand):
         parser.add_argument(
             "--runner",
             metavar="NAME",
-            help="What runs the build: inline, processes, or a runner's dotted path.",
+            help="What renders the pages: inline, processes, or the dotted path of a runner.",
         )
         parser.add_argument(
             "--workers",
             type=int,
             metavar="N",
-            help="Number of processes; more than one selects the runner processes.",
+            help="Number of worker processes; more than one selects the runner processes.",
         )
 
     def run(self, options: dict[str, Any]) -> None:
@@ -125,17 +125,21 @@ class Command(SiteCommand):
         for_builds = (name, workers) != (None, None) or options["full"] or options["strict"]
         if (options["plan_only"] or options["dry_run"]) and for_builds:
             message = (
-                "--full, --strict, --runner and --workers are for builds, not for --plan-only and"
+                "--full, --strict, --runner and --workers cannot be combined with --plan-only or"
                 " --dry-run."
             )
             raise CommandError(message, returncode=Exit.USAGE)
         if options["plan_only"] and options["fail_on_skipped"]:
-            message = "--fail-on-skipped reads rows, and --plan-only does not."
+            message = (
+                "--fail-on-skipped cannot be combined with --plan-only, which renders nothing."
+            )
             raise CommandError(message, returncode=Exit.USAGE)
         try:
             return get_runner(name, workers)
         except (ImportError, ImproperlyConfigured, TypeError, ValueError) as error:
-            raise CommandError(f"Runner: {printable(error)}", returncode=Exit.USAGE) from error
+            raise CommandError(
+                f"The runner cannot be used: {printable(error)}", returncode=Exit.USAGE
+            ) from error
 
     def _build(self, site: SitemapSite, options: dict[str, Any]) -> int:
         """Build, render or plan one site; return how many rows were skipped."""
@@ -180,7 +184,7 @@ class Command(SiteCommand):
             busy = BuildResult(site=site.key, build=None, status="running", reason=reason)
             self.write_json(_result_document(busy))
         elif self.verbosity:
-            self.stdout.write(f"Skipped: {reason}")
+            self.stdout.write(f"Site {site.key!r} skipped: {reason}")
 
     def _print_problems(self, files: Collection[FileResult]) -> None:
         """Print a line for each kind of problem, unless all problems were printed."""
@@ -223,7 +227,7 @@ class Command(SiteCommand):
             if change.added or change.retired:
                 line += f", {len(change.added):,} new, {len(change.retired):,} retired"
             if change.replanned:
-                line += f" (planned again: {change.replanned})"
+                line += f" (replanned: {change.replanned})"
             if self.verbosity:
                 self.stdout.write(line)
         if self.json:
@@ -235,8 +239,8 @@ def _total(result: BuildResult) -> str:
     rate = result.urls / result.seconds if result.seconds else 0
     label = f"Build {result.build}" if result.build else "Dry run"
     text = (
-        f"{label} of site {result.site!r}: {result.status}; {result.urls:,} URLs in"
-        f" {len(result.files):,} files, {result.stored:,} stored,"
+        f"{label} of site {result.site!r}: {result.status}; {count_of(result.urls, 'URL')} in"
+        f" {count_of(len(result.files), 'file')}, {result.stored:,} stored,"
         f" {result.seconds:.2f} s, {rate:,.0f} URLs per second."
     )
     if skipped := _skipped(result):

@@ -51,7 +51,7 @@ class Command(PublishedCommand):
         key = Build.objects.filter(pk=build).values_list("site", flat=True).first()
         found = [(site, build) for site in sites if site.key == key]
         if not found:
-            message = f"Build {build} of these sites does not exist."
+            message = f"None of these sites has a build {build}."
             raise CommandError(message, returncode=Exit.USAGE)
         return found
 
