@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.options import IncorrectLookupParameters
@@ -19,11 +19,6 @@ from django.utils.translation import gettext_lazy as _
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.models import Build, BuildRequest
 from django_sitemapkit.sites import SitemapSite, all_sites
-
-if TYPE_CHECKING:
-    _ModelAdmin = admin.ModelAdmin[Any]
-else:
-    _ModelAdmin = admin.ModelAdmin
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -72,7 +67,7 @@ class SiteFilter(admin.SimpleListFilter):
         return queryset.filter(site=self.value()) if self.value() else queryset
 
 
-class CheckedListAdmin(_ModelAdmin):
+class CheckedListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """A screen whose list never fails with a server error, whatever its query string.
 
     Django leaves some values for the database to reject: a NUL, which PostgreSQL stores in no

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
@@ -22,12 +22,6 @@ from django_sitemapkit.models import hash_of
 from django_sitemapkit.models.fields import CHANGEFREQ_CHOICES
 from django_sitemapkit.overrides.pasting import MAX_PASTED, pasted_path
 from django_sitemapkit.sites import SitemapSite
-
-if TYPE_CHECKING:
-    _ModelForm = forms.ModelForm[Any]
-else:
-    _ModelForm = forms.ModelForm
-
 
 YES_AND_NO = {
     "enabled": (_("Yes"), _("No")),
@@ -49,7 +43,7 @@ def site_field(sites: Sequence[SitemapSite], current: str = "") -> forms.ChoiceF
     return forms.ChoiceField(label=capfirst(_("site")), choices=[("", "---------"), *choices])
 
 
-class EditorSettingForm(_ModelForm):
+class EditorSettingForm(forms.ModelForm):  # type: ignore[type-arg]
     """A form for one editor setting of a site."""
 
     sites: ClassVar[Sequence[SitemapSite]] = ()

@@ -1,7 +1,7 @@
 """Admin inline for an object's sitemap override, for primary keys of any type."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.contrib import admin
@@ -25,12 +25,6 @@ from django_sitemapkit.models import UrlOverride
 from django_sitemapkit.models.overrides import UrlOverrideQuerySet
 from django_sitemapkit.sites import SitemapSite
 
-if TYPE_CHECKING:
-    _FormSet = BaseModelFormSet[UrlOverride, EditorSettingForm]
-    _Inline = admin.StackedInline[UrlOverride, Model]
-else:
-    _FormSet, _Inline = BaseModelFormSet, admin.StackedInline
-
 
 class InlineForm(EditorSettingForm):
     """A form for the override at one site, which the user does not choose."""
@@ -50,7 +44,7 @@ class InlineForm(EditorSettingForm):
         return not {"site"}.issuperset(self.changed_data)
 
 
-class OverrideFormSet(_FormSet):
+class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
     """The overrides of one object, one per site."""
 
     sites: list[SitemapSite]
@@ -162,7 +156,7 @@ class SitemapOverrideInlineChecks(InlineModelAdminChecks):
         return []
 
 
-class SitemapOverrideInline(_Inline):
+class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
     """Edits an object's sitemap override on the object's own page.
 
     Add it to ``inlines`` of any ``ModelAdmin``. It shows the object's sitemap entry, or why the

@@ -21,6 +21,7 @@ from django_sitemapkit.builds import differences_of
 from django_sitemapkit.builds.report import DifferenceKind, changed_pages
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.models import Build, BuildFile, Publication
+from django_sitemapkit.models.builds import INDEX_ORDER
 from django_sitemapkit.rendering import index_address, page_addresses
 
 FILES_PER_PAGE = 100
@@ -38,24 +39,19 @@ MAX_DIFFERENCES_PER_KIND = 200
 MAX_COMPARED_URLS = 2_000_000
 """URLs that a page compares, which takes seconds."""
 
-_SHOWN_FIELDS = (
-    *("section", "number", "status", "name", "urls", "xml_bytes", "stored_bytes"),
-    *("lastmod", "skipped", "duplicates", "problems", "position"),
-)
-
 
 def manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
     """Return the template context of a build: totals, problems, and a page of its files."""
-    manifest = BuildFile.objects.filter(build=build)
+    manifest = BuildFile.objects.in_build(build).defer("override_hashes", "problem_kinds")
     totals = _section_totals(manifest)
     section = request.GET.get("section", "")
     if section not in {total["section"] for total in totals}:
         section = ""
     chosen = manifest.filter(section=section) if section else manifest
-    files = chosen.order_by("position", "number", "pk").only(*_SHOWN_FIELDS)
+    files = chosen.order_by(*INDEX_ORDER, "pk")
     page = Paginator(files, FILES_PER_PAGE).get_page(request.GET.get("p"))
-    faulty = manifest.exclude(problems="", skipped=0).order_by("position", "number")
-    problems = list(faulty.only(*_SHOWN_FIELDS)[: MAX_FILES_WITH_PROBLEMS + 1])
+    faulty = manifest.exclude(problems="", skipped=0).order_by(*INDEX_ORDER)
+    problems = list(faulty[: MAX_FILES_WITH_PROBLEMS + 1])
     urls = _file_urls(build, page.object_list)
     return {
         "sections": totals,

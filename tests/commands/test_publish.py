@@ -68,7 +68,7 @@ def refused(build, code, reason):
 
 def test_unknown_build(two_builds):
     """Exit 2, and nothing changes."""
-    refused(max(two_builds) + 1000, 2, "does not exist")
+    refused(max(two_builds) + 1000, 2, "None of these sites has a build")
 
 
 def test_build_that_was_never_published(two_builds):
