@@ -2,10 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from django_sitemapkit.protocol.locations import normalise_pattern
-
-__all__ = ["Pattern", "Patterns", "normalise_pattern"]
-
 
 class Pattern:
     """The start of a path, in which ``*`` matches anything and a final ``$`` matches the end.

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.overrides.patterns import Pattern, Patterns, normalise_pattern
+from django_sitemapkit.overrides.patterns import Pattern, Patterns
+from django_sitemapkit.protocol.locations import normalise_pattern
 
 # The examples of RFC 9309 (2.2.2, 2.2.3), and of Google's page about robots.txt.
 VECTORS = {
