@@ -122,16 +122,13 @@ class SiteCommand(BaseCommand):
         )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add ``--site``."""
+        """Add ``--site`` and ``--json``."""
         parser.add_argument(
             "--site",
             action="append",
             metavar="KEY",
             help="Only this site: a key of SITEMAPKIT_SITES or an id of the sites framework.",
         )
-
-    def add_json_argument(self, parser: CommandParser) -> None:
-        """Add ``--json``."""
         parser.add_argument("--json", action="store_true", help="Print JSON, for programs.")
 
     def write_json(self, document: Any) -> None:

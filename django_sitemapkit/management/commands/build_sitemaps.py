@@ -38,7 +38,6 @@ class Command(SiteCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the sections and options."""
         super().add_arguments(parser)
-        self.add_json_argument(parser)
         parser.add_argument(
             "sections", nargs="*", help="Build only these; the other sections keep their files."
         )

@@ -18,7 +18,6 @@ class Command(PublishedCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the build."""
         super().add_arguments(parser)
-        self.add_json_argument(parser)
         parser.add_argument(
             "build",
             type=int,

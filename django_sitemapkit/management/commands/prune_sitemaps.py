@@ -18,7 +18,6 @@ class Command(PublishedCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         super().add_arguments(parser)
-        self.add_json_argument(parser)
         parser.add_argument(
             "--dry-run", action="store_true", help="Show what would be deleted, without deleting."
         )

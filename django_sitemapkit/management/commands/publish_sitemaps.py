@@ -20,7 +20,6 @@ class Command(PublishedCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the build."""
         super().add_arguments(parser)
-        self.add_json_argument(parser)
         which = parser.add_mutually_exclusive_group(required=True)
         which.add_argument(
             "build", type=int, nargs="?", help="The build's id, as sitemap_status shows it."

@@ -19,7 +19,6 @@ class Command(PublishedCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         super().add_arguments(parser)
-        self.add_json_argument(parser)
         parser.add_argument(
             "--quick",
             action="store_true",

@@ -1,6 +1,5 @@
 """Read sitemaps as a search engine does, and report all that is wrong with them."""
 
-import json
 from collections.abc import Iterable
 from http.client import HTTPException
 from importlib import import_module
@@ -68,11 +67,6 @@ class Command(PublishedCommand):
             metavar="SECONDS",
             help="Time limit for an address, with all that its index lists; default: %(default)s.",
         )
-        parser.add_argument(
-            "--json",
-            action="store_true",
-            help="Print one JSON object per document and line, for programs.",
-        )
 
     def run(self, options: dict[str, Any]) -> None:
         """Validate and report each document; raise CommandError where any is not valid."""
@@ -109,7 +103,7 @@ class Command(PublishedCommand):
             if document.errors:
                 invalid.append(document)
             if self.json:
-                self.stdout.write(json.dumps(document.as_dict()))
+                self.write_json(document.as_dict())
             else:
                 self._print(document)
         return invalid
