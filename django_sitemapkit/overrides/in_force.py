@@ -17,7 +17,7 @@ from django_sitemapkit.models import (
 )
 from django_sitemapkit.overrides.bloom import BloomFilter
 from django_sitemapkit.overrides.lookups import OVERRIDE_FIELDS, OverrideLookup
-from django_sitemapkit.overrides.patterns import Pattern, Patterns
+from django_sitemapkit.overrides.patterns import Pattern, first_matches
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.registry import EXTRA_URLS
@@ -76,10 +76,10 @@ class Overrides:
         return is_enabled and self._rows(ExtraUrl).exists()
 
     @cached_property
-    def patterns(self) -> Patterns:
+    def patterns(self) -> list[Pattern]:
         """The exclusion rules."""
         rows = self._rows(ExclusionRule).order_by("pk") if self.revision else ()
-        return Patterns(Pattern(row.pattern) for row in rows)
+        return [Pattern(row.pattern) for row in rows]
 
     @cached_property
     def models(self) -> frozenset[str]:
@@ -109,7 +109,7 @@ class Overrides:
         """
         effects = OverrideResult()
         if self.patterns:
-            for index, pattern in self.patterns.find(self.origin, locations):
+            for index, pattern in first_matches(self.patterns, self.origin, locations):
                 effects.excluded[index] = pattern.text
                 effects.hashes.add(hash_of(f"rule {pattern.text}"))
         if not self.models:
