@@ -1,4 +1,4 @@
-"""Read sitemaps as a search engine does, and report all that is wrong with them."""
+"""Read sitemaps as a search engine does, and report their errors."""
 
 from collections.abc import Iterable
 from http.client import HTTPException
@@ -35,7 +35,7 @@ MAX_LISTED_ISSUES = 20
 
 
 class Command(PublishedCommand):
-    """Validate what is published, or the addresses, files and folders named."""
+    """Validate what is published, or the given URLs, files and folders."""
 
     help = __doc__ or ""
     more_exit_codes = (Exit.RUNNING,)
@@ -46,8 +46,8 @@ class Command(PublishedCommand):
         parser.add_argument(
             "sources",
             nargs="*",
-            help="An address, whose index is followed; a file; a folder. Default: the published"
-            " files, as they are stored.",
+            help="The URL of a sitemap or of an index with its sitemaps, a file or a folder."
+            " Default: the published files as they are stored.",
         )
         parser.add_argument(
             "--repair",
@@ -57,19 +57,19 @@ class Command(PublishedCommand):
         parser.add_argument(
             "--schema",
             metavar="PATH",
-            help="Check by XML schemas too: a folder with sitemap.xsd and siteindex.xsd, or one"
-            " .xsd file for all. Needs lxml, and no network.",
+            help="Also validate against XML schemas: a folder with sitemap.xsd and siteindex.xsd,"
+            " or one .xsd file for all documents. Needs lxml, but no network.",
         )
         parser.add_argument(
             "--max-seconds",
             type=_seconds,
             default=MAX_SECONDS,
             metavar="SECONDS",
-            help="Time limit for an address, with all that its index lists; default: %(default)s.",
+            help="Time limit for a URL, including all that its index lists; default: %(default)s.",
         )
 
     def run(self, options: dict[str, Any]) -> None:
-        """Validate and report each document; raise CommandError where any is not valid."""
+        """Validate and report each document; raise CommandError if any is not valid."""
         self.max_seconds = options["max_seconds"]
         self.verbosity = options["verbosity"]
         self.json = options["json"]
