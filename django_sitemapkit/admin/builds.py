@@ -8,14 +8,18 @@ from django.contrib.admin.utils import flatten, unquote
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Q, QuerySet, Sum
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseNotAllowed,
+    HttpResponseRedirect,
+)
 from django.urls import URLPattern, path, reverse
-from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_http_methods, require_safe
 
 from django_sitemapkit.admin.base import SiteFilter, known_site, known_sites, logger, number
 from django_sitemapkit.admin.manifests import differences_context, manifest_context
@@ -189,7 +193,6 @@ class BuildAdmin(OverviewAdmin):
         ]
         return own + super().get_urls()
 
-    @method_decorator(require_http_methods(["GET", "HEAD", "POST"]))
     def publish_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask for confirmation, then publish a build."""
         if not (self.has_view_permission(request) and self.has_publish_build_permission(request)):
@@ -198,6 +201,8 @@ class BuildAdmin(OverviewAdmin):
         if request.method == "POST":
             self._publish(request, build)
             return HttpResponseRedirect(self._url("change", build.pk))
+        if request.method not in {"GET", "HEAD"}:
+            return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
         served = Publication.objects.filter(site=build.site).select_related("build").first()
         context = {
             "title": _("Publish build %(build)s?") % {"build": build.pk},
@@ -239,11 +244,12 @@ class BuildAdmin(OverviewAdmin):
 
     # Differences
 
-    @method_decorator(require_safe)
     def differences_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Show the URLs that a build adds, removes and changes; this reads files."""
         if not self.has_view_permission(request):
             raise PermissionDenied
+        if request.method not in {"GET", "HEAD"}:
+            return HttpResponseNotAllowed(["GET", "HEAD"])
         build = self._get_build_or_404(request, object_id)
         context = {
             "title": _("Changes in build %(build)s") % {"build": build.pk},

@@ -9,15 +9,19 @@ from django.contrib.admin.models import CHANGE
 from django.contrib.admin.utils import quote
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied, ValidationError
 from django.db import models, router, transaction
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseNotAllowed,
+    HttpResponseRedirect,
+)
 from django.urls import NoReverseMatch, URLPattern, path, reverse
 from django.utils import timezone
-from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_POST
 
 from django_sitemapkit.admin.base import (
     SiteFilter,
@@ -260,13 +264,14 @@ class UrlOverrideAdmin(TransferAdmin):
         context["may_exclude"] = self.has_bulk_urloverride_permission(request)
         return super().render_change_form(request, context, *args, **options)
 
-    @method_decorator(require_POST)
     def exclude_now_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Exclude a URL, and publish its sitemap file without it."""
         row = self.get_object(request, object_id)
         may_view = self.has_view_or_change_permission(request, row)
         if not may_view or not self.has_bulk_urloverride_permission(request):
             raise PermissionDenied
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
         if row is None:
             raise Http404
         self._exclude(request, row)

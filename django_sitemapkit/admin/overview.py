@@ -12,15 +12,14 @@ from django.http import (
     HttpRequest,
     HttpResponse,
     HttpResponseBase,
+    HttpResponseNotAllowed,
     HttpResponseRedirect,
     JsonResponse,
 )
 from django.urls import URLPattern, path, reverse
-from django.utils.decorators import method_decorator
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_POST, require_safe
 
 from django_sitemapkit.admin.base import (
     CheckedListAdmin,
@@ -85,10 +84,11 @@ class OverviewAdmin(CheckedListAdmin):
         """Return whether the user may build, check and prune sitemaps."""
         return request.user.has_perm("sitemapkit.run_build")
 
-    @method_decorator(require_safe)
     def overview_view(self, request: HttpRequest) -> HttpResponseBase:
         """Show the only site, the chosen one, or a list of all."""
         self._require_view(request)
+        if request.method not in {"GET", "HEAD"}:
+            return HttpResponseNotAllowed(["GET", "HEAD"])
         sites, reason = try_read(all_sites)
         key = request.GET.get("site")
         if sites is None:
@@ -100,12 +100,13 @@ class OverviewAdmin(CheckedListAdmin):
             raise Http404(_("This site does not exist."))
         return self._show_site(request, chosen[0], several=len(sites) > 1)
 
-    @method_decorator(require_POST)
     def request_view(self, request: HttpRequest) -> HttpResponseBase:
         """Record the request of a button, start it, and redirect to the site's page."""
         self._require_view(request)
         if not self.has_run_build_permission(request):
             raise PermissionDenied
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
         site, reason = known_site(request.POST.get("site", ""))
         button = request.POST.get("button", "")
         if site is None or button not in BUTTONS:
@@ -119,10 +120,11 @@ class OverviewAdmin(CheckedListAdmin):
             queued = self._record(request, site, section=section, **BUTTONS[button])
         return HttpResponseRedirect(self._overview_url(site, **queued))
 
-    @method_decorator(require_safe)
     def progress_view(self, request: HttpRequest) -> HttpResponseBase:
         """Return the progress of a site's build as JSON."""
         self._require_view(request)
+        if request.method not in {"GET", "HEAD"}:
+            return HttpResponseNotAllowed(["GET", "HEAD"])
         site, reason = known_site(request.GET.get("site", ""))
         if site is None:
             raise Http404(reason)

@@ -14,14 +14,13 @@ from django.http import (
     HttpRequest,
     HttpResponse,
     HttpResponseBase,
+    HttpResponseNotAllowed,
     HttpResponseRedirect,
     StreamingHttpResponse,
 )
 from django.urls import URLPattern, path, reverse
-from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
-from django.views.decorators.http import require_safe
 
 from django_sitemapkit.admin.base import known_sites, number
 from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, log_rows
@@ -93,11 +92,12 @@ class TransferAdmin(EditorSettingAdmin):
     def _may_import(self, request: HttpRequest) -> bool:
         return self.has_add_permission(request) and self.has_change_permission(request)
 
-    @method_decorator(require_safe)
     def export_view(self, request: HttpRequest) -> HttpResponseBase:
         """Send the rows of the list, of all its pages."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
+        if request.method not in {"GET", "HEAD"}:
+            return HttpResponseNotAllowed(["GET", "HEAD"])
         try:
             rows = self.get_changelist_instance(request).get_queryset(request)
         except IncorrectLookupParameters:
