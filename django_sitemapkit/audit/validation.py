@@ -13,7 +13,7 @@ from django.db import DatabaseError
 
 from django_sitemapkit.audit.fetching import MAX_SECONDS, Deadline, Redirected, fetched
 from django_sitemapkit.audit.reader import DocumentKind, SitemapReader
-from django_sitemapkit.audit.reader.rules import ListingScope
+from django_sitemapkit.audit.reader.entries import ListingScope
 from django_sitemapkit.builds import verify_published
 from django_sitemapkit.exceptions import InvalidSitemap, InvalidValue
 from django_sitemapkit.protocol.entries import IndexEntry

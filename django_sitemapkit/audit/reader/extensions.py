@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from django_sitemapkit.audit.reader.entries import WHITE_SPACE, normal_location
 from django_sitemapkit.audit.reader.findings import FindingLog, Issue
-from django_sitemapkit.audit.reader.rules import WHITE_SPACE, normal_location
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.extensions import (
@@ -39,22 +39,6 @@ _ALIKE = re.compile(
 
 class ExtensionChecker:
     """Checks the extensions of one document, an element at a time."""
-
-    __slots__ = (
-        "_all_news",
-        "_attributes",
-        "_counts",
-        "_images",
-        "_keys",
-        "_kind",
-        "_line",
-        "_links",
-        "_location",
-        "_log",
-        "_news",
-        "_sources",
-        "_wrong",
-    )
 
     def __init__(self, log: FindingLog) -> None:
         self._log = log

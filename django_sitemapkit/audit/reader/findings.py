@@ -43,8 +43,6 @@ class Issue(NamedTuple):
 class FindingLog:
     """The findings of one document: the first thousand in full, and counts of all."""
 
-    __slots__ = ("counts", "errors", "examples")
-
     def __init__(self) -> None:
         self.examples: list[Finding] = []
         self.counts: dict[str, int] = {}

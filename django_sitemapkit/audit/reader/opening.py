@@ -16,8 +16,6 @@ _LINE_END = re.compile(rb"\r\n?|\n")
 class Opening:
     """Checks what precedes the first tag: a byte order mark, white space, or no XML at all."""
 
-    __slots__ = ("_log", "_seen", "is_text", "lines", "over")
-
     def __init__(self, log: FindingLog) -> None:
         self._log = log
         self._seen = False
