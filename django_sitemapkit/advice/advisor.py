@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
+from django_sitemapkit.advice.evaluate import gain_of
 from django_sitemapkit.advice.fields import only_finding
-from django_sitemapkit.advice.gain import gain_of
 from django_sitemapkit.advice.indexes import index_finding
 from django_sitemapkit.advice.results import AdviceFinding, SectionAdvice
 from django_sitemapkit.advice.routes import route_finding

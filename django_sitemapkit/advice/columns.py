@@ -7,7 +7,8 @@ from typing import Any
 
 from django.db.models import BinaryField, Field, JSONField, Model, SlugField
 
-from django_sitemapkit.advice.evaluate import key_batches
+from django_sitemapkit import _django
+from django_sitemapkit.advice.evaluate import key_batches, rows_of
 from django_sitemapkit.reading import QuerySetReader
 
 MAX_HOPS = 2
@@ -105,7 +106,7 @@ def paths_of(model: type[Model]) -> list[Path]:
 def _own_columns(model: type[Model]) -> Iterator["Field[Any, Any]"]:
     """Yield a model's columns, without the copies of its key in its parents."""
     meta = model._meta
-    twins = {parent._meta.pk for parent in meta.get_parent_list()}
+    twins = {parent._meta.pk for parent in _django.concrete_parents(model)}
     for field in meta.concrete_fields:
         if field not in twins and not isinstance(field, _UNFIT):
             yield field
@@ -123,10 +124,10 @@ def read_columns(
         columns = list(group)
         values: list[dict[Any, Any]] = [{} for _ in columns]
         for batch in key_batches(keys):
-            rows = section.keyset.queryset.filter(**{f"{section.options.key}__in": list(batch)})
             names = [path.name for path in columns]
+            rows = rows_of(section, batch).order_by().values_list(section.options.key, *names)
             with section.site.active():
-                for key, *row in rows.order_by().values_list(section.options.key, *names):
+                for key, *row in rows:
                     for column, value in zip(values, row, strict=True):
                         column[key] = value
         yield from zip(columns, values, strict=True)

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connections
-from django.db.models import F, Field, Index, QuerySet
+from django.db.models import F, Field, Index
 from django.db.models.lookups import Exact, IsNull
 
 from django_sitemapkit import _django
+from django_sitemapkit.advice.evaluate import as_read, rows_of
 from django_sitemapkit.advice.query_plans import QueryPlan, query_plan_of
 from django_sitemapkit.advice.results import AdviceFinding
 from django_sitemapkit.advice.sampling import Sample, is_large, share_of_rows
@@ -44,8 +45,10 @@ def index_finding(section: QuerySetReader, sample: Sample) -> AdviceFinding | No
     """Return the index that a section lacks; None where its queries need none."""
     if not sample.keys or not is_large(section.keyset, LARGE_TABLE_ROWS):
         return None
-    planned = _look(section, sample)
-    findings = list(filter(None, [_chunks(section, planned, sample), _newest(section, planned)]))
+    with section.site.active():
+        planned = _look(section, sample)
+        found = [_chunks(section, planned, sample), _newest(section, planned)]
+    findings = list(filter(None, found))
     if not findings:
         return None
     # The second one begins like the first one, and so serves both.
@@ -62,9 +65,8 @@ def index_finding(section: QuerySetReader, sample: Sample) -> AdviceFinding | No
 
 def _look(section: QuerySetReader, sample: Sample) -> PlannedSection:
     keyset = section.keyset
-    rows = keyset.queryset.filter(**{f"{section.options.key}__in": list(sample.first)})
-    with section.site.active():
-        keys = list(rows.order_by(section.options.key).values_list(section.options.key, flat=True))
+    rows = rows_of(section, sample.first).order_by(section.options.key)
+    keys = list(rows.values_list(section.options.key, flat=True))
     return PlannedSection(
         keyset=keyset,
         equal=tuple(_equalities(keyset)),
@@ -81,14 +83,10 @@ def _chunks(
     """Return the index that reading a chunk in the middle of the section lacks."""
     rows = planned.keyset.after(planned.middle, EVERYTHING)
     if section.reads_objects:
-        rows = (
-            rows
-            if section.options.only is None
-            else rows.only(section.options.key, *section.options.only)
-        )
+        rows = as_read(section, rows)
     else:
         rows = rows.values_list(section.options.key, *(column for _, column in columns_of(section)))
-    plan = _query_plan(section, rows[:CHUNK])
+    plan = query_plan_of(rows[:CHUNK])
     if plan is None or plan.index in planned.conditional:
         return None
     why = _complaint(planned, plan, sample)
@@ -127,7 +125,7 @@ def _newest(section: QuerySetReader, planned: PlannedSection) -> AdviceFinding |
     if lastmod is None:
         return None
     rows = planned.keyset.within(KeyRange(planned.middle)).values_list(lastmod.name)
-    plan = _query_plan(section, rows[: section.rows_per_page + 1])
+    plan = query_plan_of(rows[: section.rows_per_page + 1])
     fields = (*planned.equal, planned.keyset.field, lastmod)
     if (
         plan is None
@@ -152,11 +150,6 @@ def _own_field(keyset: Keyset, expression: Any) -> "Field[Any, Any] | None":
         return None
     fields = {field.name: field for field in keyset.field.model._meta.local_concrete_fields}
     return fields.get(expression.name)  # type: ignore[attr-defined]
-
-
-def _query_plan(section: QuerySetReader, rows: QuerySet[Any]) -> QueryPlan | None:
-    with section.site.active():
-        return query_plan_of(rows)
 
 
 def _equalities(keyset: Keyset) -> Iterator["Field[Any, Any]"]:

@@ -12,13 +12,7 @@ from django.db.models import Value
 from django.urls import NoReverseMatch, Resolver404, resolve
 
 from django_sitemapkit.advice.columns import Fit, Wanted, fitting
-from django_sitemapkit.advice.evaluate import (
-    Answer,
-    answer_text,
-    answers,
-    first_difference,
-    refusal_notes,
-)
+from django_sitemapkit.advice.evaluate import Answer, answers, first_difference, refusal_notes
 from django_sitemapkit.advice.results import AdviceFinding
 from django_sitemapkit.advice.sampling import Sample
 from django_sitemapkit.reading import QuerySetReader
@@ -205,12 +199,8 @@ def _check_route(section: QuerySetReader, route: Route, given: dict[Any, Answer]
         found = answers(section, "location", list(given), location=route)
     except NoReverseMatch as error:
         raise NoRoute(str(error)) from error
-    if different := first_difference(given, found):
-        key, before, after = different
-        raise NoRoute(
-            f"{route!r} differs in row {key!r}: it gives {answer_text(after)}, the method"
-            f" {answer_text(before)}."
-        )
+    if difference := first_difference(given, found):
+        raise NoRoute(f"{route!r} {difference}")
 
 
 def written(route: Route) -> str:

@@ -140,24 +140,16 @@ def _between_the_ends(keyset: Keyset) -> list[Any]:
         ends += table.queryset.order_by(order).values_list(keyset.name, flat=True)[:1]
     if not ends:
         return [None]
-    if isinstance(ends[0], UUID):
+    first, last = ends
+    if isinstance(first, UUID):
         if connections[table.queryset.db].vendor == "mysql":
             return []  # MariaDB orders them differently.
-        low, high = sorted(end.int for end in ends)
-        return [
-            None,
-            *(UUID(int=low + (high - low) * n // MAX_PLACES) for n in range(1, MAX_PLACES)),
-        ]
-    if isinstance(ends[0], int):
-        first, last = ends
-        return [
-            None,
-            *sorted({first + (last - first) * n // MAX_PLACES for n in range(1, MAX_PLACES)}),
-        ]
-    if isinstance(ends[0], dt.date):
-        first, last = ends
-        return [None, *(first + (last - first) * n / MAX_PLACES for n in range(1, MAX_PLACES))]
-    return []
+        return [None, *(UUID(int=place) for place in _evenly(first.int, last.int))]
+    return [None, *_evenly(first, last)] if isinstance(first, (int, dt.date)) else []
+
+
+def _evenly(first: Any, last: Any) -> list[Any]:
+    return sorted({first + (last - first) * n // MAX_PLACES for n in range(1, MAX_PLACES)})
 
 
 def _hops(keyset: Keyset) -> list[Any]:

@@ -49,12 +49,8 @@ def tag_finding(section: QuerySetReader, tag: str, sample: Sample) -> tuple[Advi
     value, line, why = _found(section, tag, texts, sum(key in texts for key in sample.first))
     if value is None:
         return AdviceFinding(about=tag, message=f"stays a method: {why}", notes=notes), None
-    if different := first_difference(given, answers(section, tag, sample.keys, **{tag: value})):
-        key, before, after = different
-        message = (
-            f"stays a method: {line} differs in row {key!r}: it gives {answer_text(after)},"
-            f" the method {answer_text(before)}."
-        )
+    if difference := first_difference(given, answers(section, tag, sample.keys, **{tag: value})):
+        message = f"stays a method: {line} {difference}"
         return AdviceFinding(about=tag, message=message, notes=notes), None
     message = f"a column gives {sample.said}"
     if isinstance(value, str) and tag != "lastmod":
