@@ -242,12 +242,8 @@ def normalise_pattern(text: str) -> str:
     return normalise_path(f"{before}{text}{behind}")[len(before) :].removesuffix(behind)
 
 
-def normal_escapes(path: str) -> str:
-    """Return a path with its escapes in normal form: ``%C3``, and ``p``, not ``%70`` (6.2.2)."""
-    return _ESCAPE.sub(_normal_escape, path)
-
-
 def _normal_escape(escape: re.Match[str]) -> str:
+    """Return an escape in normal form: ``%C3``, and ``p``, not ``%70`` (RFC 3986, 6.2.2)."""
     text = escape[0].upper()
     return _UNRESERVED_ESCAPES.get(text, text)
 
@@ -307,6 +303,7 @@ def _ascii_host(host: str, url: str) -> str:
 
 
 def _idna_host(host: str, url: str) -> str:
+    """Return a host beyond ASCII as IDNA 2008 (RFC 5891) writes it: ``xn--bcher-kva.example``."""
     try:
         return _international(host)
     except ModuleNotFoundError as error:
@@ -319,7 +316,7 @@ def _idna_host(host: str, url: str) -> str:
 
 @lru_cache(maxsize=256)
 def _international(host: str) -> str:
-    return str(import_module("django_sitemapkit.protocol.international").to_ascii(host))
+    return str(import_module("idna").encode(host, uts46=True).decode("ascii"))
 
 
 def _encode(path: str) -> str:
@@ -328,7 +325,7 @@ def _encode(path: str) -> str:
         raise _invalid_url(path, f"it contains U+{ord(unsafe[0]):04X}")
     if "#" in path:
         raise _invalid_url(path, "it has a fragment (#), which search engines drop")
-    return normal_escapes(quote(_LONE_PERCENT.sub("%25", path), safe=SAFE + "%"))
+    return _ESCAPE.sub(_normal_escape, quote(_LONE_PERCENT.sub("%25", path), safe=SAFE + "%"))
 
 
 def has_dot_segment(path: str) -> bool:
