@@ -66,20 +66,29 @@ class Writer:
         """Return the closing tag, whose bytes are counted from the start."""
         return self._tail
 
-    def _add(
+    def add(
         self,
         locations: Sequence[str],
-        *tags: tuple[str, TagColumn],
+        lastmod: TagColumn = None,
+        changefreq: TagColumn = None,
+        priority: TagColumn = None,
+        extensions: TagColumn = None,
         together: Sequence[int] | None = None,
     ) -> tuple[bytes, int]:
-        """Write the entries that fit; return the bytes, and the number of entries in them.
+        """Write as many of the entries as fit; return their bytes and their number.
 
-        A tag without a name is XML already.
+        ``locations`` come from ``Scope.normalise``, the tags from ``format_lastmod``,
+        ``format_changefreq`` and ``format_priority``; a sitemap of an index has no tag but lastmod.
+        ``extensions`` are elements of the other ``namespaces``, as XML that follows the tags.
+        Neighbours with the same number in ``together`` are written together or not at all. A number
+        smaller than ``len(locations)`` means that the document is full: the first entry that did
+        not fit belongs to the next one.
         """
         count = _uncut(min(len(locations), self.max_urls - self.urls), together)
         parts: list[Iterable[str]] = [repeat(f"<{self.item}><loc>"), escaped(locations[:count])]
         text = "</loc>"
-        for tag, column in tags:
+        tags = {"lastmod": lastmod, "changefreq": changefreq, "priority": priority, "": extensions}
+        for tag, column in tags.items():
             begin, end = (f"<{tag}>", f"</{tag}>") if tag else ("", "")
             if column is None or isinstance(column, str):
                 text += f"{begin}{column}{end}" if column else ""
@@ -124,32 +133,6 @@ class UrlsetWriter(Writer):
     item = "url"
     schema = "sitemap.xsd"
 
-    def add(
-        self,
-        locations: Sequence[str],
-        lastmod: TagColumn = None,
-        changefreq: TagColumn = None,
-        priority: TagColumn = None,
-        extensions: TagColumn = None,
-        together: Sequence[int] | None = None,
-    ) -> tuple[bytes, int]:
-        """Write as many of the entries as fit; return their bytes and their number.
-
-        ``locations`` come from ``Scope.normalise``, the tags from ``format_lastmod``,
-        ``format_changefreq`` and ``format_priority``. ``extensions`` are elements of the other
-        ``namespaces``, as XML that follows the tags. Neighbours with the same number in
-        ``together`` are written together or not at all. A number smaller than ``len(locations)``
-        means that the document is full: the first entry that did not fit belongs to the next one.
-        """
-        return self._add(
-            locations,
-            ("lastmod", lastmod),
-            ("changefreq", changefreq),
-            ("priority", priority),
-            ("", extensions),
-            together=together,
-        )
-
 
 class IndexWriter(Writer):
     """Writes a ``sitemapindex``: at most 50,000 sitemaps and 52,428,800 bytes."""
@@ -157,10 +140,6 @@ class IndexWriter(Writer):
     root = "sitemapindex"
     item = "sitemap"
     schema = "siteindex.xsd"
-
-    def add(self, locations: Sequence[str], lastmod: TagColumn = None) -> tuple[bytes, int]:
-        """Write as many of the sitemaps as fit; return their bytes and their number."""
-        return self._add(locations, ("lastmod", lastmod))
 
 
 def _uncut(count: int, together: Sequence[int] | None) -> int:
