@@ -58,6 +58,8 @@ class Wanted:
     """The argument or the option."""
     values: dict[Any, Any]
     """The value of each row, by the row's key."""
+    origin: str
+    """Where the values come from, for messages: "the URL has"."""
     same: Callable[[Any, Any], bool]
     """Whether the second value, a column's, gives the first one."""
     takes: Callable[["Field[Any, Any]"], bool] = lambda _: True
@@ -66,20 +68,12 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """The columns that fit, or the nearest one."""
+    """The columns that fit, or the one that fits best."""
 
     columns: tuple[str, ...]
     """Those with the wanted values for all rows, the best one first."""
     nearest: str = ""
-    """Where none fits: the one with the wanted value for the most rows; "" without rows."""
-    agreed: int = 0
-    """The number of rows for which that one fits."""
-    row: Any = None
-    """The key of a row for which it does not fit."""
-    wanted: Any = None
-    """The wanted value of that row."""
-    got: Any = None
-    """The value of the column there."""
+    """Where none fits: a sentence about the one that fits the most rows; "" without rows."""
 
 
 def paths_of(model: type[Model]) -> list[Path]:
@@ -153,24 +147,18 @@ def _fit(
 ) -> Fit:
     keys = list(want.values)[start:stop]
     fits: list[Path] = []
-    nearest = Fit(columns=(), agreed=-1)
+    nearest, most = "", -1
     for path, values in read_columns(
         section, [path for path in paths if want.takes(path.field)], keys
     ):
         wrong = [key for key in keys if not want.same(want.values[key], values.get(key))]
         if not wrong:
             fits.append(path)
-        elif len(keys) - len(wrong) > nearest.agreed:
-            row, agreed = wrong[0], len(keys) - len(wrong)
-            nearest = Fit(
-                columns=(),
-                nearest=path.name,
-                agreed=agreed,
-                row=row,
-                wanted=want.values[row],
-                got=values.get(row),
+        elif len(keys) - len(wrong) > most:
+            most, row = len(keys) - len(wrong), wrong[0]
+            nearest = (
+                f"The nearest is {path.name}; in row {row!r} {want.origin} {want.values[row]!r},"
+                f" and the column {values.get(row)!r}."
             )
-    if not fits:
-        return nearest
     fits.sort(key=lambda path: path.rank(want.name))
-    return Fit(columns=tuple(path.name for path in fits))
+    return Fit(columns=tuple(path.name for path in fits), nearest="" if fits else nearest)

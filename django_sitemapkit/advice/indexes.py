@@ -67,13 +67,12 @@ def _look(section: QuerySetReader, sample: Sample) -> PlannedSection:
     keyset = section.keyset
     rows = rows_of(section, sample.first).order_by(section.options.key)
     keys = list(rows.values_list(section.options.key, flat=True))
+    indexes = keyset.queryset.model._meta.indexes
     return PlannedSection(
         keyset=keyset,
         equal=tuple(_equalities(keyset)),
         middle=keys[len(keys) // 2] if keys else sample.first[0],
-        conditional=frozenset(
-            index.name for index in keyset.queryset.model._meta.indexes if index.condition
-        ),
+        conditional=frozenset(index.name for index in indexes if index.condition),
     )
 
 
@@ -90,13 +89,8 @@ def _chunks(
     if plan is None or plan.index in planned.conditional:
         return None
     why = _complaint(planned, plan, sample)
-    fields = (*planned.equal, planned.keyset.field)
-    if not why or _exists(planned, fields):
-        return None
-    message = (
-        f"To read {CHUNK:,} rows after key {planned.middle!r}, {why} The plan: {plan.description}."
-    )
-    return AdviceFinding(about="index", message=message, declare=_index_source(planned, fields))
+    message = f"To read {CHUNK:,} rows after key {planned.middle!r}, {why}"
+    return _unless_there(planned, plan, planned.keyset.field, message=message) if why else None
 
 
 def _complaint(planned: PlannedSection, plan: QueryPlan, sample: Sample) -> str:
@@ -126,21 +120,29 @@ def _newest(section: QuerySetReader, planned: PlannedSection) -> AdviceFinding |
         return None
     rows = planned.keyset.within(KeyRange(planned.middle)).values_list(lastmod.name)
     plan = query_plan_of(rows[: section.rows_per_page + 1])
-    fields = (*planned.equal, planned.keyset.field, lastmod)
-    if (
-        plan is None
-        or plan.covered
-        or plan.index in planned.conditional
-        or _exists(planned, fields)
-    ):
+    if plan is None or plan.covered or plan.index in planned.conditional:
         return None
+    message = (
+        f"trust_lastmod reads the newest {lastmod.name} of each page, and no index has all of that."
+    )
+    return _unless_there(planned, plan, planned.keyset.field, lastmod, message=message)
+
+
+def _unless_there(
+    planned: PlannedSection, plan: QueryPlan, *ordered: "Field[Any, Any]", message: str
+) -> AdviceFinding | None:
+    """Return the advice to add an index that ends with these fields, unless the table has it."""
+    fields = [*planned.equal, *ordered]
+    if _exists(planned, fields):
+        return None
+    model = planned.keyset.field.model
+    index = Index(fields=[field.name for field in fields])
+    index.set_name_with_model(model)
+    named = ", ".join(f'"{field.name}"' for field in fields)
     return AdviceFinding(
         about="index",
-        message=(
-            f"trust_lastmod reads the newest {lastmod.name} of each page, and no index has all of"
-            f" that. The plan: {plan.description}."
-        ),
-        declare=_index_source(planned, fields),
+        message=f"{message} The plan: {plan.description}.",
+        declare=f'models.Index(fields=[{named}], name="{index.name}")',
     )
 
 
@@ -202,11 +204,3 @@ def _ends_with_key(keyset: Keyset) -> bool:
     if connection.vendor == "mysql":
         return True
     return connection.vendor == "sqlite" and keyset.field.db_type(connection) == "integer"
-
-
-def _index_source(planned: PlannedSection, fields: Sequence["Field[Any, Any]"]) -> str:
-    model = planned.keyset.field.model
-    index = Index(fields=[field.name for field in fields])
-    index.set_name_with_model(model)
-    named = ", ".join(f'"{field.name}"' for field in fields)
-    return f'models.Index(fields=[{named}], name="{index.name}")'

@@ -16,7 +16,6 @@ from django.db.models import (
 from django_sitemapkit.advice.columns import Wanted, fitting
 from django_sitemapkit.advice.evaluate import (
     Answer,
-    answer_text,
     answers,
     first_difference,
     formatter_of,
@@ -66,6 +65,7 @@ def _found(
     wanted = Wanted(
         name=tag,
         values=texts,
+        origin="the method gives",
         same=lambda text, value: try_format(formatted, value) == text,
         takes=lambda field: isinstance(field, _FIELD_TYPES[tag]),
     )
@@ -79,10 +79,5 @@ def _found(
     (constant, *more) = set(texts.values())
     if not more and tag != "lastmod":
         return constant, f'{tag} = "{constant}"', ()
-    why = "no column up to two relations away gives the same for all rows."
-    if fit.nearest:
-        why += (
-            f" The nearest is {fit.nearest}; in row {fit.row!r} the method gives"
-            f" {answer_text(fit.wanted)}, and the column {fit.got!r}."
-        )
-    return None, "", why
+    why = f"no column up to two relations away gives the same for all rows. {fit.nearest}"
+    return None, "", why.rstrip()
