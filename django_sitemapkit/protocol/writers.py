@@ -87,20 +87,24 @@ class Writer:
         count = _uncut(min(len(locations), self.max_urls - self.urls), together)
         parts: list[Iterable[str]] = [repeat(f"<{self.item}><loc>"), escaped(locations[:count])]
         text = "</loc>"
-        tags = {"lastmod": lastmod, "changefreq": changefreq, "priority": priority, "": extensions}
-        for tag, column in tags.items():
-            begin, end = (f"<{tag}>", f"</{tag}>") if tag else ("", "")
+        tags = (("lastmod", lastmod), ("changefreq", changefreq), ("priority", priority))
+        for tag, column in tags:
             if column is None or isinstance(column, str):
-                text += f"{begin}{column}{end}" if column else ""
+                text += f"<{tag}>{column}</{tag}>" if column else ""
             elif None in column:
                 parts += [
                     repeat(text),
-                    [f"{begin}{value}{end}" if value is not None else "" for value in column],
+                    [f"<{tag}>{value}</{tag}>" if value is not None else "" for value in column],
                 ]
                 text = ""
             else:
-                parts += [repeat(f"{text}{begin}"), column]  # type: ignore[list-item]
-                text = end
+                parts += [repeat(f"{text}<{tag}>"), column]  # type: ignore[list-item]
+                text = f"</{tag}>"
+        if extensions is None or isinstance(extensions, str):
+            text += extensions or ""
+        else:
+            parts += [repeat(text), [xml or "" for xml in extensions]]
+            text = ""
         parts.append(repeat(f"{text}</{self.item}>\n"))
         rows = zip(*parts, strict=False)
         data = "".join(chain.from_iterable(rows)).encode()
