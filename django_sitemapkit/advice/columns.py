@@ -86,7 +86,10 @@ def paths_of(model: type[Model]) -> list[Path]:
         behind = []
         for prefix, owner, known in level:
             fields = [field for field in _own_columns(owner) if field is not known]
-            found += [Path(prefix + _path_name(field), field) for field in fields]
+            found += [
+                Path(prefix + ("pk" if field.primary_key else field.attname), field)
+                for field in fields
+            ]
             behind += [
                 (f"{prefix}{field.name}__", field.related_model, field.target_field)
                 for field in owner._meta.concrete_fields
@@ -104,10 +107,6 @@ def _own_columns(model: type[Model]) -> Iterator["Field[Any, Any]"]:
     for field in meta.concrete_fields:
         if field not in twins and not isinstance(field, _UNFIT):
             yield field
-
-
-def _path_name(field: "Field[Any, Any]") -> str:
-    return "pk" if field.primary_key else field.attname
 
 
 def read_columns(

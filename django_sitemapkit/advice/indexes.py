@@ -12,7 +12,7 @@ from django_sitemapkit import _django
 from django_sitemapkit.advice.evaluate import as_read, rows_of
 from django_sitemapkit.advice.query_plans import QueryPlan, query_plan_of
 from django_sitemapkit.advice.results import AdviceFinding
-from django_sitemapkit.advice.sampling import Sample, is_large, share_of_rows
+from django_sitemapkit.advice.sampling import Sample, share_of_rows, table_keyset
 from django_sitemapkit.reading import QuerySetReader
 from django_sitemapkit.reading.keysets import CHUNK, EVERYTHING, KeyRange, Keyset
 from django_sitemapkit.reading.sources import Column
@@ -43,7 +43,8 @@ class PlannedSection:
 
 def index_finding(section: QuerySetReader, sample: Sample) -> AdviceFinding | None:
     """Return the index that a section lacks; None where its queries need none."""
-    if not sample.keys or not is_large(section.keyset, LARGE_TABLE_ROWS):
+    table = table_keyset(section.keyset)
+    if not sample.keys or table.count(EVERYTHING, LARGE_TABLE_ROWS) < LARGE_TABLE_ROWS:
         return None
     with section.site.active():
         planned = _look(section, sample)

@@ -296,26 +296,22 @@ def _ascii_host(host: str, url: str) -> str:
     if ":" in host:
         host = f"[{host}]"
     if not host.isascii():
-        host = _idna_host(host, url)
+        try:
+            host = _international(host)
+        except ModuleNotFoundError as error:
+            raise _invalid_url(
+                url, f"write the host {host!r} in punycode, or install django-sitemapkit[idna]"
+            ) from error
+        except UnicodeError as error:
+            raise _invalid_url(url, f"the host {host!r} is not allowed by IDNA 2008") from error
     if not _HOST.fullmatch(host):
         raise _invalid_url(url, f"{host!r} is not a host name")
     return host
 
 
-def _idna_host(host: str, url: str) -> str:
-    """Return a host beyond ASCII as IDNA 2008 (RFC 5891) writes it: ``xn--bcher-kva.example``."""
-    try:
-        return _international(host)
-    except ModuleNotFoundError as error:
-        raise _invalid_url(
-            url, f"write the host {host!r} in punycode, or install django-sitemapkit[idna]"
-        ) from error
-    except UnicodeError as error:
-        raise _invalid_url(url, f"the host {host!r} is not allowed by IDNA 2008") from error
-
-
 @lru_cache(maxsize=256)
 def _international(host: str) -> str:
+    """Return a host beyond ASCII as IDNA 2008 (RFC 5891) writes it: ``xn--bcher-kva.example``."""
     return str(import_module("idna").encode(host, uts46=True).decode("ascii"))
 
 
