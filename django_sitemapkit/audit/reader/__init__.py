@@ -15,8 +15,7 @@ from xml.parsers import expat
 from django_sitemapkit.audit.reader.document import DocumentKind, XmlDocument
 from django_sitemapkit.audit.reader.entries import EntryChecker, ListingScope
 from django_sitemapkit.audit.reader.findings import MAX_FINDINGS, Finding, FindingLog, Issue
-from django_sitemapkit.audit.reader.opening import Opening
-from django_sitemapkit.audit.reader.streams import xml_blocks
+from django_sitemapkit.audit.reader.streams import Opening, xml_blocks
 from django_sitemapkit.audit.reader.text import TextDocument
 from django_sitemapkit.exceptions import InvalidSitemap
 from django_sitemapkit.protocol.entries import Entry, IndexEntry

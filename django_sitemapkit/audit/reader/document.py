@@ -11,7 +11,7 @@ from django_sitemapkit.audit.reader import feeds
 from django_sitemapkit.audit.reader.entries import MAX_TEXT, WHITE_SPACE, EntryChecker
 from django_sitemapkit.audit.reader.extensions import ExtensionChecker
 from django_sitemapkit.audit.reader.findings import FindingLog, Issue, Level
-from django_sitemapkit.audit.reader.opening import served_html
+from django_sitemapkit.audit.reader.streams import served_html
 from django_sitemapkit.exceptions import InvalidSitemap
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.extensions import NEWS

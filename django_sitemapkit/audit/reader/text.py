@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from django_sitemapkit.audit.reader.entries import MAX_TEXT, WHITE_SPACE, EntryChecker, too_long
 from django_sitemapkit.audit.reader.findings import FindingLog, Issue
-from django_sitemapkit.audit.reader.opening import BYTE_ORDER_MARK
+from django_sitemapkit.audit.reader.streams import BYTE_ORDER_MARK
 from django_sitemapkit.printable import quoted
 
 if TYPE_CHECKING:
