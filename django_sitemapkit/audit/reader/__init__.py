@@ -23,9 +23,7 @@ from django_sitemapkit.protocol.limits import MAX_BYTES, MAX_URLS
 
 __all__ = ["MAX_FINDINGS", "DocumentKind", "Finding", "Report", "SitemapReader", "validate"]
 
-# Defined here, because within the class ``bytes`` is the reader's count.
-Block = bytes
-Chunks = Iterable[Block]
+Chunks = Iterable[bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +86,8 @@ class SitemapReader:
             self._log, self._checker, nested=nested
         )
         self._max_bytes = max_bytes
-        self._bytes = 0
+        self.bytes = 0
+        """Bytes read so far, uncompressed."""
         self._begun = self._ended = False
 
     @property
@@ -102,11 +101,6 @@ class SitemapReader:
         return self._checker.urls
 
     @property
-    def bytes(self) -> int:
-        """Bytes read so far, uncompressed."""
-        return self._bytes
-
-    @property
     def findings(self) -> list[Finding]:
         """The findings so far: the first thousand, and the first of each later kind."""
         return list(self._log.examples)
@@ -114,7 +108,7 @@ class SitemapReader:
     @property
     def finding_count(self) -> int:
         """The number of findings so far, kept or only counted."""
-        return self._log.total
+        return sum(self._log.counts.values())
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -167,9 +161,9 @@ class SitemapReader:
         yield from entries
         self._ended = True
 
-    def _take(self, block: Block) -> None:
-        room = self._max_bytes - self._bytes
-        self._bytes += len(block)
+    def _take(self, block: bytes) -> None:
+        room = self._max_bytes - self.bytes
+        self.bytes += len(block)
         content = block[:room]
         if not self._opening.over:
             content = self._open(content)
@@ -180,7 +174,7 @@ class SitemapReader:
                 f"File too large: more than {self._max_bytes:,} bytes uncompressed; write several.",
             )
 
-    def _open(self, block: Block) -> Block:
+    def _open(self, block: bytes) -> bytes:
         """Return the block from the first tag, or the first line of a text, on."""
         content = self._opening.cut(block)
         self._document.before = self._opening.lines

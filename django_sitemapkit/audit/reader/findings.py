@@ -48,11 +48,6 @@ class FindingLog:
         self.counts: dict[str, int] = {}
         self.errors = 0
 
-    @property
-    def total(self) -> int:
-        """How many there are, kept or only counted."""
-        return sum(self.counts.values())
-
     def add(self, issue: Issue, line: int | None = None, location: str | None = None) -> None:
         """Count an issue, and keep it while there is room, or as the first of its kind."""
         seen = self.counts.get(issue.code, 0)
