@@ -99,7 +99,7 @@ class EntryChecker:
         if lastmod is not None:
             lastmod = self._lastmod(lastmod, line, location)
         if changefreq is not None and changefreq not in CHANGEFREQS:
-            changefreq = self._check("changefreq", changefreq, _check_spaced, line, location)
+            changefreq = self._check("changefreq", changefreq, _check_changefreq, line, location)
         if priority is not None and priority not in _QUICK_PRIORITIES:
             priority = self._check("priority", priority, check_priority, line, location)
         if location is not None and self.keeps:
@@ -209,8 +209,8 @@ def _check_lastmod(lastmod: str, now: dt.datetime) -> list[Issue]:
     return issues
 
 
-def _check_spaced(changefreq: str) -> list[Issue]:
-    """Check a ``changefreq`` that is invalid, or has white space around it.
+def _check_changefreq(changefreq: str) -> list[Issue]:
+    """Raise InvalidValue for a wrong word; of a right one, report the white space around it.
 
     sitemap.xsd derives it from ``xsd:string``, which keeps white space; the other values are of
     types that collapse it.
