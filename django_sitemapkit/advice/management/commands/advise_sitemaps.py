@@ -3,8 +3,6 @@
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from django_sitemapkit.advice.advisor import advise
 from django_sitemapkit.management.base import PublishedCommand
 
@@ -13,11 +11,6 @@ class Command(PublishedCommand):
     """Advise routes, columns, fields and indexes for each section; change nothing."""
 
     help = __doc__ or ""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add the option."""
-        super().add_arguments(parser)
-        self.add_json_argument(parser)
 
     def run(self, options: dict[str, Any]) -> None:
         """Advise each site."""
