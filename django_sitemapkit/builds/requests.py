@@ -16,8 +16,8 @@ from django.utils import timezone
 from django_sitemapkit.builds.make.runner import InlineRunner, Runner
 from django_sitemapkit.builds.publication import prune
 from django_sitemapkit.builds.report import verify_published
-from django_sitemapkit.builds.results import summary_of
-from django_sitemapkit.builds.run import build, close_requests
+from django_sitemapkit.builds.results import close_requests, summary_of
+from django_sitemapkit.builds.run import build
 from django_sitemapkit.exceptions import BuildRunning, LeaseLost, SitemapKitError
 from django_sitemapkit.models import BuildRequest
 from django_sitemapkit.sites import SitemapSite

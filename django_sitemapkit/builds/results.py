@@ -1,11 +1,15 @@
-"""What a build reports: objects, for commands and callers alike."""
+"""What a build reports: to commands and callers, to the log, and to those who requested it."""
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from django_sitemapkit.models import BuildFile
+from django.utils import timezone
+
+from django_sitemapkit.models import BuildFile, BuildRequest
+from django_sitemapkit.printable import printable_lines
+from django_sitemapkit.sites import SitemapSite
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -140,3 +144,29 @@ def summary_of(result: BuildResult) -> str:
         f" files, {result.stored:,} stored."
     )
     return f"{text} {result.skipped:,} rows were left out." if result.skipped else text
+
+
+def answered_by_build(site: SitemapSite, sections: Collection[str], *, full: bool) -> list[int]:
+    """Return the ids of the open requests that are done when a build that begins now is.
+
+    What is asked for while it runs is not among them: it may have passed those rows already.
+    """
+    rows = BuildRequest.objects.open(site).filter(kind=BuildRequest.Kind.BUILD)
+    if sections:
+        rows = rows.filter(section__in=sections)
+    if not full:
+        rows = rows.filter(full=False)
+    return list(rows.values_list("pk", flat=True))
+
+
+def close_requests(
+    requests: Sequence[int], outcome: str, *, build: int | None = None, failed: bool = False
+) -> None:
+    """Record what became of some requests; those that someone else has closed stay as they are."""
+    BuildRequest.objects.filter(pk__in=requests, ended_at=None).update(
+        ended_at=timezone.now(),
+        dedup_key=None,
+        build=build,
+        failed=failed,
+        outcome=printable_lines(outcome),
+    )

@@ -5,8 +5,6 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 
-from django.utils import timezone
-
 from django_sitemapkit.builds.lease import BuildLease, acquire
 from django_sitemapkit.builds.make.deduplication import PageDamaged, damaged_names
 from django_sitemapkit.builds.make.page_builder import PageBuilder, PagesMoved
@@ -28,7 +26,14 @@ from django_sitemapkit.builds.publication import (
     prune,
     publish_finished,
 )
-from django_sitemapkit.builds.results import BuildResult, FileResult, log_problems, summary_of
+from django_sitemapkit.builds.results import (
+    BuildResult,
+    FileResult,
+    answered_by_build,
+    close_requests,
+    log_problems,
+    summary_of,
+)
 from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import (
@@ -38,10 +43,9 @@ from django_sitemapkit.exceptions import (
     SitemapKitError,
     StorageFailure,
 )
-from django_sitemapkit.models import Build, BuildFile, BuildRequest
+from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.overrides import require_sections, sections_of
 from django_sitemapkit.planning import PlannedPage, refresh
-from django_sitemapkit.printable import printable_lines
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.sites import SitemapSite
 
@@ -126,32 +130,6 @@ def build(
                 return result
             builder.finished = result.build
     raise BuildFailed(f"Site {site.key!r}: its pages kept changing; build again.")
-
-
-def answered_by_build(site: SitemapSite, sections: Collection[str], *, full: bool) -> list[int]:
-    """Return the ids of the open requests that are done when a build that begins now is.
-
-    What is asked for while it runs is not among them: it may have passed those rows already.
-    """
-    rows = BuildRequest.objects.open(site).filter(kind=BuildRequest.Kind.BUILD)
-    if sections:
-        rows = rows.filter(section__in=sections)
-    if not full:
-        rows = rows.filter(full=False)
-    return list(rows.values_list("pk", flat=True))
-
-
-def close_requests(
-    requests: Sequence[int], outcome: str, *, build: int | None = None, failed: bool = False
-) -> None:
-    """Record what became of some requests; those that someone else has closed stay as they are."""
-    BuildRequest.objects.filter(pk__in=requests, ended_at=None).update(
-        ended_at=timezone.now(),
-        dedup_key=None,
-        build=build,
-        failed=failed,
-        outcome=printable_lines(outcome),
-    )
 
 
 class Builder:
