@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from django.conf import settings as django_settings
 
@@ -12,8 +12,13 @@ from django_sitemapkit.identities import label_of
 from django_sitemapkit.protocol.extensions import NAMESPACES
 from django_sitemapkit.protocol.limits import MAX_NEWS
 from django_sitemapkit.reading.chunks import Chunk, each
-from django_sitemapkit.reading.keysets import KeyRange, Keyset
-from django_sitemapkit.reading.languages import Languages, ObjectLanguages
+from django_sitemapkit.reading.keysets import CHUNK, KeyRange, Keyset
+from django_sitemapkit.reading.languages import (
+    Languages,
+    ObjectLanguages,
+    extensions_of,
+    in_languages,
+)
 from django_sitemapkit.reading.sources import (
     EXTENSIONS,
     PREFIXES,
@@ -38,6 +43,9 @@ class SectionReader:
     """
 
     options: BaseSection
+
+    text_paths: ClassVar[frozenset[str]] = frozenset()
+    """The options in which text is a field path."""
 
     def __init__(self, options: BaseSection) -> None:
         self.options = options
@@ -103,7 +111,7 @@ class SectionReader:
     @cached_property
     def languages_source(self) -> Source:
         """Where the languages of each object come from; a constant where all have all."""
-        return source_of(self.options.object_languages)
+        return self.source("object_languages")
 
     @cached_property
     def extension_sources(self) -> dict[str, Source]:
@@ -148,7 +156,7 @@ class SectionReader:
 
     def source(self, option: str) -> Source:
         """Return where the values of an option come from."""
-        return source_of(getattr(self.options, option))
+        return source_of(getattr(self.options, option), text_is_column=option in self.text_paths)
 
     @property
     def label(self) -> str | None:
@@ -177,11 +185,41 @@ class SectionReader:
         return None
 
     def chunks(self, keys: KeyRange) -> Iterator[Chunk]:
-        """Yield the rows of a page in order, some at a time.
+        """Yield the rows of a page in order, some at a time, once for each of their languages.
 
         Without a keyset, the bounds of ``keys`` are positions.
         """
+        step = self.language_plan.objects_per_chunk if self.language_plan else CHUNK
+        for rows in self.reads(keys):
+            for begin in range(0, len(rows), step):
+                with self.site.active():
+                    chunk = self.chunk(rows[begin : begin + step])
+                yield chunk
+
+    def reads(self, keys: KeyRange) -> Iterator[Sequence[Any]]:
+        """Yield the rows or items of a page as they are read, some at a time."""
         raise NotImplementedError
+
+    def chunk(self, rows: Sequence[Any]) -> Chunk:
+        """Return rows or items by column."""
+        raise NotImplementedError
+
+    def located(
+        self,
+        chunk: Chunk,
+        objects: Sequence[Any],
+        locate: Callable[[Any], Any],
+        languages: ObjectLanguages | None,
+    ) -> Chunk:
+        """Return a chunk with the locations that a method returns, in each language."""
+        if self.language_plan is not None:
+            versions = self.language_plan.located(objects, locate, languages)
+            self.language_plan.extend(versions, objects, self.extension_sources)
+            return in_languages(chunk, versions)
+        chunk.locations, refusals = each(locate, objects, "location")
+        chunk.refusals |= refusals
+        chunk.extensions |= extensions_of(self.extension_sources, objects)
+        return chunk
 
     def with_prefetch(
         self, prefetch: Prefetch, connection_lock: AbstractContextManager[Any]

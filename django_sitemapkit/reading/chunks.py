@@ -37,8 +37,8 @@ class Chunk:
     """Why a row is refused already, by its place in the columns."""
     normal: bool = False
     """Whether the locations are paths in normal form, as compiled routes make them."""
-    ready: frozenset[str] = frozenset()
-    """The columns that hold final texts already: a "lastmod" of moments in UTC, or of dates."""
+    lastmod_is_text: bool = False
+    """Whether the column "lastmod" holds final texts already, of moments in UTC or of dates."""
     extensions: dict[str, Sequence[Any]] = field(default_factory=dict)
     """Images, videos, news and elements of the project's own, by option."""
     versions: "Versions | None" = None

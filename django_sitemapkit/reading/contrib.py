@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django_sitemapkit import _django
 from django_sitemapkit.reading.items import ItemReader, sliceable
 from django_sitemapkit.reading.keysets import KeyRange, Keyset, each_once
-from django_sitemapkit.reading.sources import TAGS, UNSET, Source, source_of
+from django_sitemapkit.reading.sources import TAGS, Source, source_of
 from django_sitemapkit.sections import ContribSection
 
 _KEY_OF = attrgetter("pk")
@@ -26,9 +26,9 @@ class ContribReader(ItemReader):
     options: ContribSection  # type: ignore[assignment]
 
     def source(self, option: str) -> Source:
-        """Return where the sitemap's values of a tag come from; it has no other options."""
-        value = getattr(self.options.sitemap, option, None) if option in TAGS else None
-        return UNSET if value is None else source_of(value)
+        """Return where the values of an option come from: of a tag, the sitemap has them."""
+        owner = self.options.sitemap if option in TAGS else self.options
+        return source_of(getattr(owner, option, None))
 
     @cached_property
     def all_items(self) -> Any:

@@ -7,10 +7,9 @@ from typing import Any
 from django.db.models import QuerySet
 
 from django_sitemapkit.reading.base import SectionReader
-from django_sitemapkit.reading.chunks import Chunk, each, tag_values
+from django_sitemapkit.reading.chunks import Chunk, tag_values
 from django_sitemapkit.reading.keysets import CHUNK, KeyRange
-from django_sitemapkit.reading.languages import extensions_of
-from django_sitemapkit.reading.sources import Method, Source, source_of
+from django_sitemapkit.reading.sources import Method, Source
 from django_sitemapkit.sections import ItemSection, StaticSection
 
 UNORDERED = (set, frozenset)
@@ -57,15 +56,6 @@ class ItemReader(SectionReader):
         """Return how many items there are."""
         return len(self.all_items)
 
-    def chunks(self, keys: KeyRange) -> Iterator[Chunk]:
-        """Yield the items of a page, some at a time, once for each of their languages."""
-        for items in self.reads(keys):
-            step = self.language_plan.objects_per_chunk if self.language_plan else CHUNK
-            for begin in range(0, len(items), step):
-                with self.site.active():
-                    chunk = self._chunk(items[begin : begin + step])
-                yield chunk
-
     def reads(self, keys: KeyRange) -> Iterator[Sequence[Any]]:
         """Yield the items from one position to another, some at a time."""
         size = self.size()
@@ -73,20 +63,14 @@ class ItemReader(SectionReader):
         for position in range(keys.lower or 0, stop, CHUNK):
             yield self.all_items[position : min(position + CHUNK, stop)]
 
-    def _chunk(self, items: Sequence[Any]) -> Chunk:
-        chunk = Chunk(self.keys_of(items), ())
+    def chunk(self, rows: Sequence[Any]) -> Chunk:
+        """Return items by column."""
+        chunk = Chunk(self.keys_of(rows), ())
         for tag, source in self.sources.items():
             if isinstance(source, Method):
-                chunk.columns[tag] = tag_values(source.function, items, tag)
-        if self.language_plan is not None:
-            languages = self.languages_by_method(items, chunk.refusals)
-            return self.language_plan.chunk(
-                chunk, items, self.locate, languages, self.extension_sources
-            )
-        chunk.locations, refusals = each(self.locate, items, "location")
-        chunk.refusals = chunk.refusals | refusals
-        chunk.extensions = extensions_of(self.extension_sources, items)
-        return chunk
+                chunk.columns[tag] = tag_values(source.function, rows, tag)
+        languages = self.languages_by_method(rows, chunk.refusals)
+        return self.located(chunk, rows, self.locate, languages)
 
     def keys_of(self, items: Sequence[Any]) -> Sequence[Any]:
         """Return what names the items in problems."""
@@ -105,7 +89,7 @@ class StaticReader(ItemReader):
     @cached_property
     def languages_source(self) -> Source:
         """A URL name has all languages; a path is the same in all of them, and one page."""
-        declared = source_of(self.options.object_languages)
+        declared = self.source("object_languages")
         return declared if isinstance(declared, Method) else Method(self._languages_of)
 
     def _languages_of(self, item: Any) -> Sequence[str]:

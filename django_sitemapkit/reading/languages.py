@@ -130,21 +130,8 @@ class Languages:
             with self.active(version.language, objects):
                 version.extensions = extensions_of(extension_sources, objects, there)
 
-    def chunk(
-        self,
-        chunk: Chunk,
-        objects: Sequence[Any],
-        locate: Callable[[Any], Any],
-        languages: ObjectLanguages | None,
-        extension_sources: Mapping[str, Source],
-    ) -> Chunk:
-        """Return a chunk of objects as one of all their versions, located by a method."""
-        versions = self.located(objects, locate, languages)
-        self.extend(versions, objects, extension_sources)
-        return in_languages(chunk, versions)
-
     @contextmanager
-    def active(self, code: str, objects: Iterable[Any]) -> Iterator[None]:
+    def active(self, code: str, objects: Iterable[Any] = ()) -> Iterator[None]:
         """Let a language be the active one, and that of objects which hold one of their own."""
         with self.sites[code].active(code, current=self._section.site):
             for obj in objects:
@@ -228,7 +215,7 @@ def in_languages(chunk: Chunk, versions: Sequence[Version]) -> Chunk:
         {tag: repeated(column) for tag, column in chunk.columns.items()},
         {tag: repeated(column) for tag, column in chunk.row_values.items()},
         normal=chunk.normal,
-        ready=chunk.ready,
+        lastmod_is_text=chunk.lastmod_is_text,
         extensions={option: repeated(column) for option, column in chunk.extensions.items()},
         versions=Versions(places, [version.language for _, version in order]),
         read=len(chunk.keys),

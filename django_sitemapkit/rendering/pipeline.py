@@ -103,7 +103,7 @@ class ChunkPipeline:
         for tag, values in chunk.columns.items():
             tags[tag] = (
                 self._tags.past(values, chunk.keys, unlisted)
-                if tag in chunk.ready
+                if tag == "lastmod" and chunk.lastmod_is_text
                 else self._tags.column(tag, values, chunk.keys, unlisted)
             )
         for tag, values in chunk.row_values.items():

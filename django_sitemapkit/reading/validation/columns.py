@@ -9,11 +9,10 @@ from django.db.models import DateField, DateTimeField, F, Field
 from django.urls import NoReverseMatch
 
 from django_sitemapkit import _django
-from django_sitemapkit.reading.columns import as_expression
 from django_sitemapkit.reading.languages import default_language
 from django_sitemapkit.reading.repeats import changes_groups, has_many_values
 from django_sitemapkit.reading.routes import compiled
-from django_sitemapkit.reading.rows import QuerySetReader, get_absolute_url
+from django_sitemapkit.reading.rows import QuerySetReader, as_expression, get_absolute_url
 from django_sitemapkit.reading.sources import Column, Constant, Method, Source
 from django_sitemapkit.reading.translations import Related, translation_column
 from django_sitemapkit.reading.validation.common import FindMistake
