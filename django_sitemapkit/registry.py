@@ -10,7 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemapkit.reading import ExternalReader, SectionReader, reader_of
 from django_sitemapkit.sections import BaseSection, ExternalSection, adapt, is_contrib
-from django_sitemapkit.sections.base import NAME
+from django_sitemapkit.sections.declarations import NAME
 from django_sitemapkit.sites import SitemapSite
 
 _Declared = TypeVar("_Declared", bound=type[Any])

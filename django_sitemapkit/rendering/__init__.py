@@ -15,9 +15,13 @@ from django_sitemapkit.rendering.indexes import (
     render_indexes,
     write_indexes,
 )
-from django_sitemapkit.rendering.pages import PageRendering, page_entries
+from django_sitemapkit.rendering.pages import (
+    PageRendering,
+    Validators,
+    page_entries,
+    validators_of,
+)
 from django_sitemapkit.rendering.problems import Problem, ProblemLog
-from django_sitemapkit.rendering.validators import Validators, validators_of
 
 __all__ = [
     "FIRST_INDEX",

@@ -5,7 +5,6 @@ host only where that is declared (sitemaps.org/protocol.html, "Sitemap file loca
 "Sitemaps & Cross Submits"). No index lists another.
 """
 
-import datetime as dt
 import logging
 import re
 from collections.abc import Iterator
@@ -13,16 +12,14 @@ from contextlib import suppress
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
-from django.utils import timezone
 
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.locations import Scope, normalise_base, resolve_scheme
 from django_sitemapkit.reading import ExternalReader
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering.problems import ProblemLog
-from django_sitemapkit.rendering.tags import is_future
+from django_sitemapkit.rendering.tags import TagFormatter
 from django_sitemapkit.sites import SitemapSite, all_sites
 
 logger = logging.getLogger("django_sitemapkit")
@@ -52,17 +49,16 @@ def _section_entries(section: ExternalReader, problems: ProblemLog) -> Iterator[
     for host, why in places.refused:
         problems.add(host, why.code, str(why), skipped=False)
     chunk = section.read()
+    tags = TagFormatter(problems)
     for row, (item, location) in enumerate(zip(chunk.keys, chunk.locations, strict=True)):
-        refusal = chunk.refusals.get(row)
-        if refusal is None:
-            try:
-                address = places.address(location)
-            except InvalidValue as error:
-                refusal = error
-        if refusal is not None:
+        try:
+            if row in chunk.refusals:
+                raise chunk.refusals[row]
+            address = places.address(location)
+        except InvalidValue as refusal:
             problems.add(item, refusal.code, str(refusal))
             continue
-        lastmod = _lastmod(item, chunk.columns["lastmod"][row], problems)
+        (lastmod,) = tags.column("lastmod", [chunk.columns["lastmod"][row]], [item])
         yield IndexEntry(location=address, lastmod=lastmod)
 
 
@@ -120,20 +116,3 @@ def _index_patterns(site: SitemapSite) -> Iterator[re.Pattern[str]]:
             yield re.compile(re.escape(known.address("index")))
             before, _, after = known.address("index-page", number=2).rpartition("2")
             yield re.compile(f"{re.escape(before)}(?:[2-9]|[1-9][0-9]+){re.escape(after)}")
-
-
-def _lastmod(item: Any, value: Any, problems: ProblemLog) -> str | None:
-    """Return a lastmod as text; one that is wrong, or lies in the future, is left out."""
-    zone = timezone.get_default_timezone()
-    try:
-        if isinstance(value, InvalidValue):
-            raise value
-        text = format_lastmod(value, zone)
-    except InvalidValue as refusal:
-        problems.add(item, refusal.code, str(refusal), skipped=False)
-        return None
-    if text is not None and is_future(value, dt.datetime.now(dt.UTC), zone):
-        message = f"Invalid date: lastmod {text} lies in the future."
-        problems.add(item, "future-date", message, skipped=False)
-        return None
-    return text

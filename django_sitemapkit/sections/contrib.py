@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from django.contrib.sitemaps import Sitemap
 
 from django_sitemapkit import _django
-from django_sitemapkit.sections.base import BaseSection, name_of
+from django_sitemapkit.sections.declarations import BaseSection, name_of
 
 
 class ContribSection(BaseSection):
