@@ -72,12 +72,8 @@ class SectionReader:
         """Return the name in addresses."""
         return self.options.get_name()
 
-    def prepare(self) -> bool:
-        """Ask the section for its rows or items; return whether they have a type that can be read.
-
-        Whatever the project's code raises passes through.
-        """
-        return True
+    def prepare(self) -> None:
+        """Ask the section for its rows or items; whatever the project's code raises passes."""
 
     @property
     def max_urls(self) -> int:

@@ -30,20 +30,14 @@ def sliceable(items: Any) -> Any:
     return list(items)
 
 
-def is_sliceable(items: Any) -> bool:
-    """Return whether items can be counted and cut into pages."""
-    unsuitable = isinstance(items, (str, bytes, Mapping, *UNORDERED))
-    return hasattr(items, "__getitem__") and not unsuitable
-
-
 class ItemReader(SectionReader):
     """Reads the items of an ``ItemSection``."""
 
     options: ItemSection
 
-    def prepare(self) -> bool:
+    def prepare(self) -> None:
         """Ask the section for its items."""
-        return is_sliceable(self.all_items)
+        _ = self.all_items
 
     @cached_property
     def all_items(self) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from django.core.exceptions import EmptyResultSet
 from django.db import DEFAULT_DB_ALIAS
-from django.db.models import Count, F, Max, Model, QuerySet
+from django.db.models import Count, F, Max, QuerySet
 from django.db.models.functions import Cast
 
 from django_sitemapkit import _django
@@ -41,9 +41,9 @@ class QuerySetReader(SectionReader):
 
     _prefetch: Prefetch = staticmethod(iter)
 
-    def prepare(self) -> bool:
+    def prepare(self) -> None:
         """Ask the section for its rows."""
-        return isinstance(self.rows, QuerySet)
+        _ = self.rows
 
     @cached_property
     def rows(self) -> Any:
@@ -57,7 +57,7 @@ class QuerySetReader(SectionReader):
             if not isinstance(rows, QuerySet):
                 return rows
             can_be_filtered = not (_django.is_sliced(rows) or _django.combinator(rows))
-            if can_be_filtered and _has_sitemap_fields(rows.model):
+            if can_be_filtered and getattr(rows.model, "has_sitemap_fields", False):
                 rows = rows.filter(sitemap_include=True)
             return rows.using(rows.db)
 
@@ -130,7 +130,7 @@ class QuerySetReader(SectionReader):
     @cached_property
     def row_value_columns(self) -> dict[str, str]:
         """The fields in which rows set an optional tag themselves (``SitemapFields``)."""
-        if not _has_sitemap_fields(self.rows.model):
+        if not getattr(self.rows.model, "has_sitemap_fields", False):
             return {}
         return {"changefreq": "sitemap_changefreq", "priority": "sitemap_priority"}
 
@@ -216,7 +216,7 @@ class QuerySetReader(SectionReader):
         if isinstance(source, Method):
             languages = self.languages_of(chunk, objects)
             return self.located(chunk, objects, source.function, languages)
-        if plan is None:
+        if objects and plan is None:
             chunk.extensions |= extensions_of(self.extension_sources, objects)
         if locator is None:
             chunk.locations = columns["location"]
@@ -334,11 +334,6 @@ def _timeless(value: Any) -> Any:
     if isinstance(value, dt.date) or (isinstance(value, str) and _MOMENT.fullmatch(value)):
         return "a moment"
     return value
-
-
-def _has_sitemap_fields(model: type[Model]) -> bool:
-    """Return whether a model has the fields of ``SitemapFields``, which stands above this room."""
-    return bool(getattr(model, "has_sitemap_fields", False))
 
 
 def get_absolute_url(obj: Any) -> str:

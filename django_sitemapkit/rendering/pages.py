@@ -123,7 +123,9 @@ class PageRendering:
         """
         before, begin = self.urls, 0
         written: list[Any] = []
-        objects = self._linked_objects(entries)
+        # A link to a version that another file lists, or none, might have no link back.
+        linked = entries.versions if self.section.alternates else None
+        objects = linked.objects if linked is not None else None
         if before and entries.keys:
             self._marks.append((before, entries.keys[0]))
         while begin < len(entries.keys):
@@ -189,14 +191,6 @@ class PageRendering:
             f" are left out until the section sets limit to {self.urls:,} or less."
         )
         self.problems.add(self.overflow, "file-too-large", message)
-
-    def _linked_objects(self, entries: EntryColumns) -> Sequence[int] | None:
-        """Return what tells which entries link to each other; None where they do not.
-
-        A link to a version that another file lists, or none, might have no link back.
-        """
-        versions = entries.versions if self.section.alternates else None
-        return versions.objects if versions is not None else None
 
     def _refuse(self, entries: EntryColumns, begin: int, behind: int) -> None:
         """Leave out what no page has room for, wherever the pages are cut: an entry, or an object.
