@@ -72,8 +72,14 @@ class SectionReader:
         """Return the name in addresses."""
         return self.options.get_name()
 
+    @cached_property
+    def rows(self) -> Any:
+        """What the section returns as its rows or items for this site."""
+        return ()
+
     def prepare(self) -> None:
         """Ask the section for its rows or items; whatever the project's code raises passes."""
+        _ = self.rows
 
     @property
     def max_urls(self) -> int:
@@ -160,13 +166,13 @@ class SectionReader:
         return None if self.keyset is None else label_of(self.keyset.queryset.model)
 
     def for_pk(self, pk: Any) -> Self:
-        """Return a reader of one row alone; called where it has a ``label``."""
-        raise NotImplementedError
+        """Return a reader of one row alone, or of none where the section does not have it.
 
-    def copy(self) -> Self:
-        """Return a reader of the same section that has read nothing yet."""
+        Called where it has a ``label``.
+        """
         reader = type(self)(self.options)
         reader.overrides, reader.setting_values = self.overrides, self.setting_values
+        reader.rows = self.rows.filter(pk=pk)
         return reader
 
     def identities(self, keys: Sequence[Any]) -> list[str]:

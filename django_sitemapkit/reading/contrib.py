@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, Self
+from typing import Any
 
 from django.db.models import QuerySet
 
@@ -31,7 +31,7 @@ class ContribReader(ItemReader):
         return source_of(getattr(owner, option, None))
 
     @cached_property
-    def all_items(self) -> Any:
+    def rows(self) -> Any:
         """What ``items()`` returns; a queryset that the sitemap may keep is left unevaluated."""
         with self.site.active():
             items = self.options.sitemap.items()
@@ -42,7 +42,7 @@ class ContribReader(ItemReader):
     @cached_property
     def keyset(self) -> Keyset | None:
         """How the items are read by primary key; None unless they are a plain queryset."""
-        items = self.all_items
+        items = self.rows
         if not isinstance(items, QuerySet) or not _django.gives_instances(items):
             return None
         if _django.is_sliced(items) or _django.combinator(items):
@@ -51,12 +51,6 @@ class ContribReader(ItemReader):
             return None
         rows = items.distinct() if _django.joins_repeat_rows(items) else items
         return Keyset(rows, "pk", self.site.active)
-
-    def for_pk(self, pk: Any) -> Self:
-        """Return a reader of one item alone, or of none where the queryset has no such item."""
-        reader = self.copy()
-        reader.all_items = self.all_items.filter(pk=pk)
-        return reader
 
     def reads(self, keys: KeyRange) -> Iterator[Sequence[Any]]:
         """Yield the items of a page, some at a time."""

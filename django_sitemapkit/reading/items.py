@@ -35,12 +35,8 @@ class ItemReader(SectionReader):
 
     options: ItemSection
 
-    def prepare(self) -> None:
-        """Ask the section for its items."""
-        _ = self.all_items
-
     @cached_property
-    def all_items(self) -> Any:
+    def rows(self) -> Any:
         """The items as a sequence that can be sliced."""
         with self.site.active():
             items = self.options.items
@@ -48,14 +44,14 @@ class ItemReader(SectionReader):
 
     def size(self) -> int:
         """Return how many items there are."""
-        return len(self.all_items)
+        return len(self.rows)
 
     def reads(self, keys: KeyRange) -> Iterator[Sequence[Any]]:
         """Yield the items from one position to another, some at a time."""
         size = self.size()
         stop = size if keys.upper is None else min(keys.upper, size)
         for position in range(keys.lower or 0, stop, CHUNK):
-            yield self.all_items[position : min(position + CHUNK, stop)]
+            yield self.rows[position : min(position + CHUNK, stop)]
 
     def chunk(self, rows: Sequence[Any]) -> Chunk:
         """Return items by column."""

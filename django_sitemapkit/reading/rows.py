@@ -41,10 +41,6 @@ class QuerySetReader(SectionReader):
 
     _prefetch: Prefetch = staticmethod(iter)
 
-    def prepare(self) -> None:
-        """Ask the section for its rows."""
-        _ = self.rows
-
     @cached_property
     def rows(self) -> Any:
         """What ``get_queryset()`` returned for this site.
@@ -166,12 +162,6 @@ class QuerySetReader(SectionReader):
         if not self.reads_objects:
             return itemgetter(0)
         return attrgetter("pk" if self.options.key == "pk" else self.keyset.field.attname)
-
-    def for_pk(self, pk: Any) -> Self:
-        """Return a reader of one row alone, or of none where the queryset has no such row."""
-        reader = self.copy()
-        reader.rows = self.rows.filter(pk=pk)
-        return reader
 
     def reads(self, keys: KeyRange) -> Iterator[list[Any]]:
         """Yield the rows of a key range, some at a time."""

@@ -23,7 +23,6 @@ from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.rendering.entry_columns import EntryColumns
 from django_sitemapkit.rendering.pipeline import ChunkPipeline, Seen
 from django_sitemapkit.rendering.problems import ProblemLog
-from django_sitemapkit.rendering.tags import Lastmods
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -65,6 +64,8 @@ class PageRendering:
         self._marks: list[tuple[int, Any]] = []
         self._on_locations = on_locations
         self._pipeline = ChunkPipeline(section, scope, self.problems, seen=seen)
+        self.lastmods = self._pipeline.lastmods
+        """What the lastmods say, all of them together."""
         self._writer = _writer_of(section)
 
     @property
@@ -89,11 +90,6 @@ class PageRendering:
         return frozenset(self._pipeline.override_hashes)
 
     @property
-    def lastmods(self) -> Lastmods:
-        """What the lastmods say, all of them together."""
-        return self._pipeline.lastmods
-
-    @property
     def urls(self) -> int:
         """URLs written so far."""
         return self._writer.urls
@@ -105,16 +101,22 @@ class PageRendering:
 
     def __iter__(self) -> Iterator[bytes]:
         head = self._writer.begin()
-        for chunk in self.section.chunks(self.keys):
-            self.rows += len(chunk.keys) if chunk.read is None else chunk.read
-            for data, _, _ in self._write(self._pipeline.entries(chunk)):
-                yield head + data
-                head = b""
-            if self.overflow is not None:
-                break
+        for data, *_ in self.written():
+            yield head + data
+            head = b""
         self.complete = True
         if self.urls:
             yield self._writer.end()
+
+    def written(self) -> Iterator[tuple[bytes, EntryColumns, int, int]]:
+        """Yield what is written: its bytes, and of which entries they are, from one to before one."""
+        for chunk in self.section.chunks(self.keys):
+            self.rows += len(chunk.keys) if chunk.read is None else chunk.read
+            entries = self._pipeline.entries(chunk)
+            for data, begin, end in self._write(entries):
+                yield data, entries, begin, end
+            if self.overflow is not None:
+                return
 
     def _write(self, entries: EntryColumns) -> Iterator[tuple[bytes, int, int]]:
         """Write entries until all are, or the page is full.
@@ -234,15 +236,11 @@ def page_entries(section: SectionReader, page: PlannedPage, scope: Scope) -> Ite
     than fit is split in the plan, for those behind them to have a page too.
     """
     rendering = PageRendering(section, page.keys, scope)
-    for chunk in section.chunks(page.keys):
-        entries = rendering._pipeline.entries(chunk)
+    for _, entries, begin, end in rendering.written():
         named = {tag: entries.tags.get(tag) for tag in TAGS} | {"extensions": entries.extensions}
-        for _, begin, end in rendering._write(entries):
-            columns = [_column_texts(_from(each, begin), end - begin) for each in named.values()]
-            for location, *values in zip(entries.locations[begin:end], *columns, strict=False):
-                yield Entry(location=location, **dict(zip(named, values, strict=True)))
-        if rendering.overflow is not None:
-            break
+        columns = [_column_texts(_from(each, begin), end - begin) for each in named.values()]
+        for location, *values in zip(entries.locations[begin:end], *columns, strict=False):
+            yield Entry(location=location, **dict(zip(named, values, strict=True)))
     if rendering.problems:
         logger.warning("%r: page %s: %s", section, page.number, rendering.problems.summary())
     if rendering.overflow is not None:

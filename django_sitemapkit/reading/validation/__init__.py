@@ -21,10 +21,9 @@ from django_sitemapkit.reading import (
 )
 from django_sitemapkit.reading.chunks import INFRASTRUCTURE
 from django_sitemapkit.reading.validation.columns import QuerySetChecks, columns_of
-from django_sitemapkit.reading.validation.common import SectionChecks
+from django_sitemapkit.reading.validation.common import Mistake, SectionChecks
 from django_sitemapkit.reading.validation.contrib import ContribChecks
 from django_sitemapkit.reading.validation.items import ItemChecks, StaticChecks
-from django_sitemapkit.reading.validation.mistakes import Mistake
 from django_sitemapkit.reading.validation.options import options_of
 from django_sitemapkit.sections import BaseSection, Section
 from django_sitemapkit.sites import SitemapSite

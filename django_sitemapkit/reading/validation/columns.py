@@ -15,8 +15,7 @@ from django_sitemapkit.reading.routes import compiled
 from django_sitemapkit.reading.rows import QuerySetReader, as_expression, get_absolute_url
 from django_sitemapkit.reading.sources import Column, Constant, Method, Source
 from django_sitemapkit.reading.translations import Related, translation_column
-from django_sitemapkit.reading.validation.common import FindMistake
-from django_sitemapkit.reading.validation.mistakes import Mistake
+from django_sitemapkit.reading.validation.common import FindMistake, Mistake
 from django_sitemapkit.reading.validation.rows import RowChecks
 from django_sitemapkit.sections import Route, Translated
 

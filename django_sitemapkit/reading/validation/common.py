@@ -1,6 +1,7 @@
-"""Mistakes that every kind of section can have."""
+"""What a check of a declaration is, and the mistakes that every kind of section can have."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from django_sitemapkit.exceptions import InvalidValue
@@ -10,9 +11,44 @@ from django_sitemapkit.protocol.limits import MAX_URLS
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
 from django_sitemapkit.reading.base import SectionReader
 from django_sitemapkit.reading.sources import Column, Constant, source_of
-from django_sitemapkit.reading.validation.mistakes import Mistake
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """What is wrong with a declaration, and the way out."""
+
+    message: str
+    """What is wrong."""
+    hint: str
+    """What to write instead."""
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong, with one full stop, whatever it quotes ends with."""
+        return f"{self.message.rstrip('.')}."
+
+    @property
+    def text(self) -> str:
+        """Both, for an error."""
+        return f"{self.sentence} {self.hint}"
+
 
 FindMistake = Callable[[Any], Mistake | None]
+
+
+def wrong_constant(tag: str, format_tag: Callable[[Any], str | None], hint: str) -> FindMistake:
+    """Return a check of a tag that is the same for all rows: the protocol must have its value."""
+
+    def find(checks: "SectionChecks") -> Mistake | None:
+        source = checks.reader.sources.get(tag)
+        try:
+            if isinstance(source, Constant):
+                format_tag(source.value)
+        except InvalidValue as refusal:
+            return Mistake(f"{tag}: {refusal}", hint)
+        return None
+
+    return find
 
 
 class SectionChecks:
@@ -29,33 +65,6 @@ class SectionChecks:
         if limit is None or (whole and 1 <= limit <= MAX_URLS):
             return None
         return Mistake(f"limit is {limit!r}", f"Set it to a whole number from 1 to {MAX_URLS:,}.")
-
-    def wrong_lastmod(self) -> Mistake | None:
-        """Find a lastmod for all rows that is not a date."""
-        hint = "Set a date, or name a date column."
-        return self._wrong_constant("lastmod", format_lastmod, hint)
-
-    def wrong_changefreq(self) -> Mistake | None:
-        """Find a changefreq that the protocol does not have."""
-        hint = "Use always, hourly, daily, weekly, monthly, yearly or never."
-        return self._wrong_constant("changefreq", format_changefreq, hint)
-
-    def wrong_priority(self) -> Mistake | None:
-        """Find a priority outside of 0.0 to 1.0."""
-        hint = "Use a number from 0.0 to 1.0."
-        return self._wrong_constant("priority", format_priority, hint)
-
-    def _wrong_constant(
-        self, tag: str, format_tag: Callable[[Any], str | None], hint: str
-    ) -> Mistake | None:
-        source = self.reader.sources.get(tag)
-        if not isinstance(source, Constant):
-            return None
-        try:
-            format_tag(source.value)
-        except InvalidValue as refusal:
-            return Mistake(f"{tag}: {refusal}", hint)
-        return None
 
     def column_without_rows(self) -> Mistake | None:
         """Find a column on a section that has no rows in the database."""
@@ -100,9 +109,17 @@ class SectionChecks:
 
     CHECKS: ClassVar[dict[str, FindMistake]] = {
         "sitemapkit.E122": wrong_limit,
-        "sitemapkit.E123": wrong_lastmod,
-        "sitemapkit.E124": wrong_changefreq,
-        "sitemapkit.E125": wrong_priority,
+        "sitemapkit.E123": wrong_constant(
+            "lastmod", format_lastmod, "Set a date, or name a date column."
+        ),
+        "sitemapkit.E124": wrong_constant(
+            "changefreq",
+            format_changefreq,
+            "Use always, hourly, daily, weekly, monthly, yearly or never.",
+        ),
+        "sitemapkit.E125": wrong_constant(
+            "priority", format_priority, "Use a number from 0.0 to 1.0."
+        ),
         "sitemapkit.W152": idle_languages,
         "sitemapkit.W153": doubtful_language,
     }

@@ -13,8 +13,7 @@ from django_sitemapkit.protocol.extensions import NAMESPACES
 from django_sitemapkit.protocol.limits import NAMESPACE
 from django_sitemapkit.reading.languages import default_url
 from django_sitemapkit.reading.sources import EXTENSIONS, TAGS, Column, Constant, Method, Source
-from django_sitemapkit.reading.validation.common import FindMistake, SectionChecks
-from django_sitemapkit.reading.validation.mistakes import Mistake
+from django_sitemapkit.reading.validation.common import FindMistake, Mistake, SectionChecks
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import site_at
 

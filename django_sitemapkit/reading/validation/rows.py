@@ -16,8 +16,7 @@ from django.db.models import (
 from django_sitemapkit import _django
 from django_sitemapkit.reading.repeats import orders_groups, repeating_annotation, repeats_groups
 from django_sitemapkit.reading.rows import QuerySetReader
-from django_sitemapkit.reading.validation.common import FindMistake
-from django_sitemapkit.reading.validation.mistakes import Mistake
+from django_sitemapkit.reading.validation.common import FindMistake, Mistake
 from django_sitemapkit.reading.validation.options import OptionChecks
 from django_sitemapkit.sections import Section
 
