@@ -109,7 +109,7 @@ class PageRendering:
             yield self._writer.end()
 
     def written(self) -> Iterator[tuple[bytes, EntryColumns, int, int]]:
-        """Yield what is written: its bytes, and of which entries they are, from one to before one."""
+        """Yield what is written: the bytes, the entries, and which of them these bytes are."""
         for chunk in self.section.chunks(self.keys):
             self.rows += len(chunk.keys) if chunk.read is None else chunk.read
             entries = self._pipeline.entries(chunk)

@@ -172,20 +172,17 @@ class RowChecks(OptionChecks):
     def nullable_key(self) -> Mistake | None:
         """Find a key that may be null: such rows would stand on no page."""
         field = self.key_field
-        if field is None or isinstance(field, CompositePrimaryKey) or not field.null:
+        if field is None or not field.null:
             return None
         return Mistake(f"key {field.name!r} may be null", "Set key to a field with null=False.")
 
     def repeating_key(self) -> Mistake | None:
         """Find a key that is not unique: rows that share it could not be distinguished."""
         field = self.key_field
-        if field is None or isinstance(field, CompositePrimaryKey) or field.unique:
+        if field is None or field.unique:
             return None
-        meta = field.model._meta
-        if any(
-            constraint.fields == (field.name,) and constraint.condition is None
-            for constraint in meta.total_unique_constraints
-        ):
+        constraints = field.model._meta.total_unique_constraints
+        if any(one.fields == (field.name,) and one.condition is None for one in constraints):
             return None
         return Mistake(f"key {field.name!r} is not unique", "Set key to a field with unique=True.")
 
@@ -198,7 +195,7 @@ class RowChecks(OptionChecks):
             f"key {field.name!r} is a {type(field).__name__}", "Set key to a number or text."
         )
 
-    CHECKS: ClassVar[dict[str, FindMistake]] = OptionChecks.CHECKS | {
+    ROW_CHECKS: ClassVar[dict[str, FindMistake]] = {
         "sitemapkit.E101": no_queryset,
         "sitemapkit.E102": no_model_rows,
         "sitemapkit.E103": sliced,
@@ -212,6 +209,9 @@ class RowChecks(OptionChecks):
         "sitemapkit.E114": repeating_key,
         "sitemapkit.E115": unorderable_key,
     }
+    """What would lose rows or list them twice."""
+
+    CHECKS: ClassVar[dict[str, FindMistake]] = OptionChecks.CHECKS | ROW_CHECKS
 
 
 def repeated_rows(rows: QuerySet[Any]) -> Mistake | None:
