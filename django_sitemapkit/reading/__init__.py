@@ -30,8 +30,8 @@ __all__ = [
 _READERS: tuple[tuple[type[BaseSection], type[SectionReader]], ...] = (
     (Section, QuerySetReader),
     (StaticSection, StaticReader),
-    (ItemSection, ItemReader),
     (ContribSection, ContribReader),
+    (ItemSection, ItemReader),
 )
 
 

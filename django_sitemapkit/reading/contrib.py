@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from django_sitemapkit import _django
-from django_sitemapkit.reading.items import ItemReader, sliceable
+from django_sitemapkit.reading.items import ItemReader
 from django_sitemapkit.reading.keysets import KeyRange, Keyset, each_once
 from django_sitemapkit.reading.sources import TAGS, Source, source_of
 from django_sitemapkit.sections import ContribSection
@@ -23,7 +23,7 @@ class ContribReader(ItemReader):
     costs; a list is paged by position.
     """
 
-    options: ContribSection  # type: ignore[assignment]
+    options: ContribSection
 
     def source(self, option: str) -> Source:
         """Return where the values of an option come from: of a tag, the sitemap has them."""
@@ -31,23 +31,17 @@ class ContribReader(ItemReader):
         return source_of(getattr(owner, option, None))
 
     @cached_property
-    def rows(self) -> Any:
-        """What ``items()`` returns; a queryset that the sitemap may keep is left unevaluated."""
-        with self.site.active():
-            items = self.options.sitemap.items()
-            if isinstance(items, QuerySet):
-                return _django.without_row_locks(items.all())
-            return sliceable(items)
-
-    @cached_property
     def keyset(self) -> Keyset | None:
         """How the items are read by primary key; None unless they are a plain queryset."""
         items = self.rows
         if not isinstance(items, QuerySet) or not _django.gives_instances(items):
             return None
-        if _django.is_sliced(items) or _django.combinator(items):
-            return None
-        if _django.is_distinct_on_fields(items) or _django.filters_on_windows(items):
+        if (
+            _django.is_sliced(items)
+            or _django.combinator(items)
+            or _django.is_distinct_on_fields(items)
+            or _django.filters_on_windows(items)
+        ):
             return None
         rows = items.distinct() if _django.joins_repeat_rows(items) else items
         return Keyset(rows, "pk", self.site.active)
@@ -61,8 +55,3 @@ class ContribReader(ItemReader):
     def keys_of(self, items: Sequence[Any]) -> Sequence[Any]:
         """Return what names the items in problems: their primary keys, or the items."""
         return [getattr(item, "pk", item) for item in items]
-
-    def locate(self, item: Any) -> str:
-        """Return the location of an item: what the method returns, or the same for all items."""
-        location = self.options.sitemap.location
-        return str(location(item) if callable(location) else location)

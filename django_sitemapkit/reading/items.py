@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from django_sitemapkit import _django
 from django_sitemapkit.reading.base import SectionReader
 from django_sitemapkit.reading.chunks import Chunk, tag_values
 from django_sitemapkit.reading.keysets import CHUNK, KeyRange
@@ -23,7 +24,8 @@ def sliceable(items: Any) -> Any:
     is, and a dict or a set too: a check reports them.
     """
     if isinstance(items, QuerySet):
-        return items.all()  # One that is set on the class keeps the rows it has read.
+        # One that is set on the class keeps the rows it has read.
+        return _django.without_row_locks(items.all())
     is_list = isinstance(items, Sequence)
     if is_list or isinstance(items, (Mapping, *UNORDERED)) or not isinstance(items, Iterable):
         return items
