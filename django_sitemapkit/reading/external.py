@@ -6,7 +6,7 @@ from django.urls import reverse
 from django.utils.functional import Promise
 
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.reading.chunks import Chunk, each, tag_values
+from django_sitemapkit.reading.chunks import Chunk, each, optional_values
 from django_sitemapkit.sections import External, ExternalSection
 
 
@@ -31,7 +31,7 @@ class ExternalReader:
         with self.site.active():
             items = list(sitemaps() if callable(sitemaps) else sitemaps)
             locations, refusals = each(locate, items, "sitemaps")
-            lastmods = tag_values(self._lastmod_of, items, "lastmod")
+            lastmods = optional_values(self._lastmod_of, items, "lastmod")
         return Chunk(items, locations, {"lastmod": lastmods}, refusals=refusals)
 
     def _lastmod_of(self, item: Any) -> Any:

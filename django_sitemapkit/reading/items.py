@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from django_sitemapkit import _django
 from django_sitemapkit.reading.base import SectionReader
-from django_sitemapkit.reading.chunks import Chunk, tag_values
+from django_sitemapkit.reading.chunks import Chunk, optional_values
 from django_sitemapkit.reading.keysets import CHUNK, KeyRange
 from django_sitemapkit.reading.sources import Method, Source
 from django_sitemapkit.sections import ItemSection, StaticSection
@@ -60,7 +60,7 @@ class ItemReader(SectionReader):
         chunk = Chunk(self.keys_of(rows), ())
         for tag, source in self.sources.items():
             if isinstance(source, Method):
-                chunk.columns[tag] = tag_values(source.function, rows, tag)
+                chunk.columns[tag] = optional_values(source.function, rows, tag)
         languages = self.languages_by_method(rows, chunk.refusals)
         return self.located(chunk, rows, self.locate, languages)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import repeat
 from operator import is_not
 from typing import Any
@@ -16,7 +16,7 @@ from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.extensions import Restriction
 from django_sitemapkit.protocol.locations import normalise_url
-from django_sitemapkit.reading.chunks import INFRASTRUCTURE, Chunk, Versions, each, refusal_of
+from django_sitemapkit.reading.chunks import Chunk, Versions, each, optional_values
 from django_sitemapkit.reading.sources import Method, Source
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import SitemapSite, site_at
@@ -104,13 +104,9 @@ class Languages:
         """Return the versions of objects whose locations a method returns, in each language."""
         versions = []
         for code in self.rendered:
-            places = [n for n in range(len(objects)) if languages is None or (n, code) in languages]
+            there = [languages is None or (n, code) in languages for n in range(len(objects))]
             with self.active(code, objects):
-                some, refusals = each(locate, [objects[place] for place in places], "location")
-            locations: list[Any] = [None] * len(objects)
-            for place, location in zip(places, some, strict=True):
-                locations[place] = location
-            refusals = {places[row]: why for row, why in refusals.items()}
+                locations, refusals = each(locate, objects, "location", there)
             versions.append(Version(code, locations, refusals))
         return versions
 
@@ -149,22 +145,14 @@ def extensions_of(
     value: the row loses no more than that.
     """
     return {
-        option: [
-            _value(source, option, obj) if is_there else None
-            for obj, is_there in zip(objects, there, strict=False)
-        ]
+        option: optional_values(partial(_call, source), objects, option, there)
         for option, source in sources.items()
         if isinstance(source, Method)
     }
 
 
-def _value(source: Method, option: str, obj: Any) -> Any:
-    try:
-        return _rendered(source.function(obj))
-    except INFRASTRUCTURE:
-        raise
-    except Exception as error:  # noqa: BLE001  a project's method may raise anything
-        return refusal_of(error, option)
+def _call(source: Method, obj: Any) -> Any:
+    return _rendered(source.function(obj))
 
 
 def _rendered(value: Any) -> Any:

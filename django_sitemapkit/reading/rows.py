@@ -16,7 +16,7 @@ from django.db.models.functions import Cast
 
 from django_sitemapkit import _django
 from django_sitemapkit.reading.base import Prefetch, SectionReader
-from django_sitemapkit.reading.chunks import Chunk, tag_values
+from django_sitemapkit.reading.chunks import Chunk, optional_values
 from django_sitemapkit.reading.digests import digests_of
 from django_sitemapkit.reading.images import ImagePath
 from django_sitemapkit.reading.keysets import KeyRange, Keyset, each_once
@@ -186,7 +186,7 @@ class QuerySetReader(SectionReader):
             if isinstance(source, Column):
                 chunk.columns[tag] = columns[tag]
             elif isinstance(source, Method):
-                chunk.columns[tag] = tag_values(source.function, objects, tag)
+                chunk.columns[tag] = optional_values(source.function, objects, tag)
         if self.lastmod_text is not None:
             texts, refusals = w3c_texts(columns["lastmod"])
             chunk.lastmod_is_text = not refusals  # The refusal takes the place of a wrong value.
