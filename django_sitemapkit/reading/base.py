@@ -118,11 +118,7 @@ class SectionReader:
     @cached_property
     def extension_sources(self) -> dict[str, Source]:
         """The extensions that are declared, by option: where each one's values come from."""
-        found: dict[str, Source] = {}
-        for option in EXTENSIONS:
-            if (source := self.source(option)) != UNSET:
-                found[option] = source
-        return found
+        return self._declared(EXTENSIONS)
 
     @cached_property
     def used_namespaces(self) -> dict[str, str]:
@@ -138,13 +134,12 @@ class SectionReader:
     @cached_property
     def sources(self) -> dict[str, Source]:
         """The optional tags that are declared, by name: where each one's values come from."""
-        found: dict[str, Source] = {}
-        for tag in TAGS:
-            if tag in self.setting_values:
-                found[tag] = Constant(self.setting_values[tag])
-            elif (source := self.source(tag)) != UNSET:
-                found[tag] = source
-        return found
+        set_here = {tag: Constant(value) for tag, value in self.setting_values.items()}
+        return self._declared(TAGS) | set_here
+
+    def _declared(self, options: Sequence[str]) -> dict[str, Source]:
+        found = {option: self.source(option) for option in options}
+        return {option: source for option, source in found.items() if source != UNSET}
 
     @property
     def constant_tags(self) -> dict[str, Any]:

@@ -99,12 +99,7 @@ class Keyset:
         """Return the primary keys of the rows that have these keys; None where one is gone."""
         if self.field.primary_key:
             return keys
-        found: dict[Any, Any] = {}
-        rows = self.queryset.model._base_manager.using(self.queryset.db)
-        for start in range(0, len(keys), MAX_PARAMETERS):
-            some = rows.filter(**{f"{self.name}__in": keys[start : start + MAX_PARAMETERS]})
-            found.update(some.values_list(self.name, "pk"))
-        return list(map(found.get, keys))
+        return list(map(dict(self.related(keys, ("pk",))).get, keys))
 
     def related(
         self, keys: Sequence[Any], paths: Sequence[str], order: Sequence[str] = ()
@@ -130,11 +125,13 @@ class Keyset:
         while True:
             with self.active():
                 found = list(rows[:size])
-            if found:
-                yield found
-            if len(found) < size:
+            if not found:
                 return
-            rows, size = self.after(key_of(found[-1]), keys), CHUNK
+            last, is_rest = key_of(found[-1]), len(found) < size
+            yield found
+            if is_rest:
+                return
+            rows, size = self.after(last, keys), CHUNK
 
     def count(self, keys: KeyRange, at_most: int | None = None) -> int:
         """Return how many rows a range has, counted no further than ``at_most``."""
