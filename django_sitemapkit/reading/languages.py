@@ -145,14 +145,14 @@ def extensions_of(
     value: the row loses no more than that.
     """
     return {
-        option: optional_values(partial(_call, source), objects, option, there)
+        option: optional_values(partial(_result, source.function), objects, option, there)
         for option, source in sources.items()
         if isinstance(source, Method)
     }
 
 
-def _call(source: Method, obj: Any) -> Any:
-    return _rendered(source.function(obj))
+def _result(method: Callable[[Any], Any], obj: Any) -> Any:
+    return _rendered(method(obj))
 
 
 def _rendered(value: Any) -> Any:

@@ -20,9 +20,6 @@ from django_sitemapkit.reading.translations import Related, translation_column
 from django_sitemapkit.sections import Route, Translated
 from django_sitemapkit.sites import SitemapSite
 
-RelatedValues = Mapping[Related, Mapping[tuple[Any, str], Any]]
-"""The values of related rows, by key and language."""
-
 
 @dataclass(frozen=True, slots=True)
 class LanguageRoute:
@@ -102,7 +99,7 @@ class RouteLocator:
         language_route: LanguageRoute,
         columns: Sequence[Sequence[Any]],
         keys: Sequence[Any],
-        related: RelatedValues,
+        related: Mapping[Related, Mapping[tuple[Any, str], Any]],
         languages: ObjectLanguages | None,
     ) -> Version:
         code = language_route.language

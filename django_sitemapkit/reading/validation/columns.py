@@ -10,12 +10,12 @@ from django.urls import NoReverseMatch
 
 from django_sitemapkit import _django
 from django_sitemapkit.reading.languages import default_language
-from django_sitemapkit.reading.repeats import changes_groups, has_many_values
 from django_sitemapkit.reading.routes import compiled
 from django_sitemapkit.reading.rows import QuerySetReader, as_expression, get_absolute_url
 from django_sitemapkit.reading.sources import Column, Constant, Method, Source
 from django_sitemapkit.reading.translations import Related, translation_column
 from django_sitemapkit.reading.validation.common import FindMistake, Mistake
+from django_sitemapkit.reading.validation.repeats import changes_groups, has_many_values
 from django_sitemapkit.reading.validation.rows import RowChecks
 from django_sitemapkit.sections import Route, Translated
 

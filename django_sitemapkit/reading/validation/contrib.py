@@ -12,7 +12,7 @@ from django_sitemapkit import _django
 from django_sitemapkit.reading.contrib import ContribReader
 from django_sitemapkit.reading.validation.common import FindMistake, Mistake, SectionChecks
 from django_sitemapkit.reading.validation.items import kind_of, wrong_items_of
-from django_sitemapkit.reading.validation.rows import repeated_rows
+from django_sitemapkit.reading.validation.repeats import repeated_rows
 
 LOST = ("images", "videos", "news", "alternates")
 """What a get_urls() of contrib may add to entries, and a Section has options for."""

@@ -14,10 +14,10 @@ from django.db.models import (
 )
 
 from django_sitemapkit import _django
-from django_sitemapkit.reading.repeats import orders_groups, repeating_annotation, repeats_groups
 from django_sitemapkit.reading.rows import QuerySetReader
 from django_sitemapkit.reading.validation.common import FindMistake, Mistake
 from django_sitemapkit.reading.validation.options import OptionChecks
+from django_sitemapkit.reading.validation.repeats import repeated_rows
 from django_sitemapkit.sections import Section
 
 
@@ -212,44 +212,3 @@ class RowChecks(OptionChecks):
     """What would lose rows or list them twice."""
 
     CHECKS: ClassVar[dict[str, FindMistake]] = OptionChecks.CHECKS | ROW_CHECKS
-
-
-def repeated_rows(rows: QuerySet[Any]) -> Mistake | None:
-    """Find what gives a row more than once: extra tables, or a relation to many.
-
-    DISTINCT and GROUP BY help only where no column behind that relation is selected or grouped by.
-    """
-    if _django.has_extra_tables(rows):
-        return Mistake(
-            "its queryset adds tables by extra(), which repeats its rows for each row of theirs",
-            "Filter by Exists() or a Subquery instead.",
-        )
-    if name := repeating_annotation(rows):
-        return Mistake(
-            f"annotation {name!r} has many values for a row, which repeats it",
-            "Take one of them by a Subquery, or annotate an aggregate; to filter, use Exists().",
-        )
-    if mistake := _regrouped(rows):
-        return mistake
-    if not _django.joins_repeat_rows(rows):
-        return None
-    return Mistake(
-        "its queryset joins a relation to many objects, which repeats rows",
-        "Filter by Exists(), or add distinct().",
-    )
-
-
-def _regrouped(rows: QuerySet[Any]) -> Mistake | None:
-    """Find what changes the groups that a filter on an aggregate counts."""
-    if repeats_groups(rows):
-        return Mistake(
-            "its filter on an aggregate also reads a relation to many objects, which repeats rows",
-            "Filter by Exists() for the relation.",
-        )
-    if orders_groups(rows):
-        return Mistake(
-            "its order_by() reads a relation to many objects, which changes what its filter on an"
-            " aggregate counts",
-            "Leave order_by() out: a section is read in the order of its key.",
-        )
-    return None
