@@ -89,11 +89,7 @@ def section_for(model: type[Model], options: type) -> type[Section]:
     if "get_queryset" not in dir(options):
         body["get_queryset"] = get_queryset
     if getattr(options, "name", None) is None:
-        body["name"] = _default_name(model)
+        with translation.override(None):  # Addresses do not change with the language.
+            plural = slugify(str(model._meta.verbose_name_plural))
+        body["name"] = plural or str(model._meta.model_name)
     return type("Sitemap", (options, Section), body)
-
-
-def _default_name(model: type[Model]) -> str:
-    """Return a name from the untranslated plural: addresses do not change with the language."""
-    with translation.override(None):
-        return slugify(str(model._meta.verbose_name_plural)) or str(model._meta.model_name)

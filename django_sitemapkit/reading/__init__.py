@@ -5,9 +5,8 @@ readers; the project's own object is their ``options``.
 """
 
 from django_sitemapkit.reading.base import SectionReader
-from django_sitemapkit.reading.contrib import ContribReader
 from django_sitemapkit.reading.external import ExternalReader
-from django_sitemapkit.reading.items import ItemReader, StaticReader
+from django_sitemapkit.reading.items import ContribReader, ItemReader, StaticReader
 from django_sitemapkit.reading.rows import QuerySetReader
 from django_sitemapkit.sections import (
     BaseSection,

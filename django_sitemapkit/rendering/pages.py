@@ -59,6 +59,8 @@ class PageRendering:
         """The key of the first row with a URL; None while there is none."""
         self.last: Any = None
         """The key of the last row with a URL."""
+        self.urls = 0
+        """URLs written so far."""
         self.rows = 0
         """Rows read so far, listed or not."""
         self._marks: list[tuple[int, Any]] = []
@@ -88,11 +90,6 @@ class PageRendering:
     def overridden(self) -> frozenset[int]:
         """The hashes of all overrides and rules that met a row so far."""
         return frozenset(self._pipeline.override_hashes)
-
-    @property
-    def urls(self) -> int:
-        """URLs written so far."""
-        return self._writer.urls
 
     @property
     def size(self) -> int:
@@ -138,6 +135,7 @@ class PageRendering:
                 together=_from(objects, begin),
             )
             if data:
+                self.urls += count
                 self.first = entries.keys[begin] if self.first is None else self.first
                 self.last = entries.keys[begin + count - 1]
                 written += entries.keys[begin : begin + count]

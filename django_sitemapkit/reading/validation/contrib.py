@@ -9,7 +9,7 @@ from django.contrib.sitemaps import Sitemap
 from django.db.models import QuerySet
 
 from django_sitemapkit import _django
-from django_sitemapkit.reading.contrib import ContribReader
+from django_sitemapkit.reading.items import ContribReader
 from django_sitemapkit.reading.validation.common import FindMistake, Mistake, SectionChecks
 from django_sitemapkit.reading.validation.items import kind_of, wrong_items_of
 from django_sitemapkit.reading.validation.repeats import repeated_rows
