@@ -12,7 +12,7 @@ from django_sitemapkit import _django
 from django_sitemapkit.reading.languages import default_language
 from django_sitemapkit.reading.routes import compiled
 from django_sitemapkit.reading.rows import QuerySetReader, as_expression, get_absolute_url
-from django_sitemapkit.reading.sources import Column, Constant, Method, Source
+from django_sitemapkit.reading.sources import Column, Constant, Method
 from django_sitemapkit.reading.translations import Related, translation_column
 from django_sitemapkit.reading.validation.common import FindMistake, Mistake
 from django_sitemapkit.reading.validation.repeats import changes_groups, has_many_values
@@ -24,10 +24,6 @@ _NAME_A_FIELD = "Name a field, a path over relations, or an F()."
 
 class QuerySetChecks(RowChecks):
     """All checks of a section over a queryset."""
-
-    def may_be_column(self, option: str, source: Source) -> bool:
-        """Return whether an option for extensions may be this column: images may."""
-        return option == "images" and isinstance(source, Column)
 
     def _wrong_object_languages(self) -> Mistake | None:
         source = self.reader.languages_source
