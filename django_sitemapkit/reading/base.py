@@ -58,10 +58,7 @@ class SectionReader:
         self.overrides: Any = None
         """What editors set for the site; None where a section is made without it."""
         self.connection_lock: AbstractContextManager[Any] = nullcontext()
-        """Lock to hold while running any other query during a page.
-
-        The prefetch thread shares the connection.
-        """
+        """Lock to hold during any other query of a page: the prefetch thread may be reading."""
         self.setting_values: dict[str, Any] = {}
         """The optional tags that editors set for the section, whatever it declares."""
 
@@ -83,10 +80,7 @@ class SectionReader:
 
     @property
     def max_urls(self) -> int:
-        """URLs in one of its files: ``limit``, but never above SITEMAPKIT_MAX_URLS.
-
-        Nor above 1,000 where it has news.
-        """
+        """URLs in one of its files: ``limit``, SITEMAPKIT_MAX_URLS, or 1,000 where it has news."""
         most = min(settings.MAX_URLS, MAX_NEWS) if self.has_news else settings.MAX_URLS
         return min(self.options.limit or most, most)
 
@@ -138,8 +132,11 @@ class SectionReader:
         return self._declared(TAGS) | set_here
 
     def _declared(self, options: Sequence[str]) -> dict[str, Source]:
-        found = {option: self.source(option) for option in options}
-        return {option: source for option, source in found.items() if source != UNSET}
+        found: dict[str, Source] = {}
+        for option in options:
+            if (source := self.source(option)) != UNSET:
+                found[option] = source
+        return found
 
     @property
     def constant_tags(self) -> dict[str, Any]:
@@ -161,10 +158,7 @@ class SectionReader:
         return None if self.keyset is None else label_of(self.keyset.queryset.model)
 
     def for_pk(self, pk: Any) -> Self:
-        """Return a reader of one row alone, or of none where the section does not have it.
-
-        Called where it has a ``label``.
-        """
+        """Return a reader of one row, or of none; called where it has a ``label``."""
         reader = type(self)(self.options)
         reader.overrides, reader.setting_values = self.overrides, self.setting_values
         reader.rows = self.rows.filter(pk=pk)
@@ -221,10 +215,7 @@ class SectionReader:
     def with_prefetch(
         self, prefetch: Prefetch, connection_lock: AbstractContextManager[Any]
     ) -> Self:
-        """Return a reader that passes its reads of the database through ``prefetch``, if it can.
-
-        ``connection_lock`` is what it then has as its own.
-        """
+        """Return a reader that passes its reads through ``prefetch``, if it can."""
         return self
 
     def size(self) -> int:

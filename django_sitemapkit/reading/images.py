@@ -36,10 +36,9 @@ class ImagePath:
     def images(
         self, keys: Sequence[Any], texts: Sequence[Any] | None, related: RelatedReader
     ) -> list[list[Any]]:
-        """Return the URLs of each row's images.
+        """Return the URLs of each row's images; what a storage raises takes the place of its URL.
 
-        ``texts`` are those that were read with the rows; None where they are ``related``. What a
-        storage raises takes the place of its URL.
+        ``texts`` are those that were read with the rows; None where they are ``related``.
         """
         if texts is not None:
             return [[self._url(text)] if text else [] for text in texts]

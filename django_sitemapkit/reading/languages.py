@@ -141,8 +141,7 @@ def extensions_of(
 ) -> dict[str, Sequence[Any]]:
     """Return what methods give for images, videos, news and elements, by option.
 
-    They are called for the objects that are ``there``. What a method raises takes the place of its
-    value: the row loses no more than that.
+    They are called for the objects that are ``there``, as by ``optional_values``.
     """
     return {
         option: optional_values(partial(_result, source.function), objects, option, there)

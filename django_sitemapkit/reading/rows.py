@@ -257,8 +257,7 @@ class QuerySetReader(SectionReader):
         """Return for each page how many rows it has, and text that changes when one of them does.
 
         The database makes it of all columns that are read; where ``trust_lastmod`` promises that
-        they suffice, of the number of rows and the newest lastmod. "" where an option is a method:
-        only calling it shows what it returns.
+        they suffice, of the number of rows and the newest lastmod.
         """
         trusted = [self._trusted(keys) if self.trust_lastmod else None for keys in ranges]
         others = [keys for keys, found in zip(ranges, trusted, strict=True) if found is None]

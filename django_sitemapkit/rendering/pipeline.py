@@ -78,7 +78,7 @@ class ChunkPipeline:
     def links(self, chunk: Chunk) -> list[list[tuple[str, str]]]:
         """Return the links of each object of a chunk, as codes and locations."""
         assert self._links is not None  # noqa: S101  asked of sections with alternates
-        return self._links.per_object(*self._listed_and_foreign(chunk))
+        return list(self._links.per_object(*self._listed_and_foreign(chunk)).values())
 
     def _listed_and_foreign(self, chunk: Chunk) -> tuple[EntryColumns, list[LinkedVersion]]:
         """Return the rows that may be listed, and the versions that other sites list."""

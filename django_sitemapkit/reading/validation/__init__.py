@@ -84,7 +84,7 @@ def require_pageable(reader: SectionReader) -> None:
         ) from error
     if mistake:
         raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {mistake.text}")
-    if len(valid) < MAX_SITES:
+    if is_fixed and len(valid) < MAX_SITES:
         valid.add(key)
 
 
