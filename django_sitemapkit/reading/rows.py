@@ -23,7 +23,7 @@ from django_sitemapkit.reading.keysets import KeyRange, Keyset, each_once
 from django_sitemapkit.reading.languages import ObjectLanguages, extensions_of, in_languages
 from django_sitemapkit.reading.lastmod_text import as_text, shows_changes, w3c_texts
 from django_sitemapkit.reading.locating import RouteLocator
-from django_sitemapkit.reading.sources import FIELD_PATHS, Column, Method, Source, source_of
+from django_sitemapkit.reading.sources import Column, Method, Source, source_of
 from django_sitemapkit.sections import Route, Section
 
 _ALIAS = "sitemap_{}"
@@ -37,7 +37,7 @@ class QuerySetReader(SectionReader):
 
     options: Section
 
-    text_paths = FIELD_PATHS
+    text_paths = frozenset({"lastmod", "images", "title", "object_languages"})
 
     _prefetch: Prefetch = staticmethod(iter)
 
@@ -107,7 +107,7 @@ class QuerySetReader(SectionReader):
         with self.connection_lock:  # The same connection may be reading the next rows.
             return self.keyset.related(keys, paths, order)
 
-    def languages_of(self, chunk: Chunk, objects: Sequence[Any] = ()) -> ObjectLanguages | None:
+    def languages_of(self, chunk: Chunk, objects: Sequence[Any]) -> ObjectLanguages | None:
         """Return the languages that a chunk's rows have; None where all have all."""
         if self.language_plan is None:
             return None

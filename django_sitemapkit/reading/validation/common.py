@@ -68,11 +68,12 @@ class SectionChecks:
 
     def column_without_rows(self) -> Mistake | None:
         """Find a column on a section that has no rows in the database."""
-        for tag, source in self.reader.sources.items():
-            if isinstance(source, Column):
-                return _no_column(tag)
         title = source_of(self.options.title, text_is_column=True)
-        return _no_column("title") if isinstance(title, Column) else None
+        for option, source in {**self.reader.sources, "title": title}.items():
+            if isinstance(source, Column):
+                message = f"{option} is a column, and its items are not rows"
+                return Mistake(message, "Use a value or a method.")
+        return None
 
     def idle_languages(self) -> Mistake | None:
         """Find language options without effect."""
@@ -133,7 +134,3 @@ class SectionChecks:
 
     PAGEABLE: ClassVar[tuple[FindMistake, ...]] = (wrong_limit,)
     """The mistakes that would lose rows or list them twice: such a section refuses to run."""
-
-
-def _no_column(option: str) -> Mistake:
-    return Mistake(f"{option} is a column, and its items are not rows", "Use a value or a method.")
