@@ -709,6 +709,20 @@ def test_the_layers_are_those_of_the_contract():
     assert [re.findall(r"\w+", row) for row in shown] == [layer for layer in kept if layer]
 
 
+def test_the_architecture_names_what_is_there():
+    """Each room, class and function that architecture.md names exists."""
+    package = Path(django_sitemapkit.__file__).parent
+    code = "".join(path.read_text("utf-8") for path in package.rglob("*.py"))
+    page = text_of("architecture.md")
+    rooms = re.findall(r"`([a-z]\w*(?:/\w+)+)`", page)
+    assert rooms
+    assert [room for room in rooms if not list(package.glob(f"{room}*"))] == []
+    names = re.findall(r"`(?:\w+\.)?([A-Z]\w+|[a-z]\w+(?=\(\)))", page)
+    defined = set(re.findall(r"(?:class|def) (\w+)", code))
+    assert names
+    assert set(names) - defined == set()
+
+
 # The links
 
 

@@ -92,7 +92,7 @@ def test_an_unsaved_rule_is_tried_on_the_published_files(settings):
     row = ExclusionRule(site="default", pattern="/about")
     row.save()
     text = text_of(chief().get(page("exclusionrule", "change", row.pk)))
-    assert "Tested against the URLs of the sections" in text
+    assert "Tested against the URLs that the sections produce" in text
     for name in list(names(storage)):
         storage.delete(name)
     text = text_of(add("exclusionrule", pattern="/press", _preview="1"))
@@ -121,7 +121,7 @@ def test_a_look_is_bounded(monkeypatch):
     monkeypatch.setattr(matches, "SEARCH_SECONDS", -1)
     assert find_matches(SITE, "/nothing", live=True).url_count == 30
     text = text_of(add("exclusionrule", pattern="/nothing", _preview="1"))
-    assert "The search stopped at its time limit" in text
+    assert "The search stopped at its limit" in text
 
 
 def test_a_look_leaves_out_what_no_location_is(sections):

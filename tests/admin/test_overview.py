@@ -281,7 +281,7 @@ def test_the_page_tells_what_is_due_and_looks_at_rows_when_asked_to(built):
     assert f'href="{OVERVIEW}?site=default&amp;rows=1"' in text
     text = text_of(client.get(OVERVIEW, {"site": "default", "rows": "1"}))
     assert "rows changed: 1 file<" in text
-    assert "This includes rows that changed." in text
+    assert "“Due” includes changed rows." in text
 
 
 def test_every_reason_has_words(built):
