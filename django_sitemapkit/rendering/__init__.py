@@ -17,20 +17,17 @@ from django_sitemapkit.rendering.indexes import (
 )
 from django_sitemapkit.rendering.pages import (
     PageRendering,
-    Validators,
     page_entries,
     validators_of,
 )
-from django_sitemapkit.rendering.problems import Problem, ProblemLog
+from django_sitemapkit.rendering.problems import ProblemLog
 
 __all__ = [
     "FIRST_INDEX",
     "Index",
     "LivePage",
     "PageRendering",
-    "Problem",
     "ProblemLog",
-    "Validators",
     "compressor",
     "count_indexes",
     "external_entries",
