@@ -20,7 +20,7 @@ def repeated_rows(rows: QuerySet[Any]) -> Mistake | None:
             "its queryset adds tables by extra(), which repeats its rows for each row of theirs",
             "Filter by Exists() or a Subquery instead.",
         )
-    query = _django.query_of(rows)
+    query = rows.query
     for name, annotation in _django.selected_annotations(rows).items():
         if _differs_in_joins(query, annotation):
             return Mistake(
@@ -78,7 +78,7 @@ def changes_groups(queryset: QuerySet[Any], column: Any) -> bool:
         return False
     _expression, query = _django.resolved(column, queryset)
     many = _django.tables_with_many_rows(query)
-    return many != _django.tables_with_many_rows(_django.query_of(queryset))
+    return many != _django.tables_with_many_rows(queryset.query)
 
 
 def _differs_in_joins(query: Any, expression: Any) -> bool:
