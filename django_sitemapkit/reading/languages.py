@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import repeat
 from operator import is_not
 from typing import Any
@@ -76,24 +76,15 @@ class Languages:
             code: site_at(hosts[code]) if code in hosts else section.site for code in self.codes
         }
         """The sites of the versions in each language."""
-        self._section = section
-
-    @cached_property
-    def listed(self) -> list[str]:
+        own, linked = section.site, section.alternates
+        self.listed = [code for code, site in self.sites.items() if site.base == own.base]
         """The languages that the section's own site lists."""
-        own = self._section.site
-        return [code for code, site in self.sites.items() if site.base == own.base]
-
-    @cached_property
-    def rendered(self) -> list[str]:
+        self.rendered = self.codes if linked else self.listed
         """The languages to render: versions on other sites are only linked to."""
-        return self.codes if self._section.alternates else self.listed
-
-    @property
-    def objects_per_chunk(self) -> int:
+        links = len(self.rendered) ** 2 if linked else len(self.rendered)
+        self.objects_per_chunk = max(1, LINKS // max(1, links))
         """Objects of one chunk: each of their versions may link to all of them."""
-        links = len(self.rendered) ** 2 if self._section.alternates else len(self.rendered)
-        return max(1, LINKS // max(1, links))
+        self._own = own
 
     def located(
         self,
@@ -129,7 +120,7 @@ class Languages:
     @contextmanager
     def active(self, code: str, objects: Iterable[Any] = ()) -> Iterator[None]:
         """Let a language be the active one, and that of objects which hold one of their own."""
-        with self.sites[code].active(code, current=self._section.site):
+        with self.sites[code].active(code, current=self._own):
             for obj in objects:
                 if hasattr(obj, "set_current_language"):  # As those of django-parler do.
                     obj.set_current_language(code)
