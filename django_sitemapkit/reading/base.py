@@ -47,6 +47,9 @@ class SectionReader:
     text_paths: ClassVar[frozenset[str]] = frozenset()
     """The options in which text is a field path."""
 
+    rows: Any = ()
+    """What the section returns as its rows or items for this site."""
+
     def __init__(self, options: BaseSection) -> None:
         self.options = options
         """The section as the project declares it: its options and hooks."""
@@ -68,11 +71,6 @@ class SectionReader:
     def get_name(self) -> str:
         """Return the name in addresses."""
         return self.options.get_name()
-
-    @cached_property
-    def rows(self) -> Any:
-        """What the section returns as its rows or items for this site."""
-        return ()
 
     def prepare(self) -> None:
         """Ask the section for its rows or items; whatever the project's code raises passes."""
