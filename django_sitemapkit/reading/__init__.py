@@ -5,7 +5,6 @@ readers; the project's own object is their ``options``.
 """
 
 from django_sitemapkit.reading.base import SectionReader
-from django_sitemapkit.reading.external import ExternalReader
 from django_sitemapkit.reading.items import ContribReader, ItemReader, StaticReader
 from django_sitemapkit.reading.rows import QuerySetReader
 from django_sitemapkit.sections import (
@@ -18,7 +17,6 @@ from django_sitemapkit.sections import (
 
 __all__ = [
     "ContribReader",
-    "ExternalReader",
     "ItemReader",
     "QuerySetReader",
     "SectionReader",

@@ -9,17 +9,21 @@ import logging
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
+from django.urls import reverse
+from django.utils.functional import Promise
 
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.locations import Scope, normalise_base, resolve_scheme
-from django_sitemapkit.reading import ExternalReader
+from django_sitemapkit.reading.chunks import each, optional_values
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.rendering.tags import TagFormatter
+from django_sitemapkit.sections import External, ExternalSection
 from django_sitemapkit.sites import SitemapSite, all_sites
 
 logger = logging.getLogger("django_sitemapkit")
@@ -44,34 +48,58 @@ def external_entries(site: SitemapSite) -> Iterator[IndexEntry]:
             logger.warning("%r: %s", section, problems.summary())
 
 
-def _section_entries(section: ExternalReader, problems: ProblemLog) -> Iterator[IndexEntry]:
+def _section_entries(section: ExternalSection, problems: ProblemLog) -> Iterator[IndexEntry]:
     places = Places(section)
     for host, why in places.refused:
         problems.add(host, why.code, str(why), skipped=False)
-    chunk = section.read()
+    with section.site.active():
+        items = list(section.sitemaps() if callable(section.sitemaps) else section.sitemaps)
+        locations, refusals = each(locate, items, "sitemaps")
+        lastmods = optional_values(partial(_lastmod_of, section), items, "lastmod")
     tags = TagFormatter(problems)
-    for row, (item, location) in enumerate(zip(chunk.keys, chunk.locations, strict=True)):
+    for row, (item, location) in enumerate(zip(items, locations, strict=True)):
         try:
-            if row in chunk.refusals:
-                raise chunk.refusals[row]
+            if row in refusals:
+                raise refusals[row]
             address = places.address(location)
         except InvalidValue as refusal:
             problems.add(item, refusal.code, str(refusal))
             continue
-        (lastmod,) = tags.column("lastmod", [chunk.columns["lastmod"][row]], [item])
+        (lastmod,) = tags.column("lastmod", [lastmods[row]], [item])
         yield IndexEntry(location=address, lastmod=lastmod)
+
+
+def _lastmod_of(section: ExternalSection, item: Any) -> Any:
+    if isinstance(item, External) and item.lastmod is not None:
+        return item.lastmod
+    return section.lastmod(item) if callable(section.lastmod) else section.lastmod
+
+
+def locate(item: Any) -> str:
+    """Return the path or absolute URL that an item of ``sitemaps`` stands for.
+
+    Raises InvalidValue where it is neither, and NoReverseMatch for an unknown URL name.
+    """
+    location = item.location if isinstance(item, External) else item
+    if not isinstance(location, (str, Promise)) or not location:
+        raise InvalidValue(
+            "invalid-url",
+            f"Invalid URL: {item!a} is not a URL name, path, absolute URL or External.",
+        )
+    text = str(location)
+    return text if "/" in text else reverse(text)
 
 
 class Places:
     """Where the files of an external section may stand: on its site, and on hosts it declares."""
 
-    def __init__(self, section: ExternalReader) -> None:
+    def __init__(self, section: ExternalSection) -> None:
         self._own = section.site.scope()
         self._hosts: dict[str, Scope] = {}
         self._indexes = list(_index_patterns(section.site))
         self.refused: list[tuple[Any, InvalidValue]] = []
         """The hosts that are none, and why."""
-        for host in section.options.hosts:
+        for host in section.hosts:
             try:
                 origin = _host_origin(host)
             except InvalidValue as refusal:
