@@ -145,7 +145,7 @@ def _validate_address(
 def _declared_hosts(sites: Iterable[SitemapSite]) -> set[str]:
     """Return the origins where external sections declare sitemaps of these sites."""
     hosts: set[str] = set()
-    for host in (h for site in sites for s in registry.externals(site) for h in s.options.hosts):
+    for host in (h for site in sites for s in registry.externals(site) for h in s.hosts):
         with suppress(InvalidValue):  # A check reports it, and the index lists nothing there.
             origin, path = normalise_base(str(host))
             hosts.update(() if path else [origin])
