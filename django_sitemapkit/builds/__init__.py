@@ -1,8 +1,13 @@
-"""Builds: files made by the same rendering as live pages, published all at once or not at all."""
+"""Builds: files made by the same rendering as live pages, published all at once or not at all.
+
+``run`` goes through the steps of a build, under the ``lease`` of the site. ``make`` has the files
+of pages, ``manifest`` the rows that say what a build consists of, ``publication`` what follows once
+no page is missing, and ``report`` only reads.
+"""
 
 from django_sitemapkit.builds.exclusion import exclude_now
-from django_sitemapkit.builds.make import InlineRunner, PageBuilder, Runner
-from django_sitemapkit.builds.manifest import BuildResult, FileResult
+from django_sitemapkit.builds.make.page_builder import PageBuilder
+from django_sitemapkit.builds.make.runner import InlineRunner, Runner
 from django_sitemapkit.builds.preview import preview
 from django_sitemapkit.builds.publication import (
     FinishedBuild,
@@ -20,6 +25,7 @@ from django_sitemapkit.builds.report import (
     status_of,
     verify_published,
 )
+from django_sitemapkit.builds.results import BuildResult, FileResult
 from django_sitemapkit.builds.run import build
 
 __all__ = [
