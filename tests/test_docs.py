@@ -40,7 +40,7 @@ from django_sitemapkit import (
     planning,
     views,
 )
-from django_sitemapkit.admin import extras, manifests, matches, panels
+from django_sitemapkit.admin import extras, manifests, panels, rules
 from django_sitemapkit.admin.overrides import UrlOverrideAdmin
 from django_sitemapkit.audit import options as audit
 from django_sitemapkit.audit.reader import SitemapReader, validate
@@ -51,7 +51,7 @@ from django_sitemapkit.exceptions import InvalidSitemap
 from django_sitemapkit.management.base import Exit
 from django_sitemapkit.mixins import declared_models, own_options, section_for
 from django_sitemapkit.overrides import transfer
-from django_sitemapkit.planning import refresh, store
+from django_sitemapkit.planning import pages, refresh
 from django_sitemapkit.publishing import storage
 from django_sitemapkit.reading import keysets, reader_of
 from django_sitemapkit.reading.validation import options_of
@@ -151,7 +151,7 @@ def run_settings(block):
     values = {name: value for name, value in executed(block).items() if name.isupper()}
     assert values
     with override_settings(**values):
-        assert checks.check_settings() == checks.check_unknown_settings() == []
+        assert checks.sites.check_settings() == checks.sites.check_unknown_settings() == []
 
 
 def run_urls(block):
@@ -202,7 +202,9 @@ def run_sections(block):
     declared = list(registry)
     assert bool(registry.declared()) == (block.file == "shop/sitemaps.py")
     assert_sound(declared)
-    assert checks.check_external_items() == checks.check_external_options() == []
+    assert (
+        checks.externals.check_external_items() == checks.externals.check_external_options() == []
+    )
     assert bool(registry.externals(SITE)) == bool(list(external_entries(SITE)))
     shop = Shop.objects.create(slug="attic")
     Product.objects.create(shop=shop, slug="tea-pot", rank="0.4", updated_at=EDITED, note="new")
@@ -269,7 +271,7 @@ def executed(block):
 
 def assert_sound(declared):
     """No check finds fault, and each attribute of a section is an option."""
-    messages = [message.id for message in checks.check_declarations()]
+    messages = [message.id for message in checks.declarations.check_declarations()]
     assert set(messages) <= {"sitemapkit.I142"}
     for section in declared:
         own = {
@@ -612,7 +614,7 @@ def test_every_check_is_documented():
     modules = [*package.glob("checks/*.py"), *package.glob("*/checks.py")]
     source = "".join(module.read_text("utf-8") for module in modules)
     found = re.findall(r"sitemapkit\.[EWI][0-9]+", source)
-    known = sorted({*found, *checks.DECLARATION_IDS})
+    known = sorted({*found, *checks.declarations.DECLARATION_IDS})
     assert len(known) > 20
     assert sorted(rows_of("checks.md")) == known
     assert set(found_in_pages(r"sitemapkit\.[EWI]\d+")) == set(known)
@@ -669,7 +671,7 @@ def test_the_numbers_of_the_pages_are_those_of_the_code():
         250,
         64 * 1024,
     )
-    assert (store.FILL, import_module("django_sitemapkit.planning.refresh").MERGED_FILL) == (
+    assert (pages.FILL, import_module("django_sitemapkit.planning.refresh").MERGED_FILL) == (
         0.9,
         0.75,
     )
@@ -679,7 +681,7 @@ def test_the_numbers_of_the_pages_are_those_of_the_code():
     ) == (30, 300)
     assert MAX_NAME == 80
     assert (transfer.MAX_FILE_LINES, transfer.MAX_FILE_BYTES) == (50_000, 5_000_000)
-    assert (extras.MAX_PASTED_LINES, matches.MAX_MATCHES, matches.SEARCH_SECONDS) == (
+    assert (extras.MAX_PASTED_LINES, rules.MAX_MATCHES, rules.SEARCH_SECONDS) == (
         5_000,
         20,
         1.0,

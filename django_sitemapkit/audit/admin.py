@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import admin, messages
+from django.contrib.admin.models import ADDITION, CHANGE
 from django.core.exceptions import PermissionDenied
 from django.db.models import Max, QuerySet
 from django.http import HttpRequest, HttpResponseRedirect, StreamingHttpResponse
@@ -18,9 +19,8 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin import register_panel
-from django_sitemapkit.admin.base import CheckedListAdmin, SiteFilter
-from django_sitemapkit.admin.display import number
-from django_sitemapkit.admin.history import changed_fields, log_added, log_changed
+from django_sitemapkit.admin.base import CheckedListAdmin, SiteFilter, number
+from django_sitemapkit.admin.editor_settings import log_rows
 from django_sitemapkit.audit.kinds import ADVICE, FindingKind
 from django_sitemapkit.audit.models import AuditFinding, AuditRun
 from django_sitemapkit.exceptions import InvalidValue
@@ -173,8 +173,8 @@ class AuditFindingAdmin(ReadOnlyAdmin):
                 row.include = False
                 changed.append(row)
                 row.save()
-        log_added(request.user.pk, new)
-        log_changed(request.user.pk, changed, changed_fields(UrlOverride, ["include"]))
+        log_rows(request.user.pk, new, ADDITION)
+        log_rows(request.user.pk, changed, CHANGE, ["include"])
         count = len(new) + len(changed)
         text = ngettext(
             "%(count)s URL will be excluded by the next build.",
@@ -243,7 +243,7 @@ def _harmless(cell: Any) -> Any:
 def _paths_of(queryset: QuerySet[AuditFinding]) -> list[tuple[str, str, str]]:
     """Return site, path and a kind for each URL of some findings that its site may list."""
     sites = {site.key: (site, site.scope()) for site in all_sites()}
-    found = {}
+    found: dict[tuple[str, str], str] = {}
     for key, url, kind in queryset.order_by("pk").values_list("run__site", "url", "kind"):
         with suppress(InvalidValue, KeyError):
             site, scope = sites[key]

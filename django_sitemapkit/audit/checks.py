@@ -1,24 +1,31 @@
-"""The system check of the setting ``SITEMAPKIT_AUDIT``."""
+"""The system checks of the setting ``SITEMAPKIT_AUDIT``."""
 
 from importlib.util import find_spec
-from typing import Any
 
-from django.core import checks
-from django.core.checks import CheckMessage, register
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemapkit.audit.options import audit_options
+from django_sitemapkit.checks.base import Found, check
 
 
-@register()
-def check_audit(**options: Any) -> list[CheckMessage]:
-    """E162, E163: SITEMAPKIT_AUDIT cannot be used, or what it needs is missing."""
+@check("sitemapkit.E162")
+def check_audit() -> Found:
+    """Report a setting that cannot be used."""
     try:
-        options = audit_options()
+        audit_options()
     except ImproperlyConfigured as error:
-        return [checks.Error(str(error), id="sitemapkit.E162")]
-    if options.max_bad is None or find_spec("protego") is not None:
-        return []
-    message = 'SITEMAPKIT_AUDIT has "max_bad", and audits need the package protego.'
-    hint = 'Install the extra: pip install "django-sitemapkit[audit]".'
-    return [checks.Error(message, hint=hint, id="sitemapkit.E163")]
+        yield str(error), "See docs/settings.md for the keys and their values."
+
+
+@check("sitemapkit.E163")
+def check_audit_extra() -> Found:
+    """Report a publish gate that lacks what it needs."""
+    try:
+        max_bad = audit_options().max_bad
+    except ImproperlyConfigured:
+        return
+    if max_bad is not None and find_spec("protego") is None:
+        yield (
+            'SITEMAPKIT_AUDIT has "max_bad", and audits need the package protego.',
+            'Install the extra: pip install "django-sitemapkit[audit]".',
+        )

@@ -75,6 +75,7 @@ def search_engines(request: HttpRequest, site: SitemapSite) -> str:
         return ""
     may_see_sitemaps = request.user.has_perm("sitemapkit_submission.view_submittedsitemap")
     state = SubmittedSite.objects.filter(site=site.key).first()
+    sitemaps = SubmittedSitemap.objects.filter(site=site.key)
     batches = UrlBatch.objects.filter(site=site.key).defer("urls").order_by("-pk")
     context = {
         "site": site,
@@ -84,8 +85,7 @@ def search_engines(request: HttpRequest, site: SitemapSite) -> str:
         "stopped": batches.filter(
             status__in=(UrlBatch.Status.REJECTED, UrlBatch.Status.FAILED)
         ).first(),
-        "sitemaps": may_see_sitemaps
-        and SubmittedSitemap.objects.filter(site=site.key).order_by("address"),
+        "sitemaps": sitemaps.order_by("address") if may_see_sitemaps else (),
     }
     if not context["state"] and not context["sitemaps"]:
         return ""

@@ -1,50 +1,41 @@
-"""System checks of the setting ``SITEMAPKIT_SUBMIT``."""
+"""The system checks of the setting ``SITEMAPKIT_SUBMIT``."""
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-from django.core import checks
-from django.core.checks import CheckMessage, register
 from django.core.exceptions import ImproperlyConfigured
 
+from django_sitemapkit.checks.base import Found, check
 from django_sitemapkit.submission.options import submit_options
 
 
-@register()
-def check_submit(**options: Any) -> list[CheckMessage]:
-    """E160: SITEMAPKIT_SUBMIT cannot be used."""
+@check("sitemapkit.E160")
+def check_submit() -> Found:
+    """Report a setting that cannot be used."""
     try:
         submit_options()
     except ImproperlyConfigured as error:
-        return [checks.Error(str(error), id="sitemapkit.E160")]
-    return []
+        yield str(error), "See docs/settings.md for the keys and their values."
 
 
-@register()
-def check_credentials(**options: Any) -> list[CheckMessage]:
-    """E161: what Search Console needs is missing."""
+@check("sitemapkit.E161")
+def check_credentials() -> Found:
+    """Report what Search Console needs and is missing."""
     try:
         path = submit_options().google_credentials
     except ImproperlyConfigured:
-        return []  # E160 says so.
+        return
     if not path:
-        return []
-    hint = 'Install the extra: pip install "django-sitemapkit[google]".'
-    missing = [name for name in ("google.oauth2", "requests") if not _is_installed(name)]
-    messages: list[CheckMessage] = [
-        checks.Error(f"Search Console needs {name}.", hint=hint, id="sitemapkit.E161")
-        for name in missing
-    ]
+        return
+    for name in ("google.oauth2", "requests"):
+        if not _is_installed(name):
+            hint = 'Install the extra: pip install "django-sitemapkit[google]".'
+            yield f"Search Console needs {name}.", hint
     if not Path(path).is_file():
-        messages.append(
-            checks.Error(
-                f'SITEMAPKIT_SUBMIT["google_credentials"] is {str(path)!r}, which is not a file.',
-                hint="Download the JSON key of a service account from the Google Cloud console.",
-                id="sitemapkit.E161",
-            )
+        yield (
+            f'SITEMAPKIT_SUBMIT["google_credentials"] is {str(path)!r}, which is not a file.',
+            "Download the JSON key of a service account from the Google Cloud console.",
         )
-    return messages
 
 
 def _is_installed(name: str) -> bool:

@@ -80,7 +80,7 @@ def test_excluding_sets_overrides(audited, admin_client):
     assert UrlOverride.objects.count() == 3
 
 
-def test_a_rule_is_made_of_the_common_start(audited, admin_client):
+def test_a_rule_is_made_of_the_common_folder(audited, admin_client):
     """Its form is opened; nothing is stored yet."""
     response = act(admin_client, "make_rule", kind="redirect")
     parts = urlsplit(response["Location"])
@@ -91,15 +91,56 @@ def test_a_rule_is_made_of_the_common_start(audited, admin_client):
     assert parse_qs(urlsplit(one["Location"]).query)["pattern"] == ["/gone/$"]
 
 
-def test_a_rule_needs_urls_of_one_site(audited, admin_client):
-    """Otherwise a message says so."""
-    AuditFinding.objects.update(url="https://elsewhere.example/")
-    response = admin_client.post(
-        FINDINGS,
-        {"action": "make_rule", "_selected_action": [AuditFinding.objects.first().pk]},
-        follow=True,
-    )
-    assert "Select URLs of one site." in response.text
+@pytest.mark.parametrize(
+    "urls",
+    [
+        ["https://elsewhere.example/"],
+        [f"{BASE}/a/", f"{BASE}/b/"],
+        [f"{BASE}/a/x*/", f"{BASE}/a/y/"],
+        [f"{BASE}/$/"],
+    ],
+)
+def test_no_rule_is_made_of_these(audited, admin_client, urls):
+    """Not of the whole site, nor of what a pattern reads in another way."""
+    AuditFinding.objects.all().delete()
+    for url in urls:
+        AuditFinding.objects.create(run=audited, section="s", kind="redirect", url=url)
+    chosen = list(AuditFinding.objects.values_list("pk", flat=True))
+    data = {"action": "make_rule", "_selected_action": chosen}
+    response = admin_client.post(FINDINGS, data, follow=True)
+    assert "Select URLs of one site that have a folder in common" in response.text
+
+
+def test_a_folder_ends_at_a_slash(audited, admin_client):
+    """What else begins with the same letters is not meant."""
+    for number in (10, 12):
+        AuditFinding.objects.create(
+            run=audited, section="s", kind="gone", url=f"{BASE}/products/{number}/"
+        )
+    response = act(admin_client, "make_rule", kind="gone")
+    assert parse_qs(urlsplit(response["Location"]).query)["pattern"] == ["/products/"]
+
+
+def test_too_many_are_refused(audited, admin_client, monkeypatch):
+    """One request does not change thousands of rows."""
+    monkeypatch.setattr("django_sitemapkit.audit.admin.MAX_SELECTED", 3)
+    response = act(admin_client, "exclude_them")
+    assert response.status_code == 302
+    assert not UrlOverride.objects.exists()
+    assert "Select at most 3 findings at a time." in admin_client.get(FINDINGS).text
+
+
+def test_only_the_newest_audit_is_listed(audited, admin_client):
+    """Unless an older one is chosen; the sections are those of the newest."""
+    newer = AuditRun.objects.create(site="default", started_at=timezone.now())
+    AuditFinding.objects.create(run=newer, section="new", kind="gone", url=f"{BASE}/newer/")
+    text = admin_client.get(FINDINGS).text
+    assert f"{BASE}/newer/" in text
+    assert f"{BASE}/old/a/" not in text
+    assert "section__exact=new" in text
+    assert "section__exact=products" not in text
+    older = admin_client.get(f"{FINDINGS}?run__id__exact={audited.pk}").text
+    assert f"{BASE}/old/a/" in older
 
 
 def test_findings_are_exported_as_csv(audited, admin_client):
@@ -114,9 +155,10 @@ def test_findings_are_exported_as_csv(audited, admin_client):
 
 
 def test_actions_need_permissions(audited, client):
-    """Viewers may export, and nothing else."""
+    """Viewers may export; who may not change overrides does not change them here."""
     user = User.objects.create_user("viewer", is_staff=True)
-    user.user_permissions.add(Permission.objects.get(codename="view_auditfinding"))
+    names = ("view_auditfinding", "add_urloverride", "bulk_urloverride")
+    user.user_permissions.set(Permission.objects.filter(codename__in=names))
     client.force_login(user)
     text = client.get(FINDINGS).text
     assert "export_csv" in text

@@ -113,7 +113,7 @@ def bench(settings, sections, monkeypatch):
     """Give a site of three sections that lists each URL once."""
     settings.SITEMAPKIT_DEDUPLICATE = True
     settings.SITEMAPKIT_MAX_SHRINK = 1
-    monkeypatch.setattr("django_sitemapkit.builds.manifest.reader.LOCATIONS_PER_READ", 1)
+    monkeypatch.setattr("django_sitemapkit.builds.stored_files.LOCATIONS_PER_READ", 1)
     for section in ALL:
         sections.add(section)
     observed = Observed(use_storage(settings, "Memory"))
@@ -391,13 +391,13 @@ def test_pages_are_due_for_duplicates(built, settings):
     reasons = {section.section: section.pages for section in due(SITE)}
     assert reasons == {
         "firsts": {"rows changed": 1},
-        "seconds": {"duplicates, here or elsewhere": 1},
+        "seconds": {"may be affected by changed duplicates": 1},
         "thirds": {},
     }
     Product.objects.filter(note="v").update(note="d")
     settings.SITEMAPKIT_DEDUPLICATE = False
     reasons = {section.section: section.pages for section in due(SITE)}
-    assert reasons == {"firsts": {}, "seconds": {"duplicates are listed again": 1}, "thirds": {}}
+    assert reasons == {"firsts": {}, "seconds": {"deduplication was switched off": 1}, "thirds": {}}
 
 
 # The setting

@@ -140,7 +140,11 @@ class SearchConsole:
         elif found is None:
             request.answer(404, {"error": {"message": "Not found"}})
         elif self.refusal:
-            request.answer(self.refusal[0], {"error": {"message": self.refusal[1]}})
+            status, message = self.refusal
+            if message is None:
+                request.send_error(status)
+            else:
+                request.answer(status, {"error": {"message": message}})
         elif submit:
             self.submitted.append(tuple(map(unquote, found.groups())))
             request.answer(204)

@@ -3,6 +3,7 @@
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.urls import reverse
+from django.utils import timezone
 
 from django_sitemapkit.submission.models import SubmittedSite, SubmittedSitemap, UrlBatch
 from tests.builds import BASE, run
@@ -21,6 +22,7 @@ def ledger(site):
         site="default",
         host="www.example.com",
         build=1,
+        created_at=timezone.now(),
         count=300,
         urls="\n".join(f"{BASE}/<{number}>" for number in range(300)),
         status="rejected",

@@ -11,7 +11,7 @@ from django.utils.http import http_date
 
 from django_sitemapkit.builds import publish
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost
-from django_sitemapkit.models import Build, Lease
+from django_sitemapkit.models import Build, BuildFile, Lease
 from django_sitemapkit.submission import indexnow, ledger
 from django_sitemapkit.submission.indexnow import batches
 from django_sitemapkit.submission.models import SubmittedSite, UrlBatch
@@ -120,8 +120,51 @@ def test_since_sends_what_changed_since_a_build(engine):
     run()
     assert dict(submit(SITE, since=first).changes) == {"added": 2}
     assert sorted(engine.urls) == sorted(addresses("a", "a", "b"))
-    with pytest.raises(BuildFailed, match="has no build 999"):
+    with pytest.raises(BuildFailed, match="has not published a build 999"):
         submit(SITE, since=999)
+
+
+def test_since_a_later_build_leaves_nothing_out(engine):
+    """What was not submitted before that build is sent, too."""
+    begin("a")
+    products("b")
+    last = run().build
+    products("c")
+    run()
+    submit(SITE, since=last)
+    assert sorted(engine.urls) == addresses("a", "b", "c")
+
+
+def test_a_build_that_is_published_meanwhile_is_for_the_next_run(engine, monkeypatch):
+    """The changes are those of the build that was published at the start."""
+    begin("a")
+    collect = ledger.Ledger.collect
+
+    def late(self, published, changes):
+        products("b")
+        run()
+        collect(self, published, changes)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ledger.Ledger, "collect", late)
+        submit(SITE)
+    submit(SITE)
+    assert engine.urls == addresses("a", "b")
+
+
+def test_lost_files_do_not_stop_what_is_pending(engine, site):
+    """They are a problem of this run."""
+    begin("a")
+    engine.answers.append((500,))
+    submit(SITE)
+    let_time_pass()
+    products("b")
+    run()
+    for row in BuildFile.objects.in_build(Build.objects.published(SITE)).pages():
+        site.delete(row.name)
+    result = submit(SITE)
+    assert result.accepted == 1
+    assert "cannot be read" in result.problems[0]
 
 
 def test_pruned_files_are_a_note(engine):
@@ -228,10 +271,11 @@ def test_too_many_requests(engine, header, least, most):
     wait = (result.wait_until - dt.datetime.now(dt.UTC)).total_seconds()
     assert least - 10 <= wait <= most
     assert (result.pending, result.rejected) == (1, 0)
-    assert submit(SITE).requests == 0
+    assert submit(SITE).requests == submit(SITE, retry=True).requests == 0
     let_time_pass()
     assert submit(SITE).accepted == 1
     assert engine.urls == addresses("a")
+    assert UrlBatch.objects.get().failures == 0
 
 
 @pytest.mark.parametrize("answer", [(500,), (503,), "hang up"])
@@ -239,7 +283,7 @@ def test_a_failure_is_sent_again_later(engine, answer):
     """The wait doubles; after ten failures it is given up."""
     begin("a")
     waits = []
-    for _ in range(ledger.MAX_ATTEMPTS):
+    for _ in range(ledger.MAX_FAILURES):
         engine.answers.append(answer)
         result = submit(SITE)
         assert result.requests == 1
@@ -337,7 +381,7 @@ def test_accepted_batches_are_forgotten_in_time(engine):
     begin("a")
     submit(SITE)
     assert UrlBatch.objects.get().urls == ""
-    UrlBatch.objects.update(sent_at=dt.datetime.now(dt.UTC) - dt.timedelta(days=91))
+    UrlBatch.objects.update(created_at=dt.datetime.now(dt.UTC) - dt.timedelta(days=91))
     submit(SITE)
     assert not UrlBatch.objects.exists()
 

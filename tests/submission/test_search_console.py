@@ -135,3 +135,18 @@ def test_a_file_that_is_no_key(console, settings, tmp_path, text):
     settings.SITEMAPKIT_SUBMIT |= {"google_credentials": file}
     (problem,) = submit(SITE).problems
     assert problem.startswith(f"{file} is not the JSON key of a service account: ")
+
+
+def test_a_proxys_error_page(console):
+    """Its status counts, and not that it is no JSON."""
+    console.refusal = (502, None)
+    (problem,) = submit(SITE).problems
+    assert problem == "Search Console: 502: Bad Gateway."
+
+
+def test_moments_without_time_zones(console, settings):
+    """They are stored as the project stores moments."""
+    settings.USE_TZ = False
+    console.states[INDEX] = {"lastDownloaded": "2026-05-01T10:00:00Z"}
+    assert submit(SITE).problems == []
+    assert SubmittedSitemap.objects.get().downloaded_at.tzinfo is None

@@ -146,6 +146,7 @@ class Connections:
 
         It goes to ``address``; the certificate must be that of the host in ``origin``.
         """
+        timeout = budget.timeout
         connection = self._take_idle((origin, address, port))
         is_used = connection is not None
         if connection is None and origin.startswith("https:"):
@@ -153,7 +154,7 @@ class Connections:
             connection = TlsConnection(address, port, ssl_context=self._tls, server_hostname=host)
         connection = connection or Connection(address, port)
         connection.budget = budget
-        connection.timeout = budget.timeout
+        connection.timeout = timeout
         return connection, is_used
 
     def _take_idle(self, key: tuple[str, str, int]) -> Connection | TlsConnection | None:

@@ -54,7 +54,7 @@ HEADERS = {
 }
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class LiveFetcher:
     """Fetches web pages over HTTP; safe for several threads, which share its rate.
 

@@ -1,7 +1,8 @@
 """Cuts HTML into tags and text, as a browser does, in time that grows with its length only.
 
-``html.parser`` of Python before 3.13.6 reads ``?a=1&region=2`` as ``?a=1®ion=2``, and may raise or
-take hours for hostile pages. Here each pattern goes forward only: nothing is tried twice.
+``html.parser`` of several supported Pythons (3.11.7, 3.13.0) reads ``?a=1&region=2`` as
+``?a=1®ion=2``, raises for ``<![<``, and takes an hour for 3 MB of comments that are not closed.
+Here each pattern goes forward only: nothing is tried twice.
 """
 
 import re

@@ -51,13 +51,14 @@ def test_findings_are_printed_by_kind():
 
 
 def test_json_has_all():
-    """One object for a site."""
+    """An object for each finding, and one for the audit."""
     run()
-    document = json.loads(command("--json")[1])
-    assert (document["checked"], document["bad"]) == (7, 4)
-    assert document["counts"] == {"redirect": 4, "title-missing": 1}
-    assert len(document["findings"]) == 5
-    assert document["build"] is not None
+    *findings, audited = map(json.loads, command("--json")[1].splitlines())
+    assert (audited["checked"], audited["bad"]) == (7, 4)
+    assert audited["counts"] == {"redirect": 4, "title-missing": 1}
+    assert audited["build"] is not None
+    assert [finding["kind"] for finding in findings] == [*["redirect"] * 4, "title-missing"]
+    assert findings[0]["url"] == "https://www.example.com/moved/"
 
 
 @pytest.mark.parametrize(
@@ -102,8 +103,10 @@ def test_without_the_extra(monkeypatch):
     assert 'pip install "django-sitemapkit[audit]"' in error
 
 
-@pytest.mark.parametrize("size", ["0", "-1", "many"])
-def test_sizes_that_are_none(size):
+@pytest.mark.parametrize(
+    "option", ["--sample=0", "--sample=-1", "--concurrency=many", "--rate=0", "--rate=-1"]
+)
+def test_numbers_that_cannot_be(option):
     """They are refused by the parser."""
     with pytest.raises(CommandError):
-        call_command("audit_sitemaps", "--sample", size)
+        call_command("audit_sitemaps", option)

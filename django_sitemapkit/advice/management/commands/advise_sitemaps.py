@@ -1,8 +1,7 @@
 """Examine some rows of each section, and show what would make it faster."""
 
+from dataclasses import asdict
 from typing import Any
-
-from django.core.management.base import CommandParser
 
 from django_sitemapkit.advice.advisor import advise
 from django_sitemapkit.management.base import PublishedCommand
@@ -13,17 +12,12 @@ class Command(PublishedCommand):
 
     help = __doc__ or ""
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add the option."""
-        super().add_arguments(parser)
-        self.add_json_argument(parser)
-
     def run(self, options: dict[str, Any]) -> None:
         """Advise each site."""
         advice = {site: list(advise(site)) for site in self.sites(options["site"])}
         if options["json"]:
             found = [
-                {"site": site.key, "sections": [section.as_dict() for section in sections]}
+                {"site": site.key, "sections": list(map(asdict, sections))}
                 for site, sections in advice.items()
             ]
             self.write_json(found)

@@ -33,7 +33,6 @@ class Command(PublishedCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         super().add_arguments(parser)
-        self.add_json_argument(parser)
         size = parser.add_mutually_exclusive_group()
         size.add_argument(
             "--sample",

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
@@ -29,7 +30,6 @@ class Command(PublishedCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         super().add_arguments(parser)
-        self.add_json_argument(parser)
         parser.add_argument(
             "--since",
             type=int,
@@ -95,7 +95,9 @@ class Command(PublishedCommand):
             )
         if result.pending:
             at = result.wait_until
-            when = f", not before {timezone.template_localtime(at):%Y-%m-%d %H:%M:%S}" if at else ""
+            if at is not None and settings.USE_TZ:
+                at = timezone.localtime(at)
+            when = f", not before {at:%Y-%m-%d %H:%M:%S}" if at else ""
             write(f"  Waiting to be sent by the next run{when}: {count_of(result.pending, 'URL')}.")
         if result.sitemaps:
             write(f"  Search Console: {count_of(result.sitemaps, 'sitemap')} submitted.")
