@@ -4,7 +4,6 @@ An audit is recorded in batches, so that one that was interrupted continues wher
 """
 
 import datetime as dt
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,9 +18,8 @@ from django_sitemapkit.audit.models import AuditedTitle, AuditFinding, AuditRun
 from django_sitemapkit.audit.options import AuditOptions, audit_options
 from django_sitemapkit.audit.web.in_process import InProcessFetcher
 from django_sitemapkit.audit.web.responses import Fetched
-from django_sitemapkit.exceptions import BuildRunning, LeaseLost
-from django_sitemapkit.models import Build, BuildFile, Lease, hash_of
-from django_sitemapkit.planning.leases import give_back
+from django_sitemapkit.builds.lease import BuildLease, acquire
+from django_sitemapkit.models import Build, BuildFile, hash_of
 from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import SitemapSite, all_sites
 
@@ -69,10 +67,7 @@ def audit(
             print(finding.url, finding.detail)
     """
     options = audit_options()
-    lease = Lease.objects.acquire(f"audit:{site.key}", seconds=LEASE_SECONDS)
-    if lease is None:
-        raise BuildRunning(f"Another process is auditing site {site.key!r}; try again.")
-    try:
+    with acquire(site, "audit", LEASE_SECONDS) as lease:
         published = Build.objects.published(site)
         run = _run_of(site, lease, published, sample, live=fetch is not None, restart=restart)
         if published is None:
@@ -82,24 +77,19 @@ def audit(
             entries = entries_of_build(pages, sample, skip=run.checked)
         judge = judge_of(site, options, fetch)
         threads = concurrency if fetch is not None else 1  # The test client has one thread.
-        for verdicts in _verdicts(judge, _renewing(entries, lease), threads):
-            record(run, verdicts)
+        for verdicts in _verdicts(judge, _with_heartbeats(entries, lease), threads):
+            with lease.fenced_transaction():
+                record(run, verdicts)
             if on_progress is not None:
                 on_progress(run)
         finish(run, lease.now())
-    finally:
-        give_back(lease)
     return run
 
 
-def _renewing(entries: Iterable[SitemapEntry], lease: Lease) -> Iterator[SitemapEntry]:
-    """Yield entries, and renew the lease in between. Raises LeaseLost if it is too late."""
-    last = time.monotonic()
+def _with_heartbeats(entries: Iterable[SitemapEntry], lease: BuildLease) -> Iterator[SitemapEntry]:
+    """Yield entries, with a heartbeat before each. Raises LeaseLost if it is too late."""
     for entry in entries:
-        if time.monotonic() - last > LEASE_SECONDS / 4:
-            if not lease.renew():
-                raise LeaseLost(f"{lease.name}: another process has begun an audit.")
-            last = time.monotonic()
+        lease.heartbeat()
         yield entry
 
 
@@ -115,7 +105,7 @@ def judge_of(site: SitemapSite, options: AuditOptions, fetch: Fetch | None = Non
 
 def _run_of(
     site: SitemapSite,
-    lease: Lease,
+    lease: BuildLease,
     published: Build | None,
     sample: int | None,
     *,

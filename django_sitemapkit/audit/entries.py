@@ -7,7 +7,11 @@ from itertools import groupby
 from typing import Any
 from xml.sax.saxutils import unescape
 
-from django_sitemapkit.builds.manifest import location_and_values, stored_entries_of, unescaped
+from django_sitemapkit.builds.stored_files import (
+    location_and_values,
+    stored_entries_of,
+    unescaped,
+)
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import all_pages

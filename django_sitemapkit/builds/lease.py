@@ -66,10 +66,15 @@ class BuildLease:
 
 
 @contextmanager
-def acquire(site: SitemapSite) -> Iterator[BuildLease]:
-    """Hold the lease of a site. Raises BuildRunning if another process does."""
-    name = f"build:{site.key}"
-    seconds = settings.LEASE_SECONDS
+def acquire(
+    site: SitemapSite, work: str = "build", seconds: float | None = None
+) -> Iterator[BuildLease]:
+    """Hold the lease of a site for a kind of work. Raises BuildRunning if another process does.
+
+    It expires ``seconds`` after the last heartbeat; by default, SITEMAPKIT_LEASE_SECONDS.
+    """
+    name = f"{work}:{site.key}"
+    seconds = settings.LEASE_SECONDS if seconds is None else seconds
     row = Lease.objects.acquire(name, seconds=seconds)
     if row is None:
         if holder := Lease.objects.filter(name=name).exclude(owner="").first():

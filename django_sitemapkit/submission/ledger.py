@@ -6,14 +6,13 @@ given up. If the process is killed, only the batch in flight is sent again.
 
 import datetime as dt
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 
-from django.db import router, transaction
 from django.db.models import QuerySet, Sum
 
 from django_sitemapkit.builds import Difference, differences_of
-from django_sitemapkit.exceptions import BuildFailed, LeaseLost
-from django_sitemapkit.models import Build, Lease
+from django_sitemapkit.builds.lease import BuildLease
+from django_sitemapkit.exceptions import BuildFailed
+from django_sitemapkit.models import Build
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.submission.indexnow import MIN_WAIT_SECONDS, Answer, Outcome, batches
 from django_sitemapkit.submission.models import SubmittedSite, UrlBatch
@@ -41,7 +40,7 @@ Changes = tuple[Iterator[Difference], str]
 class Ledger:
     """The batches of one site, under a lease, which keeps others from sending them too."""
 
-    def __init__(self, site: SitemapSite, lease: Lease) -> None:
+    def __init__(self, site: SitemapSite, lease: BuildLease) -> None:
         self.site = site
         self.lease = lease
 
@@ -62,15 +61,17 @@ class Ledger:
             return iter(()), "Nothing has been published since the last submission."
         if since is None and (note := _cannot_compare(start)):
             return iter(()), note
-        differences = differences_of(self.site, published.pk, since=start, heartbeat=self.prove)
+        differences = differences_of(
+            self.site, published.pk, since=start, heartbeat=self.lease.heartbeat
+        )
         return differences, ""
 
     def collect(self, published: Build, changes: Iterable[Difference]) -> None:
         """Put the changes up to a build into batches: all of them, or none if killed meanwhile."""
-        with self._fenced():
+        with self.lease.fenced_transaction():
             self._batches(Status.COLLECTING).delete()  # Of a process that was killed.
         for host, urls in batches(change.location for change in changes):
-            with self._fenced():
+            with self.lease.fenced_transaction():
                 UrlBatch.objects.create(
                     site=self.site.key,
                     host=host,
@@ -79,23 +80,11 @@ class Ledger:
                     urls="\n".join(urls),
                     created_at=self.lease.now(),
                 )
-        with self._fenced():
+        with self.lease.fenced_transaction():
             SubmittedSite.objects.update_or_create(
                 site=self.site.key, defaults={"build": published.pk}
             )
             self._batches(Status.COLLECTING).update(status=Status.PENDING)
-
-    def prove(self) -> None:
-        """Renew the lease. Raises LeaseLost if another process has taken over."""
-        if not self.lease.renew():
-            raise LeaseLost(f"Another process has begun to submit site {self.site.key!r}.")
-
-    @contextmanager
-    def _fenced(self) -> Iterator[None]:
-        """Record something in a transaction that holds only as long as the lease is ours."""
-        with transaction.atomic(using=router.db_for_write(UrlBatch)):
-            self.prove()
-            yield
 
     def to_send(self) -> Iterator[UrlBatch]:
         """Yield the batches to send, each recorded as sent, until the endpoint asks to wait."""
@@ -104,7 +93,7 @@ class Ledger:
             if batch is None:
                 return
             batch.sent_at = self.lease.now()
-            with self._fenced():
+            with self.lease.fenced_transaction():
                 batch.save(update_fields=["sent_at"])
             yield batch
 
@@ -112,7 +101,7 @@ class Ledger:
         """Record what the endpoint answered; return how many URLs will not be sent again."""
         batch.answer = answer.text
         stopped = 0
-        with self._fenced():
+        with self.lease.fenced_transaction():
             if answer.outcome is Outcome.ACCEPTED:
                 batch.status, batch.urls = Status.ACCEPTED, ""
             elif answer.outcome in {Outcome.INVALID, Outcome.FORBIDDEN}:

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from django.urls import NoReverseMatch, reverse
 
 from django_sitemapkit.builds import Difference
-from django_sitemapkit.exceptions import BuildRunning, StorageFailure
-from django_sitemapkit.models import Build, Lease
-from django_sitemapkit.planning.leases import give_back
+from django_sitemapkit.builds.lease import acquire
+from django_sitemapkit.exceptions import StorageFailure
+from django_sitemapkit.models import Build
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.submission import indexnow
 from django_sitemapkit.submission.ledger import Ledger
@@ -42,11 +42,8 @@ def submit(
     """
     options = submit_options()
     result = SubmissionResult(site=site.key)
-    lease = Lease.objects.acquire(f"submit:{site.key}", seconds=LEASE_SECONDS)
-    if lease is None:
-        raise BuildRunning(f"Another process is submitting site {site.key!r}; try again.")
-    ledger = Ledger(site, lease)
-    try:
+    with acquire(site, "submit", LEASE_SECONDS) as lease:
+        ledger = Ledger(site, lease)
         if options.indexnow_key:
             if retry and not dry_run:
                 ledger.retry()
@@ -58,8 +55,6 @@ def submit(
                 _send(ledger, options, result)
         if options.google_credentials and not dry_run:
             _submit_sitemaps(ledger, options, result)
-    finally:
-        give_back(lease)
     if not dry_run and (problem := robots_problem(site, addresses_of(site))):
         result.problems.append(problem)
     return result
@@ -138,7 +133,7 @@ def _submit_sitemaps(ledger: Ledger, options: SubmitOptions, result: SubmissionR
     addresses = addresses_of(site)
     SubmittedSitemap.objects.filter(site=site.key).exclude(address__in=addresses).delete()
     for address in addresses:
-        ledger.prove()
+        ledger.lease.heartbeat()
         row, _ = SubmittedSitemap.objects.get_or_create(site=site.key, address=address)
         try:
             if row.submitted_build != published.pk:

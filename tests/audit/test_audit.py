@@ -77,7 +77,7 @@ def test_details_say_what_was_found(faulty):
     details = dict(audit(SITE, sample=None).findings.values_list("url", "detail"))
     for name, detail in {
         "missing/": "404",
-        "error/": "500: The view raises ZeroDivisionError: a bug.",
+        "error/": "500: The view raises ZeroDivisionError: a bug",
         "chain/": f"{BASE}/chain/ (302) → {BASE}/moved/ (301) → {BASE}/clean/1/",
         "to-nothing/": f"{BASE}/to-nothing/ (302) → {BASE}/missing/ (404)",
         "canonical-host/": "https://other.example/",

@@ -10,6 +10,7 @@ from django.core.management import call_command
 from django.utils.http import http_date
 
 from django_sitemapkit.builds import publish
+from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost
 from django_sitemapkit.models import Build, BuildFile, Lease
 from django_sitemapkit.submission import indexnow, ledger
@@ -334,7 +335,7 @@ def test_a_kill_while_collecting_leaves_nothing_half(engine, monkeypatch):
     """The next run collects all again."""
     monkeypatch.setattr(indexnow, "MAX_URLS", 1)
     begin("a", "b", "c")
-    prove = ledger.Ledger.prove
+    prove = BuildLease.prove
 
     def die(self):
         if UrlBatch.objects.count() == 2:
@@ -342,7 +343,7 @@ def test_a_kill_while_collecting_leaves_nothing_half(engine, monkeypatch):
         prove(self)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ledger.Ledger, "prove", die)
+        patch.setattr(BuildLease, "prove", die)
         with pytest.raises(Killed):
             submit(SITE)
     assert statuses() == ["collecting"] * 2
@@ -354,7 +355,7 @@ def test_one_process_submits_at_a_time(engine):
     """The other one says so; one that lost its lease stops."""
     begin("a")
     lease = Lease.objects.acquire("submit:default", seconds=60)
-    with pytest.raises(BuildRunning, match="Another process is submitting site 'default'"):
+    with pytest.raises(BuildRunning, match="submit:default is held by"):
         submit(SITE)
     lease.release()
     assert submit(SITE).accepted == 1
@@ -371,7 +372,7 @@ def test_a_lost_lease_ends_the_submission(engine, monkeypatch):
         return record(self, batch, answer)
 
     monkeypatch.setattr(ledger.Ledger, "record", lose)
-    with pytest.raises(LeaseLost, match="Another process has begun to submit site 'default'"):
+    with pytest.raises(LeaseLost, match="submit:default"):
         submit(SITE)
     assert engine.seen == 1
 
