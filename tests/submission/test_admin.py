@@ -34,6 +34,7 @@ def ledger(site):
         build=2,
         count=7,
         status="accepted",
+        created_at=timezone.now(),
         answer="200: ok",
     )
     SubmittedSitemap.objects.create(
