@@ -24,8 +24,8 @@ from tests.builds import (
     use_storage,
 )
 from tests.builds.exports import export_to, exported
+from tests.builds.make.test_incremental import FIRST, SECOND, observed, redeclare, site
 from tests.builds.storages import Killed
-from tests.builds.test_incremental import FIRST, SECOND, observed, redeclare, site
 from tests.cases import few
 from tests.overrides.setting import by_object, by_path
 from tests.testapp.models import Article, Product, Reading, Shop

@@ -10,7 +10,7 @@ from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.signals import sitemaps_published
 from tests.builds import SITE, Articles, Products, edit_product, fill, run
 from tests.builds.exports import export_to
-from tests.builds.test_incremental import redeclare
+from tests.builds.make.test_incremental import redeclare
 from tests.overrides.setting import by_path
 from tests.testapp.models import Product
 

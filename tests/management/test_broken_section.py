@@ -9,8 +9,8 @@ from django.core.management.base import SystemCheckError
 
 from django_sitemapkit.models import Build
 from tests.builds import Products, Readings, edit_product, fill, run
-from tests.commands import line_of, path_of
 from tests.factories import SITE
+from tests.management import line_of, path_of
 
 pytestmark = pytest.mark.django_db
 

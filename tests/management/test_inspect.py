@@ -5,8 +5,8 @@ import json
 import pytest
 
 from django_sitemapkit.models import ExclusionRule, UrlOverride
-from tests.commands import line_of, run
 from tests.factories import SITE
+from tests.management import line_of, run
 from tests.testapp.serving import BASE, make_products
 
 pytestmark = pytest.mark.django_db

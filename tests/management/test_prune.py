@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from django_sitemapkit.management.base import count_of
 from django_sitemapkit.models import Build, BuildFile, Lease
-from tests.commands import line_of, names, run
+from tests.management import line_of, names, run
 from tests.testapp.serving import make_products
 
 pytestmark = pytest.mark.django_db

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from django_sitemapkit.models import Build, Lease, Publication
-from tests.commands import line_of, path_of, run
+from tests.management import line_of, path_of, run
 from tests.testapp.serving import BASE, locations, make_products
 
 pytestmark = pytest.mark.django_db

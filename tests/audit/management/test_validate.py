@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from django_sitemapkit import ExternalSection
 from django_sitemapkit.models import Build, BuildFile, Lease
 from tests.cases import few
-from tests.commands import line_of, path_of, run
+from tests.management import line_of, path_of, run
 from tests.testapp.serving import BASE, Readings, declare, locations, make_readings
 
 pytestmark = pytest.mark.django_db

@@ -27,8 +27,8 @@ from django_sitemapkit.registry import registry
 from django_sitemapkit.runners.processes import ProcessesRunner
 from django_sitemapkit.sites import all_sites
 from tests.builds import SITE, leave_plan, manifest, run, states, use_storage, xml
+from tests.builds.make.test_incremental import site_of
 from tests.builds.storages import Killed, failing
-from tests.builds.test_incremental import site_of
 from tests.cases import few
 from tests.factories import EPOCH
 from tests.overrides.setting import by_object, by_path

@@ -15,7 +15,7 @@ from tests.builds import (
     states,
     use_storage,
 )
-from tests.commands import run as command
+from tests.management import run as command
 from tests.testapp.models import Reading
 
 pytestmark = pytest.mark.django_db

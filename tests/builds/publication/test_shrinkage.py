@@ -26,7 +26,7 @@ from tests.builds import (
 from tests.builds import Readings as SmallReadings
 from tests.builds.storages import Killed
 from tests.cases import few
-from tests.commands import run as command
+from tests.management import run as command
 from tests.testapp.models import Product, Reading
 
 pytestmark = pytest.mark.django_db

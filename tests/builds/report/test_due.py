@@ -18,7 +18,7 @@ from django_sitemapkit.planning import refresh
 from django_sitemapkit.registry import registry
 from tests.builds import SITE, Articles, Products, Readings, edit_product, fill, run, use_storage
 from tests.builds import states as states_of
-from tests.commands import run as command
+from tests.management import run as command
 from tests.testapp.models import Article, Product, Reading
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from django_sitemapkit.builds import publish, status_of
 from django_sitemapkit.builds.exclusion import exclude_now
 from django_sitemapkit.models import Build
 from tests.builds import SITE, Articles, Products, Readings, edit_product, fill, run, use_storage
-from tests.commands import run as command
+from tests.management import run as command
 from tests.overrides.setting import by_object
 from tests.testapp.models import Product, Reading
 
