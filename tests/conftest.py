@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 import os
 import socket
 from urllib.parse import urlsplit
@@ -24,6 +25,13 @@ def pytest_configure():
         socket.create_connection((server.hostname, server.port), timeout=3).close()
     except OSError as error:
         pytest.exit(f"skipped: no server at {server.hostname}:{server.port} ({error})", 0)
+
+
+def pytest_collection_finish():
+    """Leave what is imported out of garbage collections: it stays, and looking at it takes long."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.fixture
