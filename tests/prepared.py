@@ -78,7 +78,7 @@ def _files(storage: Storage, folder: str = "") -> dict[str, bytes]:
     found = {}
     for name in names:
         with storage.open(f"{folder}{name}") as file:
-            found[f"{folder}{name}"] = file.read()
+            found[f"{folder}{name}"] = b"".join(file.chunks())
     for name in folders:
         found |= _files(storage, f"{folder}{name}/")
     return found

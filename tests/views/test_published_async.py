@@ -16,6 +16,7 @@ from django_sitemapkit import Section
 from django_sitemapkit.builds import build
 from django_sitemapkit.models import BuildFile
 from tests.factories import SITE
+from tests.prepared import once
 from tests.testapp.models import Token
 from tests.testapp.serving import locations
 from tests.views.asgi import Reader, read
@@ -78,8 +79,12 @@ def line(settings, sections, monkeypatch):
         "sitemaps": {"BACKEND": "tests.views.test_published_async.Remote"},
     }
     sections.add(Tokens)
-    Token.objects.bulk_create(Token() for _ in range(ROWS))
-    build(SITE)
+
+    def make():
+        Token.objects.bulk_create(Token() for _ in range(ROWS))
+        build(SITE)
+
+    once((__name__, "line"), make)
     monkeypatch.setattr(Recorded, "read_bytes", 0)
     monkeypatch.setattr(Recorded, "open_files", 0)
     return BuildFile.objects.get(section="tokens")
