@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import settings
 
+from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.registry import registry
 
 # Examples of each property; the thorough run has more, by `--hypothesis-profile=thorough`.
@@ -39,3 +40,9 @@ def sections():
     """Give the registry as empty, and restore it afterwards."""
     with registry.isolated():
         yield registry
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch):
+    """Let no storage wait before it is tried again."""
+    monkeypatch.setattr(SitemapStorage, "pause", lambda self, seconds: None)

@@ -338,9 +338,8 @@ def test_a_file_that_is_lost_is_told(site):
     assert now(by_object(product(2), include=False)).status == "published"
 
 
-def test_what_was_exported_is_brought_up_to_date(sections, settings, client, monkeypatch):
+def test_what_was_exported_is_brought_up_to_date(sections, settings, client):
     """Without the URL, and without the page that had it alone."""
-    monkeypatch.setattr("django_sitemapkit.publishing.storage.time.sleep", lambda seconds: None)
     for section in ALL:
         sections.add(section)
     fill()
@@ -447,9 +446,8 @@ def test_a_build_that_is_gone_back_to_answers_for_its_pages_again(merged, client
 
 
 @pytest.mark.thorough
-def test_the_export_has_no_page_that_was_withdrawn(sections, settings, monkeypatch):
+def test_the_export_has_no_page_that_was_withdrawn(sections, settings):
     """Else a web server would give it out until the grace period is over."""
-    monkeypatch.setattr("django_sitemapkit.publishing.storage.time.sleep", lambda seconds: None)
     for section in ALL:
         sections.add(section)
     fill()

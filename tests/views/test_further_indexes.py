@@ -509,9 +509,8 @@ def test_the_manifest_in_the_admin_names_each_index(five, storage, admin_client)
 
 
 @pytest.fixture
-def shown(settings, sections, monkeypatch):
+def shown(settings, sections):
     """Export two sections of four pages with one page in each index; give where to."""
-    monkeypatch.setattr("django_sitemapkit.publishing.storage.time.sleep", lambda seconds: None)
     settings.SITEMAPKIT_MAX_SITEMAPS = 1
     for section in (Products, Articles):
         sections.add(section)
