@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.apps import apps
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Model, QuerySet
 from django.utils import translation
 from django.utils.text import slugify
 
@@ -71,11 +71,15 @@ def own_options(model: type[Model]) -> type | None:
 
 def section_for(model: type[Model], options: type) -> type[Section]:
     """Return the section class for a model and its ``class Sitemap``."""
+    manager = model._default_manager
     method = getattr(options, "queryset_method", None)
     condition = getattr(options, "filter", None)
 
     def get_queryset(self: Section) -> QuerySet[Any]:
-        return _rows(model, method, condition)
+        rows = manager.all()
+        if method is not None:
+            rows = (getattr(manager, method, None) or getattr(rows, method))()
+        return rows if condition is None else rows.filter(condition)
 
     body: dict[str, Any] = {
         "__module__": model.__module__,
@@ -85,19 +89,7 @@ def section_for(model: type[Model], options: type) -> type[Section]:
     if "get_queryset" not in dir(options):
         body["get_queryset"] = get_queryset
     if getattr(options, "name", None) is None:
-        body["name"] = _default_name(model)
+        with translation.override(None):  # Addresses do not change with the language.
+            plural = slugify(str(model._meta.verbose_name_plural))
+        body["name"] = plural or str(model._meta.model_name)
     return type("Sitemap", (options, Section), body)
-
-
-def _rows(model: type[Model], method: str | None, condition: Q | None) -> QuerySet[Any]:
-    manager = model._default_manager
-    rows = manager.all()
-    if method is not None:
-        rows = (getattr(manager, method, None) or getattr(rows, method))()
-    return rows if condition is None else rows.filter(condition)
-
-
-def _default_name(model: type[Model]) -> str:
-    """Return a name from the untranslated plural: addresses do not change with the language."""
-    with translation.override(None):
-        return slugify(str(model._meta.verbose_name_plural)) or str(model._meta.model_name)

@@ -8,9 +8,9 @@ from typing import Any, Self, TypeVar, overload
 
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemapkit.reading import ExternalReader, SectionReader, reader_of
+from django_sitemapkit.reading import SectionReader, reader_of
 from django_sitemapkit.sections import BaseSection, ExternalSection, adapt, is_contrib
-from django_sitemapkit.sections.base import NAME
+from django_sitemapkit.sections.declarations import NAME
 from django_sitemapkit.sites import SitemapSite
 
 _Declared = TypeVar("_Declared", bound=type[Any])
@@ -120,11 +120,10 @@ class Registry:
             return None
         return reader_of(section(site)) if _is_on(section, site, switched) else None
 
-    def externals(self, site: SitemapSite) -> list[ExternalReader]:
+    def externals(self, site: SitemapSite) -> list[ExternalSection]:
         """Return the enabled external sections of a site, which have no pages of their own."""
         found = [s for s in self._sections.values() if issubclass(s, ExternalSection)]
-        sections = [section(site) for section in found if _is_on(section, site, NOT_SWITCHED)]
-        return [ExternalReader(section) for section in sections]
+        return [section(site) for section in found if _is_on(section, site, NOT_SWITCHED)]
 
 
 registry = Registry()

@@ -50,7 +50,7 @@ from django_sitemapkit.exceptions import InvalidSitemap
 from django_sitemapkit.management.base import Exit
 from django_sitemapkit.mixins import declared_models, own_options, section_for
 from django_sitemapkit.overrides import transfer
-from django_sitemapkit.planning import refresh, store
+from django_sitemapkit.planning import pages, refresh
 from django_sitemapkit.publishing import storage
 from django_sitemapkit.reading import keysets, reader_of
 from django_sitemapkit.reading.validation import options_of
@@ -664,7 +664,7 @@ def test_the_numbers_of_the_pages_are_those_of_the_code():
         250,
         64 * 1024,
     )
-    assert (store.FILL, import_module("django_sitemapkit.planning.refresh").MERGED_FILL) == (
+    assert (pages.FILL, import_module("django_sitemapkit.planning.refresh").MERGED_FILL) == (
         0.9,
         0.75,
     )

@@ -32,7 +32,7 @@ from django_sitemapkit.admin.base import (
 )
 from django_sitemapkit.admin.panels import rendered_panels
 from django_sitemapkit.builds import SiteStatus, status_of
-from django_sitemapkit.builds.make import Reason
+from django_sitemapkit.builds.make.reuse import Reason
 from django_sitemapkit.builds.report import (
     SiteProgress,
     is_being_built,

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from django_sitemapkit.admin.base import SiteFilter, number
 from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, EditorSettingForm
-from django_sitemapkit.builds.manifest import locations_of
+from django_sitemapkit.builds.stored_files import locations_of
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import Build, BuildFile, ExclusionRule, hash_of
 from django_sitemapkit.overrides import sections_of

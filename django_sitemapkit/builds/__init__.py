@@ -6,8 +6,8 @@ no page is missing, and ``report`` only reads.
 """
 
 from django_sitemapkit.builds.exclusion import exclude_now
-from django_sitemapkit.builds.make import InlineRunner, PageBuilder, Runner
-from django_sitemapkit.builds.manifest import BuildResult, FileResult
+from django_sitemapkit.builds.make.page_builder import PageBuilder
+from django_sitemapkit.builds.make.runner import InlineRunner, Runner
 from django_sitemapkit.builds.preview import preview
 from django_sitemapkit.builds.publication import (
     FinishedBuild,
@@ -25,6 +25,7 @@ from django_sitemapkit.builds.report import (
     status_of,
     verify_published,
 )
+from django_sitemapkit.builds.results import BuildResult, FileResult
 from django_sitemapkit.builds.run import build
 
 __all__ = [

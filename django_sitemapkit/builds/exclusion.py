@@ -13,19 +13,23 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from django_sitemapkit.builds.lease import BuildLease, acquire
-from django_sitemapkit.builds.make import InlineRunner, PageDamaged, PagesMoved, packed
+from django_sitemapkit.builds.make.deduplication import PageDamaged
+from django_sitemapkit.builds.make.override_changes import packed
+from django_sitemapkit.builds.make.page_builder import PagesMoved
+from django_sitemapkit.builds.make.runner import InlineRunner
 from django_sitemapkit.builds.manifest import (
-    BuildResult,
     PageName,
     copy_of,
-    holds_location,
     keys_of,
     page_name_of,
+    page_rows_of,
     pending_copy_of,
 )
 from django_sitemapkit.builds.publication import notify
 from django_sitemapkit.builds.report import earlier_pages
+from django_sitemapkit.builds.results import BuildResult
 from django_sitemapkit.builds.run import Builder
+from django_sitemapkit.builds.stored_files import holds_location
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.models import Build, BuildFile, UrlOverride
 from django_sitemapkit.overrides import sections_of
@@ -65,7 +69,7 @@ def exclude_now(
         published = builder.builds.published
         if published is None:
             return None
-        listing = dict(_pages_with(site, builder.builds.page_rows_of(published), override))
+        listing = dict(_pages_with(site, page_rows_of(builder.builds.rows_of(published)), override))
         earlier = list(earlier_pages(site, published))
         withdrawn = dict(_pages_with(site, earlier, override, unreadable=True))
         if not listing and not withdrawn:

@@ -9,8 +9,7 @@ from django.db import router, transaction
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import BuildRunning, LeaseLost
-from django_sitemapkit.models import Build, Lease
-from django_sitemapkit.planning.leases import give_back
+from django_sitemapkit.models import Build, Lease, StoredNow
 from django_sitemapkit.sites import SitemapSite
 
 
@@ -19,13 +18,10 @@ class BuildLease:
 
     def __init__(self, row: Lease, seconds: float) -> None:
         self.row = row
+        self.fence = row.fence
+        """The fencing token: each holder's is higher than those of all before it."""
         self._interval = seconds / 4
         self._last = time.monotonic()
-
-    @property
-    def fence(self) -> int:
-        """The fencing token: each holder's is higher than those of all before it."""
-        return self.row.fence
 
     @property
     def due(self) -> bool:
@@ -60,12 +56,13 @@ class BuildLease:
         """Record that a build is given up."""
         with self.fenced_transaction():
             Build.objects.filter(pk=build.pk).update(
-                status=Build.Status.ABANDONED, ended_at=self.now(), reason=reason
+                status=Build.Status.ABANDONED, ended_at=StoredNow(), reason=reason
             )
 
     def now(self) -> dt.datetime:
         """Return the database's time, which all holders of leases share."""
-        return self.row.now()
+        now: dt.datetime = Lease.objects.values_list(StoredNow(), flat=True).get(pk=self.row.pk)
+        return now
 
 
 @contextmanager
@@ -75,15 +72,10 @@ def acquire(site: SitemapSite) -> Iterator[BuildLease]:
     seconds = settings.LEASE_SECONDS
     row = Lease.objects.acquire(name, seconds=seconds)
     if row is None:
-        raise BuildRunning(_holder_of(name))
+        if holder := Lease.objects.filter(name=name).exclude(owner="").first():
+            raise BuildRunning(f"{name} is held by {holder.holder}.")
+        raise BuildRunning(f"{name} was held by another process until now; try again.")
     try:
         yield BuildLease(row, seconds)
     finally:
-        give_back(row)
-
-
-def _holder_of(name: str) -> str:
-    row = Lease.objects.filter(name=name).first()
-    if row is None or not row.owner:
-        return f"{name} was held by another process until now; try again."
-    return f"{name} is held by {row.holder}."
+        row.release()

@@ -13,10 +13,10 @@ from threading import Lock, Thread
 from django.db import IntegrityError, connections, router, transaction
 from django.utils import timezone
 
-from django_sitemapkit.builds.make import InlineRunner, Runner
-from django_sitemapkit.builds.open_requests import close_requests, summary_of
+from django_sitemapkit.builds.make.runner import InlineRunner, Runner
 from django_sitemapkit.builds.publication import prune
 from django_sitemapkit.builds.report import verify_published
+from django_sitemapkit.builds.results import close_requests, summary_of
 from django_sitemapkit.builds.run import build
 from django_sitemapkit.exceptions import BuildRunning, LeaseLost, SitemapKitError
 from django_sitemapkit.models import BuildRequest

@@ -6,28 +6,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 
 from django_sitemapkit.builds.lease import BuildLease, acquire
-from django_sitemapkit.builds.make import (
-    Fingerprints,
-    InlineRunner,
-    PageBuilder,
-    PageDamaged,
-    PagesMoved,
-    Runner,
-    damaged_names,
-)
+from django_sitemapkit.builds.make.deduplication import PageDamaged, damaged_names
+from django_sitemapkit.builds.make.page_builder import PageBuilder, PagesMoved
+from django_sitemapkit.builds.make.reuse import Fingerprints
+from django_sitemapkit.builds.make.runner import InlineRunner, Runner
 from django_sitemapkit.builds.manifest import (
-    BuildResult,
-    FileResult,
     KeptRows,
     SiteBuilds,
-    declaration_of,
     freeze,
     index_order,
-    log_problems,
     page_rows_of,
-    reopen_lost,
+    pending_copy_of,
 )
-from django_sitemapkit.builds.open_requests import answered_by_build, close_requests, summary_of
 from django_sitemapkit.builds.publication import (
     Export,
     FinishedBuild,
@@ -36,6 +26,15 @@ from django_sitemapkit.builds.publication import (
     prune,
     publish_finished,
 )
+from django_sitemapkit.builds.results import (
+    BuildResult,
+    FileResult,
+    answered_by_build,
+    close_requests,
+    log_problems,
+    summary_of,
+)
+from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import (
     BuildFailed,
@@ -116,21 +115,21 @@ def build(
                 logger.warning("Site %r: %s.", site.key, reason)
                 builder.distrust_damaged()
                 continue
-            except (PagesMoved, LeftUnpublishable):
+            except PagesMoved:
                 continue
-            except SitemapKitError:
+            except SitemapKitError as error:
+                if builder.continued and isinstance(error, NothingToPublish):
+                    builder.stop(str(error))  # What is there now may well be published.
+                    continue
                 log_problems(site.key, builder.files)
                 raise
             if not builder.continued:
                 log_problems(site.key, builder.files)
-                close_requests(answered, summary_of(result), build=result.build)
+                if answered:
+                    close_requests(answered, summary_of(result), build=result.build)
                 return result
             builder.finished = result.build
     raise BuildFailed(f"Site {site.key!r}: its pages kept changing; build again.")
-
-
-class LeftUnpublishable(Exception):
-    """What a killed process left cannot be published; what is there now may well be."""
 
 
 class Builder:
@@ -177,7 +176,8 @@ class Builder:
     def run(self) -> BuildResult:
         """Make what is missing and publish it; return what became of it.
 
-        Raises PagesMoved, PageDamaged or LeftUnpublishable if the site has to be built once more.
+        Raises PagesMoved or PageDamaged if the site has to be built once more; so it has if what a
+        killed process left is NothingToPublish.
         """
         started = time.perf_counter()
         self.files, self.continued = [], False
@@ -189,7 +189,8 @@ class Builder:
         rows = self._make_pages(record, rows)
         rows = self._verify_stored(record, rows)
         outcome = self._publish(record, rows)
-        self._deliver(outcome)
+        everything = self.export_all and not self.continued
+        self.exported += deliver(self.builds, self.lease, self.export, everything=everything)
         self._prune(rows)
         return BuildResult(
             site=self.site.key,
@@ -219,7 +220,8 @@ class Builder:
         published = self.builds.published
         self._fingerprints = Fingerprints(self.site)
         counts = self._fingerprints.prefetch if published and not self.full else None
-        kept = self.builds.sections_of(published) - set(self.chosen) if self.chosen else set()
+        kept = {row.section for row in self.builds.rows_of(published)} if self.chosen else set()
+        kept -= set(self.chosen)
         return {
             section.get_name(): refresh(
                 section,
@@ -233,7 +235,7 @@ class Builder:
 
     def _resume(self) -> Build | None:
         """Return the build that a killed process left, if it is still what would be built now."""
-        self._declaration = declaration_of(self.site, self.sections, self.chosen)
+        self._declaration = self._fingerprints.declaration_of(self.sections, self.chosen)
         for left in self.builds.running:
             if left.declaration == self._declaration and not self.distrusted:
                 left.fence = self.lease.fence
@@ -275,12 +277,15 @@ class Builder:
                 while pending := [row for row in rows if row.status == BuildFile.Status.PENDING]:
                     total = len(self.files) + len(pending) + 1
                     if not settings.DEDUPLICATE:  # Else the order decides which page has a URL.
-                        pending = [row for row in pending if not self._keep(builder, row, total)]
+                        for row in pending:
+                            if kept := builder.keep(row):
+                                self._report(kept, total)
+                        pending = [row for row in pending if row.status == BuildFile.Status.PENDING]
                     for result in runner.run(builder, pending):
                         self._report(result, total + len(builder.halves))
+                    halves, builder.halves = builder.halves, []
                     if runner.is_inline:
-                        rows += builder.halves
-                        builder.halves = []
+                        rows += halves
                     else:  # Other processes have recorded their pages themselves.
                         self._kept.record()
                         rows = list(BuildFile.objects.in_build(record))
@@ -292,13 +297,6 @@ class Builder:
                 self._abandon(record, str(error))
             raise
         return rows
-
-    def _keep(self, builder: PageBuilder, row: BuildFile, total: int) -> bool:
-        """Record a page that keeps its file, for which no runner is needed."""
-        result = builder.keep(row)
-        if result is not None:
-            self._report(result, total)
-        return result is not None
 
     def _runner_for(self, builder: PageBuilder, rows: Sequence[BuildFile]) -> Runner:
         """Return who makes the pages: this process alone if each URL is listed once."""
@@ -316,16 +314,22 @@ class Builder:
         return InlineRunner()
 
     def _verify_stored(self, record: Build, rows: list[BuildFile]) -> list[BuildFile]:
-        """Make the pages again whose files the storage has lost; return the rows of all."""
-        if self._reopen_lost(rows):
-            self._kept.record()  # Else a row that is made again would be recorded twice.
-            rows = self._make_pages(record, rows)
-            if lost := self._reopen_lost(rows):
-                raise BuildFailed(f"{lost[0]} was stored, but the storage does not have it.")
-        return rows
+        """Make the pages again whose files the storage has lost; return the rows of all.
 
-    def _reopen_lost(self, rows: Sequence[BuildFile]) -> list[str]:
-        return reopen_lost(self.site, page_rows_of(rows), self.lease, self.storage)
+        They may be those of a process that was killed, or of sections that the build leaves as
+        they are published.
+        """
+        if lost := StoredFiles(self.site, self.storage).lost(page_rows_of(rows)):
+            self._kept.record()  # Else a row that is made again would be recorded twice.
+            for row in lost:
+                pending = pending_copy_of(row)
+                pending.pk, pending.build = row.pk, record
+                self._kept.add(pending)
+            self._kept.record()
+            rows = self._make_pages(record, list(BuildFile.objects.in_build(record)))
+            if lost := StoredFiles(self.site, self.storage).lost(page_rows_of(rows)):
+                raise BuildFailed(f"{lost[0].name} was stored, but the storage does not have it.")
+        return rows
 
     def _publish(self, record: Build, rows: Sequence[BuildFile]) -> Outcome:
         """Publish the build, unless it is what is published already, or a gate holds it."""
@@ -333,36 +337,25 @@ class Builder:
             site=self.site,
             build=record,
             rows=[row for row in rows if row.section],
-            published=self.builds.page_rows_of(self.builds.published),
+            published=page_rows_of(self.builds.rows_of(self.builds.published)),
             leaving=self.leaving,
             chosen=self.chosen,
             strict=self.strict,
         )
         indexes = [row for row in rows if not row.section]
-        try:
-            outcome = publish_finished(
-                finished,
-                self.builds,
-                self.lease,
-                self.storage,
-                self._kept,
-                indexes,
-                distrusted=self.distrusted,
-                whole=not self.chosen,
-            )
-        except NothingToPublish as error:
-            if self.continued:
-                self._stop(str(error))
-                raise LeftUnpublishable(str(error)) from error
-            raise
+        outcome = publish_finished(
+            finished,
+            self.builds,
+            self.lease,
+            self.storage,
+            self._kept,
+            indexes,
+            distrusted=self.distrusted,
+            whole=not self.chosen,
+        )
         for index in outcome.indexes:
             self._report(index, len(self.files) + 1)
         return outcome
-
-    def _deliver(self, outcome: Outcome) -> None:
-        """Export what is published and announce it."""
-        everything = self.export_all and not self.continued
-        self.exported += deliver(self.builds, self.lease, self.export, everything=everything)
 
     def _prune(self, rows: Sequence[BuildFile]) -> None:
         """Delete the files of builds that are over."""
@@ -380,15 +373,15 @@ class Builder:
         pages = [
             page
             for build in (self.builds.published, self.builds.held)
-            for page in self.builds.page_rows_of(build)
+            for page in page_rows_of(self.builds.rows_of(build))
         ]
         self.distrusted |= set(damaged_names(pages, self.storage, self.lease.heartbeat))
 
     def _abandon(self, record: Build, reason: str) -> None:
         self.lease.abandon(record, reason)
-        self._stop(reason)
+        self.stop(reason)
 
-    def _stop(self, reason: str) -> None:
+    def stop(self, reason: str) -> None:
         """Note why a build came to nothing; the next one starts from what is there now."""
         logger.info("Site %r: %s; it is built again.", self.site.key, reason)
         self.stopped = reason

@@ -1,17 +1,20 @@
 """Leases, which keep work from being done twice, by the database's clock."""
 
 import datetime as dt
+import logging
 import os
 import socket
 import uuid
 from typing import Any
 
-from django.db import IntegrityError, models, router, transaction
+from django.db import Error, models, router, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.models.managers import PrimaryManager
+
+logger = logging.getLogger("django_sitemapkit")
 
 
 class DatabaseNow(Now):
@@ -59,26 +62,11 @@ class LeaseManager(PrimaryManager["Lease"]):
         free = models.Q(owner="") | models.Q(
             heartbeat__lt=DatabaseNow() - dt.timedelta(seconds=seconds)
         )
-        taken = self.filter(free, name=name).update(
-            owner=owner,
-            fence=models.F("fence") + 1,
-            acquired_at=DatabaseNow(),
-            heartbeat=DatabaseNow(),
-        )
-        if not taken and not self._create(name, owner):
-            return None
-        return self.filter(name=name, owner=owner).first()
-
-    def _create(self, name: str, owner: str) -> bool:
-        if self.filter(name=name).exists():
-            return False
-        now = DatabaseNow()
-        try:
-            with transaction.atomic(using=router.db_for_write(self.model)):
-                self.create(name=name, owner=owner, fence=1, acquired_at=now, heartbeat=now)
-        except IntegrityError:
-            return False
-        return True
+        values = {"owner": owner, "acquired_at": DatabaseNow(), "heartbeat": DatabaseNow()}
+        taken = self.filter(free, name=name).update(fence=models.F("fence") + 1, **values)
+        if not taken:
+            _, taken = self.get_or_create(name=name, defaults={"fence": 1, **values})
+        return self.filter(name=name, owner=owner).first() if taken else None
 
 
 class Lease(models.Model):
@@ -110,14 +98,30 @@ class Lease(models.Model):
 
         Within a transaction it locks the lease, so that nobody takes it before the commit.
         """
-        mine = Lease.objects.filter(name=self.name, fence=self.fence, owner=self.owner)
-        return bool(mine.update(heartbeat=DatabaseNow()))
-
-    def now(self) -> dt.datetime:
-        """Return the database's time, which all who hold leases have in common."""
-        now: dt.datetime = Lease.objects.values_list(StoredNow(), flat=True).get(name=self.name)
-        return now
+        return bool(self._mine().update(heartbeat=DatabaseNow()))
 
     def release(self) -> None:
-        """Give the lease back, unless someone else has it by now."""
-        Lease.objects.filter(name=self.name, fence=self.fence, owner=self.owner).update(owner="")
+        """Give the lease back, unless someone else has it by now.
+
+        Whatever state the work under it has left the connection in. Never raises an error of the
+        database, which would replace the one that ended the work: the log has it, and the lease
+        expires.
+        """
+        connection = transaction.get_connection(router.db_for_write(Lease))
+        for is_last in (False, True):
+            try:
+                # Closing a cursor raises the driver's own errors, which Django leaves as they are.
+                with connection.wrap_database_errors:
+                    self._mine().update(owner="")
+            except Error as error:
+                if is_last or connection.in_atomic_block:
+                    logger.warning("%s could not be given back, and expires: %s", self, error)
+                    return
+                # An exception out of a signal handler leaves mysqlclient in the middle of a query:
+                # all that follows on that connection fails with "Commands out of sync".
+                connection.close()
+            else:
+                return
+
+    def _mine(self) -> "models.QuerySet[Lease]":
+        return Lease.objects.filter(name=self.name, fence=self.fence, owner=self.owner)

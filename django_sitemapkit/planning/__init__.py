@@ -5,20 +5,19 @@ plan up to date first: ``refresh`` splits and merges.
 """
 
 from django_sitemapkit.planning.pages import (
+    PlannedPage,
     all_pages,
     count_at_most,
     edits_of,
-    has_rows,
-    neighbours_of,
     page_of,
     pages_of,
     pages_of_all,
     remember,
     renumber,
     split,
+    stored_page,
 )
 from django_sitemapkit.planning.refresh import PlanChange, refresh
-from django_sitemapkit.planning.store import PlannedPage, stored_page
 
 __all__ = [
     "PlanChange",
@@ -26,8 +25,6 @@ __all__ = [
     "all_pages",
     "count_at_most",
     "edits_of",
-    "has_rows",
-    "neighbours_of",
     "page_of",
     "pages_of",
     "pages_of_all",

@@ -1,40 +1,23 @@
-"""Pages on the request path: found in the plan, planned where there is none, split when full."""
+"""The pages of a plan: stored and found, planned where there is none, split when full."""
 
+import datetime as dt
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 from typing import Any
 
 from django.db import DatabaseError, router, transaction
-from django.db.models import F, Q
+from django.db.models import Count, F, OuterRef, Q, Subquery
 from django.utils import timezone
 
 from django_sitemapkit.exceptions import NotPlanned
-from django_sitemapkit.models import Lease, Page, Plan
-from django_sitemapkit.planning.leases import give_back
-from django_sitemapkit.planning.store import (
-    PlannedPage,
-    adjoining_page,
-    by_position,
-    counted_plans,
-    create_plan,
-    current_plan,
-    current_plans,
-    decoded,
-    in_order,
-    planned_pages,
-    planned_rows,
-    stored_pages,
-)
+from django_sitemapkit.models import Lease, Page, Plan, Revision
 from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.keysets import (
-    EVERYTHING,
-    KeyRange,
-    Keyset,
-    filled,
-)
+from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset, filled, noop
 from django_sitemapkit.reading.validation import require_pageable
+from django_sitemapkit.sites import SitemapSite
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -44,8 +27,129 @@ PLANNING_SECONDS = 300
 PAGES_PER_UPDATE = 100
 """Pages recorded by one statement, each by its number and bounds."""
 
-LOOKED_AT = 5
-"""Pages on each side of one that are looked at for any row, before its neighbour is given up."""
+FILL = 0.9
+"""How full pages are planned where new rows may come anywhere; else they would split at once."""
+
+EditState = tuple[int, int]
+"""The number of a site's last edit, and its nonce; zeros where nothing was ever edited."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPage:
+    """One page of a section: its number and the rows it holds."""
+
+    number: int
+    """The number in its address."""
+    keys: KeyRange
+    """Its key range; of a section without a keyset, its positions."""
+    lists: bool = field(default=True, compare=False, repr=False)
+    """Whether it had any URL when it was last read."""
+    read_revision: int | None = field(default=None, compare=False, repr=False)
+    """What editors had set then; None where nobody has read it."""
+    read_at: dt.datetime | None = field(default=None, compare=False, repr=False)
+    """When it was last looked at for a URL."""
+
+
+def current_plan(section: SectionReader, keyset: Keyset) -> Plan | None:
+    """Return the section's plan, or None where there is none by its present key."""
+    return Plan.objects.filter(
+        site=section.site.key, section=section.get_name(), key=keyset.identity
+    ).first()
+
+
+def by_position(section: SectionReader) -> list[PlannedPage]:
+    """Return the pages of a section that is counted off by position."""
+    step = section.rows_per_page
+    return [
+        PlannedPage(number, KeyRange(start, start + step))
+        for number, start in enumerate(range(0, section.size(), step), start=1)
+    ]
+
+
+def stored_page(
+    site: SitemapSite, section: str, number: int
+) -> tuple[Page | None, EditState | None]:
+    """Return a page of a section's plan with the state of the site's edits, by one query.
+
+    The state is None where there is no such page. Whether the plan is one by the section's present
+    key is for the caller to judge.
+    """
+    edits = Revision.objects.filter(site=OuterRef("plan__site"))
+    page = (
+        Page.objects.filter(plan__site=site.key, plan__section=section, number=number)
+        .select_related("plan")
+        .annotate(edit=Subquery(edits.values("number")), nonce=Subquery(edits.values("nonce")))
+        .first()
+    )
+    return page, None if page is None else (page.edit or 0, page.nonce or 0)
+
+
+def planned_pages(plan: Plan, keyset: Keyset) -> list[PlannedPage]:
+    """Return the pages of a plan in the order of their keys."""
+    return in_order([decoded(page, keyset) for page in plan.pages.all()])
+
+
+def planned_rows(section: SectionReader, keyset: Keyset) -> int:
+    """Return how many rows a new page gets: all it may hold only where rows come last."""
+    return section.rows_per_page if keyset.grows else max(1, int(section.rows_per_page * FILL))
+
+
+def create_plan(
+    section: SectionReader, keyset: Keyset, heartbeat: Callable[[], None] = noop
+) -> list[PlannedPage]:
+    """Plan a section from nothing and return the pages, which are stored.
+
+    The pages of a plan before it go; new ones get new numbers.
+    """
+    bounds = keyset.boundaries(planned_rows(section, keyset), heartbeat=heartbeat)
+    ranges = list(map(KeyRange, [None, *bounds], [*bounds, None]))
+    with transaction.atomic(using=router.db_for_write(Plan)):
+        plan, _ = Plan.objects.select_for_update().get_or_create(
+            site=section.site.key,
+            section=section.get_name(),
+            defaults={"rows_per_page": section.rows_per_page, "planned_at": timezone.now()},
+        )
+        first = plan.last_number + 1
+        plan.key = keyset.identity
+        plan.rows_per_page = section.rows_per_page
+        plan.last_number += len(ranges)
+        plan.revision += 1
+        plan.planned_at = timezone.now()
+        plan.save()
+        plan.pages.all().delete()
+        pages = [
+            Page(plan=plan, number=number, **stored_bounds(keyset, keys))
+            for number, keys in enumerate(ranges, start=first)
+        ]
+        plan.pages.bulk_create(pages)
+    return [decoded(page, keyset) for page in pages]
+
+
+def stored_bounds(keyset: Keyset, keys: KeyRange) -> dict[str, str | None]:
+    """Return the bounds of a page as they are stored."""
+    return {"lower": keyset.encode(keys.lower), "upper": keyset.encode(keys.upper)}
+
+
+def decoded(page: Page, keyset: Keyset) -> PlannedPage:
+    """Return a stored page with its bounds as keys."""
+    keys = KeyRange(keyset.decode(page.lower), keyset.decode(page.upper))
+    return PlannedPage(page.number, keys, page.lists, page.read_revision, page.read_at)
+
+
+def in_order(pages: Sequence[PlannedPage]) -> list[PlannedPage]:
+    """Return a plan's pages from the open lower end to the open upper end.
+
+    Each page begins where one before it ends; where that chain is broken, the list ends early.
+    """
+    by_lower = {page.keys.lower: page for page in pages}
+    ordered: list[PlannedPage] = []
+    lower = None
+    while (page := by_lower.pop(lower, None)) is not None:
+        ordered.append(page)
+        if page.keys.upper is None:
+            break
+        lower = page.keys.upper
+    return ordered
 
 
 def pages_of(section: SectionReader) -> list[PlannedPage]:
@@ -62,7 +166,12 @@ def pages_of_all(sections: Sequence[SectionReader]) -> list[list[PlannedPage]]:
 
     It takes one query for all plans, and another one for each hundred pages.
     """
-    plans = current_plans(sections)
+    plans: dict[tuple[str, str], list[Page]] = {}
+    stored = Page.objects.filter(plan__site__in={section.site.key for section in sections})
+    if len(sections) == 1:
+        stored = stored.filter(plan__section=sections[0].get_name())
+    for page in stored.select_related("plan"):
+        plans.setdefault((page.plan.section, page.plan.key), []).append(page)
     pages: list[list[PlannedPage]] = []
     ranges: list[tuple[Keyset, KeyRange]] = []
     for section in sections:
@@ -73,7 +182,7 @@ def pages_of_all(sections: Sequence[SectionReader]) -> list[list[PlannedPage]]:
             continue
         known = plans.get((section.get_name(), keyset.identity))
         if known is None:
-            pages.append(_planned(section, keyset))
+            pages.append(_plan_now(section, keyset))
         else:
             pages.append(in_order([decoded(page, keyset) for page in known]))
         ranges += [(keyset, page.keys) for page in pages[-1]]
@@ -89,7 +198,9 @@ def count_at_most(sections: Sequence[SectionReader]) -> int:
 
     One that was never planned counts as a page, and is not planned now.
     """
-    counts = counted_plans(sections)
+    stored = Page.objects.filter(plan__site__in={section.site.key for section in sections})
+    plans = stored.values_list("plan__section", "plan__key").annotate(Count("pk")).order_by()
+    counts = {(section, key): count for section, key, count in plans}
     return sum(
         len(by_position(section))
         if section.keyset is None
@@ -110,8 +221,8 @@ def all_pages(section: SectionReader) -> list[PlannedPage]:
     if plan is not None:
         return planned_pages(plan, section.keyset)
     bounds = section.keyset.boundaries(planned_rows(section, section.keyset))
-    ranges = zip([None, *bounds], [*bounds, None], strict=True)
-    return [PlannedPage(number, KeyRange(*ends)) for number, ends in enumerate(ranges, start=1)]
+    ranges = map(KeyRange, [None, *bounds], [*bounds, None])
+    return [PlannedPage(number, keys) for number, keys in enumerate(ranges, start=1)]
 
 
 def page_of(section: SectionReader, number: int, stored: Page | None = None) -> PlannedPage | None:
@@ -127,32 +238,12 @@ def page_of(section: SectionReader, number: int, stored: Page | None = None) -> 
         return decoded(stored, section.keyset)
     plan = current_plan(section, section.keyset)
     if plan is None:
-        pages = _planned(section, section.keyset)
+        pages = _plan_now(section, section.keyset)
         return next((page for page in pages if page.number == number), None)
     if number > plan.last_number:
         return None
-    page = stored_pages(plan).filter(number=number).first()
+    page = plan.pages.filter(number=number).first()
     return decoded(page, section.keyset) if page else None
-
-
-def has_rows(section: SectionReader, page: PlannedPage) -> bool:
-    """Return whether a page of a section holds any row, by one query."""
-    return section.keyset is None or filled([(section.keyset, page.keys)])[0]
-
-
-def neighbours_of(
-    section: SectionReader, page: PlannedPage
-) -> tuple[PlannedPage | None, PlannedPage | None]:
-    """Return the pages before and behind one, in the order of their keys; None where none is.
-
-    Pages without a row are skipped, at most a few; beyond them there is no neighbour. It takes two
-    queries for each page looked at.
-    """
-    if section.keyset is None:
-        pages = {found.number: found for found in by_position(section)}
-        return pages.get(page.number - 1), pages.get(page.number + 1)
-    before, behind = (_neighbour(section, section.keyset, page, side) for side in (False, True))
-    return before, behind
 
 
 def split(section: SectionReader, page: PlannedPage, at: Any) -> int | None:
@@ -175,12 +266,12 @@ def split(section: SectionReader, page: PlannedPage, at: Any) -> int | None:
             Plan.objects.filter(pk=plan.pk).update(
                 last_number=F("last_number") + 1, revision=F("revision") + 1
             )
-            same = stored_pages(plan).filter(number=page.number, lower=lower, upper=upper)
+            same = plan.pages.filter(number=page.number, lower=lower, upper=upper)
             if not same.update(upper=middle, read_revision=None):
                 transaction.set_rollback(True, using=database)
                 return None
             plan.refresh_from_db(using=database)
-            stored_pages(plan).create(plan=plan, number=plan.last_number, lower=middle, upper=upper)
+            plan.pages.create(number=plan.last_number, lower=middle, upper=upper)
     except DatabaseError as error:
         logger.warning("%r: page %s is full, but not split: %s", section, page.number, error)
         return None
@@ -205,19 +296,12 @@ def remember(section: SectionReader, pages: Collection[PlannedPage], *, lists: b
         return
     values = {"lists": lists, "read_revision": edits_of(section), "read_at": timezone.now()}
     database = router.db_for_write(Page)
-    same = [
-        Q(
-            number=page.number,
-            lower=keyset.encode(page.keys.lower),
-            upper=keyset.encode(page.keys.upper),
-        )
-        for page in pages
-    ]
+    same = [Q(number=page.number, **stored_bounds(keyset, page.keys)) for page in pages]
     for start in range(0, len(same), PAGES_PER_UPDATE):
         some = reduce(or_, same[start : start + PAGES_PER_UPDATE])
         try:
             with transaction.atomic(using=database):
-                stored_pages(plan).filter(some).update(**values)
+                plan.pages.filter(some).update(**values)
         except DatabaseError as error:
             logger.warning("%r: what its pages list cannot be recorded: %s", section, error)
             return
@@ -238,33 +322,15 @@ def renumber(section: SectionReader, numbers: Collection[int]) -> dict[int, int]
         first = plan.last_number - len(numbers) + 1
         renumbered = {old: first + place for place, old in enumerate(sorted(numbers))}
         for old, new in renumbered.items():
-            stored_pages(plan).filter(number=old).update(number=new)
+            plan.pages.filter(number=old).update(number=new)
     return renumbered
 
 
-def _neighbour(
-    section: SectionReader, keyset: Keyset, page: PlannedPage, behind: bool
-) -> PlannedPage | None:
-    for _ in range(LOOKED_AT):
-        near = adjoining_page(section, keyset, page, behind=behind)
-        if near is None or has_rows(section, near):
-            return near
-        page = near
-    return None
-
-
-def _planned(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:
-    plan = current_plan(section, keyset) or _plan_now(section, keyset)
-    if plan is None:
-        return [PlannedPage(1, EVERYTHING)]
-    return planned_pages(plan, keyset)
-
-
-def _plan_now(section: SectionReader, keyset: Keyset) -> Plan | None:
+def _plan_now(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:
     """Plan a section on its first request, under a lease: one request works, the others wait.
 
-    Returns None where a section fits on one page and needs no plan to be served. Raises NotPlanned
-    for one that does not.
+    Returns its pages. One that fits on one page needs no plan to be served; for another one,
+    NotPlanned is raised.
     """
     try:
         lease = Lease.objects.acquire(
@@ -273,12 +339,13 @@ def _plan_now(section: SectionReader, keyset: Keyset) -> Plan | None:
         if lease is not None:
             try:
                 # Another process may have planned it before this one got the lease.
-                return current_plan(section, keyset) or create_plan(section, keyset)
+                plan = current_plan(section, keyset)
+                return planned_pages(plan, keyset) if plan else create_plan(section, keyset)
             finally:
-                give_back(lease)
+                lease.release()
         reason = "it is being planned right now"
     except DatabaseError as error:
         reason = f"its plan cannot be stored: {error}"
     if keyset.count(EVERYTHING, section.rows_per_page + 1) <= section.rows_per_page:
-        return None
+        return [PlannedPage(1, EVERYTHING)]
     raise NotPlanned(f"Section {section.get_name()!r} has no plan yet: {reason}.")

@@ -10,16 +10,14 @@ from django.utils import timezone
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import Page, Plan
-from django_sitemapkit.planning.store import (
+from django_sitemapkit.planning.pages import (
     PlannedPage,
     by_position,
     create_plan,
     decoded,
     in_order,
-    plan_and_pages,
-    planned_pages,
     planned_rows,
-    stored_pages,
+    stored_bounds,
 )
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import KeyRange, Keyset, noop
@@ -72,10 +70,9 @@ def refresh(
     """Bring the stored plan of a section up to date, and return what changed.
 
     Counts every page of the section, so it belongs in a build, not in a request. ``heartbeat``
-    is called between the queries that read rows, each of which reads a few pages at most: it
-    renews a lease, and ends the work by raising. ``counts`` is asked
-    first how many rows the pages have; those of which it does not tell are counted. ``sizes`` has
-    the bytes of the stored pages, by number: pages do not merge that a file is too small for.
+    is called between the queries that read rows, and ends the work by raising. ``counts`` is asked
+    first how many rows the pages have. ``sizes`` has the bytes of the stored pages, by number:
+    pages do not merge that a file is too small for.
 
     A section without a keyset has no plan. Raises RuntimeError where requests keep splitting its
     pages.
@@ -86,13 +83,10 @@ def refresh(
         planned = tuple(by_position(section))
         return PlanChange(pages=len(planned), planned=planned)
     for _ in range(REFRESH_ATTEMPTS):
-        plan, rows = plan_and_pages(section, keyset)
-        if plan is None:
-            return _replan(section, keyset, _why_unplanned(section, keyset), heartbeat)
-        stored = [decoded(page, keyset) for page in rows]
-        pages = in_order(stored)
-        if reason := _why_replan(plan, pages, len(stored), section, keyset):
-            return _replan(section, keyset, reason, heartbeat)
+        plan, stored = _stored_plan(section)
+        pages, reason = _usable_pages(plan, stored, section, keyset)
+        if plan is None or reason:
+            return _replan(section, keyset, reason, stored, heartbeat)
         known = counts(section, [page.keys for page in pages], heartbeat) if counts else {}
         drafts = [
             _Draft(
@@ -114,41 +108,45 @@ def refresh(
     raise RuntimeError(f"Section {section.get_name()!r}: its pages kept changing; try again.")
 
 
-def _why_unplanned(section: SectionReader, keyset: Keyset) -> str:
-    """Return why a section has no plan by its present key."""
-    plans = Plan.objects
-    plan = plans.filter(site=section.site.key, section=section.get_name()).first()
-    return (
-        f"its key changed from {plan.key!r} to {keyset.identity!r}"
-        if plan
-        else "it was never planned"
-    )
+def _stored_plan(section: SectionReader) -> tuple[Plan | None, list[Page]]:
+    """Return the section's plan, by whatever key it is, with its pages, by one query."""
+    pages = Page.objects.filter(plan__site=section.site.key, plan__section=section.get_name())
+    stored = list(pages.select_related("plan"))
+    if stored:
+        return stored[0].plan, stored
+    return Plan.objects.filter(site=section.site.key, section=section.get_name()).first(), []
 
 
-def _why_replan(
-    plan: Plan, pages: Sequence[PlannedPage], stored: int, section: SectionReader, keyset: Keyset
-) -> str:
-    """Return why a stored plan cannot be kept, or "" where it can."""
+def _usable_pages(
+    plan: Plan | None, stored: Sequence[Page], section: SectionReader, keyset: Keyset
+) -> tuple[list[PlannedPage], str]:
+    """Return the pages of a stored plan in their order, and why it cannot be kept, or ""."""
+    if plan is None:
+        return [], "it was never planned"
+    if plan.key != keyset.identity:
+        return [], f"its key changed from {plan.key!r} to {keyset.identity!r}"
     if plan.rows_per_page != section.rows_per_page:
-        return f"its limit changed from {plan.rows_per_page:,} to {section.rows_per_page:,}"
-    if not pages or len(pages) != stored or pages[-1].keys.upper is not None:
-        return "its pages do not join"
+        return [], f"its limit changed from {plan.rows_per_page:,} to {section.rows_per_page:,}"
+    pages = in_order([decoded(page, keyset) for page in stored])
+    if not pages or len(pages) != len(stored) or pages[-1].keys.upper is not None:
+        return pages, "its pages do not join"
     if not keyset.increasing([page.keys.lower for page in pages[1:]]):
-        return f"the database orders {keyset.name!r} in another way than before"
-    return ""
+        return pages, f"the database orders {keyset.name!r} in another way than before"
+    return pages, ""
 
 
 def _replan(
-    section: SectionReader, keyset: Keyset, reason: str, heartbeat: Callable[[], None]
+    section: SectionReader,
+    keyset: Keyset,
+    reason: str,
+    stored: Sequence[Page],
+    heartbeat: Callable[[], None],
 ) -> PlanChange:
-    pages = Page.objects.filter(plan__site=section.site.key, plan__section=section.get_name())
-    retired = tuple(pages.order_by("number").values_list("number", flat=True))
-    plan = create_plan(section, keyset, heartbeat)
-    planned = tuple(planned_pages(plan, keyset))
+    planned = tuple(create_plan(section, keyset, heartbeat))
     return PlanChange(
         pages=len(planned),
-        added=tuple(sorted(page.number for page in planned)),
-        retired=retired,
+        added=tuple(page.number for page in planned),
+        retired=tuple(sorted(page.number for page in stored)),
         replanned=reason,
         planned=planned,
     )
@@ -245,14 +243,11 @@ def _store(
         )
         if not ours:
             return None
-        stored_pages(plan).filter(number__in=retired).delete()
+        plan.pages.filter(number__in=retired).delete()
         for page in new:
-            bounds = {
-                "lower": keyset.encode(page.keys.lower),
-                "upper": keyset.encode(page.keys.upper),
-            }
+            bounds = stored_bounds(keyset, page.keys)
             if page.number not in before:
-                stored_pages(plan).create(plan=plan, number=page.number, **bounds)
+                plan.pages.create(number=page.number, **bounds)
             elif page != before[page.number]:
-                stored_pages(plan).filter(number=page.number).update(**bounds, read_revision=None)
+                plan.pages.filter(number=page.number).update(**bounds, read_revision=None)
     return PlanChange(pages=len(new), added=added, retired=retired, planned=tuple(new))

@@ -5,9 +5,7 @@ readers; the project's own object is their ``options``.
 """
 
 from django_sitemapkit.reading.base import SectionReader
-from django_sitemapkit.reading.contrib import ContribReader
-from django_sitemapkit.reading.external import ExternalReader
-from django_sitemapkit.reading.items import ItemReader, StaticReader
+from django_sitemapkit.reading.items import ContribReader, ItemReader, StaticReader
 from django_sitemapkit.reading.rows import QuerySetReader
 from django_sitemapkit.sections import (
     BaseSection,
@@ -19,7 +17,6 @@ from django_sitemapkit.sections import (
 
 __all__ = [
     "ContribReader",
-    "ExternalReader",
     "ItemReader",
     "QuerySetReader",
     "SectionReader",
@@ -30,8 +27,8 @@ __all__ = [
 _READERS: tuple[tuple[type[BaseSection], type[SectionReader]], ...] = (
     (Section, QuerySetReader),
     (StaticSection, StaticReader),
-    (ItemSection, ItemReader),
     (ContribSection, ContribReader),
+    (ItemSection, ItemReader),
 )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from django.conf import settings as django_settings
 
@@ -12,8 +12,13 @@ from django_sitemapkit.identities import label_of
 from django_sitemapkit.protocol.extensions import NAMESPACES
 from django_sitemapkit.protocol.limits import MAX_NEWS
 from django_sitemapkit.reading.chunks import Chunk, each
-from django_sitemapkit.reading.keysets import KeyRange, Keyset
-from django_sitemapkit.reading.languages import Languages, ObjectLanguages
+from django_sitemapkit.reading.keysets import CHUNK, KeyRange, Keyset
+from django_sitemapkit.reading.languages import (
+    Languages,
+    ObjectLanguages,
+    extensions_of,
+    in_languages,
+)
 from django_sitemapkit.reading.sources import (
     EXTENSIONS,
     PREFIXES,
@@ -39,6 +44,12 @@ class SectionReader:
 
     options: BaseSection
 
+    text_paths: ClassVar[frozenset[str]] = frozenset()
+    """The options in which text is a field path."""
+
+    rows: Any = ()
+    """What the section returns as its rows or items for this site."""
+
     def __init__(self, options: BaseSection) -> None:
         self.options = options
         """The section as the project declares it: its options and hooks."""
@@ -50,10 +61,7 @@ class SectionReader:
         self.overrides: Any = None
         """What editors set for the site; None where a section is made without it."""
         self.connection_lock: AbstractContextManager[Any] = nullcontext()
-        """Lock to hold while running any other query during a page.
-
-        The prefetch thread shares the connection.
-        """
+        """Lock to hold during any other query of a page: the prefetch thread may be reading."""
         self.setting_values: dict[str, Any] = {}
         """The optional tags that editors set for the section, whatever it declares."""
 
@@ -64,19 +72,13 @@ class SectionReader:
         """Return the name in addresses."""
         return self.options.get_name()
 
-    def prepare(self) -> bool:
-        """Ask the section for its rows or items; return whether they have a type that can be read.
-
-        Whatever the project's code raises passes through.
-        """
-        return True
+    def prepare(self) -> None:
+        """Ask the section for its rows or items; whatever the project's code raises passes."""
+        _ = self.rows
 
     @property
     def max_urls(self) -> int:
-        """URLs in one of its files: ``limit``, but never above SITEMAPKIT_MAX_URLS.
-
-        Nor above 1,000 where it has news.
-        """
+        """URLs in one of its files: ``limit``, SITEMAPKIT_MAX_URLS, or 1,000 where it has news."""
         most = min(settings.MAX_URLS, MAX_NEWS) if self.has_news else settings.MAX_URLS
         return min(self.options.limit or most, most)
 
@@ -103,16 +105,12 @@ class SectionReader:
     @cached_property
     def languages_source(self) -> Source:
         """Where the languages of each object come from; a constant where all have all."""
-        return source_of(self.options.object_languages)
+        return self.source("object_languages")
 
     @cached_property
     def extension_sources(self) -> dict[str, Source]:
         """The extensions that are declared, by option: where each one's values come from."""
-        found: dict[str, Source] = {}
-        for option in EXTENSIONS:
-            if (source := self.source(option)) != UNSET:
-                found[option] = source
-        return found
+        return self._declared(EXTENSIONS)
 
     @cached_property
     def used_namespaces(self) -> dict[str, str]:
@@ -128,12 +126,14 @@ class SectionReader:
     @cached_property
     def sources(self) -> dict[str, Source]:
         """The optional tags that are declared, by name: where each one's values come from."""
+        set_here = {tag: Constant(value) for tag, value in self.setting_values.items()}
+        return self._declared(TAGS) | set_here
+
+    def _declared(self, options: Sequence[str]) -> dict[str, Source]:
         found: dict[str, Source] = {}
-        for tag in TAGS:
-            if tag in self.setting_values:
-                found[tag] = Constant(self.setting_values[tag])
-            elif (source := self.source(tag)) != UNSET:
-                found[tag] = source
+        for option in options:
+            if (source := self.source(option)) != UNSET:
+                found[option] = source
         return found
 
     @property
@@ -148,7 +148,7 @@ class SectionReader:
 
     def source(self, option: str) -> Source:
         """Return where the values of an option come from."""
-        return source_of(getattr(self.options, option))
+        return source_of(getattr(self.options, option), text_is_column=option in self.text_paths)
 
     @property
     def label(self) -> str | None:
@@ -156,13 +156,10 @@ class SectionReader:
         return None if self.keyset is None else label_of(self.keyset.queryset.model)
 
     def for_pk(self, pk: Any) -> Self:
-        """Return a reader of one row alone; called where it has a ``label``."""
-        raise NotImplementedError
-
-    def copy(self) -> Self:
-        """Return a reader of the same section that has read nothing yet."""
+        """Return a reader of one row, or of none; called where it has a ``label``."""
         reader = type(self)(self.options)
         reader.overrides, reader.setting_values = self.overrides, self.setting_values
+        reader.rows = self.rows.filter(pk=pk)
         return reader
 
     def identities(self, keys: Sequence[Any]) -> list[str]:
@@ -177,19 +174,46 @@ class SectionReader:
         return None
 
     def chunks(self, keys: KeyRange) -> Iterator[Chunk]:
-        """Yield the rows of a page in order, some at a time.
+        """Yield the rows of a page in order, some at a time, once for each of their languages.
 
         Without a keyset, the bounds of ``keys`` are positions.
         """
+        step = self.language_plan.objects_per_chunk if self.language_plan else CHUNK
+        for rows in self.reads(keys):
+            for begin in range(0, len(rows), step):
+                with self.site.active():
+                    chunk = self.chunk(rows[begin : begin + step])
+                yield chunk
+
+    def reads(self, keys: KeyRange) -> Iterator[Sequence[Any]]:
+        """Yield the rows or items of a page as they are read, some at a time."""
         raise NotImplementedError
+
+    def chunk(self, rows: Sequence[Any]) -> Chunk:
+        """Return rows or items by column."""
+        raise NotImplementedError
+
+    def located(
+        self,
+        chunk: Chunk,
+        objects: Sequence[Any],
+        locate: Callable[[Any], Any],
+        languages: ObjectLanguages | None,
+    ) -> Chunk:
+        """Return a chunk with the locations that a method returns, in each language."""
+        if self.language_plan is not None:
+            versions = self.language_plan.located(objects, locate, languages)
+            self.language_plan.extend(versions, objects, self.extension_sources)
+            return in_languages(chunk, versions)
+        chunk.locations, refusals = each(locate, objects, "location")
+        chunk.refusals |= refusals
+        chunk.extensions |= extensions_of(self.extension_sources, objects)
+        return chunk
 
     def with_prefetch(
         self, prefetch: Prefetch, connection_lock: AbstractContextManager[Any]
     ) -> Self:
-        """Return a reader that passes its reads of the database through ``prefetch``, if it can.
-
-        ``connection_lock`` is what it then has as its own.
-        """
+        """Return a reader that passes its reads through ``prefetch``, if it can."""
         return self
 
     def size(self) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
@@ -37,8 +38,8 @@ class Chunk:
     """Why a row is refused already, by its place in the columns."""
     normal: bool = False
     """Whether the locations are paths in normal form, as compiled routes make them."""
-    ready: frozenset[str] = frozenset()
-    """The columns that hold final texts already: a "lastmod" of moments in UTC, or of dates."""
+    lastmod_is_text: bool = False
+    """Whether the column "lastmod" holds final texts already, of moments in UTC or of dates."""
     extensions: dict[str, Sequence[Any]] = field(default_factory=dict)
     """Images, videos, news and elements of the project's own, by option."""
     versions: "Versions | None" = None
@@ -58,14 +59,20 @@ class Versions:
 
 
 def each(
-    function: Callable[[Any], Any], rows: Iterable[Any], option: str
+    function: Callable[[Any], Any],
+    rows: Iterable[Any],
+    option: str,
+    there: Iterable[bool] = repeat(True),
 ) -> tuple[list[Any], dict[int, InvalidValue]]:
-    """Call a section's method on every row; what it raises refuses that row alone."""
+    """Call a section's method on every row that is ``there``; the others have None.
+
+    What it raises refuses that row alone.
+    """
     values: list[Any] = []
     refusals: dict[int, InvalidValue] = {}
-    for row in rows:
+    for row, is_there in zip(rows, there, strict=False):
         try:
-            value = function(row)
+            value = function(row) if is_there else None
             values.append(str(value) if isinstance(value, Promise) else value)
         except INFRASTRUCTURE:
             raise
@@ -75,12 +82,17 @@ def each(
     return values, refusals
 
 
-def tag_values(function: Callable[[Any], Any], rows: Iterable[Any], tag: str) -> list[Any]:
-    """Call a section's method for an optional tag on every row.
+def optional_values(
+    function: Callable[[Any], Any],
+    rows: Iterable[Any],
+    option: str,
+    there: Iterable[bool] = repeat(True),
+) -> list[Any]:
+    """Call a section's method for an optional tag or extension, as ``each`` does.
 
     What it raises takes the place of the value: the row loses no more than that.
     """
-    values, refusals = each(function, rows, tag)
+    values, refusals = each(function, rows, option, there)
     for row, refusal in refusals.items():
         values[row] = refusal
     return values

@@ -6,6 +6,7 @@ number 0.5 is 0.50.
 """
 
 import hashlib
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -27,11 +28,8 @@ from django.db.models.functions import Cast, Collate
 from django_sitemapkit import _django
 from django_sitemapkit.reading.keysets import KeyRange, Keyset
 
-ROWS_PER_DIGEST = 25_001
-"""Rows that SQLite joins into one text at a time: a full page takes two looks, and no third."""
-
 SMALL = 60_000
-"""Rows that it joins at once where there are no more."""
+"""Rows that SQLite joins into one text at a time: more than a page has."""
 
 PIECE = 12_500
 """Integer keys whose rows it joins at once: the texts of a page take some megabytes each way."""
@@ -141,11 +139,19 @@ def _joined(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Iterator[
     """Yield all values as texts, column by column: SQLite has no hash, but joins quickly."""
     templates = _templates(keyset, values)
     for piece in _pieces(keyset, keys):
-        yield from _joined_within(keyset, piece, values, templates)
+        rows = keyset.within(piece).order_by().values(**values)
+        with keyset.active():
+            found = rows.aggregate(rows=Count("*"), **_columns(templates))
+            count = found.pop("rows")
+            if count and any(text.count(SEPARATOR) != count - 1 for text in found.values()):
+                # A value has the separator in it: quoted, none can be taken for another.
+                found = rows.aggregate(**_columns(dict.fromkeys(values, _SQLITE_QUOTED)))
+        if count:
+            yield count, list(found.values())
 
 
 def _pieces(keyset: Keyset, keys: KeyRange) -> Iterator[KeyRange]:
-    """Yield a range in pieces of few rows where that costs nothing: by keys that are integers."""
+    """Yield a range in pieces of few rows: by keys that are integers this costs nothing."""
     first, upper = keys.lower, keys.upper
     if isinstance(keyset.field, IntegerField) and (first is None or upper is None):
         with keyset.active():
@@ -159,45 +165,8 @@ def _pieces(keyset: Keyset, keys: KeyRange) -> Iterator[KeyRange]:
         for start in range(first, upper, PIECE):
             yield KeyRange(start, min(start + PIECE, upper))
     else:
-        yield keys
-
-
-def _joined_within(
-    keyset: Keyset, keys: KeyRange, values: dict[str, Any], quickly: dict[str, str]
-) -> Iterator[Part]:
-    """Yield all values of a range as texts.
-
-    One that may hold more than some pages is read piece by piece, which takes twice the time.
-    """
-    whole = _is_small(keyset, keys)
-    exactly = dict.fromkeys(values, _SQLITE_QUOTED)
-    key = next(iter(values))
-    rows = keyset.within(keys)
-    while True:
-        some = (
-            rows.order_by().values(**values) if whole else rows.values(**values)[:ROWS_PER_DIGEST]
-        )
-        with keyset.active():
-            found = some.aggregate(rows=Count("*"), last=Max(key), **_columns(quickly))
-        count, last = found.pop("rows"), found.pop("last")
-        if not count:
-            return
-        if any(text.count(SEPARATOR) != count - 1 for text in found.values()):
-            # A value has the separator in it: quoted, none can be taken for another.
-            with keyset.active():
-                found = some.aggregate(**_columns(exactly))
-        yield count, list(found.values())
-        if whole or count < ROWS_PER_DIGEST:
-            return
-        rows = keyset.after(keyset.field.to_python(last), keys)
-
-
-def _is_small(keyset: Keyset, keys: KeyRange) -> bool:
-    """Return whether a range holds no more rows than may be joined at once."""
-    lower, upper = keys.lower, keys.upper
-    if isinstance(lower, int) and isinstance(upper, int) and upper - lower <= SMALL:
-        return True
-    return keyset.count(keys, SMALL + 1) <= SMALL
+        bounds = [keys.lower, *keyset.boundaries(SMALL, keys), keys.upper]
+        yield from itertools.starmap(KeyRange, itertools.pairwise(bounds))
 
 
 def _columns(templates: dict[str, str]) -> dict[str, Aggregate]:

@@ -21,35 +21,30 @@ class ImagePath:
     Behind a relation to many rows, all their images are the row's, in the order of their keys.
     """
 
-    def __init__(self, queryset: QuerySet[Any], expression: Any, related: RelatedReader) -> None:
+    def __init__(self, queryset: QuerySet[Any], expression: Any) -> None:
         self.path: Any = getattr(expression, "name", expression)
         """What to read: a field path, or an expression."""
         self.is_of_many = False
         """Whether a row may have any number of images, each in a row of its own."""
-        self._order = ""
-        self._related = related
         self._file: FileField | None = None
         if isinstance(self.path, str):
-            self._look_up(queryset, self.path)
+            # It may be an annotation of the queryset, or a mistake that the checks report.
+            with suppress(FieldError):
+                field, self.is_of_many = _django.path_of(queryset, self.path)
+                self._file = field if isinstance(field, FileField) else None
 
-    def _look_up(self, queryset: QuerySet[Any], path: str) -> None:
-        try:
-            field, self.is_of_many = _django.path_of(queryset, path)
-        except FieldError:
-            return  # An annotation of the queryset, or a mistake that the checks report.
-        self._order = LOOKUP_SEP.join([*path.split(LOOKUP_SEP)[:-1], "pk"])
-        self._file = field if isinstance(field, FileField) else None
+    def images(
+        self, keys: Sequence[Any], texts: Sequence[Any] | None, related: RelatedReader
+    ) -> list[list[Any]]:
+        """Return the URLs of each row's images; what a storage raises takes the place of its URL.
 
-    def images(self, keys: Sequence[Any], texts: Sequence[Any] | None) -> list[list[Any]]:
-        """Return the URLs of each row's images.
-
-        ``texts`` are those that were read with the rows; None where they are behind a relation.
-        What a storage raises takes the place of its URL.
+        ``texts`` are those that were read with the rows; None where they are ``related``.
         """
         if texts is not None:
             return [[self._url(text)] if text else [] for text in texts]
         found: dict[Any, list[Any]] = {}
-        for key, text in self._related(keys, (self.path,), (self._order,)):
+        order = LOOKUP_SEP.join([*self.path.split(LOOKUP_SEP)[:-1], "pk"])
+        for key, text in related(keys, (self.path,), (order,)):
             if text:
                 found.setdefault(key, []).append(self._url(text))
         return [found.get(key, []) for key in keys]

@@ -2,39 +2,22 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from django.db.models import QuerySet
 
+from django_sitemapkit import _django
 from django_sitemapkit.reading.base import SectionReader
-from django_sitemapkit.reading.chunks import Chunk, each, tag_values
-from django_sitemapkit.reading.keysets import CHUNK, KeyRange
-from django_sitemapkit.reading.languages import extensions_of
-from django_sitemapkit.reading.sources import Method, Source, source_of
-from django_sitemapkit.sections import ItemSection, StaticSection
+from django_sitemapkit.reading.chunks import Chunk, optional_values
+from django_sitemapkit.reading.keysets import CHUNK, KeyRange, Keyset, each_once
+from django_sitemapkit.reading.sources import TAGS, Method, Source, source_of
+from django_sitemapkit.sections import ContribSection, ItemSection, StaticSection
+
+_KEY_OF = attrgetter("pk")
 
 UNORDERED = (set, frozenset)
 """What has another order in each process, so that no page would be the same in two of them."""
-
-
-def sliceable(items: Any) -> Any:
-    """Return items that can be counted and cut into pages: an iterator is read into a list.
-
-    So is any other iterable, such as the values of a dict. What cannot be read is returned as it
-    is, and a dict or a set too: a check reports them.
-    """
-    if isinstance(items, QuerySet):
-        return items.all()  # One that is set on the class keeps the rows it has read.
-    is_list = isinstance(items, Sequence)
-    if is_list or isinstance(items, (Mapping, *UNORDERED)) or not isinstance(items, Iterable):
-        return items
-    return list(items)
-
-
-def is_sliceable(items: Any) -> bool:
-    """Return whether items can be counted and cut into pages."""
-    unsuitable = isinstance(items, (str, bytes, Mapping, *UNORDERED))
-    return hasattr(items, "__getitem__") and not unsuitable
 
 
 class ItemReader(SectionReader):
@@ -42,51 +25,41 @@ class ItemReader(SectionReader):
 
     options: ItemSection
 
-    def prepare(self) -> bool:
-        """Ask the section for its items."""
-        return is_sliceable(self.all_items)
-
     @cached_property
-    def all_items(self) -> Any:
-        """The items as a sequence that can be sliced."""
+    def rows(self) -> Any:
+        """The items, so that they can be counted and cut into pages: an iterator as a list.
+
+        So is any other iterable, such as the values of a dict. What cannot be read is returned as
+        it is, and a dict or a set too: a check reports them.
+        """
         with self.site.active():
-            items = self.options.items
-            return sliceable(items() if callable(items) else items)
+            items: Any = self.options.items
+            items = items() if callable(items) else items
+            if isinstance(items, QuerySet):
+                # One that is set on the class keeps the rows it has read.
+                return _django.without_row_locks(items.all())
+            is_final = isinstance(items, (Sequence, Mapping, *UNORDERED))
+            return list(items) if isinstance(items, Iterable) and not is_final else items
 
     def size(self) -> int:
         """Return how many items there are."""
-        return len(self.all_items)
-
-    def chunks(self, keys: KeyRange) -> Iterator[Chunk]:
-        """Yield the items of a page, some at a time, once for each of their languages."""
-        for items in self.reads(keys):
-            step = self.language_plan.objects_per_chunk if self.language_plan else CHUNK
-            for begin in range(0, len(items), step):
-                with self.site.active():
-                    chunk = self._chunk(items[begin : begin + step])
-                yield chunk
+        return len(self.rows)
 
     def reads(self, keys: KeyRange) -> Iterator[Sequence[Any]]:
         """Yield the items from one position to another, some at a time."""
         size = self.size()
         stop = size if keys.upper is None else min(keys.upper, size)
         for position in range(keys.lower or 0, stop, CHUNK):
-            yield self.all_items[position : min(position + CHUNK, stop)]
+            yield self.rows[position : min(position + CHUNK, stop)]
 
-    def _chunk(self, items: Sequence[Any]) -> Chunk:
-        chunk = Chunk(self.keys_of(items), ())
+    def chunk(self, rows: Sequence[Any]) -> Chunk:
+        """Return items by column."""
+        chunk = Chunk(self.keys_of(rows), ())
         for tag, source in self.sources.items():
             if isinstance(source, Method):
-                chunk.columns[tag] = tag_values(source.function, items, tag)
-        if self.language_plan is not None:
-            languages = self.languages_by_method(items, chunk.refusals)
-            return self.language_plan.chunk(
-                chunk, items, self.locate, languages, self.extension_sources
-            )
-        chunk.locations, refusals = each(self.locate, items, "location")
-        chunk.refusals = chunk.refusals | refusals
-        chunk.extensions = extensions_of(self.extension_sources, items)
-        return chunk
+                chunk.columns[tag] = optional_values(source.function, rows, tag)
+        languages = self.languages_by_method(rows, chunk.refusals)
+        return self.located(chunk, rows, self.locate, languages)
 
     def keys_of(self, items: Sequence[Any]) -> Sequence[Any]:
         """Return what names the items in problems."""
@@ -105,7 +78,7 @@ class StaticReader(ItemReader):
     @cached_property
     def languages_source(self) -> Source:
         """A URL name has all languages; a path is the same in all of them, and one page."""
-        declared = source_of(self.options.object_languages)
+        declared = self.source("object_languages")
         return declared if isinstance(declared, Method) else Method(self._languages_of)
 
     def _languages_of(self, item: Any) -> Sequence[str]:
@@ -113,3 +86,44 @@ class StaticReader(ItemReader):
         is_default = type(self.options).location is StaticSection.location
         is_path = not hasattr(item, "get_absolute_url") and "/" in str(item)
         return codes[:1] if is_default and is_path else codes
+
+
+class ContribReader(ItemReader):
+    """Reads the items of a ``django.contrib.sitemaps.Sitemap``.
+
+    Items from a plain queryset are read by primary key, so that page 200 costs what page 1
+    costs; a list is paged by position.
+    """
+
+    options: ContribSection
+
+    def source(self, option: str) -> Source:
+        """Return where the values of an option come from: of a tag, the sitemap has them."""
+        owner = self.options.sitemap if option in TAGS else self.options
+        return source_of(getattr(owner, option, None))
+
+    @cached_property
+    def keyset(self) -> Keyset | None:
+        """How the items are read by primary key; None unless they are a plain queryset."""
+        items = self.rows
+        if not isinstance(items, QuerySet) or not _django.gives_instances(items):
+            return None
+        if (
+            _django.is_sliced(items)
+            or _django.combinator(items)
+            or _django.is_distinct_on_fields(items)
+            or _django.filters_on_windows(items)
+        ):
+            return None
+        rows = items.distinct() if _django.joins_repeat_rows(items) else items
+        return Keyset(rows, "pk", self.site.active)
+
+    def reads(self, keys: KeyRange) -> Iterator[Sequence[Any]]:
+        """Yield the items of a page, some at a time."""
+        if self.keyset is None:
+            return super().reads(keys)
+        return each_once(self.keyset.chunks(keys, _KEY_OF), _KEY_OF, self.get_name())
+
+    def keys_of(self, items: Sequence[Any]) -> Sequence[Any]:
+        """Return what names the items in problems: their primary keys, or the items."""
+        return [getattr(item, "pk", item) for item in items]

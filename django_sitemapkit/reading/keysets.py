@@ -1,7 +1,7 @@
 """Reading a queryset by its paging key: no OFFSET, no COUNT, no cursor held open."""
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from operator import attrgetter
@@ -11,6 +11,7 @@ from uuid import UUID
 from django.core.exceptions import EmptyResultSet, ImproperlyConfigured
 from django.db import connections
 from django.db.models import (
+    AutoField,
     CharField,
     Count,
     DecimalField,
@@ -76,6 +77,11 @@ class Keyset:
         self.active = active
         meta = queryset.model._meta
         self.field: Field[Any, Any] = meta.pk if key == "pk" else meta.get_field(key)
+        # Of an inherited key, the field of the first parent makes the values.
+        stored: Any = self.field
+        while stored.remote_field is not None:
+            stored = stored.target_field
+        self._stored: Field[Any, Any] = stored
 
     def within(self, keys: KeyRange) -> QuerySet[Any]:
         """Return the rows of a range in key order."""
@@ -94,12 +100,7 @@ class Keyset:
         """Return the primary keys of the rows that have these keys; None where one is gone."""
         if self.field.primary_key:
             return keys
-        found: dict[Any, Any] = {}
-        rows = self.queryset.model._base_manager.using(self.queryset.db)
-        for start in range(0, len(keys), MAX_PARAMETERS):
-            some = rows.filter(**{f"{self.name}__in": keys[start : start + MAX_PARAMETERS]})
-            found.update(some.values_list(self.name, "pk"))
-        return list(map(found.get, keys))
+        return list(map(dict(self.related(keys, ("pk",))).get, keys))
 
     def related(
         self, keys: Sequence[Any], paths: Sequence[str], order: Sequence[str] = ()
@@ -121,20 +122,17 @@ class Keyset:
 
         ``key_of`` tells a row's key, wherever the queryset puts it.
         """
-        size = FIRST_CHUNK
-        rows = self._read(self.within(keys)[:size])
-        while rows:
-            last = key_of(rows[-1])
-            full = len(rows) == size
-            yield rows
-            if not full:
+        rows, size = self.within(keys), FIRST_CHUNK
+        while True:
+            with self.active():
+                found = list(rows[:size])
+            if not found:
                 return
-            size = CHUNK
-            rows = self._read(self.after(last, keys)[:size])
-
-    def _read(self, rows: QuerySet[Any]) -> list[Any]:
-        with self.active():
-            return list(rows)
+            last, is_rest = key_of(found[-1]), len(found) < size
+            yield found
+            if is_rest:
+                return
+            rows, size = self.after(last, keys), CHUNK
 
     def count(self, keys: KeyRange, at_most: int | None = None) -> int:
         """Return how many rows a range has, counted no further than ``at_most``."""
@@ -167,7 +165,8 @@ class Keyset:
         that reads all pages before the page asked for.
         """
         key: Any = F(self.name)
-        if isinstance(self._stored, UUIDField) and self._vendor == "postgresql":
+        vendor = connections[self.queryset.db].vendor
+        if isinstance(self._stored, UUIDField) and vendor == "postgresql":
             key = Cast(key, CharField())  # PostgreSQL has no max(uuid); as text the order is equal
         rows = self.within(keys).values(sitemap_key=key)[: count + 1]
         with self.active():
@@ -224,19 +223,7 @@ class Keyset:
     @property
     def grows(self) -> bool:
         """Whether new rows always come last, as with an automatic integer key."""
-        return _django.is_automatic(self._stored)
-
-    @property
-    def _stored(self) -> "Field[Any, Any]":
-        """The field that makes the values: of an inherited key, the one of the first parent."""
-        field: Any = self.field
-        while field.remote_field is not None:
-            field = field.target_field
-        return field  # type: ignore[no-any-return]
-
-    @property
-    def _vendor(self) -> str:
-        return connections[self.queryset.db].vendor
+        return isinstance(self._stored, AutoField)
 
     def encode(self, key: Any) -> str | None:
         """Return a key as text that ``decode`` reads back, for the stored plan."""
@@ -305,23 +292,21 @@ def each_once(
             found = map(_UUID_NUMBER, found)  # The hash of a UUID runs Python code.
         keys = frozenset(found)
         if len(keys) < len(rows) or not keys.isdisjoint(before):
-            raise RepeatedRow(_repeated(section, next(_again(map(key_of, rows)), key_of(rows[0]))))
+            again = _first_repeated(rows, key_of)
+            raise RepeatedRow(
+                f"Section {section!r}: the row with key {again} comes more than once, or not in the"
+                " order of its key. The queryset may join a relation to many objects; wrap it:"
+                " Model.objects.filter(pk__in=queryset.values('pk'))."
+            )
         yield rows
         before = keys
 
 
-def _again(keys: Iterable[Hashable]) -> Iterator[Hashable]:
-    """Yield the keys that were there before."""
+def _first_repeated(rows: Sequence[Any], key_of: Callable[[Any], Hashable]) -> Hashable:
+    """Return the first key that comes twice; that of the first row where none does."""
     seen: set[Hashable] = set()
-    for key in keys:
+    for key in map(key_of, rows):
         if key in seen:
-            yield key
+            return key
         seen.add(key)
-
-
-def _repeated(section: str, key: Hashable) -> str:
-    return (
-        f"Section {section!r}: the row with key {key} comes more than once, or not in the order of"
-        " its key. The queryset may join a relation to many objects; wrap it:"
-        " Model.objects.filter(pk__in=queryset.values('pk'))."
-    )
+    return key_of(rows[0])

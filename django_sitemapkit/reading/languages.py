@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cached_property
+from functools import partial
 from itertools import repeat
 from operator import is_not
 from typing import Any
@@ -16,7 +16,7 @@ from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.extensions import Restriction
 from django_sitemapkit.protocol.locations import normalise_url
-from django_sitemapkit.reading.chunks import INFRASTRUCTURE, Chunk, Versions, each, refusal_of
+from django_sitemapkit.reading.chunks import Chunk, Versions, each, optional_values
 from django_sitemapkit.reading.sources import Method, Source
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import SitemapSite, site_at
@@ -76,24 +76,15 @@ class Languages:
             code: site_at(hosts[code]) if code in hosts else section.site for code in self.codes
         }
         """The sites of the versions in each language."""
-        self._section = section
-
-    @cached_property
-    def listed(self) -> list[str]:
+        own, linked = section.site, section.alternates
+        self.listed = [code for code, site in self.sites.items() if site.base == own.base]
         """The languages that the section's own site lists."""
-        own = self._section.site
-        return [code for code, site in self.sites.items() if site.base == own.base]
-
-    @cached_property
-    def rendered(self) -> list[str]:
+        self.rendered = self.codes if linked else self.listed
         """The languages to render: versions on other sites are only linked to."""
-        return self.codes if self._section.alternates else self.listed
-
-    @property
-    def objects_per_chunk(self) -> int:
+        links = len(self.rendered) ** 2 if linked else len(self.rendered)
+        self.objects_per_chunk = max(1, LINKS // max(1, links))
         """Objects of one chunk: each of their versions may link to all of them."""
-        links = len(self.rendered) ** 2 if self._section.alternates else len(self.rendered)
-        return max(1, LINKS // max(1, links))
+        self._own = own
 
     def located(
         self,
@@ -104,13 +95,9 @@ class Languages:
         """Return the versions of objects whose locations a method returns, in each language."""
         versions = []
         for code in self.rendered:
-            places = [n for n in range(len(objects)) if languages is None or (n, code) in languages]
+            there = [languages is None or (n, code) in languages for n in range(len(objects))]
             with self.active(code, objects):
-                some, refusals = each(locate, [objects[place] for place in places], "location")
-            locations: list[Any] = [None] * len(objects)
-            for place, location in zip(places, some, strict=True):
-                locations[place] = location
-            refusals = {places[row]: why for row, why in refusals.items()}
+                locations, refusals = each(locate, objects, "location", there)
             versions.append(Version(code, locations, refusals))
         return versions
 
@@ -130,23 +117,10 @@ class Languages:
             with self.active(version.language, objects):
                 version.extensions = extensions_of(extension_sources, objects, there)
 
-    def chunk(
-        self,
-        chunk: Chunk,
-        objects: Sequence[Any],
-        locate: Callable[[Any], Any],
-        languages: ObjectLanguages | None,
-        extension_sources: Mapping[str, Source],
-    ) -> Chunk:
-        """Return a chunk of objects as one of all their versions, located by a method."""
-        versions = self.located(objects, locate, languages)
-        self.extend(versions, objects, extension_sources)
-        return in_languages(chunk, versions)
-
     @contextmanager
-    def active(self, code: str, objects: Iterable[Any]) -> Iterator[None]:
+    def active(self, code: str, objects: Iterable[Any] = ()) -> Iterator[None]:
         """Let a language be the active one, and that of objects which hold one of their own."""
-        with self.sites[code].active(code, current=self._section.site):
+        with self.sites[code].active(code, current=self._own):
             for obj in objects:
                 if hasattr(obj, "set_current_language"):  # As those of django-parler do.
                     obj.set_current_language(code)
@@ -158,26 +132,17 @@ def extensions_of(
 ) -> dict[str, Sequence[Any]]:
     """Return what methods give for images, videos, news and elements, by option.
 
-    They are called for the objects that are ``there``. What a method raises takes the place of its
-    value: the row loses no more than that.
+    They are called for the objects that are ``there``, as by ``optional_values``.
     """
     return {
-        option: [
-            _value(source, option, obj) if is_there else None
-            for obj, is_there in zip(objects, there, strict=False)
-        ]
+        option: optional_values(partial(_result, source.function), objects, option, there)
         for option, source in sources.items()
         if isinstance(source, Method)
     }
 
 
-def _value(source: Method, option: str, obj: Any) -> Any:
-    try:
-        return _rendered(source.function(obj))
-    except INFRASTRUCTURE:
-        raise
-    except Exception as error:  # noqa: BLE001  a project's method may raise anything
-        return refusal_of(error, option)
+def _result(method: Callable[[Any], Any], obj: Any) -> Any:
+    return _rendered(method(obj))
 
 
 def _rendered(value: Any) -> Any:
@@ -228,7 +193,7 @@ def in_languages(chunk: Chunk, versions: Sequence[Version]) -> Chunk:
         {tag: repeated(column) for tag, column in chunk.columns.items()},
         {tag: repeated(column) for tag, column in chunk.row_values.items()},
         normal=chunk.normal,
-        ready=chunk.ready,
+        lastmod_is_text=chunk.lastmod_is_text,
         extensions={option: repeated(column) for option, column in chunk.extensions.items()},
         versions=Versions(places, [version.language for _, version in order]),
         read=len(chunk.keys),

@@ -59,8 +59,8 @@ def as_text(expression: Any, queryset: QuerySet[Any]) -> Cast | None:
 
 def _kind(column: Any) -> "type[Field[Any, Any]] | None":
     """Return the class of field whose values a resolved expression gives unchanged, or None."""
-    if (field := _django.field_of_column(column)) is not None:
-        return type(field)
+    if (found := _django.column_of(column)) is not None:
+        return type(found[1])
     if isinstance(column, Value):
         return _kind_of_constant(column.value)
     if isinstance(column, Case):
@@ -86,9 +86,21 @@ def w3c_texts(values: Sequence[str | None]) -> tuple[list[str | None], dict[int,
 
     They equal what ``format_lastmod`` makes of the same values read as dates or moments in UTC.
     """
-    if None not in values and (texts := _all_at_once(values)):  # type: ignore[arg-type]
-        return texts, {}
-    return _one_by_one(values)
+    if None not in values and (found := _all_at_once(values)):  # type: ignore[arg-type]
+        return found, {}
+    texts: list[str | None] = []
+    refusals: dict[int, InvalidValue] = {}
+    for value in values:
+        text = None
+        if value is not None and not _NO_DAY.match(value):
+            try:
+                text = format_lastmod(_moment(value), dt.UTC)
+            except ValueError as error:
+                refusals[len(texts)] = InvalidValue(
+                    "invalid-date", f"Invalid date: the database has {value!r}: {error}."
+                )
+        texts.append(text)
+    return texts, refusals
 
 
 def shows_changes(newest: Any) -> bool:
@@ -128,24 +140,6 @@ def _all_at_once(values: Sequence[str]) -> list[str | None] | None:
 
 def _shape(text: str) -> bytes:
     return text.encode().translate(_AS_ZEROS)
-
-
-def _one_by_one(
-    values: Sequence[str | None],
-) -> tuple[list[str | None], dict[int, InvalidValue]]:
-    texts: list[str | None] = []
-    refusals: dict[int, InvalidValue] = {}
-    for value in values:
-        text = None
-        if value is not None and not _NO_DAY.match(value):
-            try:
-                text = format_lastmod(_moment(value), dt.UTC)
-            except ValueError as error:
-                refusals[len(texts)] = InvalidValue(
-                    "invalid-date", f"Invalid date: the database has {value!r}: {error}."
-                )
-        texts.append(text)
-    return texts, refusals
 
 
 def _moment(text: str) -> dt.date | dt.datetime:

@@ -1,6 +1,6 @@
 """Locations by a Route: the columns to read for it, and the paths in each language."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any
@@ -20,9 +20,6 @@ from django_sitemapkit.reading.translations import Related, translation_column
 from django_sitemapkit.sections import Route, Translated
 from django_sitemapkit.sites import SitemapSite
 
-Values = dict[tuple[Any, str], tuple[Any, ...]]
-"""The values of related rows, by key and language."""
-
 
 @dataclass(frozen=True, slots=True)
 class LanguageRoute:
@@ -34,58 +31,36 @@ class LanguageRoute:
     """The route as the URLconf has it in that language."""
     arguments: tuple[int | Related, ...]
     """For each argument its place among the columns, or the related rows that hold it."""
-    translated: frozenset[int]
-    """The arguments without which a row has no version in the language."""
 
 
 class RouteLocator:
     """The locations of a section that declares a Route."""
 
     def __init__(
-        self,
-        route: Route,
-        site: SitemapSite,
-        languages: Languages | None,
-        model: type[Model],
-        related: RelatedReader,
+        self, route: Route, site: SitemapSite, languages: Languages | None, model: type[Model]
     ) -> None:
         self.columns: list[Any] = []
         """What has to be read of each row: field paths and expressions."""
-        self._read_related = related
-        sites = (
-            {code: languages.sites[code] for code in languages.rendered}
-            if languages
-            else {default_language(): site}
-        )
-        self.language_routes: list[LanguageRoute] = []
-        for code, at in sites.items():
-            with at.active(code if languages else None, current=site):
-                found = compiled(route)
-            self.language_routes.append(self._language_route(code, found, route.columns, model))
-        related_parts = [
-            part
-            for language_route in self.language_routes
-            for part in language_route.arguments
-            if isinstance(part, Related)
-        ]
         self.related: dict[str, list[str]] = {}
-        for part in related_parts:
-            values = self.related.setdefault(part.language, [])
-            values += [part.value] if part.value not in values else []
-        self._is_same_in_all = not languages and not self.language_routes[0].translated
+        """What has to be read of related rows, by the path to the code of their language."""
+        self.language_routes: list[LanguageRoute] = []
+        declared = route.columns
+        self._translated = [n for n, one in enumerate(declared) if isinstance(one, Translated)]
+        self._is_same_in_all = not languages and not self._translated
+        for code in languages.rendered if languages else [default_language()]:
+            with languages.active(code) if languages else site.active():
+                found = compiled(route)
+            arguments = tuple(self._argument(column, model, code) for column in declared)
+            self.language_routes.append(LanguageRoute(code, found, arguments))
 
-    def _language_route(
-        self, code: str, route: CompiledRoute, declared: Sequence[Any], model: type[Model]
-    ) -> LanguageRoute:
-        arguments: list[int | Related] = []
-        for column in declared:
-            is_translated = isinstance(column, Translated)
-            found = translation_column(column, model, code) if is_translated else column
-            arguments.append(found if isinstance(found, Related) else self._place_of(found))
-        translated = [n for n, column in enumerate(declared) if isinstance(column, Translated)]
-        return LanguageRoute(code, route, tuple(arguments), frozenset(translated))
-
-    def _place_of(self, column: Any) -> int:
+    def _argument(self, column: Any, model: type[Model], code: str) -> int | Related:
+        """Note what has to be read for an argument; return where it will be."""
+        if isinstance(column, Translated):
+            column = translation_column(column, model, code)
+        if isinstance(column, Related):
+            values = self.related.setdefault(column.language, [])
+            values += [column.value] if column.value not in values else []
+            return column
         for place, known in enumerate(self.columns):
             if known is column or (isinstance(known, str) and known == column):
                 return place
@@ -105,12 +80,18 @@ class RouteLocator:
         self,
         columns: Sequence[Sequence[Any]],
         keys: Sequence[Any],
-        languages: ObjectLanguages | None = None,
+        languages: ObjectLanguages | None,
+        read_related: RelatedReader,
     ) -> list[Version]:
         """Return the rows' paths in each language, or in those that ``languages`` names."""
-        found = {path: self._read(path, values, keys) for path, values in self.related.items()}
+        related: dict[Related, dict[tuple[Any, str], Any]] = {}
+        for language, values in self.related.items():
+            rows = read_related(keys, (language, *values), ())
+            for column, value in enumerate(values, start=2):
+                related[Related(value, language)] = {row[:2]: row[column] for row in rows}
         return [
-            self._version(route, columns, keys, found, languages) for route in self.language_routes
+            self._version(route, columns, keys, related, languages)
+            for route in self.language_routes
         ]
 
     def _version(
@@ -118,18 +99,18 @@ class RouteLocator:
         language_route: LanguageRoute,
         columns: Sequence[Sequence[Any]],
         keys: Sequence[Any],
-        related: dict[str, Values],
+        related: Mapping[Related, Mapping[tuple[Any, str], Any]],
         languages: ObjectLanguages | None,
     ) -> Version:
         code = language_route.language
         arguments = [
-            self._values(part, related[part.language], keys, code)
+            [related[part].get((key, code)) for key in keys]
             if isinstance(part, Related)
             else columns[part]
             for part in language_route.arguments
         ]
         there = [languages is None or (row, code) in languages for row in range(len(keys))]
-        for argument in language_route.translated:
+        for argument in self._translated:
             values = arguments[argument]
             there = [
                 is_there and values[row] not in (None, "") for row, is_there in enumerate(there)
@@ -142,12 +123,3 @@ class RouteLocator:
         for place, path in zip(places, paths, strict=True):
             locations[place] = path
         return Version(code, locations, {places[row]: why for row, why in refusals.items()})
-
-    def _values(self, part: Related, values: Values, keys: Sequence[Any], code: str) -> list[Any]:
-        place = self.related[part.language].index(part.value)
-        nothing = (None,) * (place + 1)
-        return [values.get((key, code), nothing)[place] for key in keys]
-
-    def _read(self, language: str, values: Sequence[str], keys: Sequence[Any]) -> Values:
-        read = self._read_related(keys, (language, *values), ())
-        return {(key, code): tuple(found) for key, code, *found in read}

@@ -234,7 +234,10 @@ def _compile(
                 continue
             own = names
             required = {k: v for k, v in defaults.items() if k in names and k not in params}
-        candidates.append(_candidate(own, template, pattern, converters, required, prefix))
+        fast = None if required else _fast_pattern(own, template, pattern, converters, prefix)
+        whole = re.compile(f"^{re.escape(prefix)}{pattern}")
+        text = prefix.replace("%", "%%") + template
+        candidates.append(Candidate(own, text, converters, whole, required, fast))
     if not candidates:
         if not taken:
             raise NoReverseMatch(f"The URLconf has no pattern named {viewname!r}.")
@@ -251,24 +254,6 @@ def _shown(params: Sequence[str]) -> str:
     if params and all(name.startswith("_") for name in params):
         return f"{len(params)} positional arguments"
     return ", ".join(params) or "none"
-
-
-def _candidate(
-    names: tuple[str, ...],
-    template: str,
-    pattern: str,
-    converters: Mapping[str, Any],
-    required: Mapping[str, Any],
-    prefix: str,
-) -> Candidate:
-    return Candidate(
-        names=names,
-        template=prefix.replace("%", "%%") + template,
-        converters=converters,
-        pattern=re.compile(f"^{re.escape(prefix)}{pattern}"),
-        required=required,
-        fast=None if required else _fast_pattern(names, template, pattern, converters, prefix),
-    )
 
 
 def _fast_pattern(

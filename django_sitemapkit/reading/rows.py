@@ -2,55 +2,59 @@
 
 import datetime as dt
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from functools import cached_property
+from operator import attrgetter, itemgetter
 from typing import Any, Self
 
 from django.core.exceptions import EmptyResultSet
 from django.db import DEFAULT_DB_ALIAS
-from django.db.models import Count, Max, Model, QuerySet
+from django.db.models import Count, F, Max, QuerySet
+from django.db.models.functions import Cast
 
 from django_sitemapkit import _django
 from django_sitemapkit.reading.base import Prefetch, SectionReader
-from django_sitemapkit.reading.chunks import Chunk
-from django_sitemapkit.reading.columns import ColumnReader, ObjectReader
+from django_sitemapkit.reading.chunks import Chunk, optional_values
 from django_sitemapkit.reading.digests import digests_of
 from django_sitemapkit.reading.images import ImagePath
 from django_sitemapkit.reading.keysets import KeyRange, Keyset, each_once
-from django_sitemapkit.reading.languages import ObjectLanguages
-from django_sitemapkit.reading.lastmod_text import as_text, shows_changes
+from django_sitemapkit.reading.languages import ObjectLanguages, extensions_of, in_languages
+from django_sitemapkit.reading.lastmod_text import as_text, shows_changes, w3c_texts
 from django_sitemapkit.reading.locating import RouteLocator
-from django_sitemapkit.reading.sources import FIELD_PATHS, Column, Method, Source, source_of
+from django_sitemapkit.reading.sources import Column, Method, Source, source_of
 from django_sitemapkit.sections import Route, Section
+
+_ALIAS = "sitemap_{}"
 
 
 class QuerySetReader(SectionReader):
-    """Reads the rows of a ``Section`` by key."""
+    """Reads the rows of a ``Section`` by key.
+
+    As tuples of columns; as objects, with columns beside them, where an option needs the object.
+    """
 
     options: Section
 
+    text_paths = frozenset({"lastmod", "images", "title", "object_languages"})
+
     _prefetch: Prefetch = staticmethod(iter)
 
-    def prepare(self) -> bool:
-        """Ask the section for its rows."""
-        return isinstance(self.rows, QuerySet)
-
     @cached_property
-    def rows(self) -> QuerySet[Any]:
+    def rows(self) -> Any:
         """What ``get_queryset()`` returned for this site.
 
         All of a page is read in one database: of two replicas one may be behind.
         """
         with self.site.active():
-            found: Any = self.options.get_queryset()
-            rows: QuerySet[Any] = found
-            if not isinstance(found, QuerySet):
-                return rows  # A check reports it.
-            if _has_sitemap_fields(rows.model) and not _django.is_sliced(rows):
-                # A check reports slices and combinations.
-                rows = rows if _django.combinator(rows) else rows.filter(sitemap_include=True)
+            rows: Any = self.options.get_queryset()
+            # Checks report what is no queryset, and slices and combinations.
+            if not isinstance(rows, QuerySet):
+                return rows
+            can_be_filtered = not (_django.is_sliced(rows) or _django.combinator(rows))
+            if can_be_filtered and getattr(rows.model, "has_sitemap_fields", False):
+                rows = rows.filter(sitemap_include=True)
             return rows.using(rows.db)
 
     @cached_property
@@ -67,11 +71,6 @@ class QuerySetReader(SectionReader):
         return source_of(get_absolute_url if location is None else location)
 
     @cached_property
-    def languages_source(self) -> Source:
-        """Where the languages of each row come from; a constant where all have all."""
-        return self.source("object_languages")
-
-    @property
     def reads_objects(self) -> bool:
         """Whether an option needs the object, so that columns alone will not do."""
         sources = [self.location_source, *self.sources.values(), *self.extension_sources.values()]
@@ -91,8 +90,7 @@ class QuerySetReader(SectionReader):
         route = self.location_source
         if not isinstance(route, Route):
             return None
-        model = self.keyset.queryset.model
-        return RouteLocator(route, self.site, self.language_plan, model, self.related)
+        return RouteLocator(route, self.site, self.language_plan, self.keyset.queryset.model)
 
     @cached_property
     def images_path(self) -> ImagePath | None:
@@ -100,7 +98,7 @@ class QuerySetReader(SectionReader):
         source = self.extension_sources.get("images")
         if not isinstance(source, Column):
             return None
-        return ImagePath(self.keyset.queryset, source.expression, self.related)
+        return ImagePath(self.keyset.queryset, source.expression)
 
     def related(
         self, keys: Sequence[Any], paths: Sequence[str], order: Sequence[str] = ()
@@ -109,7 +107,7 @@ class QuerySetReader(SectionReader):
         with self.connection_lock:  # The same connection may be reading the next rows.
             return self.keyset.related(keys, paths, order)
 
-    def languages_of(self, chunk: Chunk, objects: Sequence[Any] = ()) -> ObjectLanguages | None:
+    def languages_of(self, chunk: Chunk, objects: Sequence[Any]) -> ObjectLanguages | None:
         """Return the languages that a chunk's rows have; None where all have all."""
         if self.language_plan is None:
             return None
@@ -120,42 +118,110 @@ class QuerySetReader(SectionReader):
         return {(places[key], code) for key, code in self.related(keys, (self.languages_path,))}
 
     @cached_property
-    def read_columns(self) -> tuple[dict[str, Any], frozenset[str]]:
-        """The expressions of the optional tags as they are read; which of them come as text."""
-        columns = self.columns
-        text = as_text(columns["lastmod"], self.rows) if "lastmod" in columns else None
-        if text is None:
-            return columns, frozenset()
-        return columns | {"lastmod": text}, frozenset({"lastmod"})
+    def lastmod_text(self) -> Cast | None:
+        """What reads the column lastmod as the database's text, where that is the same."""
+        column = self.columns.get("lastmod")
+        return None if column is None else as_text(column, self.rows)
 
     @cached_property
     def row_value_columns(self) -> dict[str, str]:
         """The fields in which rows set an optional tag themselves (``SitemapFields``)."""
-        if not _has_sitemap_fields(self.rows.model):
+        if not getattr(self.rows.model, "has_sitemap_fields", False):
             return {}
         return {"changefreq": "sitemap_changefreq", "priority": "sitemap_priority"}
 
-    def source(self, option: str) -> Source:
-        """Return where the values of an option come from."""
-        return source_of(getattr(self.options, option), text_is_column=option in FIELD_PATHS)
+    @cached_property
+    def expressions(self) -> dict[str, Any]:
+        """What is read of each row besides its key: field paths and expressions, by their use."""
+        found = dict(self.columns)
+        if self.lastmod_text is not None:
+            found["lastmod"] = self.lastmod_text
+        found |= {f"row_{tag}": column for tag, column in self.row_value_columns.items()}
+        if self.images_path is not None and not self.images_path.is_of_many:
+            found["images"] = self.images_path.path
+        if self.locator is not None:
+            found |= {f"location_{n}": column for n, column in enumerate(self.locator.columns)}
+        elif isinstance(self.location_source, Column):
+            found["location"] = self.location_source.expression
+        return found
 
-    def for_pk(self, pk: Any) -> Self:
-        """Return a reader of one row alone, or of none where the queryset has no such row."""
-        reader = self.copy()
-        reader.rows = self.rows.filter(pk=pk)
-        return reader
+    @cached_property
+    def queryset(self) -> QuerySet[Any]:
+        """The rows with all that is read of them."""
+        rows, key, read = self.keyset.queryset, self.options.key, self.expressions
+        if not self.reads_objects:
+            return rows.values_list(key, *read.values())
+        if self.options.only is not None:
+            rows = rows.only(key, *self.options.only)
+        columns = {_ALIAS.format(name): as_expression(column) for name, column in read.items()}
+        return rows.annotate(**columns)  # type: ignore[no-any-return]
 
-    def chunks(self, keys: KeyRange) -> Iterator[Chunk]:
+    @property
+    def key_of(self) -> Callable[[Any], Any]:
+        """What tells the key of a row that was read."""
+        if not self.reads_objects:
+            return itemgetter(0)
+        return attrgetter("pk" if self.options.key == "pk" else self.keyset.field.attname)
+
+    def reads(self, keys: KeyRange) -> Iterator[list[Any]]:
         """Yield the rows of a key range, some at a time."""
-        reader = self._rows_reader()
-        keyset = Keyset(reader.queryset, self.options.key, self.site.active)
-        reads = self._prefetch(keyset.chunks(keys, reader.key_of))
-        for rows in each_once(reads, reader.key_of, self.get_name()):
-            step = self.language_plan.objects_per_chunk if self.language_plan else len(rows)
-            for begin in range(0, len(rows), step):
-                with self.site.active():
-                    chunk = reader.chunk(rows[begin : begin + step])
-                yield chunk
+        keyset, key_of = Keyset(self.queryset, self.options.key, self.site.active), self.key_of
+        return each_once(self._prefetch(keyset.chunks(keys, key_of)), key_of, self.get_name())
+
+    def chunk(self, rows: Sequence[Any]) -> Chunk:
+        """Turn rows into columns, and call the methods with each object."""
+        objects: Sequence[Any] = ()
+        keys: Sequence[Any]
+        columns: dict[str, Sequence[Any]]
+        if self.reads_objects:
+            objects, keys = rows, list(map(self.key_of, rows))
+            columns = {
+                name: list(map(attrgetter(_ALIAS.format(name)), rows)) for name in self.expressions
+            }
+        else:
+            keys, *found = zip(*rows, strict=True)
+            columns = dict(zip(self.expressions, found, strict=True))
+        chunk = Chunk(keys, ())
+        for tag, source in self.sources.items():
+            if isinstance(source, Column):
+                chunk.columns[tag] = columns[tag]
+            elif isinstance(source, Method):
+                chunk.columns[tag] = optional_values(source.function, objects, tag)
+        if self.lastmod_text is not None:
+            texts, refusals = w3c_texts(columns["lastmod"])
+            chunk.lastmod_is_text = not refusals  # The refusal takes the place of a wrong value.
+            chunk.columns["lastmod"] = (
+                [refusals.get(row, text) for row, text in enumerate(texts)] if refusals else texts
+            )
+        chunk.row_values = {tag: columns[f"row_{tag}"] for tag in self.row_value_columns}
+        if (path := self.images_path) is not None:
+            chunk.extensions["images"] = path.images(keys, columns.get("images"), self.related)
+        return self._located(chunk, columns, objects)
+
+    def _located(
+        self, chunk: Chunk, columns: dict[str, Sequence[Any]], objects: Sequence[Any]
+    ) -> Chunk:
+        """Return a chunk with its locations, in each language."""
+        source, locator, plan = self.location_source, self.locator, self.language_plan
+        if isinstance(source, Method):
+            languages = self.languages_of(chunk, objects)
+            return self.located(chunk, objects, source.function, languages)
+        if objects and plan is None:
+            chunk.extensions |= extensions_of(self.extension_sources, objects)
+        if locator is None:
+            chunk.locations = columns["location"]
+            return chunk
+        chunk.normal = True
+        arguments = [columns[f"location_{n}"] for n in range(len(locator.columns))]
+        if (paths := locator.paths(arguments, len(chunk.keys))) is not None:
+            chunk.locations, refusals = paths
+            chunk.refusals |= refusals
+            return chunk
+        languages = self.languages_of(chunk, objects)
+        versions = locator.versions(arguments, chunk.keys, languages, self.related)
+        if objects and plan is not None:
+            plan.extend(versions, objects, self.extension_sources)
+        return in_languages(chunk, versions)
 
     def with_prefetch(
         self, prefetch: Prefetch, connection_lock: AbstractContextManager[Any]
@@ -168,9 +234,6 @@ class QuerySetReader(SectionReader):
             return self
         reader = copy(self)
         reader._prefetch, reader.connection_lock = prefetch, connection_lock
-        if self.reads_related:  # What was made before queries without the lock.
-            for made in ("locator", "images_path"):
-                vars(reader).pop(made, None)
         return reader
 
     def newest(self, keys: KeyRange) -> tuple[int, Any] | None:
@@ -194,8 +257,7 @@ class QuerySetReader(SectionReader):
         """Return for each page how many rows it has, and text that changes when one of them does.
 
         The database makes it of all columns that are read; where ``trust_lastmod`` promises that
-        they suffice, of the number of rows and the newest lastmod. "" where an option is a method:
-        only calling it shows what it returns.
+        they suffice, of the number of rows and the newest lastmod.
         """
         trusted = [self._trusted(keys) if self.trust_lastmod else None for keys in ranges]
         others = [keys for keys, found in zip(ranges, trusted, strict=True) if found is None]
@@ -214,11 +276,8 @@ class QuerySetReader(SectionReader):
     def _digests(self, ranges: Sequence[KeyRange]) -> list[tuple[int, str]]:
         if self.reads_objects or self.reads_related:
             return super().fingerprints(ranges)
-        source = self.location_source
-        locations = self.locator.columns if self.locator else (source.expression,)  # type: ignore[union-attr]
-        images = (self.images_path.path,) if self.images_path else ()
-        columns = (*self.columns.values(), *self.row_value_columns.values(), *locations, *images)
-        return digests_of(self.keyset, ranges, columns)
+        read = self.expressions | self.columns  # lastmod by its value, not by its text.
+        return digests_of(self.keyset, ranges, tuple(read.values()))
 
     @property
     def reads_related(self) -> bool:
@@ -242,9 +301,6 @@ class QuerySetReader(SectionReader):
         state = super().declaration(), self._statement(), list(self.columns), templates, images
         return repr(state)
 
-    def _rows_reader(self) -> ColumnReader | ObjectReader:
-        return ObjectReader(self) if self.reads_objects else ColumnReader(self)
-
     def _statement(self) -> tuple[str, str]:
         """Return the statement that reads the rows: an expression's own text has its address.
 
@@ -252,9 +308,7 @@ class QuerySetReader(SectionReader):
         and the rows show what it finds. A set of texts has another order in each process.
         """
         try:
-            statement, parameters = _django.select_sql(
-                self._rows_reader().queryset, DEFAULT_DB_ALIAS
-            )
+            statement, parameters = _django.select_sql(self.queryset, DEFAULT_DB_ALIAS)
         except EmptyResultSet:
             return "", ""
         return statement, repr(sorted(repr(_timeless(value)) for value in parameters))
@@ -271,11 +325,11 @@ def _timeless(value: Any) -> Any:
     return value
 
 
-def _has_sitemap_fields(model: type[Model]) -> bool:
-    """Return whether a model has the fields of ``SitemapFields``, which stands above this room."""
-    return bool(getattr(model, "has_sitemap_fields", False))
-
-
 def get_absolute_url(obj: Any) -> str:
     """Return the object's own idea of its URL, the default location."""
     return str(obj.get_absolute_url())
+
+
+def as_expression(column: Any) -> Any:
+    """Return a field path as the expression that it stands for."""
+    return F(column) if isinstance(column, str) else column

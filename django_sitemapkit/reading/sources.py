@@ -17,9 +17,6 @@ PREFIXES = {"images": "image", "videos": "video", "news": "news"}
 EXTENSIONS = (*PREFIXES, "elements")
 """The options for what an entry has besides its tags, in the order they are written."""
 
-FIELD_PATHS = frozenset({"lastmod", "images", "title", "object_languages"})
-"""The options of a ``Section`` in which text is a field path."""
-
 
 @dataclass(frozen=True, slots=True)
 class Constant:

@@ -15,18 +15,19 @@ from django_sitemapkit.rendering.indexes import (
     render_indexes,
     write_indexes,
 )
-from django_sitemapkit.rendering.pages import PageRendering, page_entries
-from django_sitemapkit.rendering.problems import Problem, ProblemLog
-from django_sitemapkit.rendering.validators import Validators, validators_of
+from django_sitemapkit.rendering.pages import (
+    PageRendering,
+    page_entries,
+    validators_of,
+)
+from django_sitemapkit.rendering.problems import ProblemLog
 
 __all__ = [
     "FIRST_INDEX",
     "Index",
     "LivePage",
     "PageRendering",
-    "Problem",
     "ProblemLog",
-    "Validators",
     "compressor",
     "count_indexes",
     "external_entries",

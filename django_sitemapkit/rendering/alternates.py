@@ -37,10 +37,10 @@ def alternates_of(site: SitemapSite, item: Any) -> list[tuple[str, str]]:
 def _for_pk(section: SectionReader, item: Any) -> SectionReader | None:
     """Return a section with one object or item alone, of which it says nothing but where it is."""
     if isinstance(section, ItemReader):
-        if item not in section.all_items:
+        if item not in section.rows:
             return None
         # It is the page's own object, which would be left in the last language.
-        section.all_items = [copy(item) if hasattr(item, "set_current_language") else item]
+        section.rows = [copy(item) if hasattr(item, "set_current_language") else item]
     elif isinstance(item, Model) and section.label == label_of(type(item)):
         section = section.for_pk(item.pk)
     else:

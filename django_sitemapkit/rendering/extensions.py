@@ -77,18 +77,13 @@ class ExtensionFormatter:
                 self._problems.add(key, "too-many-tags", message, skipped=False)
                 return
             try:
-                yield self._written(option, one, location)
+                # Each entry is one line, as tools that compare files expect.
+                yield self._write[option](one, location).replace("\n", "&#10;")
             except INFRASTRUCTURE:
                 raise
             except Exception as error:  # noqa: BLE001  a project's storage may raise anything
                 refusal = refusal_of(error, option)
                 self._problems.add(key, refusal.code, str(refusal), skipped=False)
-
-    def _written(self, option: str, value: Any, location: str) -> str:
-        if isinstance(value, InvalidValue):
-            raise value
-        # Each entry is one line, as tools that compare files expect.
-        return self._write[option](value, location).replace("\n", "&#10;")
 
     def _image(self, value: Any, location: str) -> str:
         if isinstance(value, FieldFile):
@@ -115,17 +110,17 @@ class ExtensionFormatter:
         return own_element(_of(Element, value, "elements"), self._namespaces)
 
 
-def _several(value: Any) -> Iterable[Any]:
-    """Return the values that stand for one row: none, one, or those of a collection."""
+def _several(value: Any) -> Iterator[Any]:
+    """Yield the values that stand for one row: none, one, or those of a collection."""
     many = isinstance(value, Iterable) and not isinstance(value, (str, bytes, FieldFile))
-    return (one for one in (value if many else (value,)) if not _is_nothing(one))
-
-
-def _is_nothing(value: Any) -> bool:
-    return value is None or value == "" or (isinstance(value, FieldFile) and not value)
+    for one in value if many else (value,):
+        if one is not None and one != "" and not (isinstance(one, FieldFile) and not one):
+            yield one
 
 
 def _of(kind: type[Any], value: Any, option: str) -> Any:
+    if isinstance(value, InvalidValue):  # What a method or a storage raised.
+        raise value
     if not isinstance(value, kind):
         raise InvalidValue(
             "invalid-tag-value",

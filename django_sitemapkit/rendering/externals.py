@@ -5,24 +5,25 @@ host only where that is declared (sitemaps.org/protocol.html, "Sitemap file loca
 "Sitemaps & Cross Submits"). No index lists another.
 """
 
-import datetime as dt
 import logging
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
-from django.utils import timezone
+from django.urls import reverse
+from django.utils.functional import Promise
 
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.locations import Scope, normalise_base, resolve_scheme
-from django_sitemapkit.reading import ExternalReader
+from django_sitemapkit.reading.chunks import each, optional_values
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering.problems import ProblemLog
-from django_sitemapkit.rendering.tags import is_future
+from django_sitemapkit.rendering.tags import TagFormatter
+from django_sitemapkit.sections import External, ExternalSection
 from django_sitemapkit.sites import SitemapSite, all_sites
 
 logger = logging.getLogger("django_sitemapkit")
@@ -47,35 +48,58 @@ def external_entries(site: SitemapSite) -> Iterator[IndexEntry]:
             logger.warning("%r: %s", section, problems.summary())
 
 
-def _section_entries(section: ExternalReader, problems: ProblemLog) -> Iterator[IndexEntry]:
+def _section_entries(section: ExternalSection, problems: ProblemLog) -> Iterator[IndexEntry]:
     places = Places(section)
     for host, why in places.refused:
         problems.add(host, why.code, str(why), skipped=False)
-    chunk = section.read()
-    for row, (item, location) in enumerate(zip(chunk.keys, chunk.locations, strict=True)):
-        refusal = chunk.refusals.get(row)
-        if refusal is None:
-            try:
-                address = places.address(location)
-            except InvalidValue as error:
-                refusal = error
-        if refusal is not None:
+    with section.site.active():
+        items = list(section.sitemaps() if callable(section.sitemaps) else section.sitemaps)
+        locations, refusals = each(locate, items, "sitemaps")
+        lastmods = optional_values(partial(_lastmod_of, section), items, "lastmod")
+    tags = TagFormatter(problems)
+    for row, (item, location) in enumerate(zip(items, locations, strict=True)):
+        try:
+            if row in refusals:
+                raise refusals[row]
+            address = places.address(location)
+        except InvalidValue as refusal:
             problems.add(item, refusal.code, str(refusal))
             continue
-        lastmod = _lastmod(item, chunk.columns["lastmod"][row], problems)
+        (lastmod,) = tags.column("lastmod", [lastmods[row]], [item])
         yield IndexEntry(location=address, lastmod=lastmod)
+
+
+def _lastmod_of(section: ExternalSection, item: Any) -> Any:
+    if isinstance(item, External) and item.lastmod is not None:
+        return item.lastmod
+    return section.lastmod(item) if callable(section.lastmod) else section.lastmod
+
+
+def locate(item: Any) -> str:
+    """Return the path or absolute URL that an item of ``sitemaps`` stands for.
+
+    Raises InvalidValue where it is neither, and NoReverseMatch for an unknown URL name.
+    """
+    location = item.location if isinstance(item, External) else item
+    if not isinstance(location, (str, Promise)) or not location:
+        raise InvalidValue(
+            "invalid-url",
+            f"Invalid URL: {item!a} is not a URL name, path, absolute URL or External.",
+        )
+    text = str(location)
+    return text if "/" in text else reverse(text)
 
 
 class Places:
     """Where the files of an external section may stand: on its site, and on hosts it declares."""
 
-    def __init__(self, section: ExternalReader) -> None:
+    def __init__(self, section: ExternalSection) -> None:
         self._own = section.site.scope()
         self._hosts: dict[str, Scope] = {}
         self._indexes = list(_index_patterns(section.site))
         self.refused: list[tuple[Any, InvalidValue]] = []
         """The hosts that are none, and why."""
-        for host in section.options.hosts:
+        for host in section.hosts:
             try:
                 origin = _host_origin(host)
             except InvalidValue as refusal:
@@ -120,20 +144,3 @@ def _index_patterns(site: SitemapSite) -> Iterator[re.Pattern[str]]:
             yield re.compile(re.escape(known.address("index")))
             before, _, after = known.address("index-page", number=2).rpartition("2")
             yield re.compile(f"{re.escape(before)}(?:[2-9]|[1-9][0-9]+){re.escape(after)}")
-
-
-def _lastmod(item: Any, value: Any, problems: ProblemLog) -> str | None:
-    """Return a lastmod as text; one that is wrong, or lies in the future, is left out."""
-    zone = timezone.get_default_timezone()
-    try:
-        if isinstance(value, InvalidValue):
-            raise value
-        text = format_lastmod(value, zone)
-    except InvalidValue as refusal:
-        problems.add(item, refusal.code, str(refusal), skipped=False)
-        return None
-    if text is not None and is_future(value, dt.datetime.now(dt.UTC), zone):
-        message = f"Invalid date: lastmod {text} lies in the future."
-        problems.add(item, "future-date", message, skipped=False)
-        return None
-    return text

@@ -73,7 +73,7 @@ class HreflangLinks:
             return entries
         elements = {
             place: alternate_elements(links)
-            for place, links in self._sets(entries, foreign).items()
+            for place, links in self.per_object(entries, foreign).items()
         }
         texts = [elements[place] for place in entries.versions.objects]
         if entries.extensions is not None:
@@ -81,12 +81,6 @@ class HreflangLinks:
         return replace(entries, extensions=texts)
 
     def per_object(
-        self, entries: EntryColumns, foreign: Iterable[LinkedVersion]
-    ) -> list[list[HreflangLink]]:
-        """Return the links of each object that this site lists."""
-        return list(self._sets(entries, foreign).values())
-
-    def _sets(
         self, entries: EntryColumns, foreign: Iterable[LinkedVersion]
     ) -> dict[int, list[HreflangLink]]:
         """Return the links of each object that has a version here, in the order of languages."""

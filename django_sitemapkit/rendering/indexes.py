@@ -1,25 +1,22 @@
 """The indexes of a site: every page of every section that has a URL, and what is external."""
 
-import datetime as dt
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from django.core.exceptions import ImproperlyConfigured
-from django.utils import timezone
 
 from django_sitemapkit.conf import settings
-from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, count_at_most, pages_of_all
-from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.writers import IndexWriter, escaped
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.rendering.externals import external_entries
 from django_sitemapkit.rendering.nonempty_pages import nonempty_pages
-from django_sitemapkit.rendering.tags import is_future
+from django_sitemapkit.rendering.problems import ProblemLog
+from django_sitemapkit.rendering.tags import TagFormatter
 from django_sitemapkit.sites import SitemapSite
 
 logger = logging.getLogger("django_sitemapkit")
@@ -122,12 +119,8 @@ def newest_lastmod(section: SectionReader, page: PlannedPage) -> str | None:
     newest = None if untold else section.newest(page.keys)
     if newest is None:
         return None
-    zone = timezone.get_default_timezone()
-    try:
-        text = format_lastmod(newest[1], zone)
-        return None if is_future(newest[1], dt.datetime.now(dt.UTC), zone) else text
-    except InvalidValue:
-        return None
+    (text,) = TagFormatter(ProblemLog("")).column("lastmod", [newest[1]], [""])
+    return text
 
 
 def index_address(site: SitemapSite, number: int) -> str:

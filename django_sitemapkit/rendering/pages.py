@@ -1,11 +1,16 @@
-"""One page of a section, rendered to bytes in memory that does not grow with it."""
+"""One page of a section: its bytes, its entries, and the validators of conditional requests."""
 
 import datetime as dt
+import hashlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
+from django.utils import timezone
+
+from django_sitemapkit import __version__
 from django_sitemapkit.conf import settings
 from django_sitemapkit.planning import PlannedPage, split
 from django_sitemapkit.protocol.entries import Entry
@@ -13,11 +18,11 @@ from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import TagColumn, UrlsetWriter
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import KeyRange
+from django_sitemapkit.reading.lastmod_text import shows_changes
 from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.rendering.entry_columns import EntryColumns
 from django_sitemapkit.rendering.pipeline import ChunkPipeline, Seen
 from django_sitemapkit.rendering.problems import ProblemLog
-from django_sitemapkit.rendering.tags import Lastmods
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -54,11 +59,15 @@ class PageRendering:
         """The key of the first row with a URL; None while there is none."""
         self.last: Any = None
         """The key of the last row with a URL."""
+        self.urls = 0
+        """URLs written so far."""
         self.rows = 0
         """Rows read so far, listed or not."""
         self._marks: list[tuple[int, Any]] = []
         self._on_locations = on_locations
         self._pipeline = ChunkPipeline(section, scope, self.problems, seen=seen)
+        self.lastmods = self._pipeline.lastmods
+        """What the lastmods say, all of them together."""
         self._writer = _writer_of(section)
 
     @property
@@ -83,32 +92,28 @@ class PageRendering:
         return frozenset(self._pipeline.override_hashes)
 
     @property
-    def lastmods(self) -> Lastmods:
-        """What the lastmods say, all of them together."""
-        return self._pipeline.lastmods
-
-    @property
-    def urls(self) -> int:
-        """URLs written so far."""
-        return self._writer.urls
-
-    @property
     def size(self) -> int:
         """Bytes of the file, uncompressed."""
         return self._writer.bytes
 
     def __iter__(self) -> Iterator[bytes]:
         head = self._writer.begin()
-        for chunk in self.section.chunks(self.keys):
-            self.rows += len(chunk.keys) if chunk.read is None else chunk.read
-            for data, _, _ in self._write(self._pipeline.entries(chunk)):
-                yield head + data
-                head = b""
-            if self.overflow is not None:
-                break
+        for data, *_ in self.written():
+            yield head + data
+            head = b""
         self.complete = True
         if self.urls:
             yield self._writer.end()
+
+    def written(self) -> Iterator[tuple[bytes, EntryColumns, int, int]]:
+        """Yield what is written: the bytes, the entries, and which of them these bytes are."""
+        for chunk in self.section.chunks(self.keys):
+            self.rows += len(chunk.keys) if chunk.read is None else chunk.read
+            entries = self._pipeline.entries(chunk)
+            for data, begin, end in self._write(entries):
+                yield data, entries, begin, end
+            if self.overflow is not None:
+                return
 
     def _write(self, entries: EntryColumns) -> Iterator[tuple[bytes, int, int]]:
         """Write entries until all are, or the page is full.
@@ -117,7 +122,9 @@ class PageRendering:
         """
         before, begin = self.urls, 0
         written: list[Any] = []
-        objects = self._linked_objects(entries)
+        # A link to a version that another file lists, or none, might have no link back.
+        linked = entries.versions if self.section.alternates else None
+        objects = linked.objects if linked is not None else None
         if before and entries.keys:
             self._marks.append((before, entries.keys[0]))
         while begin < len(entries.keys):
@@ -128,6 +135,7 @@ class PageRendering:
                 together=_from(objects, begin),
             )
             if data:
+                self.urls += count
                 self.first = entries.keys[begin] if self.first is None else self.first
                 self.last = entries.keys[begin + count - 1]
                 written += entries.keys[begin : begin + count]
@@ -184,14 +192,6 @@ class PageRendering:
         )
         self.problems.add(self.overflow, "file-too-large", message)
 
-    def _linked_objects(self, entries: EntryColumns) -> Sequence[int] | None:
-        """Return what tells which entries link to each other; None where they do not.
-
-        A link to a version that another file lists, or none, might have no link back.
-        """
-        versions = entries.versions if self.section.alternates else None
-        return versions.objects if versions is not None else None
-
     def _refuse(self, entries: EntryColumns, begin: int, behind: int) -> None:
         """Leave out what no page has room for, wherever the pages are cut: an entry, or an object.
 
@@ -234,15 +234,11 @@ def page_entries(section: SectionReader, page: PlannedPage, scope: Scope) -> Ite
     than fit is split in the plan, for those behind them to have a page too.
     """
     rendering = PageRendering(section, page.keys, scope)
-    for chunk in section.chunks(page.keys):
-        entries = rendering._pipeline.entries(chunk)
+    for _, entries, begin, end in rendering.written():
         named = {tag: entries.tags.get(tag) for tag in TAGS} | {"extensions": entries.extensions}
-        for _, begin, end in rendering._write(entries):
-            columns = [_column_texts(_from(each, begin), end - begin) for each in named.values()]
-            for location, *values in zip(entries.locations[begin:end], *columns, strict=False):
-                yield Entry(location=location, **dict(zip(named, values, strict=True)))
-        if rendering.overflow is not None:
-            break
+        columns = [_column_texts(_from(each, begin), end - begin) for each in named.values()]
+        for location, *values in zip(entries.locations[begin:end], *columns, strict=False):
+            yield Entry(location=location, **dict(zip(named, values, strict=True)))
     if rendering.problems:
         logger.warning("%r: page %s: %s", section, page.number, rendering.problems.summary())
     if rendering.overflow is not None:
@@ -251,3 +247,38 @@ def page_entries(section: SectionReader, page: PlannedPage, scope: Scope) -> Ite
 
 def _column_texts(column: TagColumn, count: int) -> Iterable[str | None]:
     return repeat(column, count) if column is None or isinstance(column, str) else column
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validators:
+    """The ETag's digest and the Last-Modified of a page."""
+
+    digest: str
+    """Changes whenever the page does, as far as the section's promise holds."""
+    last_modified: dt.datetime | None
+    """The newest lastmod of the page."""
+
+
+def validators_of(section: SectionReader, page: PlannedPage, scope: Scope) -> Validators | None:
+    """Return the validators of a page, or None where only its bytes could tell.
+
+    They come from the number of rows and the newest lastmod, which say enough only where the
+    section promises so with ``trust_lastmod``.
+    """
+    # News gets too old without any row that changes.
+    trusted = section.trust_lastmod and not section.has_news
+    newest = section.newest(page.keys) if trusted else None
+    if newest is None:
+        return None
+    rows, lastmod = newest
+    if not shows_changes(lastmod):
+        return None
+    revision = section.overrides.revision if section.overrides else 0
+    state = (
+        *(__version__, section.declaration(), revision, scope),
+        *(section.max_urls, settings.SCHEMA_LOCATION, page, rows, lastmod),
+    )
+    digest = hashlib.sha256(repr(state).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    # An edit changes no date: a reader that asks by date has to get the page.
+    known = lastmod is not None and timezone.is_aware(lastmod) and not revision
+    return Validators(digest=digest, last_modified=lastmod if known else None)

@@ -49,9 +49,11 @@ class ChunkPipeline:
         self._overrides = overrides if overrides and overrides.may_affect(section) else None
         self._by_position = section.keyset is None
         self._listed: set[tuple[Any, str | None]] = set()
-        self._links = None
+        self._links: HreflangLinks | None = None
+        self._foreign: dict[str, Scope] = {}
         if section.alternates and section.language_plan:
             self._links = HreflangLinks(section, section.language_plan, problems)
+            self._foreign = self._links.foreign
         self._extensions = None
         if section.extension_sources:
             self._extensions = ExtensionFormatter(section, scope, problems)
@@ -76,14 +78,14 @@ class ChunkPipeline:
     def links(self, chunk: Chunk) -> list[list[tuple[str, str]]]:
         """Return the links of each object of a chunk, as codes and locations."""
         assert self._links is not None  # noqa: S101  asked of sections with alternates
-        return self._links.per_object(*self._listed_and_foreign(chunk))
+        return list(self._links.per_object(*self._listed_and_foreign(chunk)).values())
 
     def _listed_and_foreign(self, chunk: Chunk) -> tuple[EntryColumns, list[LinkedVersion]]:
         """Return the rows that may be listed, and the versions that other sites list."""
         self._tags.read_clock()  # Rows may have been edited since the page was begun.
         entries = self.declared(chunk)
         foreign: list[LinkedVersion] = []
-        if self._links is not None and self._links.foreign:
+        if self._links is not None and self._foreign:
             entries, foreign = self._links.split_foreign(entries)
         if self._overrides is not None:
             entries = self._override(self._overrides, entries)
@@ -94,7 +96,11 @@ class ChunkPipeline:
     def declared(self, chunk: Chunk) -> EntryColumns:
         """Return the rows of a chunk as declared, whatever editors have set."""
         refusals = chunk.refusals
-        foreign = self._foreign_rows(chunk)
+        # Rows of languages that other sites list report there what is wrong.
+        foreign: set[int] = set()
+        if self._foreign and chunk.versions is not None:
+            languages = enumerate(chunk.versions.languages)
+            foreign = {row for row, code in languages if code in self._foreign}
         locations = self._locate(chunk)
         if self._by_position or chunk.versions is not None:
             self._refuse_repeated(chunk, locations)
@@ -103,7 +109,7 @@ class ChunkPipeline:
         for tag, values in chunk.columns.items():
             tags[tag] = (
                 self._tags.past(values, chunk.keys, unlisted)
-                if tag in chunk.ready
+                if tag == "lastmod" and chunk.lastmod_is_text
                 else self._tags.column(tag, values, chunk.keys, unlisted)
             )
         for tag, values in chunk.row_values.items():
@@ -121,21 +127,15 @@ class ChunkPipeline:
             self.problems.add(chunk.keys[row], refusals[row].code, str(refusals[row]))
         return without(entries, refusals)
 
-    def _foreign_rows(self, chunk: Chunk) -> frozenset[int]:
-        """Return the rows of languages that other sites list, which report what is wrong there."""
-        if self._links is None or not self._links.foreign or chunk.versions is None:
-            return frozenset()
-        languages = enumerate(chunk.versions.languages)
-        return frozenset(row for row, code in languages if code in self._links.foreign)
-
     def _locate(self, chunk: Chunk) -> list[Any]:
         """Return the locations as absolute URLs in the scope; a row that has none is refused."""
         refusals = chunk.refusals
-        if self._links is not None and self._links.foreign and chunk.versions is not None:
-            scopes = self._links.foreign
+        if self._foreign and chunk.versions is not None:
             rows = list(zip(chunk.versions.languages, chunk.locations, strict=True))
             return _row_by_row(
-                lambda row: scopes.get(row[0], self._scope).normalise(row[1]), rows, refusals
+                lambda row: self._foreign.get(row[0], self._scope).normalise(row[1]),
+                rows,
+                refusals,
             )
         if chunk.normal:
             locations, refused = self._scope.enclose_all(chunk.locations)

@@ -21,7 +21,7 @@ from django.db import connections
 
 from django_sitemapkit.builds import FileResult, InlineRunner, PageBuilder, Runner
 from django_sitemapkit.builds.lease import BuildLease
-from django_sitemapkit.builds.make import PagesMoved, RenderedPage
+from django_sitemapkit.builds.make.page_builder import PagesMoved, RenderedPage
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost, RepeatedRow, StorageFailure

@@ -5,13 +5,17 @@ for ``django.contrib.sitemaps`` are adapted. ``ExternalSection`` names what some
 None of them knows a model of this package.
 """
 
-from django_sitemapkit.sections.base import BaseSection, name_of
 from django_sitemapkit.sections.contrib import ContribSection, adapt, is_contrib
+from django_sitemapkit.sections.declarations import (
+    BaseSection,
+    ItemSection,
+    Route,
+    Section,
+    StaticSection,
+    Translated,
+    name_of,
+)
 from django_sitemapkit.sections.external import External, ExternalSection
-from django_sitemapkit.sections.items import ItemSection, StaticSection
-from django_sitemapkit.sections.querysets import Section
-from django_sitemapkit.sections.routes import Route
-from django_sitemapkit.sections.translations import Translated
 
 __all__ = [
     "BaseSection",

@@ -6,13 +6,23 @@ from typing import Any, ClassVar
 from django.contrib.sitemaps import Sitemap
 
 from django_sitemapkit import _django
-from django_sitemapkit.sections.base import BaseSection, name_of
+from django_sitemapkit.sections.declarations import ItemSection, name_of
 
 
-class ContribSection(BaseSection):
+class ContribSection(ItemSection):
     """A section that takes its options from a ``django.contrib.sitemaps.Sitemap``."""
 
     sitemap: ClassVar[Any]
+
+    @property
+    def items(self) -> Any:
+        """The sitemap's method that returns them."""
+        return self.sitemap.items
+
+    def location(self, item: Any) -> str:
+        """Return the location of an item: what the method returns, or the same for all items."""
+        location = self.sitemap.location
+        return str(location(item) if callable(location) else location)
 
     @property
     def limit(self) -> int:  # type: ignore[override]

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from django_sitemapkit.sections.base import name_of
+from django_sitemapkit.sections.declarations import name_of
 from django_sitemapkit.sites import SitemapSite
 
 

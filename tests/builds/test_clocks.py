@@ -6,7 +6,8 @@ import pytest
 from django.utils import timezone
 
 from django_sitemapkit.builds import prune, status_of
-from django_sitemapkit.models import Build, Lease, Publication
+from django_sitemapkit.builds.lease import acquire
+from django_sitemapkit.models import Build, Publication
 from tests.builds import SITE, Articles, Products, fill, run, use_storage
 from tests.builds.exports import export_to
 from tests.testapp.models import Product
@@ -127,7 +128,7 @@ def test_the_age_of_a_build_is_told_by_the_database_time(storage, clock):
 def test_the_time_of_a_lease_is_as_django_stores_it(settings, zone, use_tz):
     """Aware, or the project's local time under USE_TZ = False."""
     settings.USE_TZ, settings.TIME_ZONE = use_tz, zone
-    lease = Lease.objects.acquire("build:x", seconds=60)
-    found = lease.now()
+    with acquire(SITE) as lease:
+        found = lease.now()
     assert timezone.is_aware(found) == use_tz
     assert abs(found - timezone.now()) < dt.timedelta(seconds=5)

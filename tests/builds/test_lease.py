@@ -7,10 +7,11 @@ import time
 
 import pytest
 from django.db import OperationalError, ProgrammingError, connection, transaction
+from django.db.models import QuerySet
 
 from django_sitemapkit.builds import prune, publish
 from django_sitemapkit.builds.lease import BuildLease, acquire
-from django_sitemapkit.builds.make.fingerprints import Fingerprints
+from django_sitemapkit.builds.make.reuse import Fingerprints
 from django_sitemapkit.builds.manifest import SiteBuilds, freeze
 from django_sitemapkit.exceptions import BuildRunning, LeaseLost
 from django_sitemapkit.models import Build, Lease
@@ -193,14 +194,14 @@ def test_pruning_ends_where_the_lease_is_lost(storage, settings):
 
 def break_release(monkeypatch, times, error=ProgrammingError):
     """Let giving back fail so many times, as after an interrupted query."""
-    release, left = Lease.release, iter(range(times))
+    update, left = QuerySet.update, iter(range(times))
 
-    def broken(lease):
-        if next(left, None) is not None:
+    def broken(rows, **values):
+        if values == {"owner": ""} and next(left, None) is not None:
             raise error(2014, "Commands out of sync; you can't run this command now")
-        release(lease)
+        return update(rows, **values)
 
-    monkeypatch.setattr(Lease, "release", broken)
+    monkeypatch.setattr(QuerySet, "update", broken)
 
 
 @pytest.mark.django_db(transaction=True)

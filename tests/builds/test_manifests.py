@@ -1,5 +1,7 @@
 """Manifests: what a build froze, and what it depends on."""
 
+from unittest.mock import Mock
+
 import pytest
 from django.db import OperationalError
 
@@ -7,8 +9,8 @@ from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import manifest as manifest_room
 from django_sitemapkit.builds import status_of
 from django_sitemapkit.builds.lease import acquire
-from django_sitemapkit.builds.make.fingerprints import Fingerprints
-from django_sitemapkit.builds.manifest import SiteBuilds, rows
+from django_sitemapkit.builds.make.reuse import Fingerprints
+from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.models import Build, BuildFile, Page
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import all_pages, refresh
@@ -19,6 +21,8 @@ from tests.factories import EPOCH
 from tests.testapp.models import Reading
 
 pytestmark = pytest.mark.django_db
+
+GONE = OperationalError("gone")
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +36,7 @@ def storage(settings, sections):
 
 def declaration(site, chosen):
     """Return the digest of what is declared now."""
-    return manifest_room.declaration_of(site, sections_of(site), chosen)
+    return Fingerprints(site).declaration_of(sections_of(site), chosen)
 
 
 def freeze(sections, chosen=()):
@@ -67,14 +71,27 @@ def test_a_manifest_is_the_plan_in_the_order_of_sections_and_keys(sections):
 
 def test_a_manifest_is_all_there_or_not_at_all(sections, monkeypatch):
     """A build without its lines would be published as an empty one."""
-
-    def refuse(*args, **options):
-        raise OperationalError("gone")
-
-    monkeypatch.setattr("django.db.models.query.QuerySet.bulk_create", refuse)
+    monkeypatch.setattr("django.db.models.query.QuerySet.bulk_create", Mock(side_effect=GONE))
     with pytest.raises(OperationalError):
         freeze(sections)
     assert not Build.objects.exists()
+
+
+def test_a_manifest_that_is_not_recorded_leaves_the_plan_its_numbers(sections, monkeypatch):
+    """A page that lost rows gets its new number together with its row, or not at all."""
+    run()
+    Reading.objects.bulk_create(Reading(level=level) for level in (-2, -1))
+    for section in sections.of(SITE):
+        refresh(section)
+    planned = Page.objects.filter(plan__section="readings").values_list("number", flat=True)
+    before = set(planned)
+    with monkeypatch.context() as patched:
+        patched.setattr("django.db.models.query.QuerySet.bulk_create", Mock(side_effect=GONE))
+        with pytest.raises(OperationalError):
+            freeze(sections)
+    assert set(planned.all()) == before
+    freeze(sections)
+    assert set(planned.all()) == before - {1} | {max(before) + 1}
 
 
 def test_sections_that_were_not_chosen_keep_their_files(sections):
@@ -87,7 +104,7 @@ def test_sections_that_were_not_chosen_keep_their_files(sections):
         if key[0] == "products":
             assert line.status == "pending"
             continue
-        for field in (*rows.STORED, "lower", "upper", "status"):
+        for field in (*manifest_room.STORED, "lower", "upper", "status"):
             assert getattr(line, field) == getattr(before[key], field), field
 
 
@@ -114,9 +131,10 @@ def test_the_keys_of_a_line_survive_the_database(sections, name):
 def test_the_keys_of_a_section_without_keyset_are_positions(sections):
     """As numbers again."""
     section = type("Few", (Readings,), {"keyset": None, "size": lambda self: 3})(SITE)
-    bounds = rows.bounds_of(section, KeyRange(2, 4))
-    assert bounds == {"lower": "2", "upper": "4"}
-    assert manifest_room.keys_of(BuildFile(**bounds), section) == KeyRange(2, 4)
+    assert manifest_room.keys_of(BuildFile(lower="2", upper="4"), section) == KeyRange(2, 4)
+    sections.add(type("Pages", (StaticSection,), {"items": ["/a/", "/b/", "/c/"], "limit": 2}))
+    lines = freeze(sections).files.filter(section="pages").order_by("position")
+    assert [(line.lower, line.upper) for line in lines] == [("0", "2"), ("2", "4")]
 
 
 CHANGES = {

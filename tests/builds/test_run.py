@@ -253,6 +253,18 @@ def test_without_a_url_nothing_is_published(storage, client):
     assert len(in_order(served(client))) == 1
 
 
+def test_a_killed_build_without_a_url_gives_way_to_the_rows_of_now(storage, client):
+    """It cannot be published; the same run builds again, and says so."""
+    for model in (Product, Reading, Article):
+        model.objects.all().delete()
+    interrupted(3)
+    Reading.objects.create(level=7)
+    result = run()
+    assert (result.status, result.urls) == ("published", 1)
+    assert "no section has a URL" in result.stopped
+    assert len(in_order(served(client))) == 1
+
+
 def test_an_emptied_page_leaves_the_index(storage, client):
     """It is in the manifest as empty, without a file."""
     run()

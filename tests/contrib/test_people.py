@@ -21,10 +21,9 @@ from django_sitemapkit import Route, Section, StaticSection, Translated
 from django_sitemapkit.builds import build
 from django_sitemapkit.contrib.people import links as people
 from django_sitemapkit.contrib.people import titles as people_titles
+from django_sitemapkit.contrib.people.neighbours import LOOKED_AT, adjoining_page
 from django_sitemapkit.models import ExclusionRule, ExtraUrl, Page, Plan, UrlOverride
 from django_sitemapkit.planning import all_pages
-from django_sitemapkit.planning.pages import LOOKED_AT
-from django_sitemapkit.planning.store import adjoining_page
 from django_sitemapkit.reading import reader_of
 from tests.factories import SITE
 from tests.languages import place, places, render

@@ -13,7 +13,7 @@ from django_sitemapkit.models import Lease, Page, Plan
 from django_sitemapkit.planning import page_of, pages_of, refresh, split
 from django_sitemapkit.planning import pages as pages_module
 from django_sitemapkit.planning import refresh as refresh_function
-from django_sitemapkit.planning.store import PlannedPage
+from django_sitemapkit.planning.pages import PlannedPage
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset
 from tests import factories
 from tests.cases import few

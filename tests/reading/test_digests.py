@@ -33,7 +33,6 @@ def way(request, monkeypatch):
 @pytest.fixture
 def few_at_a_time(monkeypatch):
     """Let no way take more than two rows at once."""
-    monkeypatch.setattr(digests, "ROWS_PER_DIGEST", 2)
     monkeypatch.setattr(digests, "SMALL", 1)
     monkeypatch.setattr(digests, "PIECE", 2)
     monkeypatch.setattr(keysets, "FIRST_CHUNK", 2)

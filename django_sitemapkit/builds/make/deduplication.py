@@ -1,8 +1,7 @@
 """Deduplication: each URL once in all pages of a build, on the first page that lists it.
 
-First is by the order of the index. So the pages are made in that order, by one process, and each
-one leaves out what those before it list. What they list is kept in a file on local disk, in memory
-that does not grow with it; see "Deduplication" in docs/decisions.md.
+First is by the order of the index, so one process makes the pages in that order; see
+"Deduplication" in docs/decisions.md.
 """
 
 import hashlib
@@ -15,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from django_sitemapkit.builds.manifest import locations_of
+from django_sitemapkit.builds.stored_files import locations_of
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.publishing import SitemapStorage
@@ -50,17 +49,17 @@ class DedupState:
         row.duplicates = self.duplicates
 
 
-class PrefixDigest:
-    """Goes from page to page, and has a digest of the URLs of all pages before."""
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:URLS_DIGEST_DIGITS]
 
-    def __init__(self) -> None:
-        self.value = _digest("")
-        """The digest, as in a row of a manifest."""
 
-    def pass_page(self, urls_digest: str) -> None:
-        """Go on behind a page that lists this; "" is for one that lists nothing."""
-        if urls_digest:
-            self.value = _digest(self.value + urls_digest)
+NO_URLS = _digest("")
+"""The digest of the URLs of all pages before the first one."""
+
+
+def next_prefix(prefix: str, urls_digest: str) -> str:
+    """Return the digest of all pages before the next one; a page that lists nothing has ""."""
+    return _digest(prefix + urls_digest) if urls_digest else prefix
 
 
 class Deduplicator:
@@ -80,7 +79,7 @@ class Deduplicator:
         self._heartbeat = heartbeat
         self.damaged: set[str] = set()
         """Stored names of pages that were not admitted because they cannot be read."""
-        self._prefix = PrefixDigest()
+        self._prefix = NO_URLS
         self._kept: set[str] = set()
         self._unread: list[BuildFile] = []
         self._section = ""
@@ -93,7 +92,7 @@ class Deduplicator:
         """Begin with a page; ``previous`` are its rows in earlier manifests."""
         self._section = section
         self._previous = [
-            row for row in previous if row.prefix_digest == self._prefix.value and row.urls_digest
+            row for row in previous if row.prefix_digest == self._prefix and row.urls_digest
         ]
         self.__dict__.pop("_own", None)
         self._made = hashlib.sha256()
@@ -129,7 +128,7 @@ class Deduplicator:
         It may stay where the pages before it list what they did when it was made. Else it may
         where it left nothing out then, and lists nothing of what they list now.
         """
-        if stored.prefix_digest == self._prefix.value:
+        if stored.prefix_digest == self._prefix:
             if stored.urls_digest:
                 self._unread.append(stored)
             return self._pass(stored.urls_digest, stored.duplicates)
@@ -139,19 +138,16 @@ class Deduplicator:
             return self._pass("", 0)
         self.begin(stored.section)
         try:
-            if all(map(self._add_new, _urls_of(stored, self._storage, self._heartbeat))):
+            for locations in locations_of(stored, self._storage, self._heartbeat):
+                if self.seen(locations):
+                    break
+                self.listed(locations)
+            else:
                 return self.end()
         except StorageFailure:
             self.damaged.add(stored.name)  # Rendering it again repairs that.
         self.discard()
         return None
-
-    def _add_new(self, locations: Sequence[str]) -> bool:
-        """Take in some URLs of a stored page; False where one of them is listed already."""
-        new = not self.seen(locations)
-        if new:
-            self.listed(locations)
-        return new
 
     def pass_by(self, row: BuildFile, *, kept: bool = False) -> None:
         """Let a page count that is not to be rendered again, whatever precedes it.
@@ -169,11 +165,11 @@ class Deduplicator:
     def _pass(self, urls_digest: str, duplicates: int = 0) -> DedupState:
         """Go on behind a page that lists this."""
         state = DedupState(
-            prefix_digest=self._prefix.value,
+            prefix_digest=self._prefix,
             urls_digest=urls_digest[:URLS_DIGEST_DIGITS],
             duplicates=duplicates,
         )
-        self._prefix.pass_page(state.urls_digest)
+        self._prefix = next_prefix(self._prefix, state.urls_digest)
         return state
 
     @cached_property
@@ -184,7 +180,7 @@ class Deduplicator:
         """
         for stored in self._previous:
             with suppress(StorageFailure):
-                pages = _urls_of(stored, self._storage, self._heartbeat)
+                pages = locations_of(stored, self._storage, self._heartbeat)
                 return frozenset(chain.from_iterable(pages))
         return frozenset()
 
@@ -194,7 +190,7 @@ class Deduplicator:
             urls_digest = self._take(row)[:URLS_DIGEST_DIGITS]
             if urls_digest != row.urls_digest:
                 # Once it is whole, the pages from here on have to look.
-                self._prefix.pass_page(urls_digest)
+                self._prefix = next_prefix(self._prefix, urls_digest)
         self._unread.clear()
 
     def _take(self, row: BuildFile) -> str:
@@ -206,7 +202,7 @@ class Deduplicator:
 
         def pages() -> Iterator[Sequence[str]]:
             try:
-                for locations in _urls_of(row, self._storage, self._heartbeat):
+                for locations in locations_of(row, self._storage, self._heartbeat):
                     digest.update(_as_bytes(locations))
                     yield locations
             except StorageFailure as error:
@@ -219,29 +215,13 @@ class Deduplicator:
         return digest.hexdigest()
 
 
-def _urls_of(
-    row: BuildFile, storage: SitemapStorage, heartbeat: Callable[[], None]
-) -> Iterator[list[str]]:
-    """Yield the URLs of a stored page, some at a time; ``heartbeat`` is called for each some.
-
-    Raises StorageFailure where its file is lost or damaged.
-    """
-    missing = row.urls
-    for locations in locations_of(row, storage):
-        heartbeat()
-        missing -= len(locations)
-        yield locations
-    if missing:  # An empty file is no error to gzip.
-        raise StorageFailure(f"{row.name} is damaged: it does not list {row.urls:,} URLs")
-
-
 def damaged_names(
     rows: Iterable[BuildFile], storage: SitemapStorage, heartbeat: Callable[[], None]
 ) -> Iterator[str]:
     """Yield the stored names of the pages that cannot be read."""
     for row in rows:
         try:
-            for _ in _urls_of(row, storage, heartbeat):
+            for _ in locations_of(row, storage, heartbeat):
                 pass
         except StorageFailure:
             yield row.name
@@ -249,10 +229,6 @@ def damaged_names(
 
 def _as_bytes(locations: Iterable[str]) -> bytes:
     return "\n".join([*locations, ""]).encode()
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:URLS_DIGEST_DIGITS]
 
 
 @contextmanager

@@ -1,16 +1,12 @@
 """Which stored pages are not as editors will have them: found without rendering any.
 
-Each row of a manifest has the revision of the overrides that it follows, and the hashes of those
-that met a row of it. A page is rendered again if one of these was changed or deleted, or if one
-is new that concerns a row: by its object, whose key lies on the page or not, or by its URL, which
-the page's file lists or not.
+See "Affected pages are found without rendering" in docs/decisions.md.
 """
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -19,7 +15,8 @@ from django.core.exceptions import ValidationError
 from django.db import router
 from django.db.models import QuerySet
 
-from django_sitemapkit.builds.manifest import keys_of, locations_of
+from django_sitemapkit.builds.manifest import keys_of
+from django_sitemapkit.builds.stored_files import locations_of
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Build, BuildFile, ExclusionRule, UrlOverride
 from django_sitemapkit.overrides.patterns import Pattern, first_matches
@@ -60,17 +57,6 @@ class OverrideChanges:
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """An override that is new or was changed."""
-
-    hash: int
-    path: str
-    model: str
-    object_id: str
-    include: bool | None
-
-
 class OverrideChangeSet:
     """What editors have changed since a revision."""
 
@@ -79,7 +65,7 @@ class OverrideChangeSet:
         self._revision = revision
         new = self._rows(UrlOverride).filter(revision__gt=revision)
         fields = ("hash", "path", "model", "object_id", "include")
-        self._changed = [Change(*row) for row in new.values_list(*fields)[: MAX_CHANGES + 1]]
+        self._changed = list(new.values_list(*fields, named=True)[: MAX_CHANGES + 1])
         rules = self._rows(ExclusionRule).filter(revision__gt=revision)
         self._rules = [Pattern(text) for text in rules.values_list("pattern", flat=True)]
 
@@ -96,9 +82,23 @@ class OverrideChangeSet:
 
     def _has_row(self, section: SectionReader, row: BuildFile) -> bool:
         """Return whether the page's key range has an object of a changed override."""
-        label = section.label
-        texts = [change.object_id for change in self._changed if change.model == label and label]
-        return bool(texts) and has_any(section, row, texts)
+        keyset, label = section.keyset, section.label
+        if keyset is None or not label:
+            return False
+        keys: list[Any] = []
+        for change in self._changed:
+            if change.model == label:
+                with suppress(ValidationError, ValueError):  # What cannot be a key names no row.
+                    keys.append(keyset.queryset.model._meta.pk.to_python(change.object_id))
+        if not keys:
+            return False
+        rows = keyset.within(keys_of(row, section))
+        with section.site.active(), suppress(OverflowError):  # A key that no row can have.
+            return any(
+                rows.filter(pk__in=keys[start : start + MAX_PARAMETERS]).exists()
+                for start in range(0, len(keys), MAX_PARAMETERS)
+            )
+        return True
 
     def _lists(self, row: BuildFile) -> bool:
         """Return whether the page's file lists a URL that a change is about."""
@@ -177,31 +177,6 @@ def _hashes(rows: QuerySet[Any]) -> Iterator[int]:
         some = (
             list(rows.filter(hash__gt=some[-1])[:MAX_CHANGES]) if len(some) == MAX_CHANGES else []
         )
-
-
-def has_any(section: SectionReader, row: BuildFile, texts: Sequence[str]) -> bool:
-    """Return whether the key range of a page has an object, of those whose keys have these texts.
-
-    Asked of sections with a label.
-    """
-    assert section.keyset is not None  # noqa: S101  it has a label
-    rows = section.keyset.within(keys_of(row, section))
-    keys = list(_keys(section, texts))
-    with section.site.active(), suppress(OverflowError):  # A key that no row can have.
-        return any(
-            rows.filter(pk__in=keys[start : start + MAX_PARAMETERS]).exists()
-            for start in range(0, len(keys), MAX_PARAMETERS)
-        )
-    return True
-
-
-def _keys(section: SectionReader, texts: Sequence[str]) -> Iterator[Any]:
-    """Yield primary keys from their texts; what cannot be one names no row."""
-    assert section.keyset is not None  # noqa: S101  asked by those who have one
-    field = section.keyset.queryset.model._meta.pk
-    for text in texts:
-        with suppress(ValidationError, ValueError):
-            yield field.to_python(text)
 
 
 def packed(hashes: Collection[int]) -> bytes:

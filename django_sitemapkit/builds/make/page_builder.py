@@ -2,7 +2,7 @@
 
 import secrets
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -12,27 +12,25 @@ from django.utils import timezone
 
 from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.builds.make.deduplication import Deduplicator, DedupState, deduplicator
-from django_sitemapkit.builds.make.fingerprints import Fingerprints
-from django_sitemapkit.builds.make.override_changes import OverrideChanges, packed
+from django_sitemapkit.builds.make.override_changes import packed
 from django_sitemapkit.builds.make.page_file import (
-    CompressionThread,
-    LocalPage,
-    PendingFile,
+    PageFile,
+    compression_thread,
     make_page,
 )
 from django_sitemapkit.builds.make.prefetch import Prefetcher
 from django_sitemapkit.builds.make.reuse import Reuse
 from django_sitemapkit.builds.manifest import (
-    FileResult,
     KeptRows,
     SiteBuilds,
-    StoredFiles,
     covers,
     index_order,
     keys_of,
     page_name_of,
     take_over,
 )
+from django_sitemapkit.builds.results import FileResult, result_of_row
+from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.overrides import sections_of
@@ -40,6 +38,7 @@ from django_sitemapkit.planning import PlannedPage, renumber, split
 from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import Keyset
+from django_sitemapkit.rendering import PageRendering
 
 
 class PagesMoved(Exception):
@@ -52,9 +51,7 @@ class RenderedPage:
 
     row: BuildFile
     """What the manifest says of it."""
-    section: SectionReader
-    """What it is a page of."""
-    file: PendingFile | None
+    file: PageFile | None = None
     """Its file; None if it keeps the stored one."""
     rows: int = 0
     """How many rows it had when its fingerprint was computed."""
@@ -95,19 +92,17 @@ class PageBuilder:
         self._unchosen: Collection[str] = ()
         self._storage = SitemapStorage()
         self._scope = site.scope()
-        self._fingerprints = Fingerprints(site)
         self._files = StoredFiles(site, self._storage)
-        self._reuse = Reuse(self._fingerprints, OverrideChanges(site), self._is_stored)
-        self._previous = [builds.by_page(builds.published), builds.by_page(builds.held)]
+        self._reuse = Reuse(site, self._is_stored)
+        self._published = builds.published.pk if builds.published else None
+        self._previous = builds.finished_pages()
         self._open = ExitStack()
         self._prefetcher = Prefetcher()
 
     def __enter__(self) -> "PageBuilder":
-        with ExitStack() as stack:
-            workshop = self._storage.workshop(folder_of(self.site))
-            self._folder = stack.enter_context(workshop)
-            self._compression = stack.enter_context(CompressionThread())
-            self._open = stack.pop_all()
+        workshop = self._storage.workshop(folder_of(self.site))
+        self._folder = self._open.enter_context(workshop)
+        self._compression = self._open.enter_context(compression_thread())
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -139,7 +134,7 @@ class PageBuilder:
         section = self._sections.get(row.section)
         if section is None or not self._can_keep(row, section):
             return None
-        return self.record(RenderedPage(row, section, None))
+        return self.record(RenderedPage(row))
 
     def render(self, row: BuildFile) -> RenderedPage | None:
         """Render the page of one row; None if it had to be split instead.
@@ -150,15 +145,16 @@ class PageBuilder:
         section = self._sections.get(row.section)
         if section is None:
             raise BuildFailed(f"Section {row.section!r} went away while it was built.")
-        self._pass_done(row)
-        if self._distinct is not None and self._can_keep(row, section):
-            return RenderedPage(row, section, None)  # Else ``keep`` has judged it already.
+        distinct = self._distinct
+        if distinct is not None:  # Else ``keep`` has judged it already.
+            self._pass_done(row, distinct)
+            if self._can_keep(row, section):
+                return RenderedPage(row)
         keys = keys_of(row, section)
-        rows, row.fingerprint = self._fingerprints.compute(section, keys)
+        rows, row.fingerprint = self._reuse.fingerprints.compute(section, keys)
         row.revision = section.overrides.revision
         if self._can_reuse(row, section):
-            return RenderedPage(row, section, None)
-        distinct = self._distinct
+            return RenderedPage(row)
         if distinct is not None:
             distinct.begin(row.section, self._previous_of(row))
         try:
@@ -171,38 +167,39 @@ class PageBuilder:
                 self._compression,
                 distinct,
             )
-            if file.split_at is not None and section.keyset is not None:
+            split_at = file.rendering.split_at
+            if split_at is not None and section.keyset is not None:
                 # The halves are made at the same path: the compression thread has to be done.
-                page = file.result()
-                page.path.unlink()
+                file.finish()
+                file.path.unlink()
                 if distinct is not None:
                     distinct.discard()
-                self.halves.append(self._split(row, section, section.keyset, page.split_at))
+                self.halves.append(self._split(row, section, section.keyset, split_at))
                 return None
             state = distinct.end() if distinct is not None else None
         except OSError as error:
             raise BuildFailed(f"{row} could not be made: {error}") from error
-        return RenderedPage(row, section, file, rows, state)
+        return RenderedPage(row, file, rows, state)
 
     def record(self, rendered: RenderedPage) -> FileResult:
         """Bring the file of a rendered page into the storage, and record it.
 
         A page that keeps its file is recorded with others like it, somewhat later.
         """
-        row = rendered.row
-        if rendered.file is None:
+        row, page = rendered.row, rendered.file
+        if page is None:
             self._kept.add(row)
             return result_of_row(row)
         try:
-            page = rendered.file.result()
+            page.finish()
         except OSError as error:
             raise BuildFailed(f"{row} could not be made: {error}") from error
         # A row that was gone while the others were read, and is back, leaves no other trace.
-        fingerprint = row.fingerprint if page.rows == rendered.rows else ""
+        fingerprint = row.fingerprint if page.rendering.rows == rendered.rows else ""
         state = self._store(row, page)
         page.path.unlink(missing_ok=True)  # A storage on the same disk has taken it away already.
         row.fingerprint = fingerprint
-        _describe(row, rendered.section, page)
+        _describe(row, page.rendering)
         row.duplicates = 0
         if rendered.state is not None:
             rendered.state.write_to(row)
@@ -212,14 +209,13 @@ class PageBuilder:
             del row.override_hashes  # The rows of a build stay in memory until its end.
         else:
             self._kept.add(row)
-        return result_of_page(row.section, row.number, state, page, row.duplicates)
+        return page.result(row.number, state, row.duplicates)
 
-    def _pass_done(self, row: BuildFile) -> None:
+    def _pass_done(self, row: BuildFile, distinct: Deduplicator) -> None:
         """Let the pages before a row count that need not be made."""
         while self._done and index_order(self._done[0]) < index_order(row):
             done = self._done.popleft()
-            if self._distinct is not None:
-                self._distinct.pass_by(done, kept=done.section in self._unchosen)
+            distinct.pass_by(done, kept=done.section in self._unchosen)
 
     def _heartbeat(self) -> None:
         """Renew the lease if that is due, when no read is under way."""
@@ -227,11 +223,9 @@ class PageBuilder:
             with self._prefetcher.connection_lock:
                 self.lease.heartbeat()
 
-    def _previous_of(self, row: BuildFile) -> Iterator[BuildFile]:
-        """Yield what is known of a page: as it is published, and as it is held for review."""
-        for known in self._previous:
-            if previous := known.get(page_name_of(row)):
-                yield previous
+    def _previous_of(self, row: BuildFile) -> Sequence[BuildFile]:
+        """Return what is known of a page: as it is published, and as it is held for review."""
+        return self._previous.get(page_name_of(row), ())
 
     def _can_keep(self, row: BuildFile, section: SectionReader) -> bool:
         """Return whether a page is what it was by the fingerprint that it was frozen with."""
@@ -263,9 +257,9 @@ class PageBuilder:
             return False
         return self._files.has(previous.name)
 
-    def _store(self, row: BuildFile, page: LocalPage) -> str:
+    def _store(self, row: BuildFile, page: PageFile) -> str:
         """Bring a page's file into the storage, and say in the row what it is."""
-        if not page.urls:
+        if not page.rendering.urls:
             row.status = BuildFile.Status.EMPTY
             return "empty"
         same = [previous for previous in self._previous_of(row) if previous.sha256 == page.sha256]
@@ -277,7 +271,7 @@ class PageBuilder:
         extension = f"{self.lease.fence}-{secrets.token_hex(3)}.xml.gz"
         name = file_name(self.site, stem, page.sha256, self.record_of_build.pk, extension)
         row.name, row.stored_bytes = name, page.size
-        row.sha256, row.urls, row.xml_bytes = page.sha256, page.urls, page.bytes
+        row.sha256, row.urls, row.xml_bytes = page.sha256, page.rendering.urls, page.rendering.size
         row.lastmod = same[0].lastmod if same else timezone.now()
         self._storage.put(name, page.path)
         row.status = BuildFile.Status.DONE
@@ -293,12 +287,15 @@ class PageBuilder:
             raise PagesMoved(f"page {row.number} of {row.section!r} was split meanwhile")
         upper, row.upper = row.upper, keyset.encode(at)
         row.fingerprint = ""
-        published = self._previous[0].get(page_name_of(row))
-        is_done = published is not None and published.status == BuildFile.Status.DONE
-        if published is not None and is_done and not covers(row, published, keyset):
-            # A reader of the published index asks for this number, and for all of its rows.
-            row.number = renumber(section, [row.number])[row.number]
+        moved: list[int] = []
+        for previous in self._previous_of(row):
+            is_served = previous.build_id == self._published
+            is_listed = previous.status == BuildFile.Status.DONE
+            if is_served and is_listed and not covers(row, previous, keyset):
+                # A reader of the published index asks for this number, and for all of its rows.
+                moved = [row.number]
         with self.lease.fenced_transaction():
+            row.number = renumber(section, moved).get(row.number, row.number)
             row.save(update_fields=["number", "upper", "fingerprint"])
             return BuildFile.objects.create(
                 build=self.record_of_build,
@@ -310,10 +307,11 @@ class PageBuilder:
             )
 
 
-def _describe(row: BuildFile, section: SectionReader, page: LocalPage) -> None:
+def _describe(row: BuildFile, page: PageRendering) -> None:
     """Say what else is known of a page: the same entries may be of other rows than before."""
-    encode = section.keyset.encode if section.keyset else str
-    if section.keyset is not None:
+    encode: Callable[[Any], str | None] = str
+    if page.section.keyset is not None:
+        encode = page.section.keyset.encode
         row.first, row.last = encode(page.first), encode(page.last)
     row.skipped = page.problems.skipped
     row.problems = "\n".join(map(str, page.problems.examples))
@@ -322,45 +320,10 @@ def _describe(row: BuildFile, section: SectionReader, page: LocalPage) -> None:
     row.oldest_lastmod, row.newest_lastmod = dates.oldest, dates.newest
     row.newest_key = (encode(dates.newest_key) if dates.newest else None) or ""
     row.lastmod_count = dates.dated
-    hashes = packed(page.override_hashes)
+    hashes = packed(page.overridden)
     if hashes != bytes(row.override_hashes):  # Else the bytes are shared with the previous row.
         row.override_hashes = hashes
     row.changes_at = page.changes_at
     if row.changes_at is not None and not settings.USE_TZ:
         zone = timezone.get_default_timezone()
         row.changes_at = timezone.make_naive(row.changes_at, zone)
-
-
-def result_of_row(row: BuildFile) -> FileResult:
-    """Return what became of a page that need not be made again."""
-    return FileResult(
-        section=row.section,
-        number=row.number,
-        state="same" if row.status == BuildFile.Status.DONE else "empty",
-        urls=row.urls,
-        bytes=row.xml_bytes,
-        size=row.stored_bytes,
-        problems=tuple(row.problems.splitlines()),
-        kinds={code: (count, first) for code, (count, first) in row.problem_kinds.items()},
-        skipped=row.skipped,
-        duplicates=row.duplicates,
-    )
-
-
-def result_of_page(
-    section: str, number: int, state: str, page: LocalPage, duplicates: int = 0
-) -> FileResult:
-    """Return what became of a page that was made."""
-    return FileResult(
-        section=section,
-        number=number,
-        state=state,
-        urls=page.urls,
-        bytes=page.bytes,
-        size=page.size,
-        seconds=page.seconds,
-        problems=tuple(map(str, page.problems.examples)),
-        kinds=page.problems.kinds(),
-        skipped=page.problems.skipped,
-        duplicates=duplicates,
-    )

@@ -1,7 +1,6 @@
 """Prefetch: while some rows are rendered, a thread reads the next ones.
 
-It uses the connection of the thread that renders, which has what the project has set on it: a
-tenant, a role or a transaction. The two take turns, because a connection serves one at a time.
+It uses the connection of the thread that renders; the two take turns.
 """
 
 from collections.abc import Iterator

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from django_sitemapkit.builds.make.page_builder import PageBuilder, RenderedPage
-from django_sitemapkit.builds.manifest import FileResult, index_order
+from django_sitemapkit.builds.manifest import index_order
+from django_sitemapkit.builds.results import FileResult
 from django_sitemapkit.models import BuildFile
 
 

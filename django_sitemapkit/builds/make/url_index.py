@@ -30,9 +30,8 @@ _COARSE = (34).__rrshift__
 class UrlIndex:
     """The URLs of a build's pages so far, each by 128 bits of hash, and the section of each.
 
-    A filter in memory tells of nearly all new ones that they are new; the file tells the rest. The
-    hashes are Python's own, which are others in each process. What a page lists counts for others
-    once it is committed; until then it can be rolled back.
+    The hashes are Python's own, which are others in each process. What a page lists counts for
+    others once it is committed; until then it can be rolled back.
     """
 
     def __init__(self, path: Path) -> None:

@@ -22,7 +22,8 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from django_sitemapkit.builds.lease import BuildLease
-from django_sitemapkit.builds.manifest import PageName, decompressed, page_name_of, what_differs
+from django_sitemapkit.builds.manifest import PageName, page_name_of
+from django_sitemapkit.builds.stored_files import decompressed, what_differs
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import LeaseLost, StorageFailure
 from django_sitemapkit.models import Build, BuildFile, Publication

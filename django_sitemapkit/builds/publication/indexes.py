@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from django.utils import timezone
 
 from django_sitemapkit.builds.lease import BuildLease
-from django_sitemapkit.builds.manifest import FileResult, take_over
+from django_sitemapkit.builds.manifest import take_over
+from django_sitemapkit.builds.results import FileResult
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
 from django_sitemapkit.publishing.storage import sync

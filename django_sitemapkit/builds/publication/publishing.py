@@ -6,17 +6,18 @@ from typing import Any
 
 from django_sitemapkit.builds.lease import BuildLease, acquire
 from django_sitemapkit.builds.manifest import (
-    FileResult,
     KeptRows,
     SiteBuilds,
     page_entries_of,
     page_name_of,
+    page_rows_of,
 )
 from django_sitemapkit.builds.publication.delivery import deliver
 from django_sitemapkit.builds.publication.export import Export
 from django_sitemapkit.builds.publication.gates import FinishedBuild, reason_to_hold
 from django_sitemapkit.builds.publication.indexes import BuildIndexes
 from django_sitemapkit.builds.publication.lastmods import doubts
+from django_sitemapkit.builds.results import FileResult
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost, NothingToPublish
 from django_sitemapkit.models import Build, BuildFile, Publication, StoredNow
 from django_sitemapkit.publishing import SitemapStorage
@@ -108,7 +109,7 @@ def _has(
     distrusted: Collection[str] = (),
 ) -> bool:
     """Return whether a build has just these pages and indexes, and has them still."""
-    same_pages = _listed(builds.page_rows_of(build)) == _listed(pages)
+    same_pages = _listed(page_rows_of(builds.rows_of(build))) == _listed(pages)
     return same_pages and indexes.are(builds.indexes_of(build), distrusted)
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
 
-from django_sitemapkit.builds.manifest import (
+from django_sitemapkit.builds.manifest import page_name_of
+from django_sitemapkit.builds.stored_files import (
     location_and_values,
-    page_name_of,
     stored_entries_of,
     unescaped,
 )

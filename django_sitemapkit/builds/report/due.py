@@ -5,19 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from django_sitemapkit.builds.make import (
-    Fingerprints,
-    OverrideChanges,
-    PrefixDigest,
-    Reason,
-    Reuse,
-)
-from django_sitemapkit.builds.manifest import SiteBuilds, StoredFiles
+from django_sitemapkit.builds.make.deduplication import NO_URLS, next_prefix
+from django_sitemapkit.builds.make.reuse import Reason, Reuse
+from django_sitemapkit.builds.manifest import SiteBuilds
+from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, all_pages
-from django_sitemapkit.planning.store import current_plan
+from django_sitemapkit.planning.pages import current_plan
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.sites import SitemapSite
@@ -78,11 +74,9 @@ class _Look:
     def __init__(self, site: SitemapSite, *, rows: bool) -> None:
         self._site = site
         self._rows = rows
-        self._fingerprints = Fingerprints(site)
-        self._prefix = PrefixDigest() if settings.DEDUPLICATE else None
+        self._prefix = NO_URLS if settings.DEDUPLICATE else None
         self._reuse = Reuse(
-            self._fingerprints,
-            OverrideChanges(site),
+            site,
             lambda row: self._files.has(row.name),
             deduplicate=settings.DEDUPLICATE,
         )
@@ -90,9 +84,8 @@ class _Look:
         published, held = self._builds.published, self._builds.held
         self._last = held or published
         self.known: dict[str, Known] = {}
-        for build in (published, held):
-            for (section, number), row in self._builds.by_page(build).items():
-                self.known.setdefault(section, {}).setdefault(number, []).append(row)
+        for (section, number), stored in self._builds.finished_pages().items():
+            self.known.setdefault(section, {})[number] = stored
 
     @cached_property
     def _files(self) -> StoredFiles:
@@ -126,7 +119,7 @@ class _Look:
         """
 
         def fingerprint() -> str:
-            return self._fingerprints.compute(section, page.keys)[1]
+            return self._reuse.fingerprints.compute(section, page.keys)[1]
 
         reason: Reason | None = Reason.NEW
         for previous in stored:
@@ -138,14 +131,14 @@ class _Look:
 
     def _duplicates(self, row: BuildFile) -> Reason | None:
         """Return the reason why what a page leaves out may be another than when it was made."""
-        if self._prefix is None or row.prefix_digest == self._prefix.value:
+        if self._prefix is None or row.prefix_digest == self._prefix:
             return None
         return Reason.DUPLICATES if row.duplicates or not row.prefix_digest else None
 
     def pass_page(self, urls_digest: str) -> None:
         """Go on behind a page; where a reason stands for what it lists, that is not known."""
         if self._prefix is not None:
-            self._prefix.pass_page(urls_digest)
+            self._prefix = next_prefix(self._prefix, urls_digest)
 
     def gone(self, known: Known) -> Counter[str]:
         """Count the files that the next build has no more."""

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.db.models import Count, Max, Q, Sum
 
-from django_sitemapkit.builds.manifest import holds_location
 from django_sitemapkit.builds.publication import ExportStatus, export_status
 from django_sitemapkit.builds.report.due import SectionDue, due
+from django_sitemapkit.builds.stored_files import holds_location
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Build, BuildFile, DatabaseNow, Lease, Publication, StoredNow

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO
 
-from django_sitemapkit.builds.manifest import what_differs
+from django_sitemapkit.builds.stored_files import what_differs
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import index_address, page_address

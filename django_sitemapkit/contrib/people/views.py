@@ -4,20 +4,21 @@ Unlike sitemaps these are pages of the site, so no header keeps them out of sear
 """
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import Resolver404, resolve
 
 from django_sitemapkit.contrib.people.links import (
-    entries_address,
     entries_of,
     html_path,
     links_of,
     section_links,
 )
+from django_sitemapkit.contrib.people.neighbours import has_rows, neighbours_of
 from django_sitemapkit.overrides import section_of
-from django_sitemapkit.planning import has_rows, neighbours_of, page_of
+from django_sitemapkit.planning import page_of
 from django_sitemapkit.reading.validation import naming
 from django_sitemapkit.sites import SitemapSite, site_for
 from django_sitemapkit.views import public_view
@@ -62,7 +63,7 @@ def _page_context(
     this = links.pages[place]
     following = ""
     if entries.following is not None:
-        following = entries_address(this.address, entries.following)
+        following = f"{this.address}?{urlencode({'from': entries.following})}"
     elif behind:
         following = links.pages[place + 1].address
     return _common_context(site) | {

@@ -7,8 +7,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import BuildResult, FileResult, Runner, build, preview
-from django_sitemapkit.builds.manifest import SiteBuilds, problem_kinds, problem_lines
+from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.requests import process_requests
+from django_sitemapkit.builds.results import problem_kinds, problem_lines
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.management.base import (
     Exit,

@@ -21,10 +21,9 @@ from django_sitemapkit.reading import (
 )
 from django_sitemapkit.reading.chunks import INFRASTRUCTURE
 from django_sitemapkit.reading.validation.columns import QuerySetChecks, columns_of
-from django_sitemapkit.reading.validation.common import SectionChecks
+from django_sitemapkit.reading.validation.common import Mistake, SectionChecks
 from django_sitemapkit.reading.validation.contrib import ContribChecks
 from django_sitemapkit.reading.validation.items import ItemChecks, StaticChecks
-from django_sitemapkit.reading.validation.mistakes import Mistake
 from django_sitemapkit.reading.validation.options import options_of
 from django_sitemapkit.sections import BaseSection, Section
 from django_sitemapkit.sites import SitemapSite
@@ -64,42 +63,17 @@ def require_pageable(reader: SectionReader) -> None:
     """Raise ImproperlyConfigured where a section's rows could not be paged correctly.
 
     A section that raises is an error too, but not what the database raises. The checks run once
-    for each class, site and URLconf; each time if a method gives the rows.
+    for each class, site and URLconf; each time if a method may give other rows.
     """
-    valid = _valid.setdefault(type(reader.options), set())
-    key = reader.site, reader.site.urlconf or django_settings.ROOT_URLCONF
-    if key in valid and not _has_row_hook(reader) and _is_ready(reader):
+    kind, site = type(reader.options), reader.site
+    is_fixed = issubclass(kind, Section) and kind.get_queryset is Section.get_queryset
+    valid = _valid.setdefault(kind, set())
+    key = site, site.urlconf or django_settings.ROOT_URLCONF
+    if is_fixed and key in valid:
         return
     checks = checks_of(reader)
-    for check in checks.PAGEABLE:
-        with _errors_of(reader):
-            mistake = check(checks)
-        if mistake:
-            raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {mistake.text}")
-    if len(valid) < MAX_SITES:
-        valid.add(key)
-
-
-def _has_row_hook(reader: SectionReader) -> bool:
-    """Return whether a method gives the rows: it may give others each time."""
-    if isinstance(reader, ContribReader):
-        return True
-    hook = getattr(type(reader.options), "get_queryset", None)
-    return hook is not None and hook is not Section.get_queryset
-
-
-def _is_ready(reader: SectionReader) -> bool:
-    """Return whether a valid section has rows or items now; the checks say why it has none."""
     try:
-        return reader.prepare()
-    except Exception:  # noqa: BLE001  a project's method may raise anything
-        return False
-
-
-@contextmanager
-def _errors_of(reader: SectionReader) -> Iterator[None]:
-    try:
-        yield
+        mistake = next(filter(None, (check(checks) for check in checks.PAGEABLE)), None)
     except ImproperlyConfigured as error:
         raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {error}") from error
     except INFRASTRUCTURE:
@@ -108,6 +82,10 @@ def _errors_of(reader: SectionReader) -> Iterator[None]:
         raise ImproperlyConfigured(
             f"Section {reader.get_name()!r} raised {type(error).__name__}: {error}."
         ) from error
+    if mistake:
+        raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {mistake.text}")
+    if is_fixed and len(valid) < MAX_SITES:
+        valid.add(key)
 
 
 @contextmanager

@@ -9,40 +9,29 @@ from django.db.models import DateField, DateTimeField, F, Field
 from django.urls import NoReverseMatch
 
 from django_sitemapkit import _django
-from django_sitemapkit.reading.columns import as_expression
 from django_sitemapkit.reading.languages import default_language
-from django_sitemapkit.reading.repeats import changes_groups, has_many_values
 from django_sitemapkit.reading.routes import compiled
-from django_sitemapkit.reading.rows import QuerySetReader, get_absolute_url
-from django_sitemapkit.reading.sources import Column, Constant, Method, Source
+from django_sitemapkit.reading.rows import QuerySetReader, as_expression, get_absolute_url
+from django_sitemapkit.reading.sources import Column, Constant, Method
 from django_sitemapkit.reading.translations import Related, translation_column
-from django_sitemapkit.reading.validation.common import FindMistake
-from django_sitemapkit.reading.validation.mistakes import Mistake
+from django_sitemapkit.reading.validation.common import FindMistake, Mistake
+from django_sitemapkit.reading.validation.repeats import changes_groups, has_many_values
 from django_sitemapkit.reading.validation.rows import RowChecks
 from django_sitemapkit.sections import Route, Translated
+
+_NAME_A_FIELD = "Name a field, a path over relations, or an F()."
 
 
 class QuerySetChecks(RowChecks):
     """All checks of a section over a queryset."""
 
-    def _title_column(self) -> list[tuple[str, Any]]:
-        """Return the column of titles for people, with the option's name."""
-        source = self.reader.source("title")
-        return [("title", source.expression)] if isinstance(source, Column) else []
-
-    def may_be_column(self, option: str, source: Source) -> bool:
-        """Return whether an option for extensions may be this column: images may."""
-        return option == "images" and isinstance(source, Column)
-
     def _wrong_object_languages(self) -> Mistake | None:
-        source, rows = self.reader.languages_source, self.queryset
+        source = self.reader.languages_source
         if not isinstance(source, Column):
             return super()._wrong_object_languages()
-        try:
-            _ = rows is None or rows.values_list(source.expression)
-        except (FieldError, ValueError, TypeError) as error:
-            hint = "Name the column that holds the codes."
-            return Mistake(f"object_languages: {error}", hint)
+        hint = "Name the column that holds the codes."
+        if mistake := self._unreadable("object_languages", source.expression, hint):
+            return mistake
         if not self.reader.languages_path:
             return Mistake(
                 f"object_languages is {source.expression!r}",
@@ -50,18 +39,28 @@ class QuerySetChecks(RowChecks):
             )
         return None
 
+    def _unreadable(self, option: str, expression: Any, hint: str) -> Mistake | None:
+        """Find an expression that names no column of the rows."""
+        try:
+            _ = self.queryset is None or self.queryset.values(
+                sitemap_column=as_expression(expression)
+            )
+        except (FieldError, ValueError, TypeError) as error:
+            return Mistake(f"{option}: {error}", hint)
+        return None
+
     def unknown_column(self) -> Mistake | None:
         """Find an option or Route argument that names no column."""
         rows = self.queryset
         if rows is None or _django.combinator(rows):
             return None
-        for option, expression in [*columns_of(self.reader), *self._title_column()]:
-            try:
-                named = rows.values(sitemap_column=as_expression(expression))
-            except (FieldError, ValueError, TypeError) as error:
-                return Mistake(
-                    f"{option}: {error}", "Name a field, a path over relations, or an F()."
-                )
+        columns, title = columns_of(self.reader), self.reader.source("title")
+        if isinstance(title, Column):
+            columns.append(("title", title.expression))
+        for option, expression in columns:
+            if mistake := self._unreadable(option, expression, _NAME_A_FIELD):
+                return mistake
+            named = rows.values(sitemap_column=as_expression(expression))
             try:
                 _ = _django.annotations_of(named)["sitemap_column"].output_field
             except FieldError as error:
@@ -111,19 +110,14 @@ class QuerySetChecks(RowChecks):
         rows = self.queryset
         if rows is None or self.unknown_column():
             return None
-        looked_at: dict[str, list[Any]] = {
-            "its queryset": [
-                *_django.annotations_of(rows).values(),
-                _django.conditions_of(rows),
-            ]
-        }
+        looked_at: dict[str, Any] = {"its queryset": rows.query}
         for option, column in columns_of(self.reader):
-            looked_at[option] = [_django.resolved(column, rows)[0]]
+            looked_at[option] = _django.resolved(column, rows)[0]
         connection = connections[rows.db]
         # Another check reports a database that cannot be reached.
         with self.reader.site.active(), suppress(DatabaseError):
-            for name, expressions in looked_at.items():
-                zone = _django.zone_of(expressions, connection.timezone_name)
+            for name, expression in looked_at.items():
+                zone = _django.zone_of(expression, connection.timezone_name)
                 if zone and not connection.features.has_zoneinfo_database:
                     return Mistake(
                         f"{name} converts dates to {zone}, and the database has no time zones,"
@@ -188,15 +182,10 @@ class QuerySetChecks(RowChecks):
 
     def unknown_images(self) -> Mistake | None:
         """Find a path to images that leads nowhere."""
-        rows = self.queryset
         source = self.reader.extension_sources.get("images")
-        if rows is None or not isinstance(source, Column):
+        if not isinstance(source, Column):
             return None
-        try:
-            rows.values_list(source.expression)
-        except (FieldError, ValueError, TypeError) as error:
-            return Mistake(f"images: {error}", "Name a field, a path over relations, or an F().")
-        return None
+        return self._unreadable("images", source.expression, _NAME_A_FIELD)
 
     def unknown_route(self) -> Mistake | None:
         """Find a Route that the URLconf has no pattern for."""
@@ -276,18 +265,7 @@ class QuerySetChecks(RowChecks):
     COSTS: ClassVar[dict[str, FindMistake]] = {"sitemapkit.I142": reads_objects}
 
     PAGEABLE: ClassVar[tuple[FindMistake, ...]] = (
-        RowChecks.no_queryset,
-        RowChecks.no_model_rows,
-        RowChecks.sliced,
-        RowChecks.combined,
-        RowChecks.repeated,
-        RowChecks.windowed,
-        RowChecks.distinct_on,
-        RowChecks.unknown_key,
-        RowChecks.composite_key,
-        RowChecks.nullable_key,
-        RowChecks.repeating_key,
-        RowChecks.unorderable_key,
+        *RowChecks.ROW_CHECKS.values(),
         column_of_many,
         RowChecks.wrong_limit,
     )

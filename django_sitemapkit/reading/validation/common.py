@@ -1,6 +1,7 @@
-"""Mistakes that every kind of section can have."""
+"""What a check of a declaration is, and the mistakes that every kind of section can have."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from django_sitemapkit.exceptions import InvalidValue
@@ -10,9 +11,44 @@ from django_sitemapkit.protocol.limits import MAX_URLS
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
 from django_sitemapkit.reading.base import SectionReader
 from django_sitemapkit.reading.sources import Column, Constant, source_of
-from django_sitemapkit.reading.validation.mistakes import Mistake
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """What is wrong with a declaration, and the way out."""
+
+    message: str
+    """What is wrong."""
+    hint: str
+    """What to write instead."""
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong, with one full stop, whatever it quotes ends with."""
+        return f"{self.message.rstrip('.')}."
+
+    @property
+    def text(self) -> str:
+        """Both, for an error."""
+        return f"{self.sentence} {self.hint}"
+
 
 FindMistake = Callable[[Any], Mistake | None]
+
+
+def wrong_constant(tag: str, format_tag: Callable[[Any], str | None], hint: str) -> FindMistake:
+    """Return a check of a tag that is the same for all rows: the protocol must have its value."""
+
+    def find(checks: "SectionChecks") -> Mistake | None:
+        source = checks.reader.sources.get(tag)
+        try:
+            if isinstance(source, Constant):
+                format_tag(source.value)
+        except InvalidValue as refusal:
+            return Mistake(f"{tag}: {refusal}", hint)
+        return None
+
+    return find
 
 
 class SectionChecks:
@@ -30,40 +66,14 @@ class SectionChecks:
             return None
         return Mistake(f"limit is {limit!r}", f"Set it to a whole number from 1 to {MAX_URLS:,}.")
 
-    def wrong_lastmod(self) -> Mistake | None:
-        """Find a lastmod for all rows that is not a date."""
-        hint = "Set a date, or name a date column."
-        return self._wrong_constant("lastmod", format_lastmod, hint)
-
-    def wrong_changefreq(self) -> Mistake | None:
-        """Find a changefreq that the protocol does not have."""
-        hint = "Use always, hourly, daily, weekly, monthly, yearly or never."
-        return self._wrong_constant("changefreq", format_changefreq, hint)
-
-    def wrong_priority(self) -> Mistake | None:
-        """Find a priority outside of 0.0 to 1.0."""
-        hint = "Use a number from 0.0 to 1.0."
-        return self._wrong_constant("priority", format_priority, hint)
-
-    def _wrong_constant(
-        self, tag: str, format_tag: Callable[[Any], str | None], hint: str
-    ) -> Mistake | None:
-        source = self.reader.sources.get(tag)
-        if not isinstance(source, Constant):
-            return None
-        try:
-            format_tag(source.value)
-        except InvalidValue as refusal:
-            return Mistake(f"{tag}: {refusal}", hint)
-        return None
-
     def column_without_rows(self) -> Mistake | None:
         """Find a column on a section that has no rows in the database."""
-        for tag, source in self.reader.sources.items():
-            if isinstance(source, Column):
-                return _no_column(tag)
         title = source_of(self.options.title, text_is_column=True)
-        return _no_column("title") if isinstance(title, Column) else None
+        for option, source in {**self.reader.sources, "title": title}.items():
+            if isinstance(source, Column):
+                message = f"{option} is a column, and its items are not rows"
+                return Mistake(message, "Use a value or a method.")
+        return None
 
     def idle_languages(self) -> Mistake | None:
         """Find language options without effect."""
@@ -100,9 +110,17 @@ class SectionChecks:
 
     CHECKS: ClassVar[dict[str, FindMistake]] = {
         "sitemapkit.E122": wrong_limit,
-        "sitemapkit.E123": wrong_lastmod,
-        "sitemapkit.E124": wrong_changefreq,
-        "sitemapkit.E125": wrong_priority,
+        "sitemapkit.E123": wrong_constant(
+            "lastmod", format_lastmod, "Set a date, or name a date column."
+        ),
+        "sitemapkit.E124": wrong_constant(
+            "changefreq",
+            format_changefreq,
+            "Use always, hourly, daily, weekly, monthly, yearly or never.",
+        ),
+        "sitemapkit.E125": wrong_constant(
+            "priority", format_priority, "Use a number from 0.0 to 1.0."
+        ),
         "sitemapkit.W152": idle_languages,
         "sitemapkit.W153": doubtful_language,
     }
@@ -116,7 +134,3 @@ class SectionChecks:
 
     PAGEABLE: ClassVar[tuple[FindMistake, ...]] = (wrong_limit,)
     """The mistakes that would lose rows or list them twice: such a section refuses to run."""
-
-
-def _no_column(option: str) -> Mistake:
-    return Mistake(f"{option} is a column, and its items are not rows", "Use a value or a method.")

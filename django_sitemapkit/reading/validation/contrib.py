@@ -9,11 +9,10 @@ from django.contrib.sitemaps import Sitemap
 from django.db.models import QuerySet
 
 from django_sitemapkit import _django
-from django_sitemapkit.reading.contrib import ContribReader
-from django_sitemapkit.reading.validation.common import FindMistake, SectionChecks
+from django_sitemapkit.reading.items import ContribReader
+from django_sitemapkit.reading.validation.common import FindMistake, Mistake, SectionChecks
 from django_sitemapkit.reading.validation.items import kind_of, wrong_items_of
-from django_sitemapkit.reading.validation.mistakes import Mistake
-from django_sitemapkit.reading.validation.rows import repeated_rows
+from django_sitemapkit.reading.validation.repeats import repeated_rows
 
 LOST = ("images", "videos", "news", "alternates")
 """What a get_urls() of contrib may add to entries, and a Section has options for."""
@@ -33,7 +32,7 @@ class ContribChecks(SectionChecks):
         Unions are left out, which have no joins of their own, and values that are not rows.
         """
         try:
-            keyset, rows = self.reader.keyset, self.reader.all_items
+            keyset, rows = self.reader.keyset, self.reader.rows
         except Exception:  # noqa: BLE001  wrong_items() names it
             return None
         if keyset is not None:

@@ -9,8 +9,7 @@ from django.urls import NoReverseMatch
 
 from django_sitemapkit.reading.chunks import INFRASTRUCTURE
 from django_sitemapkit.reading.items import UNORDERED, ItemReader
-from django_sitemapkit.reading.validation.common import FindMistake, SectionChecks
-from django_sitemapkit.reading.validation.mistakes import Mistake
+from django_sitemapkit.reading.validation.common import FindMistake, Mistake, SectionChecks
 from django_sitemapkit.reading.validation.options import OptionChecks
 from django_sitemapkit.sections import StaticSection
 from django_sitemapkit.sites import NoFrameworkSite
@@ -45,7 +44,7 @@ class StaticChecks(ItemChecks):
         location = type(self.options).location
         if location is not StaticSection.location or self.wrong_items():
             return None
-        for item in islice(self.reader.all_items, MAX_CHECKED_ITEMS):
+        for item in islice(self.reader.rows, MAX_CHECKED_ITEMS):
             if hasattr(item, "get_absolute_url"):
                 continue  # What it raises is the object's own problem.
             try:
@@ -76,7 +75,7 @@ def wrong_items_of(reader: ItemReader, declared: Any) -> Mistake | None:
             "Use a list, or write a method: def items(self).",
         )
     try:
-        items = reader.all_items
+        items = reader.rows
     except Exception as error:
         if isinstance(error, NoFrameworkSite):
             raise

@@ -13,8 +13,7 @@ from django_sitemapkit.protocol.extensions import NAMESPACES
 from django_sitemapkit.protocol.limits import NAMESPACE
 from django_sitemapkit.reading.languages import default_url
 from django_sitemapkit.reading.sources import EXTENSIONS, TAGS, Column, Constant, Method, Source
-from django_sitemapkit.reading.validation.common import FindMistake, SectionChecks
-from django_sitemapkit.reading.validation.mistakes import Mistake
+from django_sitemapkit.reading.validation.common import FindMistake, Mistake, SectionChecks
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import site_at
 
@@ -183,14 +182,11 @@ class OptionChecks(SectionChecks):
     def wrong_extension(self) -> Mistake | None:
         """Find images, videos, news or elements that are not methods."""
         for option, source in self.reader.extension_sources.items():
-            if not isinstance(source, Method) and not self.may_be_column(option, source):
+            is_column = isinstance(source, Column) and option in self.reader.text_paths
+            if not isinstance(source, Method) and not is_column:
                 hint = f"Write a method: def {option}(self, obj)."
                 return Mistake(f"{option} is {_shown(source)!r}", hint)
         return None
-
-    def may_be_column(self, option: str, source: Source) -> bool:
-        """Return whether an option for extensions may be this column."""
-        return False
 
     def wrong_namespace(self) -> Mistake | None:
         """Find a namespace whose prefix or name no document may declare, or that nothing uses."""

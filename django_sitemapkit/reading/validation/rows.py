@@ -14,11 +14,10 @@ from django.db.models import (
 )
 
 from django_sitemapkit import _django
-from django_sitemapkit.reading.repeats import orders_groups, repeating_annotation, repeats_groups
 from django_sitemapkit.reading.rows import QuerySetReader
-from django_sitemapkit.reading.validation.common import FindMistake
-from django_sitemapkit.reading.validation.mistakes import Mistake
+from django_sitemapkit.reading.validation.common import FindMistake, Mistake
 from django_sitemapkit.reading.validation.options import OptionChecks
+from django_sitemapkit.reading.validation.repeats import repeated_rows
 from django_sitemapkit.sections import Section
 
 
@@ -173,20 +172,17 @@ class RowChecks(OptionChecks):
     def nullable_key(self) -> Mistake | None:
         """Find a key that may be null: such rows would stand on no page."""
         field = self.key_field
-        if field is None or isinstance(field, CompositePrimaryKey) or not field.null:
+        if field is None or not field.null:
             return None
         return Mistake(f"key {field.name!r} may be null", "Set key to a field with null=False.")
 
     def repeating_key(self) -> Mistake | None:
         """Find a key that is not unique: rows that share it could not be distinguished."""
         field = self.key_field
-        if field is None or isinstance(field, CompositePrimaryKey) or field.unique:
+        if field is None or field.unique:
             return None
-        meta = field.model._meta
-        if any(
-            constraint.fields == (field.name,) and constraint.condition is None
-            for constraint in meta.total_unique_constraints
-        ):
+        constraints = field.model._meta.total_unique_constraints
+        if any(one.fields == (field.name,) and one.condition is None for one in constraints):
             return None
         return Mistake(f"key {field.name!r} is not unique", "Set key to a field with unique=True.")
 
@@ -199,7 +195,7 @@ class RowChecks(OptionChecks):
             f"key {field.name!r} is a {type(field).__name__}", "Set key to a number or text."
         )
 
-    CHECKS: ClassVar[dict[str, FindMistake]] = OptionChecks.CHECKS | {
+    ROW_CHECKS: ClassVar[dict[str, FindMistake]] = {
         "sitemapkit.E101": no_queryset,
         "sitemapkit.E102": no_model_rows,
         "sitemapkit.E103": sliced,
@@ -213,44 +209,6 @@ class RowChecks(OptionChecks):
         "sitemapkit.E114": repeating_key,
         "sitemapkit.E115": unorderable_key,
     }
+    """What would lose rows or list them twice."""
 
-
-def repeated_rows(rows: QuerySet[Any]) -> Mistake | None:
-    """Find what gives a row more than once: extra tables, or a relation to many.
-
-    DISTINCT and GROUP BY help only where no column behind that relation is selected or grouped by.
-    """
-    if _django.has_extra_tables(rows):
-        return Mistake(
-            "its queryset adds tables by extra(), which repeats its rows for each row of theirs",
-            "Filter by Exists() or a Subquery instead.",
-        )
-    if name := repeating_annotation(rows):
-        return Mistake(
-            f"annotation {name!r} has many values for a row, which repeats it",
-            "Take one of them by a Subquery, or annotate an aggregate; to filter, use Exists().",
-        )
-    if mistake := _regrouped(rows):
-        return mistake
-    if not _django.joins_repeat_rows(rows):
-        return None
-    return Mistake(
-        "its queryset joins a relation to many objects, which repeats rows",
-        "Filter by Exists(), or add distinct().",
-    )
-
-
-def _regrouped(rows: QuerySet[Any]) -> Mistake | None:
-    """Find what changes the groups that a filter on an aggregate counts."""
-    if repeats_groups(rows):
-        return Mistake(
-            "its filter on an aggregate also reads a relation to many objects, which repeats rows",
-            "Filter by Exists() for the relation.",
-        )
-    if orders_groups(rows):
-        return Mistake(
-            "its order_by() reads a relation to many objects, which changes what its filter on an"
-            " aggregate counts",
-            "Leave order_by() out: a section is read in the order of its key.",
-        )
-    return None
+    CHECKS: ClassVar[dict[str, FindMistake]] = OptionChecks.CHECKS | ROW_CHECKS

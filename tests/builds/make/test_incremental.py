@@ -340,7 +340,7 @@ def test_another_url_pattern_makes_the_sections_anew_that_use_it(site, settings)
 @pytest.mark.django_db
 def test_another_release_of_the_package_renders_all(site, monkeypatch):
     """It may write an entry in another way."""
-    monkeypatch.setattr("django_sitemapkit.builds.make.fingerprints.__version__", "0.0")
+    monkeypatch.setattr("django_sitemapkit.builds.make.reuse.__version__", "0.0")
     site.require(PRODUCTS | READINGS | ARTICLES)
     site.require()
 

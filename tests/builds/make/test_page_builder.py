@@ -5,9 +5,10 @@ import time
 
 import pytest
 
+from django_sitemapkit.builds import Runner
 from django_sitemapkit.builds import run as module
 from django_sitemapkit.builds.make import page_file as files
-from django_sitemapkit.builds.make.page_file import CompressionThread, make_page
+from django_sitemapkit.builds.make.page_file import compression_thread, make_page
 from django_sitemapkit.builds.make.prefetch import Prefetcher
 from django_sitemapkit.exceptions import LeaseLost
 from django_sitemapkit.planning import refresh
@@ -23,9 +24,9 @@ def test_a_page_that_is_split_waits_for_the_press(sections, settings, monkeypatc
     """Its first half is written to the same local file, with which the press may still be busy."""
     finish = files.PageFile._finish
 
-    def slowly(self, urls):
+    def slowly(self):
         time.sleep(0.1)
-        return finish(self, urls)
+        return finish(self)
 
     use_storage(settings, "Memory")
     sections.add(Readings)
@@ -36,6 +37,26 @@ def test_a_page_that_is_split_waits_for_the_press(sections, settings, monkeypatc
     monkeypatch.setattr(files.PageFile, "_finish", slowly)
     assert run().urls == 3
     assert sorted(line.urls for key, line in manifest().items() if key[0]) == [1, 2]
+
+
+class Backwards(Runner):
+    """Makes the last page first; the halves of a page that was split come in another round."""
+
+    def run(self, builder, rows):
+        return filter(None, map(builder.build, reversed(rows)))
+
+
+def test_a_page_that_another_runner_splits_is_announced_as_two(sections, settings, monkeypatch):
+    """And not as three, in the round in which both of them are made."""
+    use_storage(settings, "Memory")
+    sections.add(Readings)
+    fill(readings=1)
+    refresh(reader_of(Readings(SITE)))
+    Reading.objects.bulk_create(Reading(level=level) for level in (1, 2))
+    monkeypatch.setattr(module, "refresh", leave_plan)
+    totals = []
+    run(runner=Backwards(), on_file=lambda file, place, total: totals.append(total))
+    assert totals == [3, 3, 3]
 
 
 def test_a_page_that_fails_reads_no_further(monkeypatch, tmp_path):
@@ -49,7 +70,7 @@ def test_a_page_that_fails_reads_no_further(monkeypatch, tmp_path):
     def lost():
         raise LeaseLost("gone")
 
-    with CompressionThread() as press:
+    with compression_thread() as press:
         try:
             section = reader_of(kind(SITE)).with_prefetch(
                 ahead := Prefetcher(), ahead.connection_lock

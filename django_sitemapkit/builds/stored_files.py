@@ -1,72 +1,84 @@
-"""Reading our own stored files: their entries, their URLs, and whether they are whole."""
+"""The files of a site in its storage: which are there, what they list, whether they are whole."""
 
 import gzip
 import hashlib
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from itertools import islice
-from pathlib import Path
 from typing import IO
 from xml.parsers import expat
 from xml.sax.saxutils import unescape
 
-from django_sitemapkit.exceptions import BuildFailed, StorageFailure
+from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.protocol.writers import escaped
-from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.publishing import SitemapStorage, folder_of
+from django_sitemapkit.reading.keysets import noop
+from django_sitemapkit.sites import SitemapSite
 
-END_OF_ENTRY = {"urlset": b"</url>", "sitemapindex": b"</sitemap>"}
+LOCATIONS_PER_READ = 2_000
+"""URLs handed on at a time."""
+
+_BEGIN = b"<url><loc>"
+_END = b"</loc>"
+_END_OF_ENTRY = b"</url>"
+_ENTITIES = {"&apos;": "'", "&quot;": '"'}
 
 
-def check_file(path: Path, sha256: str, urls: int) -> None:
-    """Raise BuildFailed unless the gzip file at ``path`` holds that XML, well-formed and whole."""
-    with path.open("rb") as file:
-        if why := what_differs(file, sha256, urls):
-            raise BuildFailed(f"The file just written does not read back: {why}.")
+class StoredFiles:
+    """Which files of a site the storage has: by one listing, where it can list them.
+
+    Otherwise each file is asked for. Without ``ask`` a storage elsewhere than on the local disk is
+    asked for nothing, and all count as stored.
+    """
+
+    def __init__(self, site: SitemapSite, storage: SitemapStorage, *, ask: bool = True) -> None:
+        self._site = site
+        self._storage = storage
+        self._ask = ask
+
+    @cached_property
+    def _names(self) -> frozenset[str] | None:
+        folder = folder_of(self._site)
+        if not self._ask and self._storage.local_path(folder) is None:
+            return None
+        names = self._storage.names(folder)
+        return None if names is None else frozenset(names)
+
+    def has(self, name: str) -> bool:
+        """Return whether a file is stored. Raises StorageFailure where the storage cannot tell."""
+        if self._names is not None:
+            return name in self._names
+        return not self._ask or self._storage.has(name)
+
+    def lost(self, rows: Iterable[BuildFile]) -> list[BuildFile]:
+        """Return the rows whose files are not stored.
+
+        Each that a listing lacks is asked for by itself: it may lag behind what was stored.
+        """
+        return [row for row in rows if not (self.has(row.name) or self._storage.has(row.name))]
 
 
 def what_differs(file: IO[bytes], sha256: str, urls: int) -> str:
-    """Return how an open gzip file differs from what it should hold, or ""."""
-    found = Reading()
+    """Return how an open gzip file of a page differs from what it should hold, or ""."""
+    digest, parser = hashlib.sha256(), expat.ParserCreate()
+    found, rest = 0, b""
     try:
         for block in decompressed(file):
-            found.feed(block)
+            digest.update(block)
+            parser.Parse(block)
+            rest += block
+            found += rest.count(_END_OF_ENTRY)
+            rest = rest[1 - len(_END_OF_ENTRY) :]
+        parser.Parse(b"", True)
     except (zlib.error, EOFError) as error:
         return f"its compression is broken: {error}"
     except expat.ExpatError as error:
         return f"it is not well-formed: {error}"
-    return found.differs(sha256, urls)
-
-
-class Reading:
-    """What a document is that comes in blocks: its hash, its entries, whether it is well-formed."""
-
-    def __init__(self, kind: str = "urlset") -> None:
-        self._digest = hashlib.sha256()
-        self._parser = expat.ParserCreate()
-        self._mark = END_OF_ENTRY[kind]
-        self._rest = b""
-        self.urls = 0
-
-    def feed(self, block: bytes) -> None:
-        """Take in a block. Raises ExpatError where the XML is malformed."""
-        self._digest.update(block)
-        self._parser.Parse(block)
-        block = self._rest + block
-        self.urls += block.count(self._mark)
-        self._rest = block[1 - len(self._mark) :]
-
-    def differs(self, sha256: str, urls: int) -> str:
-        """Return how the document differs from what it should be, or ""."""
-        try:
-            self._parser.Parse(b"", True)
-        except expat.ExpatError as error:
-            return f"it is not well-formed: {error}"
-        if self.urls != urls:
-            return f"it has {self.urls:,} entries, not {urls:,}"
-        if self._digest.hexdigest() != sha256:
-            return "its hash is another one"
-        return ""
+    if found != urls:
+        return f"it has {found:,} entries, not {urls:,}"
+    return "" if digest.hexdigest() == sha256 else "its hash is another one"
 
 
 def decompressed(file: IO[bytes]) -> Iterator[bytes]:
@@ -102,14 +114,6 @@ def holds_location(file: IO[bytes], location: str) -> bool:
     return found
 
 
-LOCATIONS_PER_READ = 2_000
-"""URLs handed on at a time."""
-
-_BEGIN = b"<url><loc>"
-_END = b"</loc>"
-_ENTITIES = {"&apos;": "'", "&quot;": '"'}
-
-
 def stored_entries_of(rows: Iterable[BuildFile], storage: SitemapStorage) -> Iterator[bytes]:
     """Yield the entries of some stored pages, each of which is a line of its file."""
     for row in rows:
@@ -120,14 +124,21 @@ def stored_entries_of(rows: Iterable[BuildFile], storage: SitemapStorage) -> Ite
             raise StorageFailure(f"{row.name} cannot be read: {error}") from error
 
 
-def locations_of(row: BuildFile, storage: SitemapStorage) -> Iterator[list[str]]:
-    """Yield the URLs of a stored page, some at a time.
+def locations_of(
+    row: BuildFile, storage: SitemapStorage, heartbeat: Callable[[], None] = noop
+) -> Iterator[list[str]]:
+    """Yield the URLs of a stored page, some at a time; ``heartbeat`` is called for each some.
 
     Raises StorageFailure where its file is lost or damaged.
     """
     entries = stored_entries_of([row], storage)
+    missing = row.urls
     while some := list(islice(entries, LOCATIONS_PER_READ)):
+        heartbeat()
+        missing -= len(some)
         yield [unescaped(location_and_values(entry)[0]) for entry in some]
+    if missing:  # An empty file is no error to gzip.
+        raise StorageFailure(f"{row.name} is damaged: it does not list {row.urls:,} URLs")
 
 
 def location_and_values(entry: bytes) -> tuple[bytes, bytes]:

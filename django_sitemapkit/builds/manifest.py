@@ -1,0 +1,309 @@
+"""The manifest of a build: a row for each of its files, frozen from the plan."""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from operator import attrgetter
+
+from django.utils import timezone
+
+from django_sitemapkit.builds.lease import BuildLease
+from django_sitemapkit.models import Build, BuildFile, Publication
+from django_sitemapkit.models.builds import INDEX_ORDER
+from django_sitemapkit.planning import PlannedPage, all_pages, renumber
+from django_sitemapkit.protocol.dates import format_lastmod
+from django_sitemapkit.protocol.entries import IndexEntry
+from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading.keysets import KeyRange, Keyset
+from django_sitemapkit.rendering import page_addresses
+from django_sitemapkit.sites import SitemapSite
+
+PageName = tuple[str, int]
+"""A page by its section's name and its number; an index by its number, and no name."""
+
+STORED = (
+    *("name", "sha256", "urls", "xml_bytes", "stored_bytes", "lastmod"),
+    *("first", "last", "skipped", "problems", "problem_kinds"),
+    *("fingerprint", "override_hashes", "changes_at"),
+    *("oldest_lastmod", "newest_lastmod", "newest_key", "lastmod_count"),
+    *("prefix_digest", "urls_digest", "duplicates"),
+)
+"""What a manifest says of a stored file, and what a row takes over that reuses it."""
+
+MANIFEST_ROWS_PER_QUERY = 500
+"""Rows that are recorded at a time."""
+
+MAX_UNRECORDED_SECONDS = 1.0
+"""After so long, rows are recorded with the next one; a killed process loses what it kept since."""
+
+SPACING = 1000
+"""Room between the positions of two rows, for pages that are split while they are made."""
+
+CachedFingerprint = Callable[[SectionReader, KeyRange], str]
+"""Returns the fingerprint of a page that was computed already, or ""."""
+
+index_order = attrgetter(*INDEX_ORDER)
+"""Sorts rows as the index orders its pages."""
+
+
+class KeptRows:
+    """Rows whose stored files are kept: recorded together, since no file depends on the moment."""
+
+    def __init__(self, lease: BuildLease) -> None:
+        self._lease = lease
+        self._rows: list[BuildFile] = []
+        self._recorded = time.monotonic()
+
+    def add(self, row: BuildFile) -> None:
+        """Take in a row, and record all rows if there are many or the last time is long ago."""
+        self._rows.append(row)
+        is_late = time.monotonic() - self._recorded > MAX_UNRECORDED_SECONDS
+        if is_late or len(self._rows) >= MANIFEST_ROWS_PER_QUERY:
+            self.record()
+
+    def record(self) -> None:
+        """Record all rows taken in."""
+        self._recorded = time.monotonic()
+        if not self._rows:
+            return
+        # A bulk_update() of so many columns takes several times as long.
+        with self._lease.fenced_transaction():
+            BuildFile.objects.filter(pk__in=[row.pk for row in self._rows]).delete()
+            BuildFile.objects.bulk_create(self._rows)
+        self._rows = []
+
+
+def page_name_of(row: BuildFile) -> PageName:
+    """Return what names a page: its section and number."""
+    return row.section, row.number
+
+
+def page_rows_of(rows: Iterable[BuildFile]) -> list[BuildFile]:
+    """Return the pages with URLs among the rows of a manifest, in the order of the index."""
+    done = (row for row in rows if row.section and row.status == BuildFile.Status.DONE)
+    return sorted(done, key=index_order)
+
+
+def covers(row: BuildFile, published: BuildFile, keyset: Keyset) -> bool:
+    """Return whether a page's key range has every key that the published page lists.
+
+    The keys are compared by the database; where the bounds are as they were, nobody has to.
+    """
+    if (row.lower, row.upper) == (published.lower, published.upper):
+        return True
+    lower, upper = keyset.decode(row.lower), keyset.decode(row.upper)
+    first, last = keyset.decode(published.first), keyset.decode(published.last)
+    from_first = lower is None or lower == first or keyset.increasing([lower, first])
+    return from_first and (upper is None or keyset.increasing([last, upper]))
+
+
+def keys_of(row: BuildFile, section: SectionReader) -> KeyRange:
+    """Return the key range of a row; of a section without keyset, its positions."""
+    if section.keyset is None:
+        return KeyRange(int(row.lower or 0), int(row.upper or 0))
+    return KeyRange(section.keyset.decode(row.lower), section.keyset.decode(row.upper))
+
+
+def page_entries_of(site: SitemapSite, pages: Iterable[BuildFile]) -> Iterator[IndexEntry]:
+    """Yield what the index says of pages: the address, and when that file last changed."""
+    zone = timezone.get_default_timezone()  # Under USE_TZ = False, moments are naive.
+    addresses: dict[str, Callable[[int], str]] = {}
+    for row in pages:
+        if row.section not in addresses:
+            addresses[row.section] = page_addresses(site, row.section)
+        yield IndexEntry(
+            location=addresses[row.section](row.number),
+            lastmod=format_lastmod(row.lastmod and row.lastmod.replace(microsecond=0), zone),
+        )
+
+
+def take_over(row: BuildFile, stored: BuildFile) -> None:
+    """Let a row stand for the file that is stored already, or for a page without any URL."""
+    for field in STORED:
+        setattr(row, field, getattr(stored, field))
+    row.status = stored.status
+
+
+def pending_copy_of(stored: BuildFile) -> BuildFile:
+    """Return a row for another build, with the same place and key range."""
+    return BuildFile(
+        section=stored.section,
+        number=stored.number,
+        position=stored.position,
+        lower=stored.lower,
+        upper=stored.upper,
+    )
+
+
+def copy_of(stored: BuildFile) -> BuildFile:
+    """Return a row for another build that says what a stored one says."""
+    row = pending_copy_of(stored)
+    take_over(row, stored)
+    row.revision = stored.revision
+    return row
+
+
+class SiteBuilds:
+    """What is published and held of a site, with the rows of both: read once.
+
+    Under the lease of the site nobody else changes any of it.
+    """
+
+    def __init__(self, site: SitemapSite) -> None:
+        self.site = site
+
+    @cached_property
+    def publication(self) -> Publication | None:
+        """Which build the site serves; None if nothing is published."""
+        rows = Publication.objects.filter(site=self.site.key)
+        return rows.select_related("build").first()
+
+    @property
+    def published(self) -> Build | None:
+        """The build that the site serves."""
+        return self.publication.build if self.publication else None
+
+    @cached_property
+    def unpublished(self) -> Sequence[Build]:
+        """The builds that are running or held, the oldest first."""
+        states = (Build.Status.RUNNING, Build.Status.HELD)
+        return list(Build.objects.filter(site=self.site.key, status__in=states).order_by("pk"))
+
+    @property
+    def running(self) -> list[Build]:
+        """The builds that a killed process has left."""
+        return [build for build in self.unpublished if build.status == Build.Status.RUNNING]
+
+    @property
+    def held(self) -> Build | None:
+        """The last build that is held for review and may still be published."""
+        for build in reversed(self.unpublished):
+            if build.status == Build.Status.HELD and build.pruned_at is None:
+                return build
+        return None
+
+    @cached_property
+    def _rows(self) -> dict[int, list[BuildFile]]:
+        builds = [build.pk for build in (self.published, self.held) if build]
+        rows: defaultdict[int, list[BuildFile]] = defaultdict(list)
+        for row in BuildFile.objects.filter(build__in=builds) if builds else ():
+            rows[row.build_id].append(row)
+        for found in rows.values():
+            found.sort(key=index_order)
+        return rows
+
+    def rows_of(self, build: Build | None) -> Sequence[BuildFile]:
+        """Return all rows of the published build or the held one; none of None."""
+        return self._rows.get(build.pk, ()) if build else ()
+
+    def indexes_of(self, build: Build | None) -> list[BuildFile]:
+        """Return its indexes."""
+        done = BuildFile.Status.DONE
+        return [row for row in self.rows_of(build) if not row.section and row.status == done]
+
+    def finished_pages(self) -> dict[PageName, list[BuildFile]]:
+        """Return the pages that are made, with URLs or without: as published, then as held."""
+        pages: defaultdict[PageName, list[BuildFile]] = defaultdict(list)
+        for row in (*self.rows_of(self.published), *self.rows_of(self.held)):
+            if row.section and row.status != BuildFile.Status.PENDING:
+                pages[page_name_of(row)].append(row)
+        return pages
+
+    def sizes_of(self, section: str) -> dict[int, int]:
+        """Return the bytes of a section's published pages, by number."""
+        rows = self.rows_of(self.published)
+        return {row.number: row.xml_bytes for row in rows if row.section == section}
+
+
+def freeze(
+    builds: SiteBuilds,
+    lease: BuildLease,
+    sections: Sequence[SectionReader],
+    chosen: Collection[str] = (),
+    *,
+    plans: Mapping[str, Sequence[PlannedPage]],
+    fingerprint: CachedFingerprint,
+    declaration: str = "",
+    started_by: str = "",
+) -> Build:
+    """Record a new build with all its rows, in one transaction.
+
+    Sections that were not chosen keep the files that are published, where they have any.
+    ``plans`` has the pages of sections by name, as they are planned just now.
+
+    A page that lost rows to another gets a new number, also in the plan.
+    """
+    published = builds.published
+    rows: list[BuildFile] = []
+    unseen: list[str] = []
+    lost: list[tuple[SectionReader, list[BuildFile]]] = []
+    for section in sections:
+        lease.heartbeat()
+        name = section.get_name()
+        stored = [row for row in builds.rows_of(published) if row.section == name]
+        if stored and chosen and name not in chosen:
+            rows += map(copy_of, stored)
+            unseen.append(name)
+        else:
+            pages = plans[name] if name in plans else all_pages(section)
+            pending = _pending_rows(section, pages, fingerprint)
+            lost.append((section, _that_lost_rows(section, pending, stored, lease)))
+            rows += pending
+    with lease.fenced_transaction():
+        for section, moved in lost:
+            numbers = renumber(section, [row.number for row in moved])
+            for row in moved:
+                row.number = numbers.get(row.number, row.number)
+        build = Build.objects.create(
+            site=builds.site.key,
+            declaration=declaration,
+            fence=lease.fence,
+            started_at=lease.now(),
+            started_by=started_by,
+            checked_by=published.checkers_of(unseen) if published else {},
+        )
+        for position, row in enumerate(rows):
+            row.build = build
+            row.position = position * SPACING
+        BuildFile.objects.bulk_create(rows, batch_size=MANIFEST_ROWS_PER_QUERY)
+    return build
+
+
+def _pending_rows(
+    section: SectionReader, pages: Sequence[PlannedPage], fingerprint: CachedFingerprint
+) -> list[BuildFile]:
+    name = section.get_name()
+    if not pages:
+        # A section without a row would count as never built, and be served live.
+        return [BuildFile(section=name, number=1, status=BuildFile.Status.EMPTY)]
+    encode = section.keyset.encode if section.keyset else str
+    return [
+        BuildFile(
+            section=name,
+            number=page.number,
+            fingerprint=fingerprint(section, page.keys),
+            lower=encode(page.keys.lower),
+            upper=encode(page.keys.upper),
+        )
+        for page in pages
+    ]
+
+
+def _that_lost_rows(
+    section: SectionReader,
+    rows: Sequence[BuildFile],
+    stored: Sequence[BuildFile],
+    lease: BuildLease,
+) -> list[BuildFile]:
+    """Return the rows whose pages do not have all that is published under their numbers."""
+    published = {row.number: row for row in stored if row.status == BuildFile.Status.DONE}
+    keyset = section.keyset
+    if keyset is None:
+        return []
+    lost: list[BuildFile] = []
+    for row in (row for row in rows if row.number in published):
+        lease.heartbeat()
+        if not covers(row, published[row.number], keyset):
+            lost.append(row)
+    return lost

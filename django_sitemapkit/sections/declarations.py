@@ -1,0 +1,266 @@
+"""What projects subclass and name in their declarations: options and hooks, and no more."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, ClassVar
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db.models import QuerySet
+from django.urls import reverse
+
+from django_sitemapkit.sites import SitemapSite
+
+NAME = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
+"""What a section's name looks like; it becomes part of addresses and file names."""
+
+
+class BaseSection:
+    """A named part of a site's sitemap.
+
+    Declare one by its children: ``Section`` for a queryset, ``StaticSection`` for a few pages,
+    ``ItemSection`` for items of any kind. It holds options and hooks only, so every other name is
+    free for your own use. There is one instance for each site, which it has as ``self.site``.
+    """
+
+    #: The name in addresses: ``sitemap-<name>-1.xml``. Lower-case letters, digits, single ``-`` and
+    #: ``_``. Default: the class's name, ``CityGuides`` as ``city-guides``.
+    name: ClassVar[str | None] = None
+
+    #: Whether the section is in the index, and its pages are served.
+    enabled: bool = True
+
+    #: The keys of the sites that have the section; None for all. A key is one of
+    #: ``SITEMAPKIT_SITES``, or an id of the sites framework.
+    sites: Collection[Any] | None = None
+
+    #: When a page last changed: a date, a datetime or a W3C text, an expression, or a method that
+    #: gets the object. In a ``Section`` text is a field path.
+    lastmod: Any = None
+
+    #: How often a page changes, such as ``"weekly"``: a value, an expression, or a method that gets
+    #: the object.
+    changefreq: Any = None
+
+    #: From 0.0 to 1.0: a value, an expression, or a method that gets the object.
+    priority: Any = None
+
+    #: URLs in one file, at most; None for as many as ``SITEMAPKIT_MAX_URLS`` allows.
+    limit: int | None = None
+
+    #: Any text or number. Change it when a method's result changes for a reason that no column
+    #: shows, so that caches and builds render the pages again.
+    version: str | int = ""
+
+    #: List each object once in every language. Locations are rendered in each of them, so that
+    #: ``i18n_patterns()`` and ``get_absolute_url()`` give that of the language.
+    i18n: bool = False
+
+    #: The languages of the section: codes of ``settings.LANGUAGES``, None for all of them.
+    languages: Sequence[str] | None = None
+
+    #: The languages that each object has: a method that gets the object and returns their codes,
+    #: or, in a ``Section``, a field path to them. None where every object has all ``languages``.
+    object_languages: Any = None
+
+    #: With ``i18n``: link each version of an object to all of them, by hreflang.
+    alternates: bool = False
+
+    #: With ``alternates``, the version for all other languages: the code of a language, the URL of
+    #: a page on which people choose, or True for the address without the prefix of
+    #: ``LANGUAGE_CODE``.
+    x_default: bool | str = False
+
+    #: The base URLs of languages that have a host of their own:
+    #: ``{"fr": "https://www.example.fr"}``. Each site then lists its own languages and links to the
+    #: others. Name all languages here.
+    language_hosts: Mapping[str, str] = {}
+
+    #: Images: a method that gets the object and returns one or several ``Image``, URLs or files;
+    #: None for nothing. In a ``Section`` text is a field path.
+    images: Any = None
+
+    #: Videos: a method that gets the object and returns one or several ``Video``.
+    videos: Any = None
+
+    #: News: a method that gets the object and returns a ``News``.
+    news: Any = None
+
+    #: Elements of your own namespaces: a method that gets the object and returns one or several
+    #: ``Element``.
+    elements: Any = None
+
+    #: The namespaces of ``elements`` by prefix: ``{"shop": "https://www.example.com/ns/shop"}``.
+    namespaces: Mapping[str, str] = {}
+
+    #: The title of the section for ``django_sitemapkit.contrib.people``. Default: "City guides" for
+    #: ``city-guides``.
+    heading: Any = None
+
+    #: The title of an entry there: a field path, an expression, or a method that gets the object.
+    #: Default: its path.
+    title: Any = None
+
+    #: Promise that the number of a page's rows, or their newest lastmod, changes whenever one of
+    #: its entries is added, removed or changed. Live pages then have an ETag, Last-Modified and a
+    #: lastmod in the index, at the price of one query on the column.
+    trust_lastmod: bool = False
+
+    def __init__(self, site: SitemapSite) -> None:
+        self.site = site
+
+    def __repr__(self) -> str:
+        return f"<section {self.get_name()!r} of site {self.site.key!r}>"
+
+    @classmethod
+    def get_name(cls) -> str:
+        """Return the name in addresses."""
+        return cls.name if cls.name is not None else name_of(cls.__name__)
+
+
+class Section(BaseSection):
+    """A section over a queryset, read by key: memory stays constant, whatever the number of rows.
+
+    Only the columns that the options name are read. As soon as one option is a method, or
+    ``location`` is left to ``get_absolute_url()``, the objects themselves are read: name the fields
+    they need in ``only``.
+
+    ::
+
+        @register
+        class Products(Section):
+            queryset = Product.objects.filter(public=True)
+            location = Route("product", shop="shop__slug", slug="slug")
+            lastmod = "updated_at"
+            changefreq = "weekly"
+    """
+
+    #: The rows. The queryset must not be sliced or combined; its order does not matter.
+    queryset: QuerySet[Any] | None = None
+
+    #: A ``Route``, an expression, or a method that gets the object: a path from the root of the
+    #: host, or an absolute URL. Default: the object's ``get_absolute_url()``.
+    location: Any = None
+
+    #: The field that the pages are cut by: unique, not null, local to the model.
+    key: str = "pk"
+
+    #: Where objects have to be read: the fields that the methods need.
+    only: Sequence[str] | None = None
+
+    def get_queryset(self) -> QuerySet[Any]:
+        """Return the rows for ``self.site``; by default ``queryset``."""
+        if self.queryset is None:
+            raise ImproperlyConfigured(
+                f"Section {self.get_name()!r}: set queryset, or override get_queryset()."
+            )
+        if not hasattr(self.queryset, "all"):
+            return self.queryset  # A check says that it is not a queryset.
+        return self.queryset.all()
+
+
+class ItemSection(BaseSection):
+    """A section over items of any kind; ``location`` makes an item a path or an absolute URL.
+
+    ::
+
+        @register
+        class Years(ItemSection):
+            items = range(2020, 2027)
+
+            def location(self, item):
+                return f"/archive/{item}/"
+    """
+
+    #: The items, in a stable order: a sequence, or a method that returns one.
+    items: Any = ()
+
+    def location(self, item: Any) -> str:
+        """Return the path or absolute URL of an item; by default the item itself."""
+        return str(item)
+
+
+class StaticSection(ItemSection):
+    """A section of a few pages by hand.
+
+    An item is a URL name without arguments, a path from the root of the host, or an absolute URL
+    of the site; or an object that has a ``get_absolute_url()``.
+
+    ::
+
+        @register
+        class Pages(StaticSection):
+            items = ["home", "about", "/press/"]
+    """
+
+    def location(self, item: Any) -> str:
+        """Return the address of an item."""
+        if hasattr(item, "get_absolute_url"):
+            return str(item.get_absolute_url())
+        text = str(item)
+        return text if "/" in text else reverse(text)
+
+
+class Route:
+    """A URL name and the columns that fill its arguments.
+
+    Each argument is a field path, which may cross relations to one object, or an expression;
+    ``Value("en")`` is a constant. Positional arguments fill unnamed groups; the two kinds do not
+    mix, as in ``reverse()``.
+
+    ::
+
+        location = Route("city", country="country__slug", slug="slug")
+    """
+
+    def __init__(self, viewname: str, /, *args: Any, **kwargs: Any) -> None:
+        if args and kwargs:
+            raise TypeError(
+                f"Route({viewname!r}): use positional or named arguments, not both,"
+                " as reverse() does."
+            )
+        self.viewname = viewname
+        self.args = args
+        self.kwargs = kwargs
+
+    def __repr__(self) -> str:
+        arguments = [repr(self.viewname), *map(repr, self.args)]
+        arguments += [f"{name}={value!r}" for name, value in self.kwargs.items()]
+        return f"Route({', '.join(arguments)})"
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """The field paths and expressions of the arguments, in order."""
+        return (*self.args, *self.kwargs.values())
+
+
+class Translated:
+    """A translated field, as an argument of a Route.
+
+    In each language it is what the row says in that language, and a row that says nothing in it,
+    or the empty text, has no version. ``Translated("slug")`` reads the columns ``slug_en`` and
+    ``slug_fr`` where the model has them, as django-modeltranslation adds them, or the translations
+    of django-parler. ``relation`` names any other relation to rows that hold one translation each,
+    and ``language`` their column with the code. A path over relations to one object may lead to
+    the field: ``Translated("country__slug")``.
+
+    ::
+
+        location = Route("city", slug=Translated("slug"))
+    """
+
+    def __init__(
+        self, path: str, *, relation: str | None = None, language: str = "language_code"
+    ) -> None:
+        self.path = path
+        self.relation = relation
+        self.language = language
+
+    def __repr__(self) -> str:
+        relation = "" if self.relation is None else f", relation={self.relation!r}"
+        return f"Translated({self.path!r}{relation})"
+
+
+def name_of(class_name: str) -> str:
+    """Return the section name for a class: "CityGuides" and "CityGuidesSitemap" alike."""
+    stem = re.sub(r"(?<=.)(Sitemap|Section)$", "", class_name).strip("_")
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", stem).lower()
