@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 import os
 import socket
 from urllib.parse import urlsplit
@@ -7,11 +8,12 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import settings
 
+from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.registry import registry
 
 # Examples of each property; the thorough run has more, by `--hypothesis-profile=thorough`.
 settings.register_profile("thorough", max_examples=60)
-settings.register_profile("few", max_examples=40)
+settings.register_profile("few", max_examples=20)
 settings.load_profile("few")
 
 
@@ -26,8 +28,21 @@ def pytest_configure():
         pytest.exit(f"skipped: no server at {server.hostname}:{server.port} ({error})", 0)
 
 
+def pytest_collection_finish():
+    """Leave what is imported out of garbage collections: it stays, and looking at it takes long."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+
+
 @pytest.fixture
 def sections():
     """Give the registry as empty, and restore it afterwards."""
     with registry.isolated():
         yield registry
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch):
+    """Let no storage wait before it is tried again."""
+    monkeypatch.setattr(SitemapStorage, "pause", lambda self, seconds: None)

@@ -68,9 +68,11 @@ class LocalFile(File):  # type: ignore[type-arg]
 class SitemapStorage:
     """The storage of the sitemaps, with every way it can fail brought to a defined end."""
 
+    pause: Callable[[float], None] = staticmethod(time.sleep)
+    """Wait for some seconds before storing is tried again."""
+
     def __init__(self, storage: Storage | None = None) -> None:
         self.storage = _configured() if storage is None else storage
-        self.pause: Callable[[float], None] = time.sleep
 
     @contextlib.contextmanager
     def workshop(self, folder: str) -> Iterator[Path]:

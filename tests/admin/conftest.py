@@ -6,9 +6,8 @@ from tests.builds import ALL, fill, use_storage
 
 
 @pytest.fixture
-def built(settings, sections, monkeypatch):
+def built(settings, sections):
     """Give the storage of a site with rows in three sections; threads do not start."""
-    monkeypatch.setattr("django_sitemapkit.publishing.storage.time.sleep", lambda seconds: None)
     for section in ALL:
         sections.add(section)
     fill()

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.commands import run
+from tests.management import run
 from tests.testapp.serving import Products, declare, make_products
 
 pytestmark = pytest.mark.django_db

@@ -24,10 +24,11 @@ from tests.builds import (
     use_storage,
 )
 from tests.builds.exports import export_to, exported
+from tests.builds.make.test_incremental import FIRST, SECOND, observed, redeclare, site
 from tests.builds.storages import Killed
-from tests.builds.test_incremental import FIRST, SECOND, observed, redeclare, site
 from tests.cases import few
 from tests.overrides.setting import by_object, by_path
+from tests.prepared import once
 from tests.testapp.models import Article, Product, Reading, Shop
 
 __all__ = ["observed", "site"]
@@ -337,9 +338,8 @@ def test_a_file_that_is_lost_is_told(site):
     assert now(by_object(product(2), include=False)).status == "published"
 
 
-def test_what_was_exported_is_brought_up_to_date(sections, settings, client, monkeypatch):
+def test_what_was_exported_is_brought_up_to_date(sections, settings, client):
     """Without the URL, and without the page that had it alone."""
-    monkeypatch.setattr("django_sitemapkit.publishing.storage.time.sleep", lambda seconds: None)
     for section in ALL:
         sections.add(section)
     fill()
@@ -376,8 +376,12 @@ def old_page(client):
 @pytest.fixture
 def merged(site, client):
     """Publish a build that lists the URL on another page than the one before."""
-    merge()
-    site.build()
+
+    def make():
+        merge()
+        site.build()
+
+    once((__name__, "merged"), make)
     assert SECOND not in manifest()
     assert old_page(client) == (200, True)
     assert "/products/all/p2/" in locations(client)
@@ -442,9 +446,8 @@ def test_a_build_that_is_gone_back_to_answers_for_its_pages_again(merged, client
 
 
 @pytest.mark.thorough
-def test_the_export_has_no_page_that_was_withdrawn(sections, settings, monkeypatch):
+def test_the_export_has_no_page_that_was_withdrawn(sections, settings):
     """Else a web server would give it out until the grace period is over."""
-    monkeypatch.setattr("django_sitemapkit.publishing.storage.time.sleep", lambda seconds: None)
     for section in ALL:
         sections.add(section)
     fill()

@@ -10,8 +10,9 @@ from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.signals import sitemaps_published
 from tests.builds import SITE, Articles, Products, edit_product, fill, run
 from tests.builds.exports import export_to
-from tests.builds.test_incremental import redeclare
+from tests.builds.make.test_incremental import redeclare
 from tests.overrides.setting import by_path
+from tests.prepared import once
 from tests.testapp.models import Product
 
 pytestmark = pytest.mark.django_db
@@ -25,9 +26,13 @@ def shown(settings, sections):
     """Build and export two sections, of which one is then on fewer pages."""
     for section in (Products, Articles):
         sections.add(section)
-    fill()
     _, shown = export_to(settings, "tests.builds.exports.Overwriting")
-    run()
+
+    def make():
+        fill()
+        run()
+
+    once((__name__, "shown"), make, "sitemaps", "shown")
     return shown
 
 

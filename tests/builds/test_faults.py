@@ -63,12 +63,6 @@ AFFECTED = {truncating: {"save", "size"}, renaming: {"save"}}
 """The calls that a fault means anything to; all, unless given."""
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Let nobody wait."""
-    monkeypatch.setattr("django_sitemapkit.publishing.storage.time.sleep", lambda seconds: None)
-
-
 class World:
     """A published generation, changed rows that are to become the next one, and all ways back."""
 

@@ -11,7 +11,7 @@ from django_sitemapkit.planning import all_pages, page_of, pages_of, refresh, re
 from django_sitemapkit.registry import registry
 from django_sitemapkit.signals import sitemaps_published
 from tests.builds import ALL, SITE, Readings, edit_product, fill, live, run, served, use_storage
-from tests.commands import run as command
+from tests.management import run as command
 from tests.testapp.models import Article, Shop
 
 pytestmark = [pytest.mark.django_db, pytest.mark.thorough]

@@ -34,7 +34,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def storage(settings, sections, monkeypatch):
     """Give the storage of a site with rows in three sections; nobody waits for long."""
-    monkeypatch.setattr("django_sitemapkit.publishing.storage.time.sleep", lambda seconds: None)
     monkeypatch.setattr(requests, "REQUEST_POLL_SECONDS", 0)
     for section in ALL:
         sections.add(section)

@@ -29,6 +29,7 @@ from tests.builds import (
 from tests.builds.backups import PACKAGE, back_up, restore
 from tests.builds.exports import export_to, exported
 from tests.factories import EPOCH
+from tests.prepared import once
 from tests.testapp.models import Article, Product, Shop
 
 pytestmark = pytest.mark.django_db
@@ -52,7 +53,7 @@ class SitemapSite:
 def site(settings, sections):
     """Give a site that is exported to a storage elsewhere, built once."""
     site = SitemapSite(settings, sections)
-    run()
+    once((__name__, "site"), run, "sitemaps", "shown")
     return site
 
 

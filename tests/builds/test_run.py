@@ -39,9 +39,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def storage(settings, sections, monkeypatch):
+def storage(settings, sections):
     """Give the storage of a site with rows in three sections."""
-    monkeypatch.setattr("django_sitemapkit.publishing.storage.time.sleep", lambda seconds: None)
     for section in ALL:
         sections.add(section)
     fill()

@@ -1,4 +1,4 @@
-"""What files are stored with on S3; tests/builds/test_export_reading.py reads them by HTTP."""
+"""What files are stored with on S3; test_export_reading.py of builds reads them by HTTP."""
 
 import os
 

@@ -40,9 +40,7 @@ def storage(inner):
 @pytest.fixture
 def disk(tmp_path):
     """Give a storage on local disk."""
-    storage = SitemapStorage(Disk(tmp_path / "root"))
-    storage.pause = lambda seconds: None
-    return storage
+    return SitemapStorage(Disk(tmp_path / "root"))
 
 
 def put(storage, name=NAME, data=DATA):

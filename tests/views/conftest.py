@@ -8,6 +8,7 @@ from django.core.signals import request_finished, request_started
 from django.db import DatabaseError, close_old_connections
 
 from tests.views.asgi import Reader
+from tests.views.remote import Remote
 
 
 @pytest.fixture
@@ -18,6 +19,18 @@ def one_connection():
     yield
     request_started.connect(close_old_connections)
     request_finished.connect(close_old_connections)
+
+
+@pytest.fixture
+def remote(settings, monkeypatch):
+    """Store sitemaps elsewhere, and give what notes how they are read there."""
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "sitemaps": {"BACKEND": "tests.views.remote.Remote"},
+    }
+    monkeypatch.setattr(Remote, "reads", [])
+    monkeypatch.setattr(Remote, "open_files", 0)
+    return Remote
 
 
 @dataclass

@@ -15,6 +15,7 @@ from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import build, prune
 from django_sitemapkit.models import BuildFile
 from tests.factories import SITE
+from tests.prepared import once
 from tests.testapp.models import Product
 from tests.testapp.serving import (
     BASE,
@@ -56,11 +57,15 @@ def served(request, settings, sections):
     """Serve two sections, one small and one of many blocks, from rows or from files."""
     declare(sections, Products)
     declare(sections, Readings)
-    make_products("a", "it's & <b>", "ñ")
-    make_readings(range(1200))
     settings.SITEMAPKIT_SERVE_FROM = request.param
-    if request.param == PUBLISHED:
-        build(SITE)
+
+    def make():
+        make_products("a", "it's & <b>", "ñ")
+        make_readings(range(1200))
+        if request.param == PUBLISHED:
+            build(SITE)
+
+    once((__name__, request.param), make)
     return request.param
 
 

@@ -10,8 +10,8 @@ from django.utils import timezone
 from django_sitemapkit import Route, Section, StaticSection
 from django_sitemapkit.models import Build
 from tests.builds import manifest, run, states, use_storage
-from tests.commands import run as command
 from tests.factories import EPOCH
+from tests.management import run as command
 from tests.testapp.models import Product, Shop
 
 pytestmark = [pytest.mark.django_db, pytest.mark.thorough]

@@ -8,8 +8,8 @@ from django_sitemapkit.builds import status_of
 from django_sitemapkit.models import Publication
 from tests.builds.exports import export_to
 from tests.builds.storages import Memory
-from tests.commands import run
 from tests.factories import SITE
+from tests.management import run
 from tests.testapp.serving import make_products
 
 pytestmark = pytest.mark.django_db

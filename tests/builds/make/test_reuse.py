@@ -15,7 +15,8 @@ from tests.builds import (
     states,
     use_storage,
 )
-from tests.commands import run as command
+from tests.management import run as command
+from tests.prepared import once
 from tests.testapp.models import Reading
 
 pytestmark = pytest.mark.django_db
@@ -26,9 +27,13 @@ def storage(request, settings, sections):
     """Give the storage of a built site, one that lists its files or not."""
     for section in ALL:
         sections.add(section)
-    fill()
     storage = use_storage(settings, request.param)
-    run()
+
+    def make():
+        fill()
+        run()
+
+    once((__name__, "storage"), make)
     return storage
 
 

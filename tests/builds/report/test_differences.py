@@ -29,7 +29,7 @@ from tests.builds import (
 )
 from tests.builds.storages import Killed
 from tests.cases import few
-from tests.commands import run as command
+from tests.management import run as command
 from tests.testapp.models import Product, Reading, Shop
 
 pytestmark = [pytest.mark.django_db, pytest.mark.thorough]

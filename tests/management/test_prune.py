@@ -10,7 +10,8 @@ from django.utils import timezone
 
 from django_sitemapkit.management.base import count_of
 from django_sitemapkit.models import Build, BuildFile, Lease
-from tests.commands import line_of, names, run
+from tests.management import line_of, names, run
+from tests.prepared import once
 from tests.testapp.serving import make_products
 
 pytestmark = pytest.mark.django_db
@@ -20,15 +21,19 @@ pytestmark = pytest.mark.django_db
 def over(settings, products):
     """Publish two builds, of which the first is over; return the names of its own files."""
     settings.SITEMAPKIT_KEEP_BUILDS = 1
-    run("build_sitemaps")
-    first = {line.name for line in BuildFile.objects.all()}
-    make_products("d")
-    run("build_sitemaps")
-    kept = {line.name for line in BuildFile.objects.filter(build__replaced_at=None)}
-    Build.objects.exclude(replaced_at=None).update(
-        replaced_at=timezone.now() - dt.timedelta(days=2)
-    )
-    return sorted(first - kept)
+
+    def make():
+        run("build_sitemaps")
+        first = {line.name for line in BuildFile.objects.all()}
+        make_products("d")
+        run("build_sitemaps")
+        kept = {line.name for line in BuildFile.objects.filter(build__replaced_at=None)}
+        Build.objects.exclude(replaced_at=None).update(
+            replaced_at=timezone.now() - dt.timedelta(days=2)
+        )
+        return sorted(first - kept)
+
+    return once((__name__, "over"), make)
 
 
 def test_what_is_over_goes(over, storage):

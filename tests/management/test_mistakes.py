@@ -19,8 +19,8 @@ from django.db.migrations.recorder import MigrationRecorder
 from django_sitemapkit import checks
 from django_sitemapkit.management.commands.build_sitemaps import Command
 from django_sitemapkit.models import Build, Lease, Publication, Revision
-from tests.commands import Terminal, run
 from tests.factories import SITE
+from tests.management import Terminal, run
 from tests.testapp.models import Product
 from tests.testapp.serving import Products, declare, make_products
 

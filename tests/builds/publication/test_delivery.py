@@ -17,9 +17,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 
 @pytest.fixture
-def shown(settings, sections, monkeypatch):
+def shown(settings, sections):
     """Give what a site with rows in two sections is exported to."""
-    monkeypatch.setattr("django_sitemapkit.publishing.storage.time.sleep", lambda seconds: None)
     for section in (Products, Articles):
         sections.add(section)
     fill()

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_sitemapkit.models import Build, BuildFile, Lease
-from tests.commands import run
+from tests.management import run
 from tests.testapp.models import Product
 from tests.testapp.serving import BASE, Readings, declare, make_products
 

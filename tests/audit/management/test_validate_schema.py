@@ -7,8 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.audit.commands.test_validate import NAMESPACE, index, urlset
-from tests.commands import run
+from tests.audit.management.test_validate import NAMESPACE, index, urlset
+from tests.management import run
 
 pytestmark = pytest.mark.django_db
 

@@ -21,6 +21,7 @@ from tests.builds import (
     use_storage,
 )
 from tests.builds.storages import Killed
+from tests.prepared import once
 from tests.testapp.models import Article, Product, Reading
 
 pytestmark = pytest.mark.django_db
@@ -38,12 +39,16 @@ def storage(settings, sections):
 @pytest.fixture
 def two(storage, client):
     """Publish two builds; give their ids, and what was served of each."""
-    first = run().build
-    before = served(client)
-    edit_product()
-    Reading.objects.all().delete()
-    second = run().build
-    return first, before, second, served(client)
+
+    def make():
+        first = run().build
+        before = served(client)
+        edit_product()
+        Reading.objects.all().delete()
+        second = run().build
+        return first, before, second, served(client)
+
+    return once((__name__, "two"), make)
 
 
 def test_an_earlier_build_is_served_again(two, client):

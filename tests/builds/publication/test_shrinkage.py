@@ -26,7 +26,8 @@ from tests.builds import (
 from tests.builds import Readings as SmallReadings
 from tests.builds.storages import Killed
 from tests.cases import few
-from tests.commands import run as command
+from tests.management import run as command
+from tests.prepared import once
 from tests.testapp.models import Product, Reading
 
 pytestmark = pytest.mark.django_db
@@ -54,7 +55,7 @@ def storage(settings, sections):
 @pytest.fixture
 def live_id(storage):
     """Publish a first build; give its id."""
-    return run().build
+    return once((__name__, "live_id"), run).build
 
 
 def lose(count):

@@ -1,5 +1,5 @@
 """The fixtures of the core's commands, which this command shares."""
 
-from tests.commands.conftest import bad, products, storage, two_sites
+from tests.management.conftest import bad, products, storage, two_sites
 
 __all__ = ["bad", "products", "storage", "two_sites"]

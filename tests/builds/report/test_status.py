@@ -9,8 +9,9 @@ from django_sitemapkit.builds import publish, status_of
 from django_sitemapkit.builds.exclusion import exclude_now
 from django_sitemapkit.models import Build
 from tests.builds import SITE, Articles, Products, Readings, edit_product, fill, run, use_storage
-from tests.commands import run as command
+from tests.management import run as command
 from tests.overrides.setting import by_object
+from tests.prepared import once
 from tests.testapp.models import Product, Reading
 
 pytestmark = pytest.mark.django_db
@@ -23,10 +24,14 @@ def storage(settings, sections):
     """Give the storage of a site that was built five days ago."""
     sections.add(Products)
     sections.add(Readings)
-    fill()
     storage = use_storage(settings, "Memory")
-    run()
-    let_hours_pass(5 * DAYS)
+
+    def make():
+        fill()
+        run()
+        let_hours_pass(5 * DAYS)
+
+    once((__name__, "storage"), make)
     return storage
 
 

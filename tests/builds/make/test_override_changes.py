@@ -20,7 +20,7 @@ from tests.builds import (
     manifest,
     xml,
 )
-from tests.builds.test_incremental import (
+from tests.builds.make.test_incremental import (
     ARTICLES,
     FIRST,
     PRODUCTS,

@@ -6,7 +6,8 @@ import pytest
 from django.utils import timezone
 
 from django_sitemapkit.models import Build, Lease, Publication
-from tests.commands import line_of, path_of, run
+from tests.management import line_of, path_of, run
+from tests.prepared import once
 from tests.testapp.serving import BASE, locations, make_products
 
 pytestmark = pytest.mark.django_db
@@ -17,11 +18,15 @@ PAGE = "/sitemap-products-2.xml.gz"
 @pytest.fixture
 def two_builds(products):
     """Publish two builds, the second with one product more."""
-    run("build_sitemaps")
-    first = Publication.objects.get().build_id
-    make_products("d")
-    run("build_sitemaps")
-    return first, Publication.objects.get().build_id
+
+    def make():
+        run("build_sitemaps")
+        first = Publication.objects.get().build_id
+        make_products("d")
+        run("build_sitemaps")
+        return first, Publication.objects.get().build_id
+
+    return once((__name__, "two_builds"), make)
 
 
 def slugs(client):

@@ -17,7 +17,7 @@ from django.db.models.expressions import RawSQL
 
 from django_sitemapkit.models import Build, BuildFile, Lease, Page, Plan, Publication
 from django_sitemapkit.reading import QuerySetReader
-from tests.commands import Terminal, line_of, names, run
+from tests.management import Terminal, line_of, names, run
 from tests.testapp.models import Product, Reading, Tag
 from tests.testapp.serving import (
     Products,

@@ -9,8 +9,9 @@ from django.core.management.base import SystemCheckError
 
 from django_sitemapkit.models import Build
 from tests.builds import Products, Readings, edit_product, fill, run
-from tests.commands import line_of, path_of
 from tests.factories import SITE
+from tests.management import line_of, path_of
+from tests.prepared import once
 
 pytestmark = pytest.mark.django_db
 
@@ -27,10 +28,15 @@ def first(sections):
     """Publish two builds, break a section, and return the first build."""
     for section in (Products, Readings):
         sections.add(section)
-    fill()
-    first = run().build
-    edit_product("p0")
-    run()
+
+    def make():
+        fill()
+        first = run().build
+        edit_product("p0")
+        run()
+        return first
+
+    first = once((__name__, "first"), make)
     sections.remove("products")
     sections.add(type("Products", (Products,), {"get_queryset": broken}))
     return first

@@ -18,7 +18,8 @@ from django_sitemapkit.planning import refresh
 from django_sitemapkit.registry import registry
 from tests.builds import SITE, Articles, Products, Readings, edit_product, fill, run, use_storage
 from tests.builds import states as states_of
-from tests.commands import run as command
+from tests.management import run as command
+from tests.prepared import once
 from tests.testapp.models import Article, Product, Reading
 
 pytestmark = pytest.mark.django_db
@@ -36,7 +37,7 @@ def storage(settings, sections):
 @pytest.fixture
 def built(storage):
     """Build the site."""
-    return run()
+    return once((__name__, "built"), run)
 
 
 def shown(**options):

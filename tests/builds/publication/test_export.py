@@ -67,13 +67,7 @@ class SitemapSite:
 
 
 @pytest.fixture
-def pauseless(monkeypatch):
-    """Let nobody wait."""
-    monkeypatch.setattr("django_sitemapkit.publishing.storage.time.sleep", lambda seconds: None)
-
-
-@pytest.fixture
-def site(request, settings, sections, tmp_path, monkeypatch, pauseless):
+def site(request, settings, sections, tmp_path, monkeypatch):
     """Give a site that is exported to a storage elsewhere, or of each kind in turn."""
     kind = getattr(request, "param", "elsewhere")
     options = {"location": tmp_path / "shown"} if kind == "disk" else {}
@@ -90,7 +84,7 @@ def site(request, settings, sections, tmp_path, monkeypatch, pauseless):
 
 
 @pytest.fixture
-def elsewhere(settings, sections, pauseless):
+def elsewhere(settings, sections):
     """Give a site that is exported to a storage elsewhere."""
     return SitemapSite(settings, sections, KINDS["elsewhere"], {})
 
