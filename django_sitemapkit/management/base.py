@@ -36,8 +36,8 @@ class Exit(IntegerChoices):
     FAILED = 1, "failure"
     USAGE = 2, "invalid arguments or settings"
     HELD = 3, "a build is held for review"
-    RUNNING = 4, "another process is building the site"
-    PROBLEMS = 5, "rows were skipped, with --fail-on-skipped"
+    RUNNING = 4, "another process is working on the site"
+    PROBLEMS = 5, "problems that an option says to fail on"
     INTERRUPTED = 130, "interrupted"
 
 

@@ -465,7 +465,7 @@ def test_unknown_settings():
     assert (message.id, message.hint) == ("sitemapkit.W002", "Did you mean SITEMAPKIT_MAX_URLS?")
 
 
-@override_settings(SITEMAPKIT_FRUIT=5)
+@override_settings(SITEMAPKIT_PINEAPPLES=5)
 def test_a_setting_like_no_other():
     """A setting that resembles none is to be taken out."""
     assert checks.sites.check_unknown_settings()[0].hint == "Remove it."
