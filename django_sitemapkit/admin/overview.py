@@ -251,7 +251,7 @@ def _sections(status: SiteStatus) -> list[dict[str, Any]]:
             "built": section.built,
             "pages": number(section.pages),
             "urls": number(section.urls),
-            "bytes": section.bytes,
+            "bytes": section.xml_bytes,
             "skipped": number_or_blank(section.skipped),
             "changed_at": _parse_datetime(section.changed_at),
             "due": dues.pop(section.name, None),

@@ -20,9 +20,9 @@ class FileResult:
     """"stored", "same" where the stored file holds it already, or "empty"."""
     urls: int = 0
     """Entries in it."""
-    bytes: int = 0
+    xml_bytes: int = 0
     """Bytes of XML."""
-    size: int = 0
+    stored_bytes: int = 0
     """Bytes in storage."""
     seconds: float = 0.0
     """How long it took."""
@@ -67,9 +67,9 @@ class BuildResult:
         return sum(file.urls for file in self.files if file.section)
 
     @property
-    def bytes(self) -> int:
+    def xml_bytes(self) -> int:
         """Bytes of XML in the pages it made."""
-        return sum(file.bytes for file in self.files if file.section)
+        return sum(file.xml_bytes for file in self.files if file.section)
 
     @property
     def stored(self) -> int:

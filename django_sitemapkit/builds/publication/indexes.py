@@ -95,7 +95,7 @@ class BuildIndexes:
             number=row.number,
             state=state,
             urls=row.urls,
-            bytes=row.xml_bytes,
-            size=row.stored_bytes,
+            xml_bytes=row.xml_bytes,
+            stored_bytes=row.stored_bytes,
             seconds=time.perf_counter() - started,
         )

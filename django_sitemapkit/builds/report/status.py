@@ -34,7 +34,7 @@ class SectionStatus:
     """Its files that list any URL."""
     urls: int = 0
     """URLs in them."""
-    bytes: int = 0
+    xml_bytes: int = 0
     """Bytes of XML in them."""
     skipped: int = 0
     """Rows that were left out."""
@@ -171,7 +171,7 @@ def _sections(
     totals = lines.values("section").annotate(
         pages=Count("pk", filter=done),
         urls=Sum("urls", filter=done, default=0),
-        bytes=Sum("xml_bytes", filter=done, default=0),
+        xml_bytes=Sum("xml_bytes", filter=done, default=0),
         skipped=Sum("skipped", default=0),
         changed_at=Max("lastmod", filter=done),
     )
@@ -183,7 +183,7 @@ def _sections(
             built=True,
             pages=total["pages"],
             urls=total["urls"],
-            bytes=total["bytes"],
+            xml_bytes=total["xml_bytes"],
             skipped=total["skipped"],
             changed_at=total["changed_at"].isoformat() if total["changed_at"] else None,
             checked_at=checked[name].isoformat() if name in checked else None,
