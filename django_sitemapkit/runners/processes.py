@@ -56,15 +56,7 @@ class ProcessesRunner(Runner):
             yield from InlineRunner().run(builder, waiting)
             return
         _require_sharing()
-        job = partial(
-            work,
-            site=builder.site,
-            build=builder.record_of_build.pk,
-            lease=builder.lease.row,
-            distrusted=frozenset(builder.distrusted),
-            full=builder.full,
-        )
-        crew = Crew(pickle.dumps(job), others)
+        crew = Crew(pickle.dumps(_job(builder)), others)
         try:
             yield from crew.share(builder, waiting)
         except BaseException:
@@ -103,6 +95,18 @@ def _require_public_schema(alias: str, connection: Any) -> None:
             f"The database {alias!r} is switched to the schema {schema!r}, which worker processes"
             " do not know of; use the runner 'inline' (--workers 1)."
         )
+
+
+def _job(builder: PageBuilder) -> "partial[None]":
+    """Return what a worker calls with its pipe."""
+    return partial(
+        work,
+        site=builder.site,
+        build=builder.record_of_build.pk,
+        lease=builder.lease.row,
+        distrusted=frozenset(builder.distrusted),
+        full=builder.full,
+    )
 
 
 class Worker:
