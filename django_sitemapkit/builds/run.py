@@ -370,9 +370,9 @@ class Builder:
         try:
             prune(self.site, self.lease, self.storage, export=self.export, known=known)
         except LeaseLost as error:
-            logger.info("Site %r: %s It clears old files away.", self.site.key, error)
+            logger.info("Site %r: %s It deletes the old files.", self.site.key, error)
         except Exception:  # The build is published: the next one deletes what is left.
-            logger.exception("Site %r: old files could not be cleared away.", self.site.key)
+            logger.exception("Site %r: the old files could not be deleted.", self.site.key)
         self.builds = SiteBuilds(self.site)
 
     def distrust_damaged(self) -> None:
