@@ -159,7 +159,7 @@ class Builder:
         self.strict = strict
         self.started_by = started_by[:MAX_STARTED_BY]
         self.storage = SitemapStorage()
-        self.export = Export.of(site, self.storage, lease)
+        self.export = Export.of(site)
         self.builds = SiteBuilds(site)
         self.files: list[FileResult] = []
         self.stopped = ""

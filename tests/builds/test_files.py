@@ -9,7 +9,8 @@ import pytest
 
 from django_sitemapkit.builds.make import page_file as files
 from django_sitemapkit.builds.make.page_file import CompressionThread, make_page
-from django_sitemapkit.builds.manifest import Reading, check_file, decompressed, what_differs
+from django_sitemapkit.builds.manifest import Reading, check_file, decompressed
+from django_sitemapkit.builds.manifest.reader import what_differs
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange

@@ -4,13 +4,13 @@ from django_sitemapkit.builds.manifest.freeze import declaration_of, freeze
 from django_sitemapkit.builds.manifest.reader import (
     Reading,
     check_file,
+    damage_of,
     decompressed,
     holds_location,
     location_and_values,
     locations_of,
     stored_entries_of,
     unescaped,
-    what_differs,
 )
 from django_sitemapkit.builds.manifest.results import (
     BuildResult,
@@ -46,6 +46,7 @@ __all__ = [
     "check_file",
     "copy_of",
     "covers",
+    "damage_of",
     "declaration_of",
     "decompressed",
     "freeze",
@@ -65,5 +66,4 @@ __all__ = [
     "stored_entries_of",
     "take_over",
     "unescaped",
-    "what_differs",
 ]

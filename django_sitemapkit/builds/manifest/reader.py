@@ -38,6 +38,14 @@ def what_differs(file: IO[bytes], sha256: str, urls: int) -> str:
     return found.differs(sha256, urls)
 
 
+def damage_of(row: BuildFile, file: IO[bytes]) -> str:
+    """Return how an open stored file differs from what its row says, or ""."""
+    if row.section:
+        return what_differs(file, row.sha256, row.urls)
+    same = hashlib.sha256(file.read()).hexdigest() == row.sha256
+    return "" if same else "its hash is another one"
+
+
 class Reading:
     """What a document is that comes in blocks: its hash, its entries, whether it is well-formed."""
 

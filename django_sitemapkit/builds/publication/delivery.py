@@ -1,8 +1,8 @@
 """Bringing what is published to where it is known: the export, and who listens."""
 
 import logging
-from collections.abc import Callable, Iterable
-from functools import cache
+from collections.abc import Iterable
+from functools import cache, partial
 
 from django.db import DatabaseError, connections, router
 
@@ -50,11 +50,9 @@ def deliver(
         changed = _changed(publication, everything=everything)
     copied = 0
     if export is not None:
-        is_elsewhere = export.alias != publication.exported_to
-        if is_elsewhere and not everything:
-            copied = _bring(export, publication, set(_changed(publication, everything=True)))
-        else:
-            copied = _bring(export, publication, set(changed))
+        is_elsewhere = export.alias != publication.exported_to and not everything
+        due = _changed(publication, everything=True) if is_elsewhere else changed
+        copied = _bring(export, publication, set(due), lease)
     if heard and not done:
         _notify(site, publication, changed)
     _record(publication, export.alias if export else "", lease, done=done, unknown=unknown)
@@ -69,24 +67,25 @@ def _reset_export(publication: Publication, lease: BuildLease) -> None:
         publication.save(update_fields=["notified_build", "notified_at", "export_reset_at"])
 
 
-def _bring(export: Export, publication: Publication, changed: set[PageName]) -> int:
+def _bring(
+    export: Export, publication: Publication, changed: set[PageName], lease: BuildLease
+) -> int:
     """Bring the export to what is published, and record it if that may have harmed it.
 
     A process that has lost the lease may have replaced a file that its successor had copied just
     before. The successor does not see that, so the next run copies all files again.
     """
     try:
-        copied = export.bring(publication.build, changed)
+        copied = export.bring(publication.build, changed, lease)
         if copied:
-            export.lease.prove()
+            lease.prove()
     except (DatabaseError, LeaseLost, StorageFailure):
         # A process that was paused for long has lost its connection, too.
         connection = connections[router.db_for_write(Publication)]
         if not connection.in_atomic_block:
             connection.close_if_unusable_or_obsolete()
-        row = export.lease.row
-        if not row.renew():
-            Publication.objects.filter(pk=publication.pk).update(export_doubt=row.fence)
+        if not lease.row.renew():
+            Publication.objects.filter(pk=publication.pk).update(export_doubt=lease.fence)
         raise
     return copied
 
@@ -173,16 +172,12 @@ def notify(builds: SiteBuilds, pages: Iterable[PageName]) -> None:
 
 def _notify(site: SitemapSite, publication: Publication, changed: list[PageName]) -> None:
     """Send the signal."""
-
-    @cache
-    def of(section: str, form: str) -> Callable[[int], str]:
-        return page_addresses(site, section, form)
-
+    addresses_of = cache(partial(page_addresses, site))
     addresses: list[str] = []
     for section, number in changed:
         if section:
             forms = ("xml", "xml.gz", "txt", "txt.gz")
-            addresses += [of(section, form)(number) for form in forms]
+            addresses += [addresses_of(section, form)(number) for form in forms]
         else:
             addresses.append(index_address(site, number))
     answers = sitemaps_published.send_robust(

@@ -49,8 +49,7 @@ def prune(
     storage = storage or SitemapStorage()
     if lease is None:
         with acquire(site) as own:
-            export = Export.of(site, storage, own)
-            return prune(site, own, storage, export=export, dry_run=dry_run)
+            return prune(site, own, storage, export=Export.of(site), dry_run=dry_run)
     over = _over(site)
     builds = Build.objects.filter(site=site.key)
     needed = _stored(builds.exclude(pk__in=over)) if over else set()
@@ -58,7 +57,7 @@ def prune(
     withdrawn, announced = True, None
     if export is not None and not dry_run:
         # While the manifests say what it may have, and for as long as an index there may name it.
-        withdrawn = export.withdraw()
+        withdrawn = export.withdraw(lease)
         publications = Publication.objects.filter(site=site.key)
         announced = publications.values_list("notified_build", flat=True).first()
     if not dry_run and over:

@@ -193,7 +193,7 @@ def publish(site: SitemapSite, build: int) -> int:
         again = builds.published == record
         _serve(builds, record, lease)
         _give_up_held(builds, record, lease)
-        return deliver(builds, lease, Export.of(site, storage, lease), everything=again)
+        return deliver(builds, lease, Export.of(site), everything=again)
 
 
 def _serve(builds: SiteBuilds, record: Build, lease: BuildLease) -> None:
