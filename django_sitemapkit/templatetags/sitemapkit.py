@@ -20,7 +20,7 @@ from django_sitemapkit.rendering import index_entries, page_entries
 from django_sitemapkit.rendering.alternates import alternates_of
 from django_sitemapkit.rendering.templates import StreamingNode
 from django_sitemapkit.sites import site_of_context
-from django_sitemapkit.views.addresses import addresses_of
+from django_sitemapkit.views.published import addresses_of
 
 logger = logging.getLogger("django_sitemapkit")
 

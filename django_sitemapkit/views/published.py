@@ -29,7 +29,9 @@ from django_sitemapkit.rendering import (
     FIRST_INDEX,
     Index,
     LivePage,
+    count_indexes,
     external_entries,
+    index_addresses,
     index_entries,
     write_indexes,
 )
@@ -67,13 +69,26 @@ def published_index(
     return responder.send(indexes[number].data)
 
 
-def count_published(site: SitemapSite) -> int | None:
-    """Return how many indexes ``published_index`` has; None where the live ones have to do."""
-    build = Build.objects.published(site)
-    if build is None:
-        return None
-    stored = BuildFile.objects.in_build(build).indexes()
-    return len(_indexes_with_live(site, build)) or stored.count()
+def addresses_of(site: SitemapSite) -> list[str]:
+    """Return the addresses of all indexes of a site, the first one in any case.
+
+    A failure is logged and leaves the first address only: a robots.txt that answers with an error
+    would keep crawlers from the whole site.
+    """
+    count = 1
+    try:
+        count = _count_indexes(site)
+    except Exception:
+        logger.exception("Site %r: its indexes cannot be counted.", site.key)
+    return index_addresses(site, count)
+
+
+def _count_indexes(site: SitemapSite) -> int:
+    build = None if settings.SERVE_FROM == "live" else Build.objects.published(site)
+    if build is not None:
+        stored = BuildFile.objects.in_build(build).indexes()
+        return len(_indexes_with_live(site, build)) or stored.count()
+    return 1 if settings.SERVE_FROM == "published" else count_indexes(site)
 
 
 def _indexes_with_live(site: SitemapSite, build: Build) -> dict[int, Index]:

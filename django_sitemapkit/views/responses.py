@@ -108,6 +108,7 @@ class Responder:
         self, response: HttpResponseBase, digest: str | None, modified: str | None
     ) -> None:
         """Set the headers that a 304 repeats."""
+        response.headers["X-Robots-Tag"] = "noindex"  # A sitemap is no search result.
         if digest:
             form = ("-txt" if self.text else "") + ("-gzip" if self.encoded else "")
             response.headers["ETag"] = f'"{digest}{form}"'
