@@ -100,7 +100,7 @@ class RequestWorkers:
                 try:
                     process_requests(site, choose)
                 except Exception:  # A thread's own error reaches nobody.
-                    logger.exception("Site %r: what was asked for could not be done.", site.key)
+                    logger.exception("Site %r: the requests could not be processed.", site.key)
                 with self._lock:
                     if not self._at_work[site.key]:
                         break

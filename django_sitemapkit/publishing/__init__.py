@@ -1,6 +1,5 @@
 """Publishing: files put into a storage whole or not at all, under names never used before."""
 
-from django_sitemapkit.publishing.names import file_name, folder_of
-from django_sitemapkit.publishing.storage import SitemapStorage
+from django_sitemapkit.publishing.storage import SitemapStorage, file_name, folder_of
 
 __all__ = ["SitemapStorage", "file_name", "folder_of"]

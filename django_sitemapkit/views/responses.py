@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import AsyncIterator, Generator, Iterable, Iterator
+from functools import partial
 
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
@@ -51,7 +52,7 @@ class Responder:
         if header is None:
             if modified is None or self.since != modified:
                 return None
-        elif wanted.isdisjoint(map(_strong, parse_etags(header))):
+        elif wanted.isdisjoint(etag.removeprefix("W/") for etag in parse_etags(header)):
             return None
         del response.headers["Content-Type"]
         return response
@@ -145,27 +146,15 @@ async def asynchronous(blocks: Iterator[bytes]) -> AsyncIterator[bytes]:
 
     Between two blocks a slow reader holds neither a transaction nor a cursor.
     """
-    advance = sync_to_async(_next)
+    advance = sync_to_async(partial(next, blocks, None))
     try:
-        while (block := await advance(blocks)) is not None:
+        while (block := await advance()) is not None:
             yield block
     finally:
-        await sync_to_async(_close)(blocks)
-
-
-def _next(blocks: Iterator[bytes]) -> bytes | None:
-    return next(blocks, None)
-
-
-def _close(blocks: Iterator[bytes]) -> None:
-    if isinstance(blocks, Generator):
-        blocks.close()
+        if isinstance(blocks, Generator):
+            await sync_to_async(blocks.close)()
 
 
 def digest_of(*blocks: bytes) -> str:
     """Return a digest of a document's bytes, as short as an ETag may be."""
     return hashlib.sha256(b"".join(blocks)).hexdigest()[:32]
-
-
-def _strong(etag: str) -> str:
-    return etag.removeprefix("W/")

@@ -14,6 +14,7 @@ from django_sitemapkit.builds.make.page_builder import (
     PagesMoved,
     RenderedPage,
     result_of_page,
+    result_of_row,
 )
 from django_sitemapkit.builds.make.page_file import CompressionThread, LocalPage, make_page
 from django_sitemapkit.builds.make.reuse import Reason, Reuse
@@ -39,4 +40,5 @@ __all__ = [
     "make_page",
     "packed",
     "result_of_page",
+    "result_of_row",
 ]
