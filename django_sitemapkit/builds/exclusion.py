@@ -77,7 +77,7 @@ def exclude_now(
         except (PagesMoved, PageDamaged) as error:
             raise BuildFailed(f"Site {site.key!r}: {error}; build it as a whole.") from error
         if result.status == "unchanged":  # Else the addresses are announced with what is published.
-            notify(builder.builds, withdrawn)
+            notify(site, published.pk, withdrawn)
         return result
 
 

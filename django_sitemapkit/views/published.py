@@ -14,7 +14,6 @@ from django.utils.http import http_date
 
 from django_sitemapkit.builds.manifest import decompressed, keys_of, page_entries_of
 from django_sitemapkit.builds.report import (
-    has_section,
     published_file,
     published_with,
     unbuilt,
@@ -157,7 +156,7 @@ def published_page(
         response = _send(file, responder) or _render_lost(site, file, responder)
         if response is not None:
             return response
-    if build is not None and (file is not None or has_section(build, section)):
+    if build is not None and (file is not None or not unbuilt(build, [section])):
         raise NotPublished(f"Section {section!r} has no page {number}.")
     _require_live(f"Section {section!r} is not published yet.")
     return None

@@ -54,7 +54,7 @@ def deliver(
         due = _changed(publication, everything=True) if is_elsewhere else changed
         copied = _bring(export, publication, set(due), lease)
     if heard and not done:
-        _notify(site, publication, changed)
+        notify(site, publication.build_id, changed)
     _record(publication, export.alias if export else "", lease, done=done, unknown=unknown)
     return copied
 
@@ -164,14 +164,8 @@ def _withdrawn(publication: Publication) -> Iterable[PageName]:
     return emptied.values_list("section", "number")
 
 
-def notify(builds: SiteBuilds, pages: Iterable[PageName]) -> None:
-    """Send the signal for pages that are no longer answered, though the build is the same."""
-    if builds.publication is not None:
-        _notify(builds.site, builds.publication, list(pages))
-
-
-def _notify(site: SitemapSite, publication: Publication, changed: list[PageName]) -> None:
-    """Send the signal."""
+def notify(site: SitemapSite, build: int, changed: Iterable[PageName]) -> None:
+    """Send the signal: a site serves a build, and these pages and indexes have changed."""
     addresses_of = cache(partial(page_addresses, site))
     addresses: list[str] = []
     for section, number in changed:
@@ -181,7 +175,7 @@ def _notify(site: SitemapSite, publication: Publication, changed: list[PageName]
         else:
             addresses.append(index_address(site, number))
     answers = sitemaps_published.send_robust(
-        Publication, site=site.key, build=publication.build_id, addresses=addresses
+        Publication, site=site.key, build=build, addresses=addresses
     )
     for receiver, error in answers:
         if isinstance(error, Exception):

@@ -9,7 +9,6 @@ from django_sitemapkit.builds.report.differences import (
 from django_sitemapkit.builds.report.due import SectionDue, due
 from django_sitemapkit.builds.report.lookup import (
     earlier_pages,
-    has_section,
     published_file,
     published_with,
     unbuilt,
@@ -20,7 +19,6 @@ from django_sitemapkit.builds.report.status import (
     find_url,
     is_being_built,
     status_of,
-    who_builds,
 )
 from django_sitemapkit.builds.report.verification import VerifiedFile, verify_published
 
@@ -36,7 +34,6 @@ __all__ = [
     "due",
     "earlier_pages",
     "find_url",
-    "has_section",
     "is_being_built",
     "progress_of",
     "published_file",
@@ -45,5 +42,4 @@ __all__ = [
     "summaries_of",
     "unbuilt",
     "verify_published",
-    "who_builds",
 ]

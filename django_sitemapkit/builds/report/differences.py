@@ -28,10 +28,8 @@ from django_sitemapkit.sites import SitemapSite
 PART = 20_000
 """URLs of a part, about: what is in memory at a time."""
 
-
 BUFFERED = 20_000
 """Lines dealt out before they are written to the parts' files."""
-
 
 Lines = Iterable[bytes]
 
@@ -83,9 +81,8 @@ def compare(
 
 def _compare(old: Lines, new: Lines) -> Iterator[Difference]:
     left = dict(map(location_and_values, old))
-    for location, values in dict(
-        map(location_and_values, new)
-    ).items():  # Two sections may list one URL.
+    right = dict(map(location_and_values, new))  # Two sections may list one URL.
+    for location, values in right.items():
         previous = left.pop(location, None)
         if previous is None:
             yield Difference(DifferenceKind.ADDED, unescaped(location))
@@ -127,12 +124,11 @@ def differences_of(site: SitemapSite, build: int | None = None) -> Iterator[Diff
     """
     record = _asked(site, build)
     previous = record.previous
+    if previous is None:
+        raise BuildFailed(f"Build {record.pk} has none before it: all of its URLs are new.")
     for needed in (record, previous):
-        if needed is None:
-            raise BuildFailed(f"Build {record.pk} has none before it: all of its URLs are new.")
         if needed.pruned_at is not None:
             raise BuildFailed(f"Build {needed.pk} was pruned: its files are gone.")
-    assert previous is not None  # noqa: S101  said above
     old = list(BuildFile.objects.in_build(previous).pages())
     new = list(BuildFile.objects.in_build(record).pages())
     with TemporaryDirectory() as folder:

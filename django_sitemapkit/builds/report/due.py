@@ -23,7 +23,7 @@ from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.sites import SitemapSite
 
 Known = dict[int, list[BuildFile]]
-"""The lines of a section's pages, by number: as published, and as held for review."""
+"""The rows of a section's pages, by number: as published, and as held for review."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,14 +150,9 @@ class _Look:
     def gone(self, known: Known) -> Counter[str]:
         """Count the files that the next build has no more."""
         lines = (row for stored in known.values() for row in stored)
-        gone = sum(
-            row.status == BuildFile.Status.DONE and row.build_id == self._last_id for row in lines
-        )
+        last = self._last.pk if self._last else None
+        gone = sum(row.status == BuildFile.Status.DONE and row.build_id == last for row in lines)
         return Counter({Reason.GONE: gone} if gone else {})
-
-    @property
-    def _last_id(self) -> int | None:
-        return self._last.pk if self._last else None
 
     def lost_indexes(self) -> int:
         """Count the indexes whose stored files are gone."""

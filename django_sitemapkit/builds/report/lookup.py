@@ -64,11 +64,6 @@ def earlier_pages(site: SitemapSite, live: Build) -> Iterator[BuildFile]:
         seen.add(address)
 
 
-def has_section(build: Build, name: str) -> bool:
-    """Return whether a build has a section, with URLs or without."""
-    return BuildFile.objects.in_build(build).filter(section=name).exists()
-
-
 def unbuilt(build: Build, names: Sequence[str]) -> set[str]:
     """Return those sections that a build does not have: one look at its manifest for each."""
     rows = BuildFile.objects.in_build(build)
