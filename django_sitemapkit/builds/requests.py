@@ -148,7 +148,6 @@ def process_requests(
 
 
 def _do(site: SitemapSite, asked: BuildRequest, choose: Choose) -> None:
-    """Do what was asked for and record its outcome."""
     if asked.kind == Kind.BUILD:
         result = build(
             site,
@@ -165,7 +164,6 @@ def _do(site: SitemapSite, asked: BuildRequest, choose: Choose) -> None:
 
 
 def _check(site: SitemapSite, asked: BuildRequest) -> None:
-    """Verify all published files."""
     count, faults = 0, []
     for file in verify_published(site):
         count += 1

@@ -98,7 +98,6 @@ def inspect_path(site: SitemapSite, path: str, *, without: str = "") -> UrlInspe
 
 
 def _without_section(site: SitemapSite, path: str) -> UrlInspection:
-    """Return what holds for a URL that no section is known to give."""
     no_section = SectionReader(BaseSection(site))
     pipeline = ChunkPipeline(no_section, site.scope(), ProblemLog(""))
     effects = overrides_of(site).effects(no_section, [path], [site.origin + path])
@@ -131,7 +130,6 @@ def _inspect_row(section: SectionReader, pk: Any, location: str = "") -> UrlInsp
 
 
 def _why_absent(section: SectionReader, pk: Any) -> str:
-    """Return why a section has no row with a key."""
     if isinstance(section, QuerySetReader) and section.row_value_columns:
         model = section.rows.model
         if model._base_manager.filter(pk=pk, sitemap_include=False).exists():
@@ -208,7 +206,6 @@ def _excluded(pattern: str) -> str:
 
 
 def _single_row(chunk: Chunk, place: int) -> Chunk:
-    """Return one row of a chunk as a chunk."""
     here = slice(place, place + 1)
     return replace(
         chunk,

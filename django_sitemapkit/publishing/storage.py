@@ -178,7 +178,6 @@ class SitemapStorage:
         save: Callable[[str, Path], None],
         undo: Callable[[str], None],
     ) -> None:
-        """Store a file, again after a pause where that may help."""
         size = path.stat().st_size
         for attempt in range(1, ATTEMPTS + 1):
             try:
@@ -214,10 +213,7 @@ class SitemapStorage:
             self.storage.delete(name)
 
     def has(self, name: str) -> bool:
-        """Return whether a file of that name is stored.
-
-        Raises StorageFailure where the storage cannot tell.
-        """
+        """Return whether a file is stored. Raises StorageFailure where that cannot be told."""
         try:
             return bool(self.storage.exists(name))
         except Exception as error:
@@ -260,10 +256,7 @@ class SitemapStorage:
         return [f"{folder}/{name}" if folder else name for name in files]
 
     def stored_at(self, name: str) -> datetime | None:
-        """Return when a file was stored, or None if it cannot say; a request for each, on S3.
-
-        Naive under USE_TZ = False.
-        """
+        """Return when a file was stored, naive under USE_TZ = False; None if it cannot say."""
         try:
             return self.storage.get_modified_time(name)
         except Exception:  # noqa: BLE001  a file that goes meanwhile, a storage that cannot tell
@@ -305,7 +298,6 @@ def _why_none(error: ImproperlyConfigured) -> str:
 
 
 def _why_not_in(folder: Path, error: OSError) -> str:
-    """Return why no file can be made in a folder, and the way out."""
     if error.errno in DENIED:
         return (
             f"This process may not write to {folder} ({error.strerror}). Let its user write there,"

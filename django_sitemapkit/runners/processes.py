@@ -60,7 +60,7 @@ class ProcessesRunner(Runner):
         try:
             yield from crew.share(builder, waiting)
         except BaseException:
-            crew.stop()
+            crew.dismiss(at_once=True)
             raise
         crew.dismiss()
 
@@ -98,7 +98,6 @@ def _require_public_schema(alias: str, connection: Any) -> None:
 
 
 def _job(builder: PageBuilder) -> "partial[None]":
-    """Return what a worker calls with its pipe."""
     return partial(
         work,
         site=builder.site,
@@ -120,11 +119,6 @@ class Worker:
         theirs.close()  # It is the other process's now, whose end ends the pipe.
         self.idle = False
         self.row: BuildFile | None = None
-
-    def give(self, row: BuildFile) -> None:
-        """Let it make a page. Raises OSError where it has died."""
-        self.pipe.send(row.pk)
-        self.row, self.idle = row, False
 
 
 class Crew:
@@ -153,8 +147,8 @@ class Crew:
         for worker in self.workers:
             if worker.idle and waiting:
                 with suppress(OSError):  # It has died: the pipe's end tells in the next round.
-                    worker.give(waiting[0])
-                    waiting.popleft()
+                    worker.pipe.send(waiting[0].pk)
+                    worker.row, worker.idle = waiting.popleft(), False
 
     def _collect(self, builder: PageBuilder, *, patient: bool) -> Iterator[FileResult]:
         """Yield what has come from the others; what a dead one was making stays to be made."""
@@ -180,22 +174,16 @@ class Crew:
         worker.pipe.close()
         self.workers.remove(worker)
         code = worker.process.exitcode
-        logger.error("A worker process ended with %s; what it was making is made by others.", code)
+        logger.error("Worker process exited with %s; its page is reassigned.", code)
 
-    def dismiss(self) -> None:
-        """Let the workers go: those who are still starting, too."""
+    def dismiss(self, *, at_once: bool = False) -> None:
+        """End the workers, those that are still starting too; ``at_once`` even at their work."""
         for worker in self.workers:
-            worker.pipe.close()
-            if not worker.idle:
+            if at_once or not worker.idle:
                 worker.process.terminate()
+            worker.pipe.close()
         for worker in self.workers:
             worker.process.join()
-
-    def stop(self) -> None:
-        """End the workers at once."""
-        for worker in self.workers:
-            worker.process.terminate()
-        self.dismiss()
 
 
 def work(

@@ -95,10 +95,7 @@ def _come_back(reason: str = "") -> HttpResponse:
 
 @public_view
 def index(request: HttpRequest, number: str = "0") -> HttpResponseBase:
-    """Answer with the index of the request's site, or with a further one by its number.
-
-    404 where it would list nothing.
-    """
+    """Answer with the index of the request's site, or with a further one; 404 if it is empty."""
     site, responder = site_for(request), Responder(request)
     response = None
     if settings.SERVE_FROM != "live":
@@ -112,10 +109,7 @@ def index(request: HttpRequest, number: str = "0") -> HttpResponseBase:
 
 @public_view
 def page(request: HttpRequest, section: str, number: str, form: str) -> HttpResponseBase:
-    """Answer with one page of a section, as XML or text, for ``xml.gz`` and ``txt.gz`` as a file.
-
-    404 where there is no such section or page, or no URL on it.
-    """
+    """Answer with one page of a section, as XML or text, or 404 if there is none with a URL."""
     site, responder = site_for(request), Responder(request, form)
     place = site, section, int(number), responder
     reason = "There is no such sitemap, or it lists nothing at present."

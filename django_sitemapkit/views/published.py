@@ -97,7 +97,6 @@ def _indexes_with_live(site: SitemapSite, build: Build) -> dict[int, Index]:
 
 
 def _indexes_of(site: SitemapSite, build: Build, live: list[LivePage]) -> dict[int, Index]:
-    """Return the indexes of a build's pages and of some live ones."""
     entries = [*page_entries_of(site, BuildFile.objects.in_build(build).pages()), *live]
     try:
         entries += external_entries(site)
@@ -182,7 +181,6 @@ def _render_lost(
 
 
 def _require_live(reason: str) -> None:
-    """Raise NotPublished where the settings want published files alone."""
     if settings.SERVE_FROM == "published":
         raise NotPublished(reason)
 

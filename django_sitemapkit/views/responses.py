@@ -19,10 +19,7 @@ RESPONSE_BLOCK_BYTES = 65_536
 
 
 class Responder:
-    """Answers a request with a document as the reader wants it.
-
-    As XML or text, and as it is, encoded or as a gzip file.
-    """
+    """Answers a request with XML or text, as it is, encoded or as a gzip file."""
 
     def __init__(self, request: HttpRequest, form: str = "xml") -> None:
         self.request = request

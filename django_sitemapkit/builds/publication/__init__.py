@@ -4,7 +4,12 @@ from django_sitemapkit.builds.publication.delivery import deliver, notify
 from django_sitemapkit.builds.publication.export import Export, ExportStatus, export_status
 from django_sitemapkit.builds.publication.gates import FinishedBuild, register_gate
 from django_sitemapkit.builds.publication.pruning import Pruned, prune
-from django_sitemapkit.builds.publication.publishing import Outcome, publish, publish_finished
+from django_sitemapkit.builds.publication.publishing import (
+    Outcome,
+    publish,
+    publish_finished,
+    stored_build,
+)
 
 __all__ = [
     "Export",
@@ -19,4 +24,5 @@ __all__ = [
     "publish",
     "publish_finished",
     "register_gate",
+    "stored_build",
 ]

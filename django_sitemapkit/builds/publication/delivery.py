@@ -60,7 +60,6 @@ def deliver(
 
 
 def _reset_export(publication: Publication, lease: BuildLease) -> None:
-    """Record that it is not known what is in the export."""
     publication.notified_build = publication.notified_at = None
     publication.export_reset_at = lease.now()
     with lease.fenced_transaction():
@@ -144,13 +143,11 @@ def _changed(publication: Publication, *, everything: bool) -> list[PageName]:
     changed: list[PageName] = []
     for build in previous:
         before = _files_of(build) if build else {}
-        changed += [page for page in present if before.get(page) != present[page]]
-        changed += [page for page in before if page not in present]
+        changed += [page for page in present | before if present.get(page) != before.get(page)]
     return list(dict.fromkeys([INDEX, *changed, *_withdrawn(publication)]))
 
 
 def _files_of(build: Build) -> dict[PageName, str]:
-    """Return the stored names of a build's indexes and pages, in this order."""
     rows = BuildFile.objects.in_build(build)
     files = [*rows.indexes().only("section", "number", "name")]
     files += rows.pages().only("section", "number", "name")

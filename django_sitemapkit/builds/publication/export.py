@@ -115,10 +115,7 @@ class Export:
         return {page for page in wanted if self._name(page, form) not in there}
 
     def _cut_short(self, rows: Iterable[BuildFile]) -> set[PageName]:
-        """Return the pages whose files have another size than they should, on a local disk.
-
-        Elsewhere that would be a request for each.
-        """
+        """Return the pages whose files are cut short, on a local disk; elsewhere it would cost."""
         wrong = set()
         for row in rows:
             path = self.target.local_path(self._name(page_name_of(row)))
@@ -160,10 +157,7 @@ class Export:
         return found
 
     def _name(self, page: PageName, form: str = XML_FORM) -> str:
-        """Return the name of a file: its path as a web server looks for it.
-
-        Where there are several sites it is below the host's name.
-        """
+        """Return where a web server looks for a file: of several sites, below the host's name."""
         section, number = page
         if section:
             address = self._addresses(section, form)(number)
@@ -271,7 +265,6 @@ def _require_intact(row: BuildFile, path: Path) -> None:
 
 
 def _write_text(path: Path, text: Path) -> None:
-    """Write the URLs of a page's file as a text sitemap, a gzip file too."""
     with path.open("rb") as file, text.open("wb") as copy:
         copy.writelines(gzipped(text_blocks(decompressed(file))))
         sync(copy)
@@ -295,10 +288,7 @@ class ExportStatus:
 
 
 def export_status(site: SitemapSite) -> ExportStatus | None:
-    """Return what is known of a site's export, or None if there is none, or nothing published.
-
-    One look at the names there, and one at the index.
-    """
+    """Return what is known of a site's export, or None if there is none, or nothing published."""
     publication = Publication.objects.filter(site=site.key).select_related("build").first()
     try:
         alias = settings.EXPORT_STORAGE
@@ -317,7 +307,6 @@ def export_status(site: SitemapSite) -> ExportStatus | None:
 
 
 def _due(publication: Publication, site: SitemapSite) -> str:
-    """Return why files are to be copied, or ""."""
     if publication.notified_at is None or publication.exported_to != settings.EXPORT_STORAGE:
         return f"build {publication.build_id} is not exported"
     if publication.export_doubt:

@@ -103,7 +103,6 @@ def _stored(builds: QuerySet[Build]) -> set[str]:
 
 
 def _deleted(names: Iterable[str], storage: SitemapStorage, lease: BuildLease) -> list[str]:
-    """Delete files; return those that are gone."""
     gone = []
     for name in names:
         lease.heartbeat()

@@ -87,10 +87,9 @@ class BuildIndexes:
         same: Mapping[int, BuildFile],
         lease: BuildLease,
     ) -> list[FileResult]:
-        """Store them, plain as readers want them, and add their rows to the manifest.
+        """Store them, and add their rows to the manifest, unless they are ``same`` as stored ones.
 
-        ``known`` are the rows of the build that are there already, left by a killed process.
-        ``same`` are the rows of stored files with the same bytes.
+        ``known`` are the rows of the build that a killed process left.
         """
         left = {row.number: row for row in known}
         results: list[FileResult] = []
@@ -111,7 +110,6 @@ class BuildIndexes:
         return results
 
     def _put(self, site: SitemapSite, row: BuildFile, index: Index, lease: BuildLease) -> None:
-        """Store an index, and say in its row what it is."""
         # A restored database gives out the same build and fence once more.
         extension = f"{lease.fence}-{secrets.token_hex(3)}.xml"
         row.sha256 = self._hashes[row.number]
@@ -236,6 +234,22 @@ def _give_up_held(builds: SiteBuilds, record: Build, lease: BuildLease) -> None:
             )
 
 
+def stored_build(site: SitemapSite, build: int) -> Build:
+    """Return a build that was published or is held for review, and whose files are kept.
+
+    Raises BuildFailed if there is no such build.
+    """
+    record = Build.objects.filter(site=site.key, pk=build).first()
+    if record is None:
+        raise BuildFailed(f"Site {site.key!r} has no build {build}.")
+    if record.published_at is None and record.status != Build.Status.HELD:
+        reason = f": {record.reason}" if record.reason else ""
+        raise BuildFailed(f"Build {build} is neither published nor held for review{reason}.")
+    if record.pruned_at is not None:
+        raise BuildFailed(f"Build {build} was pruned: its files are gone.")
+    return record
+
+
 def publish(site: SitemapSite, build: int) -> int:
     """Publish a build that is stored: what ``publish_sitemaps`` does.
 
@@ -246,16 +260,7 @@ def publish(site: SitemapSite, build: int) -> int:
     BuildRunning while the site is being built.
     """
     with acquire(site) as lease:
-        record = Build.objects.filter(site=site.key, pk=build).first()
-        ever = record is not None and record.published_at is not None
-        if record is None or not (ever or record.status == Build.Status.HELD):
-            raise BuildFailed(
-                f"Site {site.key!r} has neither published a build {build} nor held it for review."
-                if record is None or not record.reason
-                else f"Site {site.key!r}: build {build} cannot be published: {record.reason}."
-            )
-        if record.pruned_at is not None:
-            raise BuildFailed(f"Build {build} was pruned: its files are gone.")
+        record = stored_build(site, build)
         storage = SitemapStorage()
         for row in BuildFile.objects.in_build(record).filter(status=BuildFile.Status.DONE):
             lease.heartbeat()

@@ -20,6 +20,7 @@ from django_sitemapkit.builds.manifest import (
     stored_entries_of,
     unescaped,
 )
+from django_sitemapkit.builds.publication import stored_build
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.publishing import SitemapStorage
@@ -61,10 +62,7 @@ def compare(
     storage: SitemapStorage,
     folder: Path,
 ) -> Iterator[Difference]:
-    """Yield what differs between two manifests' pages; ``folder`` is for files on the way.
-
-    Raises StorageFailure where a file is lost or damaged.
-    """
+    """Yield what differs between two manifests' pages; ``folder`` is for files on the way."""
     before, after = {row.name for row in previous}, {row.name for row in present}
     old = [row for row in previous if row.name not in after]
     new = [row for row in present if row.name not in before]
@@ -122,32 +120,19 @@ def differences_of(site: SitemapSite, build: int | None = None) -> Iterator[Diff
     files of both are read, as long as they are kept. Raises BuildFailed where there is no such
     build, or nothing to compare it with, and StorageFailure where a file is lost or damaged.
     """
-    record = _asked(site, build)
-    previous = record.previous
-    if previous is None:
-        raise BuildFailed(f"Build {record.pk} has none before it: all of its URLs are new.")
-    for needed in (record, previous):
-        if needed.pruned_at is not None:
-            raise BuildFailed(f"Build {needed.pk} was pruned: its files are gone.")
+    if build is None:
+        latest = Build.objects.held(site) or Build.objects.published(site)
+        if latest is None:
+            raise BuildFailed(f"Nothing of site {site.key!r} is published yet.")
+        build = latest.pk
+    record = stored_build(site, build)
+    if record.previous_id is None:
+        raise BuildFailed(f"Build {build} has none before it: all of its URLs are new.")
+    previous = stored_build(site, record.previous_id)
     old = list(BuildFile.objects.in_build(previous).pages())
     new = list(BuildFile.objects.in_build(record).pages())
     with TemporaryDirectory() as folder:
         yield from compare(old, new, SitemapStorage(), Path(folder))
-
-
-def _asked(site: SitemapSite, build: int | None) -> Build:
-    if build is None:
-        record = Build.objects.held(site) or Build.objects.published(site)
-        if record is None:
-            raise BuildFailed(f"Nothing of site {site.key!r} is published yet.")
-        return record
-    found = Build.objects.filter(site=site.key, pk=build).first()
-    if found is None:
-        raise BuildFailed(f"Site {site.key!r} has no build {build}.")
-    if found.published_at is None and found.status != Build.Status.HELD:
-        reason = f": {found.reason}" if found.reason else ""
-        raise BuildFailed(f"Build {build} is neither published nor held for review{reason}.")
-    return found
 
 
 def changed_pages(previous: Build | None, present: Build) -> list[BuildFile]:

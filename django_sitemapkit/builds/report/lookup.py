@@ -14,10 +14,7 @@ SECTIONS_PER_QUERY = 100
 def published_with(
     site: SitemapSite, section: str, number: int
 ) -> tuple[Build | None, BuildFile | None]:
-    """Return the build that a site serves, and its file at an address, by one query.
-
-    The file is None if that build has none there; ``published_file`` then asks earlier builds.
-    """
+    """Return the build that a site serves, and its file at an address, if any, by one query."""
     wanted = Q(files__section=section, files__number=number)
     builds = Build.objects.annotate(file=FilteredRelation("files", condition=wanted))
     builds = builds.select_related("file").defer("file__override_hashes")  # type: ignore[misc]
@@ -31,10 +28,8 @@ def published_file(site: SitemapSite, section: str, number: int) -> BuildFile | 
     """Return the published file of a page or, for the section "", of an index; or None.
 
     An address that only an earlier build has answers from there through the grace period, so
-    that a reader of the index of then finds all that it lists. It is read where it was written:
-    a replica that is behind would have no page of a build that was published just now.
-
-    A page from which editors have taken the last URL is not answered from an earlier build.
+    that a reader of the index of then finds all that it lists; but not a page from which editors
+    have taken the last URL.
     """
     row = (
         BuildFile.objects.answering(site)
