@@ -213,7 +213,7 @@ class SitemapStorage:
             self.storage.delete(name)
 
     def has(self, name: str) -> bool:
-        """Return whether a file is stored. Raises StorageFailure where that cannot be told."""
+        """Return whether a file is stored. Raises StorageFailure if the storage cannot say."""
         try:
             return bool(self.storage.exists(name))
         except Exception as error:

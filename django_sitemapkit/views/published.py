@@ -14,7 +14,6 @@ from django.utils.http import http_date
 
 from django_sitemapkit.builds.manifest import decompressed, keys_of, page_entries_of
 from django_sitemapkit.builds.report import (
-    published_file,
     published_with,
     unbuilt,
 )
@@ -56,7 +55,6 @@ def published_index(
         return None
     indexes = _indexes_with_live(site, build)
     if number not in indexes:
-        file = file or published_file(site, "", number)
         body = _content(file) if file else None
         if file and body is not None:
             return responder.send(body, _last_modified(file))
@@ -149,8 +147,6 @@ def published_page(
     where the section is published and has no such page.
     """
     build, file = published_with(site, section, number)
-    if build is not None:
-        file = file or published_file(site, section, number)
     if file is not None:
         response = _send(file, responder) or _render_lost(site, file, responder)
         if response is not None:

@@ -9,7 +9,6 @@ from django_sitemapkit.builds.report.differences import (
 from django_sitemapkit.builds.report.due import SectionDue, due
 from django_sitemapkit.builds.report.lookup import (
     earlier_pages,
-    published_file,
     published_with,
     unbuilt,
 )
@@ -36,7 +35,6 @@ __all__ = [
     "find_url",
     "is_being_built",
     "progress_of",
-    "published_file",
     "published_with",
     "status_of",
     "summaries_of",
