@@ -81,7 +81,12 @@ class SitemapStorage:
     """The storage of the sitemaps, with every way it can fail brought to a defined end."""
 
     def __init__(self, storage: Storage | None = None) -> None:
-        self.storage = _configured() if storage is None else storage
+        if storage is None:
+            try:
+                storage = storages[ALIAS if ALIAS in django_settings.STORAGES else "staticfiles"]
+            except ImproperlyConfigured as error:
+                raise _no_place(error) from error
+        self.storage = storage
         self.pause: Callable[[float], None] = time.sleep
 
     @contextlib.contextmanager
@@ -133,7 +138,7 @@ class SitemapStorage:
         try:
             return Path(self.storage.path(name))
         except ImproperlyConfigured as error:
-            raise StorageFailure(f"There is no place for sitemaps: {_why_none(error)}") from error
+            raise _no_place(error) from error
 
     def put(self, name: str, path: Path) -> None:
         """Store the local file at ``path`` as ``name``, which no file ever had.
@@ -283,18 +288,11 @@ def file_name(site: SitemapSite, stem: str, sha256: str, build: int, extension: 
     return name
 
 
-def _configured() -> Storage:
-    """Return the storage of the settings; raises StorageFailure where there is none."""
-    try:
-        return storages[ALIAS if ALIAS in django_settings.STORAGES else "staticfiles"]
-    except ImproperlyConfigured as error:
-        raise StorageFailure(f"There is no place for sitemaps: {_why_none(error)}") from error
-
-
-def _why_none(error: ImproperlyConfigured) -> str:
-    if ALIAS in django_settings.STORAGES:
-        return str(error)
-    return f'STORAGES has no "{ALIAS}". {ADD_ENTRY}'
+def _no_place(error: ImproperlyConfigured) -> StorageFailure:
+    why = str(error)
+    if ALIAS not in django_settings.STORAGES:
+        why = f'STORAGES has no "{ALIAS}". {ADD_ENTRY}'
+    return StorageFailure(f"There is no place for sitemaps: {why}")
 
 
 def _why_not_in(folder: Path, error: OSError) -> str:

@@ -43,7 +43,7 @@ class Responder:
         document does; a live page's does not, since a date cannot tell that a row is gone.
         """
         response = HttpResponse(status=304)
-        self.identify(response, digest, modified)
+        self.describe(response, digest, modified)
         wanted = {response.headers["ETag"], *(["*"] if exists else [])}
         header = self.request.headers.get("If-None-Match")
         if header is None:
@@ -97,15 +97,9 @@ class Responder:
     def describe(
         self, response: HttpResponseBase, digest: str | None, modified: str | None = None
     ) -> None:
-        """Set the headers that say what the body is."""
+        """Set the headers that say what the body is; a 304 repeats all but its type."""
         plain = "text/plain; charset=utf-8" if self.text else "application/xml"
         response.headers["Content-Type"] = "application/gzip" if self.file else plain
-        self.identify(response, digest, modified)
-
-    def identify(
-        self, response: HttpResponseBase, digest: str | None, modified: str | None
-    ) -> None:
-        """Set the headers that a 304 repeats."""
         response.headers["X-Robots-Tag"] = "noindex"  # A sitemap is no search result.
         if digest:
             form = ("-txt" if self.text else "") + ("-gzip" if self.encoded else "")
