@@ -11,7 +11,7 @@ from django_sitemapkit.builds.manifest import PageName, SiteBuilds, page_name_of
 from django_sitemapkit.builds.publication.export import INDEX, Export
 from django_sitemapkit.exceptions import LeaseLost, StorageFailure
 from django_sitemapkit.models import Build, BuildFile, Publication
-from django_sitemapkit.rendering import index_address, page_addresses
+from django_sitemapkit.rendering import page_addresses
 from django_sitemapkit.signals import sitemaps_published
 from django_sitemapkit.sites import SitemapSite
 
@@ -166,11 +166,8 @@ def notify(site: SitemapSite, build: int, changed: Iterable[PageName]) -> None:
     addresses_of = cache(partial(page_addresses, site))
     addresses: list[str] = []
     for section, number in changed:
-        if section:
-            forms = ("xml", "xml.gz", "txt", "txt.gz")
-            addresses += [addresses_of(section, form)(number) for form in forms]
-        else:
-            addresses.append(index_address(site, number))
+        forms = ("xml", "xml.gz", "txt", "txt.gz") if section else ("xml",)
+        addresses += [addresses_of(section, form)(number) for form in forms]
     answers = sitemaps_published.send_robust(
         Publication, site=site.key, build=build, addresses=addresses
     )

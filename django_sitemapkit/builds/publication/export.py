@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
+from itertools import product
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -31,7 +32,7 @@ from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.protocol.texts import text_blocks
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.publishing.storage import sync
-from django_sitemapkit.rendering import FIRST_INDEX, gzipped, index_address, page_addresses
+from django_sitemapkit.rendering import FIRST_INDEX, gzipped, page_addresses
 from django_sitemapkit.sites import SitemapSite, all_sites
 
 GZIP, XML = "application/gzip", "application/xml"
@@ -141,12 +142,9 @@ class Export:
         sections = {section.get_name() for section in sections_of(self.site)}
         sections.update(rows.exclude(section="").values_list("section", flat=True).distinct())
         around: dict[tuple[str, str], tuple[str, str]] = {}
-        for form in (XML_FORM, TEXT_FORM):
-            for section in sections:
-                before, _, after = self._name((section, 1), form).rpartition("1")
-                around[before, after] = section, form
-        before, _, after = self._name(("", 2)).rpartition("2")
-        around[before, after] = "", XML_FORM
+        for section, form in [*product(sections, (XML_FORM, TEXT_FORM)), ("", XML_FORM)]:
+            before, _, after = self._name((section, 2), form).rpartition("2")
+            around[before, after] = section, form
         found: dict[str, set[PageName]] = {XML_FORM: set(), TEXT_FORM: set()}
         for name in self._names or ():
             match = NUMBERED.fullmatch(name)
@@ -159,10 +157,7 @@ class Export:
     def _name(self, page: PageName, form: str = XML_FORM) -> str:
         """Return where a web server looks for a file: of several sites, below the host's name."""
         section, number = page
-        if section:
-            address = self._addresses(section, form)(number)
-        else:
-            address = index_address(self.site, number)
+        address = self._addresses(section, form)(number)
         return self._host + unquote(address.removeprefix(self.site.origin).lstrip("/"))
 
     def bring(self, build: Build, changed: Set[PageName], lease: BuildLease) -> int:

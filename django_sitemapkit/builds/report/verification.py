@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django_sitemapkit.builds.manifest import damage_of
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.rendering import index_address, page_address
+from django_sitemapkit.rendering import page_address
 from django_sitemapkit.sites import SitemapSite
 
 
@@ -34,12 +34,11 @@ def verify_published(site: SitemapSite) -> Iterator[VerifiedFile]:
     storage = SitemapStorage()
     files = BuildFile.objects.in_build(build).filter(status=BuildFile.Status.DONE) if build else ()
     for file in sorted(files, key=lambda file: (file.section != "", file.position, file.number)):
-        if file.section:
-            address = page_address(site, file.section, file.number)
-        else:
-            address = index_address(site, file.number)
         yield VerifiedFile(
-            address=address, name=file.name, section=file.section, fault=_fault(storage, file)
+            address=page_address(site, file.section, file.number),
+            name=file.name,
+            section=file.section,
+            fault=_fault(storage, file),
         )
 
 
