@@ -52,19 +52,17 @@ def due(site: SitemapSite, *, rows: bool = True) -> Iterator[SectionDue]:
         try:
             pages = look.at(section, lines)
         except Exception as error:  # noqa: BLE001  one that fails hides nothing of the others
-            look.pass_page(Reason.BROKEN)  # What it lists, nobody knows.
+            look.prefix.pass_page(Reason.BROKEN)  # What it lists, nobody knows.
             yield _broken(name, error)
         else:
             yield SectionDue(section=name, pages=dict(pages))
     for name, gone in look.known.items():
         yield SectionDue(section=name, pages=dict(look.gone(gone)))
     try:
-        lost = look.lost_indexes()
+        if lost := look.lost_indexes():
+            yield SectionDue(section="", pages={Reason.LOST: lost})
     except Exception as error:  # noqa: BLE001  each storage has errors of its own
         yield _broken("", error)
-    else:
-        if lost:
-            yield SectionDue(section="", pages={Reason.LOST: lost})
 
 
 def _broken(name: str, error: Exception) -> SectionDue:
@@ -79,7 +77,7 @@ class _Look:
         self._site = site
         self._rows = rows
         self._fingerprints = Fingerprints(site)
-        self._prefix = PrefixDigest() if settings.DEDUPLICATE else None
+        self.prefix = PrefixDigest()
         self._reuse = Reuse(
             self._fingerprints,
             OverrideChanges(site),
@@ -103,18 +101,19 @@ class _Look:
         """Count what is due of a section, by reason; what is left in ``known`` is not planned."""
         keyset = section.keyset
         if not self._rows and (keyset is None or current_plan(section, keyset) is None):
-            self.pass_page(Reason.DUPLICATES)
+            self.prefix.pass_page(Reason.DUPLICATES)
             return _unseen(section, known)
         planned = all_pages(section)
         if known is None:
-            self.pass_page(Reason.DUPLICATES)
+            self.prefix.pass_page(Reason.DUPLICATES)
             return Counter({Reason.NEVER: len(planned)})
         reasons: Counter[str] = Counter()
         for page in planned:
             reason, urls_digest = self._why(section, page, known.pop(page.number, []))
             if reason is not None:
                 reasons[reason] += 1
-            self.pass_page(reason or urls_digest)
+            # Where a reason stands for what a page lists, that is not known.
+            self.prefix.pass_page(reason or urls_digest)
         return reasons + self.gone(known)
 
     def _why(
@@ -138,14 +137,9 @@ class _Look:
 
     def _duplicates(self, row: BuildFile) -> Reason | None:
         """Return the reason why what a page leaves out may be another than when it was made."""
-        if self._prefix is None or row.prefix_digest == self._prefix.value:
+        if not settings.DEDUPLICATE or row.prefix_digest == self.prefix.value:
             return None
         return Reason.DUPLICATES if row.duplicates or not row.prefix_digest else None
-
-    def pass_page(self, urls_digest: str) -> None:
-        """Go on behind a page; where a reason stands for what it lists, that is not known."""
-        if self._prefix is not None:
-            self._prefix.pass_page(urls_digest)
 
     def gone(self, known: Known) -> Counter[str]:
         """Count the files that the next build has no more."""
