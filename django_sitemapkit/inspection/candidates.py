@@ -89,16 +89,13 @@ def _filters_of(section: SectionReader, match: ResolverMatch) -> Iterator[dict[s
         # reverse() takes what has no name for arguments that have one, in their order.
         said += zip(route.args, match.args or match.kwargs.values(), strict=False)
         is_translated = any(isinstance(column, Translated) for column, _value in said)
-        for code in _language_codes(section) if is_translated else [""]:
+        codes = section.language_plan.listed if section.language_plan else [default_language()]
+        for code in codes if is_translated else [""]:
             columns = [(_column_path(column, model, code), value) for column, value in said]
             yield {column: value for column, value in columns if isinstance(column, str)}
         return
     fields = {field.name for field in model._meta.concrete_fields} | {"pk"}
     yield {name: value for name, value in match.kwargs.items() if name in fields}
-
-
-def _language_codes(section: SectionReader) -> list[str]:
-    return section.language_plan.listed if section.language_plan else [default_language()]
 
 
 def _column_path(column: Any, model: type[Model], code: str) -> Any:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
@@ -190,8 +190,8 @@ class SitemapStorage:
                 self._check_size(name, size)
             except Exception as error:
                 undo(name)
-                again = attempt < ATTEMPTS and path.exists() and not is_hopeless(error)
-                if not again:
+                is_hopeless = getattr(error, "errno", None) in HOPELESS
+                if attempt == ATTEMPTS or is_hopeless or not path.exists():
                     raise StorageFailure(f"{name} could not be stored: {error}") from error
                 logger.warning("%s could not be stored, trying again: %s", name, error)
                 self.pause(random.uniform(0.5, 1) * 2**attempt / 4)  # noqa: S311  jitter
@@ -304,11 +304,6 @@ def _why_not_in(folder: Path, error: OSError) -> str:
     if error.errno in FULL:
         return f"There is no room to make files in {folder}: {error.strerror}."
     return f"No file can be made in {folder}: {error}"
-
-
-def is_hopeless(error: Any) -> bool:
-    """Return whether trying again cannot help: the disk is full, the door is locked."""
-    return getattr(error, "errno", None) in HOPELESS
 
 
 def sync(file: IO[bytes]) -> None:

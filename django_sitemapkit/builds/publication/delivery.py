@@ -34,14 +34,18 @@ def deliver(
     site, publication = builds.site, builds.publication
     if publication is None:
         return 0
-    unknown = export is not None and not export.is_of(_exported_builds(publication))
-    if export is not None and unknown:
-        logger.warning(
-            "Site %r: the index in the export %r is of no build that the database knows; all files"
-            " are exported again.",
-            *(site.key, export.alias),
-        )
-        _reset_export(publication, lease)
+    unknown = False
+    if export is not None:
+        is_done = publication.notified_at is not None
+        known = [publication.build, *(() if is_done else _previous(publication))]
+        unknown = not export.is_of(known)
+        if unknown:
+            logger.warning(
+                "Site %r: the index in the export %r is of no build that the database knows; all"
+                " files are exported again.",
+                *(site.key, export.alias),
+            )
+            _reset_export(publication, lease)
     everything |= unknown or (export is not None and bool(publication.export_doubt))
     done = publication.notified_at is not None and not everything
     heard = sitemaps_published.has_listeners(Publication)
@@ -108,13 +112,6 @@ def _record(
             row.filter(export_doubt=doubt).update(export_doubt=0)
     for name, value in {**values, "export_doubt": publication.export_doubt - doubt}.items():
         setattr(publication, name, value)
-
-
-def _exported_builds(publication: Publication) -> list[Build | None]:
-    """Return the builds of which one's index is in the export, unless it was restored."""
-    if publication.notified_at is not None:
-        return [publication.build]
-    return [publication.build, *_previous(publication)]
 
 
 def _previous(publication: Publication) -> list[Build | None]:

@@ -6,7 +6,7 @@ from django_sitemapkit.builds.report.differences import (
     changed_pages,
     differences_of,
 )
-from django_sitemapkit.builds.report.due import SectionDue, due
+from django_sitemapkit.builds.report.due import due
 from django_sitemapkit.builds.report.lookup import (
     earlier_pages,
     published_with,
@@ -24,7 +24,6 @@ from django_sitemapkit.builds.report.verification import VerifiedFile, verify_pu
 __all__ = [
     "Difference",
     "DifferenceKind",
-    "SectionDue",
     "SiteProgress",
     "SiteStatus",
     "VerifiedFile",
