@@ -18,10 +18,10 @@ from django_sitemapkit.admin.display import (
     try_read,
 )
 from django_sitemapkit.builds import differences_of
-from django_sitemapkit.builds.report import DifferenceKind, changed_pages
+from django_sitemapkit.builds.report.differences import DifferenceKind, changed_pages
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.models import Build, BuildFile, Publication
-from django_sitemapkit.rendering import page_addresses
+from django_sitemapkit.rendering import index_address, page_addresses
 
 FILES_PER_PAGE = 100
 """Manifest rows on a page."""
@@ -126,7 +126,12 @@ def _file_urls(build: Build, files: Iterable[BuildFile]) -> dict[int, str]:
 
     def read() -> dict[int, str]:
         done = (file for file in files if file.status == BuildFile.Status.DONE)
-        return {file.pk: page_url(file.section)(file.number) for file in done}
+        return {
+            file.pk: page_url(file.section)(file.number)
+            if file.section
+            else index_address(site, file.number)
+            for file in done
+        }
 
     return try_read(read)[0] or {}
 

@@ -32,7 +32,7 @@ from django_sitemapkit.admin.display import (
 from django_sitemapkit.admin.panels import rendered_panels
 from django_sitemapkit.admin.request_messages import message_of_request, work_in_progress
 from django_sitemapkit.builds import SiteStatus, status_of
-from django_sitemapkit.builds.report import SiteProgress, progress_of, summaries_of
+from django_sitemapkit.builds.report.progress import SiteProgress, progress_of, summaries_of
 from django_sitemapkit.builds.requests import begin
 from django_sitemapkit.builds.requests import request as record_request
 from django_sitemapkit.models import Build, BuildRequest

@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from django_sitemapkit.admin.display import request_text
-from django_sitemapkit.builds.report import is_being_built
+from django_sitemapkit.builds.report.status import is_being_built
 from django_sitemapkit.models import Build, BuildRequest
 from django_sitemapkit.sites import SitemapSite
 

@@ -23,8 +23,8 @@ from django_sitemapkit.builds.manifest import (
     page_name_of,
     pending_copy_of,
 )
-from django_sitemapkit.builds.publication import notify
-from django_sitemapkit.builds.report import earlier_pages
+from django_sitemapkit.builds.publication.delivery import notify
+from django_sitemapkit.builds.report.lookup import earlier_pages
 from django_sitemapkit.builds.run import Builder
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.inspection import label_or_none

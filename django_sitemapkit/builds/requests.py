@@ -15,8 +15,8 @@ from django.utils import timezone
 
 from django_sitemapkit.builds.make import InlineRunner, Runner
 from django_sitemapkit.builds.open_requests import close_requests, summary_of
-from django_sitemapkit.builds.publication import prune
-from django_sitemapkit.builds.report import verify_published
+from django_sitemapkit.builds.publication.pruning import prune
+from django_sitemapkit.builds.report.verification import verify_published
 from django_sitemapkit.builds.run import build
 from django_sitemapkit.exceptions import BuildRunning, LeaseLost, SitemapKitError
 from django_sitemapkit.models import BuildRequest

@@ -28,14 +28,11 @@ from django_sitemapkit.builds.manifest import (
     reopen_lost,
 )
 from django_sitemapkit.builds.open_requests import answered_by_build, close_requests, summary_of
-from django_sitemapkit.builds.publication import (
-    Export,
-    FinishedBuild,
-    Outcome,
-    deliver,
-    prune,
-    publish_finished,
-)
+from django_sitemapkit.builds.publication.delivery import deliver
+from django_sitemapkit.builds.publication.export import Export
+from django_sitemapkit.builds.publication.gates import FinishedBuild
+from django_sitemapkit.builds.publication.pruning import prune
+from django_sitemapkit.builds.publication.publishing import Outcome, publish_finished
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import (
     BuildFailed,

@@ -13,10 +13,7 @@ from django.http.response import HttpResponseBase
 from django.utils.http import http_date
 
 from django_sitemapkit.builds.manifest import decompressed, keys_of, page_entries_of
-from django_sitemapkit.builds.report import (
-    published_with,
-    unbuilt,
-)
+from django_sitemapkit.builds.report.lookup import published_with, unbuilt
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import NotPlanned, NotPublished
 from django_sitemapkit.models import Build, BuildFile

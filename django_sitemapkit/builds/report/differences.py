@@ -20,7 +20,7 @@ from django_sitemapkit.builds.manifest import (
     stored_entries_of,
     unescaped,
 )
-from django_sitemapkit.builds.publication import stored_build
+from django_sitemapkit.builds.publication.publishing import stored_build
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.publishing import SitemapStorage

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Count, Max, Q, QuerySet, Sum
 
 from django_sitemapkit.builds.manifest import holds_location
-from django_sitemapkit.builds.publication import ExportStatus, export_status
+from django_sitemapkit.builds.publication.export import ExportStatus, export_status
 from django_sitemapkit.builds.report.due import SectionDue, due
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
