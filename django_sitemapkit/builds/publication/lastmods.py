@@ -36,9 +36,9 @@ def doubts(
     for row in pages:
         if row.newest_lastmod:
             sections[row.section].append(row)
-    for lines in sections.values():
-        yield from _alike(lines)
-        known = [(row, stored.get(page_name_of(row))) for row in lines]
+    for rows in sections.values():
+        yield from _alike(rows)
+        known = [(row, stored.get(page_name_of(row))) for row in rows]
         made = [(row, old) for row, old in known if old is None or old.name != row.name]
         yield from _of_now([row for row, _old in made], started_at)
         for row, old in made:
@@ -46,21 +46,21 @@ def doubts(
                 yield from _backwards(row, old)
 
 
-def _alike(lines: Sequence[BuildFile]) -> Iterator[str]:
-    urls = sum(row.lastmod_count for row in lines)
-    texts = {text for row in lines for text in (row.oldest_lastmod, row.newest_lastmod)}
+def _alike(rows: Sequence[BuildFile]) -> Iterator[str]:
+    urls = sum(row.lastmod_count for row in rows)
+    texts = {text for row in rows for text in (row.oldest_lastmod, row.newest_lastmod)}
     if len(texts) == 1 and urls >= LEAST_ALIKE:
         yield (
-            f"{lines[0].section}: every lastmod is {texts.pop()}, of {urls:,} URLs from"
-            f" {_shown(lines[0])} on: a lastmod says when the page itself last changed."
+            f"{rows[0].section}: every lastmod is {texts.pop()}, of {urls:,} URLs from"
+            f" {_shown(rows[0])} on: a lastmod says when the page itself last changed."
         )
 
 
-def _of_now(lines: Sequence[BuildFile], started_at: dt.datetime) -> Iterator[str]:
+def _of_now(rows: Sequence[BuildFile], started_at: dt.datetime) -> Iterator[str]:
     start = _aware(started_at).replace(microsecond=0)
     of_now = [
         row
-        for row in lines
+        for row in rows
         if row.lastmod_count >= LEAST_OF_NOW
         and len(row.oldest_lastmod) > DAY
         and moment_of(row.oldest_lastmod, dt.UTC) >= start

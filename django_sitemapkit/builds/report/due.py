@@ -48,9 +48,9 @@ def due(site: SitemapSite, *, rows: bool = True) -> Iterator[SectionDue]:
     look = _Look(site, rows=rows)
     for section in sections_of(site):
         name = section.get_name()
-        lines = look.known.pop(name, None)
+        known = look.known.pop(name, None)
         try:
-            pages = look.at(section, lines)
+            pages = look.at(section, known)
         except Exception as error:  # noqa: BLE001  one that fails hides nothing of the others
             look.prefix.pass_page(Reason.BROKEN)  # What it lists, nobody knows.
             yield _broken(name, error)
@@ -143,15 +143,15 @@ class _Look:
 
     def gone(self, known: Known) -> Counter[str]:
         """Count the files that the next build has no more."""
-        lines = (row for stored in known.values() for row in stored)
+        rows = (row for stored in known.values() for row in stored)
         last = self._last.pk if self._last else None
-        gone = sum(row.status == BuildFile.Status.DONE and row.build_id == last for row in lines)
+        gone = sum(row.status == BuildFile.Status.DONE and row.build_id == last for row in rows)
         return Counter({Reason.GONE: gone} if gone else {})
 
     def lost_indexes(self) -> int:
         """Count the indexes whose stored files are gone."""
-        lines = self._builds.indexes_of(self._last)
-        return sum(not self._files.has(row.name) for row in lines)
+        rows = self._builds.indexes_of(self._last)
+        return sum(not self._files.has(row.name) for row in rows)
 
 
 def _unseen(section: SectionReader, known: Known | None) -> Counter[str]:

@@ -88,8 +88,8 @@ def summaries_of(sites: Sequence[SitemapSite]) -> list[SiteSummary]:
     publications = {row.site: row for row in Publication.objects.filter(site__in=keys)}
     done = Q(status=_Status.DONE)
     live = [publication.build_id for publication in publications.values()]
-    lines = BuildFile.objects.filter(build__in=live).exclude(section="")
-    totals: Any = lines.values("build").annotate(
+    rows = BuildFile.objects.filter(build__in=live).exclude(section="")
+    totals: Any = rows.values("build").annotate(
         pages=Count("pk", filter=done),
         urls=Sum("urls", filter=done, default=0),
         skipped=Sum("skipped", default=0),

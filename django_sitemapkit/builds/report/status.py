@@ -166,11 +166,11 @@ def _sections(
     site: SitemapSite, build: Build | None
 ) -> tuple[tuple[SectionStatus, ...], str | None]:
     """Return the sections as they are published, and when the oldest of all was last built."""
-    lines = (
+    rows = (
         BuildFile.objects.in_build(build).exclude(section="") if build else BuildFile.objects.none()
     )
     done = Q(status=BuildFile.Status.DONE)
-    totals: Any = lines.values("section").annotate(
+    totals: Any = rows.values("section").annotate(
         pages=Count("pk", filter=done),
         urls=Sum("urls", filter=done, default=0),
         xml_bytes=Sum("xml_bytes", filter=done, default=0),
