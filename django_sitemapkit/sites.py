@@ -172,7 +172,8 @@ def site_of_context(context: Context) -> SitemapSite:
 def _configured_sites() -> tuple[SitemapSite, ...]:
     if sites := settings.SITES:
         return _sites_of(tuple(sites.items()))
-    return (SitemapSite.at(base_url),) if (base_url := settings.BASE_URL) else ()
+    base_url = settings.BASE_URL
+    return _sites_of(((DEFAULT_KEY, SiteSettings(base_url=base_url)),)) if base_url else ()
 
 
 @lru_cache(maxsize=1)

@@ -187,16 +187,19 @@ class SitemapStorage:
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 save(name, path)
-                self._check_size(name, size)
-            except Exception as error:
-                undo(name)
-                is_hopeless = getattr(error, "errno", None) in HOPELESS
-                if attempt == ATTEMPTS or is_hopeless or not path.exists():
-                    raise StorageFailure(f"{name} could not be stored: {error}") from error
-                logger.warning("%s could not be stored, trying again: %s", name, error)
-                self.pause(random.uniform(0.5, 1) * 2**attempt / 4)  # noqa: S311  jitter
+                stored = self.size(name)
+            except Exception as error:  # noqa: BLE001  each storage has errors of its own
+                failure = error
             else:
-                return
+                if stored == size:
+                    return
+                failure = StorageFailure(f"{stored:,} of {size:,} bytes arrived")
+            undo(name)
+            is_hopeless = getattr(failure, "errno", None) in HOPELESS
+            if attempt == ATTEMPTS or is_hopeless or not path.exists():
+                raise StorageFailure(f"{name} could not be stored: {failure}") from failure
+            logger.warning("%s could not be stored, trying again: %s", name, failure)
+            self.pause(random.uniform(0.5, 1) * 2**attempt / 4)  # noqa: S311  jitter
 
     def _save(self, name: str, path: Path) -> None:
         is_local = self.local_path(name) is not None
@@ -207,11 +210,6 @@ class SitemapStorage:
         if stored != name:
             self._discard(stored)
             raise StorageFailure(f"the storage called it {stored!r} instead")
-
-    def _check_size(self, name: str, size: int) -> None:
-        stored = self.size(name)
-        if stored != size:
-            raise StorageFailure(f"{stored:,} of {size:,} bytes arrived")
 
     def _discard(self, name: str) -> None:
         with contextlib.suppress(Exception):
