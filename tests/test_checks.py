@@ -35,7 +35,7 @@ from tests.testapp.models import Draft, Place, Product, Shop, Tag
 PRODUCT = Route("product", shop="shop__slug", slug="slug")
 
 
-def found(function=checks.check_declarations):
+def found(function=checks.declarations.check_declarations):
     """Return the ids that a check function reports."""
     return [message.id for message in function()]
 
@@ -168,7 +168,7 @@ MISTAKES = {
 def test_each_mistake_is_reported_once_by_its_own_check(sections, options, code):
     """A mistake is named by its id, its section and a way out, and nothing else is reported."""
     declare(**options)
-    messages = checks.check_declarations()
+    messages = checks.declarations.check_declarations()
     assert [message.id for message in messages] == [f"sitemapkit.{code}"]
     assert "Section 'products'" in messages[0].msg
     assert messages[0].hint
@@ -187,13 +187,13 @@ def test_what_reading_objects_costs_is_said_of_a_deployment(sections, options):
     declare(**options)
     declare(name="broken", queryset=Product.objects.all()[:5], location=None)
     assert found() == ["sitemapkit.E103"]
-    assert found(checks.check_costs) == ["sitemapkit.I142"]
+    assert found(checks.declarations.check_costs) == ["sitemapkit.I142"]
 
 
 def test_only_makes_reading_objects_sound(sections):
     """A method with the fields it needs in ``only`` is as it should be."""
     declare(priority=lambda self, obj: 0.5, only=["rank"])
-    assert found(checks.check_costs) == []
+    assert found(checks.declarations.check_costs) == []
 
 
 def test_a_column_on_items(sections):
@@ -222,7 +222,7 @@ def test_rows_that_do_not_repeat_are_allowed(sections, queryset):
 def test_did_you_mean(sections):
     """A misspelt option is answered with the right one."""
     declare(change_freq="weekly")
-    assert checks.check_declarations()[0].hint == "Did you mean changefreq?"
+    assert checks.declarations.check_declarations()[0].hint == "Did you mean changefreq?"
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_a_urlconf_that_cannot_be_imported():
     """A wrong URLCONF is an error with its site's name, and breaks no other check."""
     sites = {"a": {"BASE_URL": "https://a.example", "URLCONF": "no.such"}}
     with override_settings(SITEMAPKIT_SITES=sites):
-        messages = checks.check_urlconfs()
+        messages = checks.addresses.check_urlconfs()
         assert [message.id for message in messages] == ["sitemapkit.E010"]
         assert "'a'" in messages[0].msg
         for function in all_functions():
@@ -261,9 +261,9 @@ def test_two_sites_at_one_address():
     """The second of two sites with one base URL could never be found."""
     sites = {key: {"BASE_URL": "https://a.example/"} for key in "ab"}
     with override_settings(SITEMAPKIT_SITES=sites):
-        assert found(checks.check_addresses_differ) == ["sitemapkit.E013"]
+        assert found(checks.sites.check_addresses_differ) == ["sitemapkit.E013"]
     with override_settings(SITEMAPKIT_SITES={"a": sites["a"]}):
-        assert found(checks.check_addresses_differ) == []
+        assert found(checks.sites.check_addresses_differ) == []
 
 
 def test_a_static_item_that_is_nothing(sections):
@@ -403,7 +403,7 @@ def test_a_language_that_google_does_not_know(sections, settings, code):
     assert found() == []
     declare(name="linked", **LINKED)
     assert found() == ["sitemapkit.W153"]
-    assert repr(code) in checks.check_declarations()[0].msg
+    assert repr(code) in checks.declarations.check_declarations()[0].msg
 
 
 WRONG_SETTINGS = {
@@ -446,7 +446,7 @@ WRONG_SETTINGS = {
 def test_a_wrong_setting_is_an_error_and_no_traceback(name, value):
     """Each wrong value is reported under the setting's name, and breaks no other check."""
     with override_settings(**{f"SITEMAPKIT_{name}": value}):
-        messages = checks.check_settings()
+        messages = checks.sites.check_settings()
         assert [message.id for message in messages] == ["sitemapkit.E001"]
         assert f"SITEMAPKIT_{name}" in messages[0].msg
         for function in all_functions():
@@ -461,14 +461,14 @@ def test_every_setting_has_a_wrong_value_above():
 @override_settings(SITEMAPKIT_MAX_URL=5)
 def test_unknown_settings():
     """A setting that does not exist is reported, with the one that was meant."""
-    message = checks.check_unknown_settings()[0]
+    message = checks.sites.check_unknown_settings()[0]
     assert (message.id, message.hint) == ("sitemapkit.W002", "Did you mean SITEMAPKIT_MAX_URLS?")
 
 
 @override_settings(SITEMAPKIT_FRUIT=5)
 def test_a_setting_like_no_other():
     """A setting that resembles none is to be taken out."""
-    assert checks.check_unknown_settings()[0].hint == "Take it out."
+    assert checks.sites.check_unknown_settings()[0].hint == "Remove it."
 
 
 SITES = {"shop": {"BASE_URL": "https://shop.example", "SECTIONS": ["products", "newz"]}}
@@ -478,23 +478,23 @@ SITES = {"shop": {"BASE_URL": "https://shop.example", "SECTIONS": ["products", "
 def test_sections_and_sites_that_do_not_exist(sections):
     """A site's unknown section and a section's unknown site are both reported."""
     declare(sites=["shop", "blog"])
-    assert found(checks.check_site_sections) == ["sitemapkit.E003"]
-    assert found(checks.check_section_sites) == ["sitemapkit.E004"]
+    assert found(checks.sites.check_site_sections) == ["sitemapkit.E003"]
+    assert found(checks.sites.check_section_sites) == ["sitemapkit.E004"]
 
 
 @override_settings(ROOT_URLCONF="tests.urls_without")
 def test_urls_that_are_not_included():
     """A project without the package's URLs hears where to include them."""
-    messages = checks.check_addresses()
+    messages = checks.addresses.check_addresses()
     assert [message.id for message in messages] == ["sitemapkit.W005"]
     assert "tests.urls_without" in messages[0].msg
-    assert found(checks.check_scope) == []
+    assert found(checks.addresses.check_scope) == []
 
 
 @override_settings(ROOT_URLCONF="tests.urls_below")
 def test_urls_below_the_root():
     """Included below the root, the sitemaps' scope is said."""
-    messages = checks.check_scope()
+    messages = checks.addresses.check_scope()
     assert [message.id for message in messages] == ["sitemapkit.W006"]
     assert "/deep/" in messages[0].msg
 
@@ -502,18 +502,18 @@ def test_urls_below_the_root():
 @override_settings(SITEMAPKIT_BASE_URL="https://www.example.com/deep")
 def test_a_base_url_with_a_path_is_the_root():
     """A path in the base URL stands for SCRIPT_NAME: including at its root is as it should be."""
-    assert found(checks.check_scope) == []
+    assert found(checks.addresses.check_scope) == []
 
 
 @override_settings(SITEMAPKIT_BASE_URL=None)
 def test_only_the_host_header_says_where_the_site_is():
     """A deployment without any base URL is warned."""
-    assert found(checks.check_host) == ["sitemapkit.W007"]
+    assert found(checks.sites.check_host) == ["sitemapkit.W007"]
 
 
 def test_with_a_base_url_the_host_does_not_matter():
     """With a base URL there is nothing to warn of."""
-    assert found(checks.check_host) == []
+    assert found(checks.sites.check_host) == []
 
 
 def storages_with(**entries):
@@ -528,7 +528,7 @@ ELSEWHERE = {"BACKEND": "django.core.files.storage.Storage"}
 @override_settings(STORAGES=storages_with(), STATIC_ROOT="/srv/static", STATIC_URL="/static/")
 def test_no_storage_of_their_own():
     """Who stores sitemaps among the static files hears what clears them."""
-    (message,) = checks.check_storage()
+    (message,) = checks.files.check_storage()
     assert message.id == "sitemapkit.W008"
     assert "collectstatic --clear" in message.msg
     assert "STORAGES" in message.hint
@@ -542,7 +542,7 @@ def test_no_storage_of_their_own():
 def test_a_storage_of_their_own(settings):
     """With a storage of their own, or without published files, there is nothing to warn of."""
     with override_settings(**{"STORAGES": storages_with(), **settings}):
-        assert found(checks.check_storage) == []
+        assert found(checks.files.check_storage) == []
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -550,9 +550,9 @@ def test_a_codec_that_is_not_installed(monkeypatch, there):
     """ISA-L may only be asked for where it is."""
     monkeypatch.setattr(checks.files, "has_isal", lambda: there)
     with override_settings(SITEMAPKIT_GZIP_BACKEND="isal"):
-        assert found(checks.check_codec) == ([] if there else ["sitemapkit.E014"])
+        assert found(checks.files.check_codec) == ([] if there else ["sitemapkit.E014"])
     with override_settings(SITEMAPKIT_GZIP_BACKEND="auto"):
-        assert found(checks.check_codec) == []
+        assert found(checks.files.check_codec) == []
 
 
 @pytest.mark.parametrize(
@@ -561,7 +561,7 @@ def test_a_codec_that_is_not_installed(monkeypatch, there):
 def test_a_runner_that_is_none(name):
     """The message has the setting's value and the way out."""
     with override_settings(SITEMAPKIT_RUNNER=name):
-        (message,) = checks.check_runner()
+        (message,) = checks.sites.check_runner()
         assert message.id == "sitemapkit.E015"
         assert name in message.msg
 
@@ -571,7 +571,7 @@ def test_no_path_to_send_from(sendfile):
     """The web server cannot send a file that has no path, be the storage sound or not."""
     for entries in ({"sitemaps": ELSEWHERE}, {}):
         with override_settings(STORAGES=storages_with(**entries), SITEMAPKIT_SENDFILE=sendfile):
-            (message,) = checks.check_sendfile()
+            (message,) = checks.files.check_sendfile()
             assert message.id == "sitemapkit.E009"
             assert sendfile in message.msg
 
@@ -582,7 +582,7 @@ def test_a_path_to_send_from():
         with override_settings(
             STORAGES=storages_with(sitemaps=entry), SITEMAPKIT_SENDFILE=sendfile
         ):
-            assert found(checks.check_sendfile) == []
+            assert found(checks.files.check_sendfile) == []
 
 
 # Where files are exported to
@@ -602,9 +602,9 @@ def exporting(settings):
 
 
 EXPORTS = {
-    "E016": checks.check_export_elsewhere,
-    "E017": checks.check_export_overwrites,
-    "W018": checks.check_export_encodes,
+    "E016": checks.files.check_export_elsewhere,
+    "E017": checks.files.check_export_overwrites,
+    "W018": checks.files.check_export_encodes,
 }
 
 
@@ -631,7 +631,7 @@ def test_an_export_to_where_the_files_are_built(exporting, settings):
     """By the same alias, and by another one for the same folder or bucket."""
     settings.STORAGES = storages_with(sitemaps=DISK)
     settings.SITEMAPKIT_EXPORT_STORAGE = "sitemaps"
-    assert found(checks.check_export_elsewhere) == ["sitemapkit.E016"]
+    assert found(checks.files.check_export_elsewhere) == ["sitemapkit.E016"]
     for options in (
         {"location": "/srv/a"},
         {"bucket_name": "a", "location": "b"},
@@ -667,7 +667,7 @@ def test_an_export_that_there_is_not_breaks_no_check(settings, alias):
     broken = {"BACKEND": "no.such.Storage"}
     settings.STORAGES = storages_with(sitemaps=broken, broken=broken)
     settings.SITEMAPKIT_EXPORT_STORAGE = alias
-    for function in (*EXPORTS.values(), checks.check_storage_reads_as_stored):
+    for function in (*EXPORTS.values(), checks.files.check_storage_reads_as_stored):
         assert found(function) == []
 
 
@@ -676,7 +676,7 @@ def test_an_export_that_does_not_overwrite(exporting, option):
     """The option that keeps it from doing so is named."""
     exporting(SHOWN, **{option: False})
     assert found_in_export() == ["sitemapkit.E017"]
-    assert option in checks.check_export_overwrites()[0].hint
+    assert option in checks.files.check_export_overwrites()[0].hint
     exporting(SHOWN, **{option: True})
     assert found_in_export() == []
 
@@ -700,7 +700,7 @@ def test_an_export_that_encodes(exporting):
     ):
         exporting(backend, bucket_name="shown", **options)
         assert found_in_export() == ["sitemapkit.W018"], (backend, options)
-        assert OUR_S3 in checks.check_export_encodes()[0].hint
+        assert OUR_S3 in checks.files.check_export_encodes()[0].hint
 
 
 def test_an_export_to_s3_as_it_should_be(exporting, settings):
@@ -720,10 +720,10 @@ def test_a_storage_that_decompresses_what_it_reads(settings):
         packing = {"BACKEND": SHOWN, "OPTIONS": {"gzip": compresses}}
         settings.STORAGES = storages_with(sitemaps=packing)
         expected = ["sitemapkit.E019"] if compresses else []
-        assert found(checks.check_storage_reads_as_stored) == expected
+        assert found(checks.files.check_storage_reads_as_stored) == expected
     settings.STORAGES = storages_with(sitemaps={"BACKEND": SHOWN, "OPTIONS": {"gzip": True}})
     settings.SITEMAPKIT_SERVE_FROM = "live"
-    assert found(checks.check_storage_reads_as_stored) == []
+    assert found(checks.files.check_storage_reads_as_stored) == []
 
 
 class Silent(Storage):
@@ -750,7 +750,7 @@ def test_a_storage_that_cannot_say_what_it_has(settings, exporting):
     """The methods are named, with what is lost, for either storage by itself."""
     silent, sound = f"{__name__}.Silent", f"{__name__}.ListsAndMeasures"
     exporting(sound, {"BACKEND": silent})
-    (message,) = checks.check_storage_methods()
+    (message,) = checks.files.check_storage_methods()
     assert message.id == "sitemapkit.W045"
     assert message.msg == (
         "The storage of the sitemaps has no size(), listdir(), get_modified_time(): each file is"
@@ -758,25 +758,25 @@ def test_a_storage_that_cannot_say_what_it_has(settings, exporting):
         " that no build has are never known to be old, and stay."
     )
     exporting(silent)
-    (message,) = checks.check_storage_methods()
+    (message,) = checks.files.check_storage_methods()
     assert message.msg == (
         "SITEMAPKIT_EXPORT_STORAGE is 'shown', which has no size(), listdir(): each file is"
         " read back to learn its size; each file is asked for by its name, and files that no build"
         " has stay public."
     )
     settings.SITEMAPKIT_SERVE_FROM = "live"
-    assert found(checks.check_storage_methods) == []
+    assert found(checks.files.check_storage_methods) == []
 
 
 def test_the_usual_storages_can_say_what_they_have(exporting, settings):
     """On disk and on S3; nor is anything said of a storage that there is not."""
     exporting(DISK["BACKEND"], location="/srv/a")
-    assert found(checks.check_storage_methods) == []
+    assert found(checks.files.check_storage_methods) == []
     settings.SITEMAPKIT_EXPORT_STORAGE = "no-such"
-    assert found(checks.check_storage_methods) == []
+    assert found(checks.files.check_storage_methods) == []
     pytest.importorskip("storages")
     exporting(OUR_S3, bucket_name="shown")
-    assert found(checks.check_storage_methods) == []
+    assert found(checks.files.check_storage_methods) == []
 
 
 @isolate_apps("tests.testapp")
@@ -788,7 +788,7 @@ def test_a_mixin_without_declaration(monkeypatch):
             app_label = "testapp"
 
     monkeypatch.setattr(checks.declarations.apps, "get_models", lambda: [Idle, Shop])
-    assert found(checks.check_mixins) == ["sitemapkit.W011"]
+    assert found(checks.declarations.check_mixins) == ["sitemapkit.W011"]
 
 
 @isolate_apps("tests.testapp")
@@ -803,7 +803,7 @@ def test_a_mixin_with_an_unknown_queryset(monkeypatch):
             queryset_method = "publised"
 
     monkeypatch.setattr("django.apps.apps.get_models", lambda: [Post, Shop])
-    assert found(checks.check_mixin_querysets) == ["sitemapkit.E012"]
+    assert found(checks.declarations.check_mixin_querysets) == ["sitemapkit.E012"]
 
 
 @override_settings(STORAGES=storages_with(sitemaps=DISK))
@@ -818,11 +818,17 @@ def test_the_project_of_the_tests_is_sound():
 
 def all_functions():
     """Return all check functions of the package."""
-    return [value for name, value in vars(checks).items() if name.startswith("check_")]
+    return [
+        value
+        for module in checks.__all__
+        for name, value in vars(getattr(checks, module)).items()
+        if name.startswith("check_")
+    ]
 
 
-def test_ids_are_unique_and_each_function_names_its_own():
+def test_ids_are_unique():
     """No id stands for two mistakes."""
-    source = Path(checks.__file__).read_text()
-    ids = re.findall(r'id="(sitemapkit\.[EWI]\d+)"', source) + list(checks.DECLARATION_IDS)
-    assert len(ids) == len(set(ids))
+    sources = [path.read_text() for path in Path(checks.__file__).parent.glob("*.py")]
+    ids = re.findall(r'^(?:@check\(| +)"(sitemapkit\.[EWI]\d+)"', "".join(sources), re.MULTILINE)
+    ids += list(checks.declarations.DECLARATION_IDS)
+    assert len(ids) == len(set(ids)) > 70

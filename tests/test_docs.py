@@ -40,7 +40,7 @@ from django_sitemapkit import (
     planning,
     views,
 )
-from django_sitemapkit.admin import extras, manifests, matches, panels
+from django_sitemapkit.admin import extras, manifests, panels, rules
 from django_sitemapkit.admin.overrides import UrlOverrideAdmin
 from django_sitemapkit.audit.reader import SitemapReader, validate
 from django_sitemapkit.builds import Runner, build, find_url
@@ -149,7 +149,7 @@ def run_settings(block):
     values = {name: value for name, value in executed(block).items() if name.isupper()}
     assert values
     with override_settings(**values):
-        assert checks.check_settings() == checks.check_unknown_settings() == []
+        assert checks.sites.check_settings() == checks.sites.check_unknown_settings() == []
 
 
 def run_urls(block):
@@ -200,7 +200,9 @@ def run_sections(block):
     declared = list(registry)
     assert bool(registry.declared()) == (block.file == "shop/sitemaps.py")
     assert_sound(declared)
-    assert checks.check_external_items() == checks.check_external_options() == []
+    assert (
+        checks.externals.check_external_items() == checks.externals.check_external_options() == []
+    )
     assert bool(registry.externals(SITE)) == bool(list(external_entries(SITE)))
     shop = Shop.objects.create(slug="attic")
     Product.objects.create(shop=shop, slug="tea-pot", rank="0.4", updated_at=EDITED, note="new")
@@ -267,7 +269,7 @@ def executed(block):
 
 def assert_sound(declared):
     """No check finds fault, and each attribute of a section is an option."""
-    messages = [message.id for message in checks.check_declarations()]
+    messages = [message.id for message in checks.declarations.check_declarations()]
     assert set(messages) <= {"sitemapkit.I142"}
     for section in declared:
         own = {
@@ -605,7 +607,7 @@ def test_every_check_is_documented():
     modules = Path(checks.__file__).parent.glob("*.py")
     source = "".join(module.read_text("utf-8") for module in modules)
     found = re.findall(r"sitemapkit\.[EWI][0-9]+", source)
-    known = sorted({*found, *checks.DECLARATION_IDS})
+    known = sorted({*found, *checks.declarations.DECLARATION_IDS})
     assert len(known) > 20
     assert sorted(rows_of("checks.md")) == known
     assert set(found_in_pages(r"sitemapkit\.[EWI]\d+")) == set(known)
@@ -672,7 +674,7 @@ def test_the_numbers_of_the_pages_are_those_of_the_code():
     ) == (30, 300)
     assert MAX_NAME == 80
     assert (transfer.MAX_FILE_LINES, transfer.MAX_FILE_BYTES) == (50_000, 5_000_000)
-    assert (extras.MAX_PASTED_LINES, matches.MAX_MATCHES, matches.SEARCH_SECONDS) == (
+    assert (extras.MAX_PASTED_LINES, rules.MAX_MATCHES, rules.SEARCH_SECONDS) == (
         5_000,
         20,
         1.0,
@@ -707,6 +709,20 @@ def test_the_layers_are_those_of_the_contract():
     ]
     shown = re.findall(r"^\| ((?:`\w+`(?: · )?)+) \|", text_of("architecture.md"), re.MULTILINE)
     assert [re.findall(r"\w+", row) for row in shown] == [layer for layer in kept if layer]
+
+
+def test_the_architecture_names_what_is_there():
+    """Each room, class and function that architecture.md names exists."""
+    package = Path(django_sitemapkit.__file__).parent
+    code = "".join(path.read_text("utf-8") for path in package.rglob("*.py"))
+    page = text_of("architecture.md")
+    rooms = re.findall(r"`([a-z]\w*(?:/\w+)+)`", page)
+    assert rooms
+    assert [room for room in rooms if not list(package.glob(f"{room}*"))] == []
+    names = re.findall(r"`(?:\w+\.)?([A-Z]\w+|[a-z]\w+(?=\(\)))", page)
+    defined = set(re.findall(r"(?:class|def) (\w+)", code))
+    assert names
+    assert set(names) - defined == set()
 
 
 # The links

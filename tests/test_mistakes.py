@@ -31,7 +31,7 @@ def declare(base, **options):
     return register(type("Things", (base,), options))
 
 
-def said(function=checks.check_declarations):
+def said(function=checks.declarations.check_declarations):
     """Return what a check says and how to fix it."""
     return [(message.msg, message.hint) for message in function()]
 
@@ -346,7 +346,7 @@ def test_a_dict_for_contribs_view_may_have_functions(sections):
 @pytest.mark.django_db
 def test_nothing_is_registered(sections, client, storage):
     """The check, the build and the index say so."""
-    assert said(checks.check_registered) == [
+    assert said(checks.declarations.check_registered) == [
         (
             "No section is registered; there is no sitemap.",
             (
@@ -363,7 +363,7 @@ def test_nothing_is_registered(sections, client, storage):
     )
     assert client.get(INDEX).status_code == 404
     declare(StaticSection, items=["home"])
-    assert said(checks.check_registered) == []
+    assert said(checks.declarations.check_registered) == []
 
 
 def test_sections_in_a_package_that_is_no_app(sections, monkeypatch, tmp_path):
@@ -375,19 +375,19 @@ def test_sections_in_a_package_that_is_no_app(sections, monkeypatch, tmp_path):
     (package / "sitemaps.py").write_text("from django_sitemapkit import register")
     monkeypatch.syspath_prepend(tmp_path)
     with override_settings(ROOT_URLCONF="mysite.urls"):
-        assert said(checks.check_left_modules) == [
+        assert said(checks.declarations.check_unimported_modules) == [
             (
                 (
-                    "mysite.sitemaps is not imported: 'mysite' is not an installed app, and what"
-                    " the module registers is not known."
+                    "mysite.sitemaps is not imported, because 'mysite' is not an installed"
+                    " app. The sections that it registers do not exist."
                 ),
                 "Add the package to INSTALLED_APPS, or move the module into an installed app.",
             )
         ]
-        assert said(checks.check_registered) == []
+        assert said(checks.declarations.check_registered) == []
         (package / "urls.py").write_text("from mysite import sitemaps\nurlpatterns = []")
         sys.modules.pop("mysite.urls")
-        assert said(checks.check_left_modules) == []
+        assert said(checks.declarations.check_unimported_modules) == []
     for name in ("mysite.urls", "mysite.sitemaps", "mysite"):
         sys.modules.pop(name, None)
 
@@ -431,7 +431,7 @@ def test_a_pattern_before_ours_is_named(sections, monkeypatch, pattern, route, a
                     "Remove that pattern, or include django_sitemapkit.urls before it.",
                 )
             ]
-            assert said(checks.check_shadowed_addresses) == (expected if found else [])
+            assert said(checks.addresses.check_shadowed_addresses) == (expected if found else [])
 
 
 def test_our_own_view_may_be_decorated(sections, monkeypatch):
@@ -440,7 +440,7 @@ def test_our_own_view_may_be_decorated(sections, monkeypatch):
     urlconf.urlpatterns = [path("sitemap.xml", cache_page(60)(views.index)), OURS]
     monkeypatch.setitem(sys.modules, urlconf.__name__, urlconf)
     with override_settings(ROOT_URLCONF=urlconf.__name__):
-        assert said(checks.check_shadowed_addresses) == []
+        assert said(checks.addresses.check_shadowed_addresses) == []
 
 
 # Texts
@@ -449,21 +449,21 @@ def test_our_own_view_may_be_decorated(sections, monkeypatch):
 @override_settings(SITEMAPKIT_BASE_URL="www.example.com")
 def test_a_base_url_without_scheme():
     """What is missing is named, and nothing is said that is not so."""
-    ((message, hint),) = said(checks.check_settings)
+    ((message, hint),) = said(checks.sites.check_settings)
     assert message == (
         "SITEMAPKIT_BASE_URL is 'www.example.com': add https://, as in \"https://www.example.com\"."
     )
     assert hint.startswith("Scheme, host, port and, if mounted so, path of the one site")
-    assert said(checks.check_host) == []
+    assert said(checks.sites.check_host) == []
 
 
 @override_settings(ROOT_URLCONF="tests.urls_below")
 def test_sitemaps_below_a_path():
     """Anyone who includes them within i18n_patterns() finds the word."""
-    ((_, hint),) = said(checks.check_scope)
+    ((_, hint),) = said(checks.addresses.check_scope)
     assert hint == (
         "Include django_sitemapkit.urls at the root of the URLconf, not within i18n_patterns() or"
-        " below another path, unless you mean it so."
+        " below another path, unless you want this."
     )
 
 

@@ -96,5 +96,5 @@ def test_a_check_tells_it_in_one_line(sections, error):
         raise error(EVIL)
 
     declare(sections, Products, get_queryset=rows)
-    (message,) = checks.check_declarations()
+    (message,) = checks.declarations.check_declarations()
     assert message.msg == f"Section 'products' raised ValueError: {SHOWN}"

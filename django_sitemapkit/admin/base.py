@@ -1,23 +1,28 @@
-"""What all screens share: the sites of a request, and lists that survive any query string."""
+"""What all screens share: sites, lists that survive any query string, and texts."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.exceptions import ImproperlyConfigured
-from django.db import DatabaseError
+from django.db import DatabaseError, router, transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.template.response import TemplateResponse
+from django.utils.formats import number_format
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.display import savepoint_if_atomic
+from django_sitemapkit.exceptions import SitemapKitError
+from django_sitemapkit.models import Build, BuildRequest
 from django_sitemapkit.sites import SitemapSite, all_sites
 
-if TYPE_CHECKING:
-    _ModelAdmin = admin.ModelAdmin[Any]
-else:
-    _ModelAdmin = admin.ModelAdmin
+logger = logging.getLogger("django_sitemapkit")
+
+Read = TypeVar("Read")
 
 MAX_LISTED_SITES = 100
 """With more sites than this, the filter offers only the site that a link chose."""
@@ -62,7 +67,7 @@ class SiteFilter(admin.SimpleListFilter):
         return queryset.filter(site=self.value()) if self.value() else queryset
 
 
-class CheckedListAdmin(_ModelAdmin):
+class CheckedListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """A screen whose list never fails with a server error, whatever its query string.
 
     Django leaves some values for the database to reject: a NUL, which PostgreSQL stores in no
@@ -90,3 +95,72 @@ class CheckedListAdmin(_ModelAdmin):
     def _without_single_site(self, request: HttpRequest, items: Any, site_item: Any) -> list[Any]:
         several = len(known_sites(request)) != 1
         return [item for item in items if several or item != site_item]
+
+    def render_page(
+        self, request: HttpRequest, name: str, context: dict[str, Any]
+    ) -> TemplateResponse:
+        """Return a page of the screen besides those of Django, from the template ``name``."""
+        shared = {**self.admin_site.each_context(request), "opts": self.opts, "media": self.media}
+        template = f"admin/sitemapkit/{name}.html"
+        return TemplateResponse(request, template, {**shared, **context})
+
+
+def number(value: int | None) -> str:
+    """Return a number with thousands separators; "-" for None."""
+    return "-" if value is None else number_format(value, use_l10n=True, force_grouping=True)
+
+
+def number_or_blank(count: int) -> str:
+    """Return a number with thousands separators; "" for 0."""
+    return number(count) if count else ""
+
+
+def request_text(request: BuildRequest) -> str:
+    """Return what a request asks for, as text."""
+    if request.kind == BuildRequest.Kind.CHECK:
+        return gettext("File check")
+    if request.kind == BuildRequest.Kind.PRUNE:
+        return gettext("Cleanup")
+    if request.section:
+        return gettext("Build of section “%(section)s”") % {"section": request.section}
+    return gettext("Full build") if request.full else gettext("Incremental build")
+
+
+def request_rows(requests: Iterable[BuildRequest]) -> list[dict[str, Any]]:
+    """Return requests with their texts, for templates."""
+    return [{"request": request, "text": request_text(request)} for request in requests]
+
+
+def try_read(read: Callable[[], Read]) -> tuple[Read | None, str]:
+    """Return `(value, "")`, or `(None, reason)` if `read` raises, so that the page can show why.
+
+    Sections are the project's own code, which may raise any exception.
+    """
+    try:
+        with savepoint_if_atomic():
+            return read(), ""
+    except (ImproperlyConfigured, SitemapKitError) as error:
+        return None, str(error)
+    except DatabaseError as error:
+        logger.exception("Part of a sitemap admin page could not be shown.")
+        text = gettext("The database cannot be read. Are all migrations applied? (%(error)s)")
+        return None, text % {"error": error}
+    except Exception as error:
+        logger.exception("Part of a sitemap admin page could not be shown.")
+        return None, f"{type(error).__name__}: {error}"
+
+
+def savepoint_if_atomic() -> AbstractContextManager[Any]:
+    """Return a savepoint in a transaction, so that a failed query does not break later ones."""
+    using = router.db_for_write(Build)
+    inside = transaction.get_connection(using).in_atomic_block
+    return transaction.atomic(using=using) if inside else nullcontext()
+
+
+def known_site(key: str) -> tuple[SitemapSite | None, str]:
+    """Return `(site, "")` for a key, or `(None, reason)`."""
+    sites, reason = try_read(all_sites)
+    site = site_by_key(sites or (), key)
+    if site is None and not reason:
+        reason = gettext("Site “%(site)s” does not exist.") % {"site": key}
+    return site, reason

@@ -4,7 +4,7 @@ import datetime as dt
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin.utils import unquote
+from django.contrib.admin.utils import flatten, unquote
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Q, QuerySet, Sum
@@ -12,21 +12,18 @@ from django.http import (
     Http404,
     HttpRequest,
     HttpResponse,
-    HttpResponseBase,
     HttpResponseNotAllowed,
     HttpResponseRedirect,
 )
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from django_sitemapkit.admin.base import CheckedListAdmin, SiteFilter, known_sites
-from django_sitemapkit.admin.display import known_site, logger, number
+from django_sitemapkit.admin.base import SiteFilter, known_site, known_sites, logger, number
 from django_sitemapkit.admin.manifests import differences_context, manifest_context
-from django_sitemapkit.admin.overview import Overview
+from django_sitemapkit.admin.overview import OverviewAdmin
 from django_sitemapkit.builds import publish
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.models import Build, BuildFile, Publication
@@ -51,7 +48,7 @@ class BuildList(ChangeList):
 
 
 @admin.register(Build)
-class BuildAdmin(CheckedListAdmin):
+class BuildAdmin(OverviewAdmin):
     """Shows builds, which nobody adds, changes or deletes by hand."""
 
     list_display = (
@@ -63,11 +60,13 @@ class BuildAdmin(CheckedListAdmin):
     ordering = ("-pk",)
     show_full_result_count = False
     actions = None
-    readonly_fields = (
+    fields = (
         *("site", "shown_status", "reason", "warnings", "started_by"),
-        *("started_at", "ended_at", "duration"),
-        *("published_at", "replaced_at", "pruned_at", "shown_previous"),
+        ("started_at", "ended_at", "duration"),
+        ("published_at", "replaced_at"),
+        *("pruned_at", "shown_previous"),
     )
+    readonly_fields = flatten(fields)
 
     class Media:
         css = {"all": ["sitemapkit/theme.css", "sitemapkit/overview.css"]}
@@ -85,10 +84,6 @@ class BuildAdmin(CheckedListAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Build | None = None) -> bool:
         """Return False: deleting a build would leave its files."""
         return False
-
-    def has_run_build_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user may build, check and prune sitemaps."""
-        return request.user.has_perm("sitemapkit.run_build")
 
     def has_publish_build_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may publish held and earlier builds."""
@@ -152,20 +147,14 @@ class BuildAdmin(CheckedListAdmin):
 
     def get_fieldsets(self, request: HttpRequest, obj: Build | None = None) -> Any:
         """Return the fields that have a value for this build."""
-        rows = (
-            *("site", "shown_status", "reason", "warnings", "started_by"),
-            ("started_at", "ended_at", "duration"),
-            ("published_at", "replaced_at"),
-            *("pruned_at", "shown_previous"),
-        )
         names = {"shown_status": "status", "shown_previous": "previous"}
         fields = [
             row
-            for row in (row if isinstance(row, tuple) else (row,) for row in rows)
-            if getattr(obj, names.get(row[0], row[0]), None)
+            for row in self.fields
+            if getattr(obj, names.get(first := flatten([row])[0], first), None)
         ]
         if [site.key for site in known_sites(request)] == [getattr(obj, "site", None)]:
-            fields.remove(("site",))
+            fields.remove("site")
         return [(None, {"fields": fields})]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Build]:
@@ -173,30 +162,24 @@ class BuildAdmin(CheckedListAdmin):
         return super().get_queryset(request).select_related("previous")
 
     def render_change_form(
-        self,
-        request: HttpRequest,
-        context: dict[str, Any],
-        add: bool = False,
-        change: bool = False,
-        form_url: str = "",
-        obj: Any = None,
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
     ) -> HttpResponse:
         """Show the build with its manifest."""
-        context["title"] = self.name(obj)
+        build = options["obj"]
+        context["title"] = self.name(build)
         context["subtitle"] = None
         may_publish = self.has_publish_build_permission(request)
-        context["may_publish"] = may_publish and not self._publish_error(obj)
-        context["differs"] = _is_publishable(obj) and obj.previous is not None
-        context.update(manifest_context(request, obj))
-        return super().render_change_form(request, context, add, change, form_url, obj)
+        context["may_publish"] = may_publish and not self._publish_error(build)
+        context["differs"] = _is_publishable(build) and build.previous is not None
+        context.update(manifest_context(request, build))
+        return super().render_change_form(request, context, *args, **options)
 
     # Publishing
 
     def get_urls(self) -> list[URLPattern]:
-        """Return the URL patterns, including those of the overview."""
+        """Add the URLs of publishing and differences."""
         wrap = self.admin_site.admin_view
         own = [
-            *Overview(self).urls(),
             path(
                 "<path:object_id>/publish/",
                 wrap(self.publish_view),
@@ -210,7 +193,7 @@ class BuildAdmin(CheckedListAdmin):
         ]
         return own + super().get_urls()
 
-    def publish_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
+    def publish_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask for confirmation, then publish a build."""
         if not (self.has_view_permission(request) and self.has_publish_build_permission(request)):
             raise PermissionDenied
@@ -261,7 +244,7 @@ class BuildAdmin(CheckedListAdmin):
 
     # Differences
 
-    def differences_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
+    def differences_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Show the URLs that a build adds, removes and changes; this reads files."""
         if not self.has_view_permission(request):
             raise PermissionDenied
@@ -286,18 +269,12 @@ class BuildAdmin(CheckedListAdmin):
     def _build_page(
         self, request: HttpRequest, build: Build, name: str, context: dict[str, Any]
     ) -> HttpResponse:
-        return TemplateResponse(
-            request,
-            f"admin/sitemapkit/build/{name}.html",
-            {
-                **self.admin_site.each_context(request),
-                "opts": self.opts,
-                "build": build,
-                "build_title": self.name(build),
-                "build_url": self._url("change", build.pk),
-                **context,
-            },
-        )
+        shared = {
+            "build": build,
+            "build_title": self.name(build),
+            "build_url": self._url("change", build.pk),
+        }
+        return self.render_page(request, f"build/{name}", {**shared, **context})
 
 
 def _is_publishable(build: Build) -> bool:

@@ -1,11 +1,11 @@
 """What the editors' screens share: the site field, pasted paths, duplicates, previews."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from django import forms
+from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
 from django.core.exceptions import ValidationError
 from django.db import models, router, transaction
 from django.http import HttpRequest, HttpResponse
@@ -14,20 +14,20 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import override
 
-from django_sitemapkit.admin.base import CheckedListAdmin, known_sites, site_by_key
-from django_sitemapkit.admin.display import try_read
+from django_sitemapkit.admin.base import CheckedListAdmin, known_sites, site_by_key, try_read
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.inspection import UrlInspection
 from django_sitemapkit.models import hash_of
 from django_sitemapkit.models.fields import CHANGEFREQ_CHOICES
 from django_sitemapkit.overrides.pasting import MAX_PASTED, pasted_path
 from django_sitemapkit.sites import SitemapSite
 
-if TYPE_CHECKING:
-    _ModelForm = forms.ModelForm[Any]
-else:
-    _ModelForm = forms.ModelForm
+YES_AND_NO = {
+    "enabled": (_("Yes"), _("No")),
+    "include": (_("Yes, include it"), _("No, exclude it")),
+}
+"""The choices of fields that can also inherit."""
 
 
 def site_field(sites: Sequence[SitemapSite], current: str = "") -> forms.ChoiceField:
@@ -43,7 +43,7 @@ def site_field(sites: Sequence[SitemapSite], current: str = "") -> forms.ChoiceF
     return forms.ChoiceField(label=capfirst(_("site")), choices=[("", "---------"), *choices])
 
 
-class EditorSettingForm(_ModelForm):
+class EditorSettingForm(forms.ModelForm):  # type: ignore[type-arg]
     """A form for one editor setting of a site."""
 
     sites: ClassVar[Sequence[SitemapSite]] = ()
@@ -59,6 +59,10 @@ class EditorSettingForm(_ModelForm):
         if "changefreq" in self.fields:
             changefreq: Any = self.fields["changefreq"]
             changefreq.choices = [("", _("Inherit")), *CHANGEFREQ_CHOICES]
+        for name, (yes, no) in YES_AND_NO.items():
+            if name in self.fields:
+                widget: Any = self.fields[name].widget
+                widget.choices = [("unknown", _("Inherit")), ("true", yes), ("false", no)]
         for name in ("note", "path", "pattern"):
             if name in self.fields:
                 self.fields[name].widget.attrs["class"] = "vLargeTextField sitemapkit-wide"
@@ -169,29 +173,26 @@ class EditorSettingAdmin(CheckedListAdmin):
         return f"{self.admin_site.name}:sitemapkit_{self.opts.model_name}_{view}"
 
     def render_change_form(
-        self,
-        request: HttpRequest,
-        context: dict[str, Any],
-        add: bool = False,
-        change: bool = False,
-        form_url: str = "",
-        obj: Any = None,
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
     ) -> HttpResponse:
         """Show a preview of the row below the form, as saved or as it would be saved."""
+        row = options["obj"]
         context["preview_template"] = self.preview_template
-        context["preview"] = self._preview(request, context["adminform"].form, obj)
-        context["show_preview"] = obj is None or self.has_change_permission(request, obj)
-        return super().render_change_form(request, context, add, change, form_url, obj)
+        context["preview"] = self._preview(request, context["adminform"].form, row)
+        context["show_preview"] = row is None or self.has_change_permission(request, row)
+        return super().render_change_form(request, context, *args, **options)
 
     def _preview(self, request: HttpRequest, form: Any, obj: Any) -> dict[str, Any] | None:
         if form.is_bound:
             if not form.previewing or form.errors:
                 return None
-            with rolled_back(self.model):
+            using = router.db_for_write(self.model)
+            with transaction.atomic(using=using):
                 row = copy(form.instance)
                 row.save()
                 context = self._try_preview(request, row, stored=obj is not None)
-                return {**context, "unsaved": True}
+                transaction.set_rollback(True, using=using)
+            return {**context, "unsaved": True}
         return self._try_preview(request, obj, stored=True) if obj is not None else None
 
     def _try_preview(self, request: HttpRequest, row: Any, *, stored: bool) -> dict[str, Any]:
@@ -202,22 +203,21 @@ class EditorSettingAdmin(CheckedListAdmin):
         return {"failure": reason} if context is None else context
 
 
-@contextmanager
-def rolled_back(model: type[models.Model]) -> Iterator[None]:
-    """Run the block in a transaction of ``model``'s database, and roll it back."""
-    using = router.db_for_write(model)
-    with transaction.atomic(using=using):
-        try:
-            yield
-        finally:
-            transaction.set_rollback(True, using=using)
+def log_rows(
+    user: Any, rows: Sequence[models.Model], flag: int, fields: Iterable[str] = ()
+) -> None:
+    """Record in the history that a user added, changed or deletes rows.
 
-
-def explanations_context(
-    explanations: Sequence[UrlInspection], nothing: Any = ""
-) -> dict[str, Any]:
-    """Return the context of the explanations template.
-
-    ``nothing`` is the text to show if there are no explanations.
+    ``user`` is the user's primary key, ``flag`` a constant of the admin's ``LogEntry``, ``fields``
+    the names of the changed fields.
     """
-    return {"explanations": explanations, "nothing": "" if explanations else nothing}
+    if not rows:
+        return
+    meta = rows[0]._meta
+    with override(None):  # The history translates the names when it is shown.
+        names = [str(getattr(meta.get_field(name), "verbose_name", name)) for name in fields]
+    messages: dict[int, list[Any]] = {
+        ADDITION: [{"added": {}}],
+        CHANGE: [{"changed": {"fields": names}}],
+    }
+    LogEntry.objects.log_actions(user, rows, flag, messages.get(flag, ""))

@@ -5,27 +5,21 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.models import ADDITION
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import SiteFilter, known_sites, site_by_key
-from django_sitemapkit.admin.display import number, try_read
-from django_sitemapkit.admin.editor_settings import PathForm, explanations_context, site_field
-from django_sitemapkit.admin.history import log_added
+from django_sitemapkit.admin.base import SiteFilter, known_sites, number, site_by_key, try_read
+from django_sitemapkit.admin.editor_settings import PathForm, log_rows, site_field
 from django_sitemapkit.admin.transfers import TransferAdmin
 from django_sitemapkit.inspection import inspect_path
 from django_sitemapkit.models import ExtraUrl
 from django_sitemapkit.overrides.cells import EXTRA_URL_TABLE
-from django_sitemapkit.overrides.transfer import (
-    Comparison,
-    LineOutcome,
-    compared_rows,
-)
+from django_sitemapkit.overrides.transfer import Comparison, LineOutcome, compared_rows
 from django_sitemapkit.registry import EXTRA_URLS
 from django_sitemapkit.sites import SitemapSite
 
@@ -95,7 +89,7 @@ class ExtraUrlAdmin(TransferAdmin):
         self, request: HttpRequest, site: SitemapSite, row: ExtraUrl, *, stored: bool
     ) -> dict[str, Any]:
         """Return where the URL is listed and with which values, or why it is not."""
-        return explanations_context([inspect_path(site, row.path)])
+        return {"explanations": [inspect_path(site, row.path)]}
 
     def save_model(self, request: HttpRequest, obj: ExtraUrl, form: Any, change: bool) -> None:
         """Save the row, and warn if a section already lists the URL."""
@@ -150,7 +144,7 @@ class ExtraUrlAdmin(TransferAdmin):
                 request, gettext("No URLs were added: another user has just added the same ones.")
             )
             return self._paste_page(request, form, comparison)
-        log_added(request.user.pk, new)
+        log_rows(request.user.pk, new, ADDITION)
         self._warn_of_sections(request, new[:MAX_SECTION_LOOKUPS])
         self._report(request, len(new), comparison)
         return HttpResponseRedirect(self._return_url(request))
@@ -175,11 +169,8 @@ class ExtraUrlAdmin(TransferAdmin):
     ) -> HttpResponse:
         invalid = comparison.of(LineOutcome.INVALID) if comparison else []
         context = {
-            **self.admin_site.each_context(request),
             "title": gettext("Paste extra URLs"),
-            "opts": self.opts,
             "form": form,
-            "media": self.media,
             "invalid": invalid[:MAX_INVALID_LINES],
             "invalid_count": len(invalid),
             "formatted_invalid_count": number(len(invalid)),
@@ -187,4 +178,4 @@ class ExtraUrlAdmin(TransferAdmin):
             "max_lines": number(MAX_PASTED_LINES),
             "changelist_url": self._return_url(request),
         }
-        return TemplateResponse(request, "admin/sitemapkit/editor_settings/paste.html", context)
+        return self.render_page(request, "editor_settings/paste", context)

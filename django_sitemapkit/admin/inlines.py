@@ -1,11 +1,12 @@
 """Admin inline for an object's sitemap override, for primary keys of any type."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.checks import InlineModelAdminChecks
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION
 from django.contrib.admin.utils import flatten_fieldsets
 from django.core.exceptions import ValidationError
 from django.db.models import Model
@@ -15,27 +16,14 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import known_sites, site_by_key
-from django_sitemapkit.admin.display import try_read
-from django_sitemapkit.admin.editor_settings import EditorSettingForm, explanations_context
-from django_sitemapkit.admin.history import (
-    changed_fields,
-    log_added,
-    log_changed,
-    log_deleted,
-)
-from django_sitemapkit.admin.overrides import IncludeSelect
+from django_sitemapkit.admin.base import known_sites, site_by_key, try_read
+from django_sitemapkit.admin.editor_settings import EditorSettingForm, log_rows
+from django_sitemapkit.admin.overrides import NO_SECTION
 from django_sitemapkit.identities import identity_of
 from django_sitemapkit.inspection import inspect_object
 from django_sitemapkit.models import UrlOverride
 from django_sitemapkit.models.overrides import UrlOverrideQuerySet
 from django_sitemapkit.sites import SitemapSite
-
-if TYPE_CHECKING:
-    _FormSet = BaseModelFormSet[UrlOverride, EditorSettingForm]
-    _Inline = admin.StackedInline[UrlOverride, Model]
-else:
-    _FormSet, _Inline = BaseModelFormSet, admin.StackedInline
 
 
 class InlineForm(EditorSettingForm):
@@ -56,7 +44,7 @@ class InlineForm(EditorSettingForm):
         return not {"site"}.issuperset(self.changed_data)
 
 
-class OverrideFormSet(_FormSet):
+class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
     """The overrides of one object, one per site."""
 
     sites: list[SitemapSite]
@@ -109,11 +97,10 @@ class OverrideFormSet(_FormSet):
         context: dict[str, Any] = {"site": site if len(self.sites) > 1 else None}
         if site is None or obj is None or obj._state.adding:
             return {**context, "failure": _("Save the object first to see its entry.")}
-        nothing = _("No section of this site lists objects of this model.")
         explanations, reason = try_read(lambda: inspect_object(site, obj))
         if explanations is None:
             return {**context, "failure": reason}
-        return {**context, **explanations_context(explanations, nothing)}
+        return {**context, "explanations": explanations, "nothing": NO_SECTION}
 
     @property
     def explanations_without_form(self) -> list[dict[str, Any]]:
@@ -142,20 +129,20 @@ class OverrideFormSet(_FormSet):
         form.instance.model, form.instance.object_id = identity_of(self.instance)
         row: UrlOverride = super().save_new(form, commit=commit)
         if commit and self.user is not None:
-            log_added(self.user, [row])
+            log_rows(self.user, [row], ADDITION)
         return row
 
     def save_existing(self, form: Any, obj: Any, commit: bool = True) -> UrlOverride:
         """Save a stored override."""
         row: UrlOverride = super().save_existing(form, obj, commit=commit)
         if commit and self.user is not None:
-            log_changed(self.user, [row], changed_fields(UrlOverride, form.changed_data))
+            log_rows(self.user, [row], CHANGE, form.changed_data)
         return row
 
     def delete_existing(self, obj: Any, commit: bool = True) -> None:
         """Delete an override."""
         if commit and self.user is not None:
-            log_deleted(self.user, [obj])
+            log_rows(self.user, [obj], DELETION)
         super().delete_existing(obj, commit=commit)
 
 
@@ -169,7 +156,7 @@ class SitemapOverrideInlineChecks(InlineModelAdminChecks):
         return []
 
 
-class SitemapOverrideInline(_Inline):
+class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
     """Edits an object's sitemap override on the object's own page.
 
     Add it to ``inlines`` of any ``ModelAdmin``. It shows the object's sitemap entry, or why the
@@ -231,7 +218,6 @@ class SitemapOverrideInline(_Inline):
                 "form": PermittedForm,
                 "formset": self.formset,
                 "formfield_callback": partial(self.formfield_for_dbfield, request=request),
-                "widgets": {"include": IncludeSelect},
                 "fields": fields,
                 "exclude": exclude,
                 "extra": self.get_extra(request, obj),

@@ -1,8 +1,8 @@
 """The manifest of a build and its differences, both limited in size."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from collections.abc import Iterable, Mapping
+from functools import cache, partial
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -10,17 +10,18 @@ from django.db.models import Count, Max, Q, QuerySet, Sum
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
-from django_sitemapkit.admin.display import (
+from django_sitemapkit.admin.base import (
     known_site,
     number,
     number_or_blank,
-    request_text,
+    request_rows,
     try_read,
 )
 from django_sitemapkit.builds import differences_of
 from django_sitemapkit.builds.report.differences import DifferenceKind, changed_pages
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.models import Build, BuildFile, Publication
+from django_sitemapkit.models.builds import INDEX_ORDER
 from django_sitemapkit.rendering import index_address, page_addresses
 
 FILES_PER_PAGE = 100
@@ -38,24 +39,19 @@ MAX_DIFFERENCES_PER_KIND = 200
 MAX_COMPARED_URLS = 2_000_000
 """URLs that a page compares, which takes seconds."""
 
-_SHOWN_FIELDS = (
-    *("section", "number", "status", "name", "urls", "xml_bytes", "stored_bytes"),
-    *("lastmod", "skipped", "duplicates", "problems", "position"),
-)
-
 
 def manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
     """Return the template context of a build: totals, problems, and a page of its files."""
-    manifest = BuildFile.objects.filter(build=build)
+    manifest = BuildFile.objects.in_build(build).defer("override_hashes", "problem_kinds")
     totals = _section_totals(manifest)
     section = request.GET.get("section", "")
     if section not in {total["section"] for total in totals}:
         section = ""
     chosen = manifest.filter(section=section) if section else manifest
-    files = chosen.order_by("position", "number", "pk").only(*_SHOWN_FIELDS)
+    files = chosen.order_by(*INDEX_ORDER, "pk")
     page = Paginator(files, FILES_PER_PAGE).get_page(request.GET.get("p"))
-    faulty = manifest.exclude(problems="", skipped=0).order_by("position", "number")
-    problems = list(faulty.only(*_SHOWN_FIELDS)[: MAX_FILES_WITH_PROBLEMS + 1])
+    faulty = manifest.exclude(problems="", skipped=0).order_by(*INDEX_ORDER)
+    problems = list(faulty[: MAX_FILES_WITH_PROBLEMS + 1])
     urls = _file_urls(build, page.object_list)
     return {
         "sections": totals,
@@ -65,10 +61,7 @@ def manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
         "files": [_row(file, urls) for file in page.object_list],
         "problems": [_row(file, {}) for file in problems[:MAX_FILES_WITH_PROBLEMS]],
         "more_problems": len(problems) > MAX_FILES_WITH_PROBLEMS,
-        "requests": [
-            {"request": build_request, "text": request_text(build_request)}
-            for build_request in build.requests.order_by("pk")[:MAX_BUILD_REQUESTS]
-        ],
+        "requests": request_rows(build.requests.order_by("pk")[:MAX_BUILD_REQUESTS]),
     }
 
 
@@ -120,17 +113,14 @@ def _file_urls(build: Build, files: Iterable[BuildFile]) -> dict[int, str]:
     if site is None:
         return {}
 
-    @cache
-    def page_url(section: str) -> Callable[[int], str]:
-        return page_addresses(site, section)
-
     def read() -> dict[int, str]:
-        done = (file for file in files if file.status == BuildFile.Status.DONE)
+        urls_of = cache(partial(page_addresses, site))
         return {
-            file.pk: page_url(file.section)(file.number)
+            file.pk: urls_of(file.section)(file.number)
             if file.section
             else index_address(site, file.number)
-            for file in done
+            for file in files
+            if file.status == BuildFile.Status.DONE
         }
 
     return try_read(read)[0] or {}

@@ -1,10 +1,12 @@
 """The screens of URL overrides: list, form, bulk actions, and "Exclude now"."""
 
-import logging
+from functools import partial
 from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE
+from django.contrib.admin.utils import quote
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied, ValidationError
 from django.db import models, router, transaction
 from django.http import (
@@ -14,63 +16,49 @@ from django.http import (
     HttpResponseNotAllowed,
     HttpResponseRedirect,
 )
-from django.urls import URLPattern, path, reverse
+from django.urls import NoReverseMatch, URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import SiteFilter, known_sites, site_by_key
-from django_sitemapkit.admin.declarations import listed_models
-from django_sitemapkit.admin.display import number, savepoint_if_atomic, try_read
-from django_sitemapkit.admin.editor_settings import (
-    EditorSettingAdmin,
-    EditorSettingForm,
-    explanations_context,
+from django_sitemapkit.admin.base import (
+    SiteFilter,
+    known_sites,
+    logger,
+    number,
+    savepoint_if_atomic,
+    site_by_key,
+    try_read,
 )
-from django_sitemapkit.admin.history import changed_fields, log_changed
-from django_sitemapkit.admin.objects import link_to, model_name
+from django_sitemapkit.admin.editor_settings import EditorSettingForm, log_rows
+from django_sitemapkit.admin.sections import declared_sections
 from django_sitemapkit.admin.transfers import TransferAdmin
 from django_sitemapkit.builds import exclude_now
 from django_sitemapkit.exceptions import BuildRunning, InvalidValue, SitemapKitError
-from django_sitemapkit.identities import identity_of
+from django_sitemapkit.identities import identity_model, identity_of
 from django_sitemapkit.inspection import inspect_object, inspect_path
-from django_sitemapkit.models import UrlOverride, hash_of
+from django_sitemapkit.models import ExtraUrl, UrlOverride, hash_of
 from django_sitemapkit.overrides.cells import OVERRIDE_TABLE
-from django_sitemapkit.overrides.objects import named_object
+from django_sitemapkit.overrides.objects import named_model, named_object
 from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.sites import SitemapSite
-
-logger = logging.getLogger("django_sitemapkit")
 
 ROWS_PER_UPDATE = 500
 """Rows that a bulk action changes with one statement."""
 
-
-class IncludeSelect(forms.NullBooleanSelect):
-    """A widget for ``include`` whose choices say what each value does."""
-
-    def __init__(self, attrs: dict[str, Any] | None = None) -> None:
-        choices = (
-            ("unknown", _("Inherit")),
-            ("true", _("Yes, include it")),
-            ("false", _("No, exclude it")),
-        )
-        forms.Select.__init__(self, attrs, choices)
+NO_SECTION = _("No section of this site lists objects of this model.")
 
 
 class OverrideForm(EditorSettingForm):
     """A form for an override: its values and, when it is added, its path or object."""
 
-    class Meta:
-        widgets: ClassVar = {"include": IncludeSelect}
-
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         if "model" in self.fields:
-            listed = listed_models(list(self.sites))
-            names = sorted((capfirst(model_name(label)), label) for label in listed)
+            listed = _listed_models(list(self.sites))
+            names = sorted((capfirst(_model_name(label)), label) for label in listed)
             self.fields["model"] = forms.ChoiceField(
                 label=_("Or an object: its model"),
                 required=False,
@@ -150,7 +138,7 @@ class KindFilter(admin.SimpleListFilter):
 
 
 @admin.register(UrlOverride)
-class UrlOverrideAdmin(TransferAdmin, EditorSettingAdmin):
+class UrlOverrideAdmin(TransferAdmin):
     """URL overrides, with previews, bulk actions, import and export."""
 
     form = OverrideForm
@@ -186,16 +174,16 @@ class UrlOverrideAdmin(TransferAdmin, EditorSettingAdmin):
         found = named_object(obj.model, obj.object_id)
         if found is None:
             return format_html(
-                "{} {} ({})", model_name(obj.model), obj.object_id, gettext("deleted")
+                "{} {} ({})", _model_name(obj.model), obj.object_id, gettext("deleted")
             )
         return format_html(
-            "{}: {}", capfirst(model_name(obj.model)), link_to(self.admin_site, found)
+            "{}: {}", capfirst(_model_name(obj.model)), _link_to(self.admin_site, found)
         )
 
     @admin.display(description=_("URL or object"), ordering="path")
     def subject(self, obj: UrlOverride) -> str:
         """Return the path, or the model and key of the object, without a query."""
-        return obj.path or f"{capfirst(model_name(obj.model))} {obj.object_id}"
+        return obj.path or f"{capfirst(_model_name(obj.model))} {obj.object_id}"
 
     @admin.display(description=_("include"), ordering="include", empty_value="")
     def is_included(self, obj: UrlOverride) -> str:
@@ -219,12 +207,11 @@ class UrlOverrideAdmin(TransferAdmin, EditorSettingAdmin):
     ) -> dict[str, Any]:
         """Return where the URL is listed and with which values, or why it is not."""
         if row.path:
-            return explanations_context([inspect_path(site, row.path)])
+            return {"explanations": [inspect_path(site, row.path)]}
         obj = named_object(row.model, row.object_id)
         if obj is None:
             return {"failure": _("The object was deleted, so the override has no effect.")}
-        nothing = _("No section of this site lists objects of this model.")
-        return explanations_context(inspect_object(site, obj), nothing)
+        return {"explanations": inspect_object(site, obj), "nothing": NO_SECTION}
 
     def has_bulk_urloverride_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may use the bulk actions and "Exclude now"."""
@@ -254,13 +241,12 @@ class UrlOverrideAdmin(TransferAdmin, EditorSettingAdmin):
     ) -> None:
         # The keys are read first: once changed, rows may no longer match the list's filter.
         chosen = list(queryset.order_by("pk").values_list("pk", flat=True))
-        message = changed_fields(self.model, values)
         with transaction.atomic(using=router.db_for_write(self.model)):
             for start in range(0, len(chosen), ROWS_PER_UPDATE):
                 rows = self.model._default_manager.filter(
                     pk__in=chosen[start : start + ROWS_PER_UPDATE]
                 )
-                log_changed(request.user.pk, list(rows), message)
+                log_rows(request.user.pk, list(rows), CHANGE, values)
                 rows.update(changed_at=timezone.now(), **values)
         text = ngettext("%(count)s override changed.", "%(count)s overrides changed.", len(chosen))
         self.message_user(request, text % {"count": number(len(chosen))}, messages.SUCCESS)
@@ -299,7 +285,7 @@ class UrlOverrideAdmin(TransferAdmin, EditorSettingAdmin):
             row.include = False
             with transaction.atomic(using=router.db_for_write(self.model)):
                 row.save(update_fields=["include"])
-                log_changed(request.user.pk, [row], changed_fields(self.model, ["include"]))
+                log_rows(request.user.pk, [row], CHANGE, ["include"])
 
     def _publish_without(self, request: HttpRequest, site: SitemapSite, row: UrlOverride) -> None:
         level = messages.SUCCESS
@@ -308,13 +294,16 @@ class UrlOverrideAdmin(TransferAdmin, EditorSettingAdmin):
                 result = exclude_now(site, row, started_by=request.user.get_username())
         except BuildRunning as error:
             text = gettext(
-                "Live sitemaps exclude the URL now, published files with the next build: %(error)s"
+                "Live sitemaps exclude the URL now. Published files exclude it after the next"
+                " build: %(error)s"
             )
             text, level = text % {"error": error}, messages.WARNING
         except (ImproperlyConfigured, SitemapKitError) as error:
             text, level = _rebuild_failed(error), messages.ERROR
-        except Exception as error:
-            logger.exception("The file of %s could not be published without it.", row)
+        except Exception as error:  # noqa: BLE001  each storage raises its own errors
+            logger.exception(
+                "Override %s: the published files could not be rebuilt without its URL.", row
+            )
             text, level = _rebuild_failed(f"{type(error).__name__}: {error}"), messages.ERROR
         else:
             text = gettext("The URL is excluded, and its sitemap file is published without it.")
@@ -326,7 +315,8 @@ class UrlOverrideAdmin(TransferAdmin, EditorSettingAdmin):
                 )
             elif result.reason:
                 text = gettext(
-                    "Live sitemaps exclude the URL now. The build is held for review: %(reason)s"
+                    "Live sitemaps exclude the URL now. Published files still list it, because the"
+                    " build is held for review: %(reason)s"
                 )
                 text, level = text % {"reason": result.reason}, messages.WARNING
             if self._is_listed(site, row):
@@ -348,3 +338,34 @@ def _rebuild_failed(error: object) -> str:
         "Live sitemaps exclude the URL now, but its file could not be rebuilt: %(error)s"
     )
     return text % {"error": error}
+
+
+def _listed_models(sites: list[SitemapSite]) -> dict[str, type[models.Model]]:
+    """Return the models whose objects the sections list, by model label."""
+    found: dict[str, type[models.Model]] = {}
+    for site in sites:
+        for section in declared_sections(site).values():
+            keyset, _reason = try_read(partial(getattr, section, "keyset"))
+            if keyset is not None and keyset.queryset.model is not ExtraUrl:
+                model = identity_model(keyset.queryset.model)
+                found[model._meta.label_lower] = model
+    return found
+
+
+def _model_name(label: str) -> str:
+    """Return the verbose name of the model with that label, or the label if there is none."""
+    model = named_model(label)
+    return str(model._meta.verbose_name) if model else label
+
+
+def _link_to(site: admin.AdminSite, obj: Any) -> str:
+    """Return an object's name, linked to its change page in the admin if it has one."""
+    name = str(obj) or str(obj.pk)
+    opts = obj._meta
+    try:
+        url = reverse(
+            f"{site.name}:{opts.app_label}_{opts.model_name}_change", args=[quote(obj.pk)]
+        )
+    except NoReverseMatch:
+        return format_html("{}", name)
+    return format_html('<a href="{}">{}</a>', url, name)

@@ -1,7 +1,8 @@
 """The page "Sitemaps overview": what is published and due, and the buttons to build it."""
 
 import datetime as dt
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -15,24 +16,25 @@ from django.http import (
     HttpResponseRedirect,
     JsonResponse,
 )
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from django_sitemapkit.admin.display import (
+from django_sitemapkit.admin.base import (
+    CheckedListAdmin,
     known_site,
     number,
     number_or_blank,
-    reasons_text,
+    request_rows,
     request_text,
     try_read,
 )
 from django_sitemapkit.admin.panels import rendered_panels
-from django_sitemapkit.admin.request_messages import message_of_request, work_in_progress
 from django_sitemapkit.builds import SiteStatus, status_of
+from django_sitemapkit.builds.make import Reason
 from django_sitemapkit.builds.report.progress import SiteProgress, progress_of, summaries_of
+from django_sitemapkit.builds.report.status import is_being_built
 from django_sitemapkit.builds.requests import begin
 from django_sitemapkit.builds.requests import request as record_request
 from django_sitemapkit.models import Build, BuildRequest
@@ -40,14 +42,14 @@ from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sites import SitemapSite, all_sites
 
-if TYPE_CHECKING:
-    from django_sitemapkit.admin.builds import BuildAdmin
-
 SITES_PER_PAGE = 50
 """Sites on a page of the list."""
 
 RECENT_REQUESTS = 5
 """Finished requests that a site's page shows with their results."""
+
+MAX_ID_DIGITS = 18
+"""Digits of a number that fits a primary key on every database."""
 
 RequestKind = BuildRequest.Kind
 
@@ -61,24 +63,24 @@ BUTTONS: dict[str, dict[str, Any]] = {
 """The request of each button."""
 
 
-class Overview:
-    """The views of the overview, which belong to the builds' admin."""
+class OverviewAdmin(CheckedListAdmin):
+    """The views of the overview, which belong to the screens of builds."""
 
-    def __init__(self, model_admin: "BuildAdmin") -> None:
-        self.admin = model_admin
-
-    def urls(self) -> list[URLPattern]:
-        """Return the URL patterns of the views."""
-        wrap = self.admin.admin_site.admin_view
+    def get_urls(self) -> list[URLPattern]:
+        """Add the URLs of the overview."""
+        wrap = self.admin_site.admin_view
         return [
-            path("overview/", wrap(self.show), name="sitemapkit_overview"),
-            path("overview/request/", wrap(self.request_build), name="sitemapkit_request"),
-            path("overview/progress/", wrap(self.progress), name="sitemapkit_progress"),
+            path("overview/", wrap(self.overview_view), name="sitemapkit_overview"),
+            path("overview/request/", wrap(self.request_view), name="sitemapkit_request"),
+            path("overview/progress/", wrap(self.progress_view), name="sitemapkit_progress"),
+            *super().get_urls(),
         ]
 
-    # The views
+    def has_run_build_permission(self, request: HttpRequest) -> bool:
+        """Return whether the user may build, check and prune sitemaps."""
+        return request.user.has_perm("sitemapkit.run_build")
 
-    def show(self, request: HttpRequest) -> HttpResponseBase:
+    def overview_view(self, request: HttpRequest) -> HttpResponseBase:
         """Show the only site, the chosen one, or a list of all."""
         self._require_view(request)
         if request.method not in {"GET", "HEAD"}:
@@ -86,7 +88,7 @@ class Overview:
         sites, reason = try_read(all_sites)
         key = request.GET.get("site")
         if sites is None:
-            return self._page(request, "failure", {"failure": reason})
+            return self._overview_page(request, "failure", {"failure": reason})
         if key is None and len(sites) != 1:
             return self._show_sites(request, sites)
         chosen = [site for site in sites if key in {None, site.key}]
@@ -94,10 +96,10 @@ class Overview:
             raise Http404(_("This site does not exist."))
         return self._show_site(request, chosen[0], several=len(sites) > 1)
 
-    def request_build(self, request: HttpRequest) -> HttpResponseBase:
+    def request_view(self, request: HttpRequest) -> HttpResponseBase:
         """Record the request of a button, start it, and redirect to the site's page."""
         self._require_view(request)
-        if not self.admin.has_run_build_permission(request):
+        if not self.has_run_build_permission(request):
             raise PermissionDenied
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
@@ -112,9 +114,9 @@ class Overview:
             messages.error(request, text)
         else:
             queued = self._record(request, site, section=section, **BUTTONS[button])
-        return HttpResponseRedirect(self._url(site, **queued))
+        return HttpResponseRedirect(self._overview_url(site, **queued))
 
-    def progress(self, request: HttpRequest) -> HttpResponseBase:
+    def progress_view(self, request: HttpRequest) -> HttpResponseBase:
         """Return the progress of a site's build as JSON."""
         self._require_view(request)
         if request.method not in {"GET", "HEAD"}:
@@ -131,39 +133,31 @@ class Overview:
         }
         return JsonResponse(answer, headers={"Cache-Control": "no-store"})
 
-    # Helpers
-
     def _require_view(self, request: HttpRequest) -> None:
-        if not self.admin.has_view_permission(request):
+        if not self.has_view_permission(request):
             raise PermissionDenied
 
-    def _url(self, site: SitemapSite, **more: int) -> str:
-        url = reverse(f"{self.admin.admin_site.name}:sitemapkit_overview")
+    def _overview_url(self, site: SitemapSite, **more: int) -> str:
+        url = reverse(f"{self.admin_site.name}:sitemapkit_overview")
         query: dict[str, str | int] = {"site": site.key, **more}
         return f"{url}?{urlencode(query)}"
 
     def _record(self, request: HttpRequest, site: SitemapSite, **options: Any) -> dict[str, int]:
         """Record a request and start it; return the query parameters that name it."""
-        before = work_in_progress(site)
+        before = _work_in_progress(site)
         build_request = record_request(site, by=request.user.get_username(), **options)
         begin(site, get_runner)
         queued = {"request": build_request.pk}
         return queued if before is None else {**queued, "after": before}
 
-    def _page(self, request: HttpRequest, name: str, context: dict[str, Any]) -> HttpResponse:
-        several = context.get("several", False)
-        return TemplateResponse(
-            request,
-            f"admin/sitemapkit/overview/{name}.html",
-            {
-                **self.admin.admin_site.each_context(request),
-                "title": _("Sitemaps overview"),
-                "opts": self.admin.opts,
-                "several": several,
-                "may_build": self.admin.has_run_build_permission(request),
-                **context,
-            },
-        )
+    def _overview_page(
+        self, request: HttpRequest, name: str, context: dict[str, Any]
+    ) -> HttpResponse:
+        shared = {
+            "title": _("Sitemaps overview"),
+            "may_build": self.has_run_build_permission(request),
+        }
+        return self.render_page(request, f"overview/{name}", {**shared, **context})
 
     def _show_sites(self, request: HttpRequest, sites: list[SitemapSite]) -> HttpResponse:
         """Show a page of the list of sites."""
@@ -174,7 +168,7 @@ class Overview:
         rows = [
             {
                 "summary": summary,
-                "url": self._url(summary.site),
+                "url": self._overview_url(summary.site),
                 "pages": number(summary.pages),
                 "urls": number(summary.urls),
                 "skipped": number_or_blank(summary.skipped),
@@ -190,24 +184,24 @@ class Overview:
             "count": ngettext("%(count)s site", "%(count)s sites", len(found))
             % {"count": number(len(found))},
         }
-        return self._page(request, "sites", context)
+        return self._overview_page(request, "sites", context)
 
     def _show_site(self, request: HttpRequest, site: SitemapSite, *, several: bool) -> HttpResponse:
         """Show one site; with ``rows`` in the query string, compare its rows too."""
         rows = "rows" in request.GET
         found, reason = try_read(lambda: _site_context(site, rows=rows))
-        message, _reason = try_read(lambda: message_of_request(site, request))
+        message, _reason = try_read(lambda: _message_of_request(site, request))
         context = {
             "site": site,
             "several": several,
             "rows_compared": rows,
-            "url": self._url(site),
+            "url": self._overview_url(site),
             "failure": reason,
             "message": message,
             "panels": rendered_panels(request, site),
             **(found or {}),
         }
-        return self._page(request, "site", context)
+        return self._overview_page(request, "site", context)
 
 
 def _site_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:
@@ -222,10 +216,8 @@ def _site_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:
         "sections": _sections(status),
         "progress": progress,
         "progress_text": _progress_text(progress),
-        "open": [_request_row(item) for item in progress.requests],
-        "ended": [
-            _request_row(item) for item in ended.order_by("-ended_at", "-pk")[:RECENT_REQUESTS]
-        ],
+        "open": request_rows(progress.requests),
+        "ended": request_rows(ended.order_by("-ended_at", "-pk")[:RECENT_REQUESTS]),
         "held": Build.objects.held(site),
         "builds": [
             {
@@ -236,10 +228,6 @@ def _site_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:
             for build in status.builds
         ],
     }
-
-
-def _request_row(build_request: BuildRequest) -> dict[str, Any]:
-    return {"request": build_request, "text": request_text(build_request)}
 
 
 def _sections(status: SiteStatus) -> list[dict[str, Any]]:
@@ -264,14 +252,69 @@ def _sections(status: SiteStatus) -> list[dict[str, Any]]:
         rows.append({"name": _("Index"), "index": True, "due": index})
     for row in rows:
         item = row["due"]
-        row["why"] = reasons_text(item.pages) if item else ""
+        row["why"] = _reasons_text(item.pages) if item else ""
         row["error"] = item.error if item else ""
     return rows
+
+
+def _reasons_text(pages: Mapping[str, int]) -> str:
+    """Return why sitemap files of a section are due and how many of them, as text."""
+    return ", ".join(
+        ngettext("%(reason)s: %(count)s file", "%(reason)s: %(count)s files", count)
+        % {"reason": Reason(reason).label, "count": number(count)}
+        if count
+        else str(Reason(reason).label)
+        for reason, count in pages.items()
+    )
 
 
 def _section_names(site: SitemapSite) -> list[str]:
     names, _why = try_read(lambda: [section.get_name() for section in sections_of(site)])
     return names or []
+
+
+def _work_in_progress(site: SitemapSite) -> int | None:
+    """Return the id of the running build, 0 for other work, or None for neither."""
+    if not is_being_built(site):
+        return None
+    running = Build.objects.filter(site=site.key, status=Build.Status.RUNNING)
+    return running.order_by("-pk").values_list("pk", flat=True).first() or 0
+
+
+def _message_of_request(site: SitemapSite, request: HttpRequest) -> dict[str, str] | None:
+    """Return the level and text of a message about the request that a query string names."""
+    pk = _id(request.GET.get("request"))
+    build_request = BuildRequest.objects.filter(site=site.key, pk=pk).first() if pk else None
+    if build_request is None:
+        return None
+    who = build_request.requested_by or _("someone")
+    values = {"request": request_text(build_request), "outcome": build_request.outcome, "who": who}
+    if build_request.failed:
+        return {"level": "error", "text": _("%(request)s failed. %(outcome)s") % values}
+    if build_request.ended_at is not None:
+        return {"level": "success", "text": _("%(request)s finished. %(outcome)s") % values}
+    text = _("%(request)s queued.") % values
+    if build_request.requested_by != request.user.get_username():
+        text = _("%(request)s is already queued by %(who)s. It runs only once.") % values
+    start = _start_of(site, build_request, _id(request.GET.get("after")))
+    return {"level": "sitemapkit-queued", "text": f"{text} {start}"}
+
+
+def _start_of(site: SitemapSite, build_request: BuildRequest, after: int | None) -> str:
+    """Return when a request starts that was queued while ``after`` was running."""
+    if BuildRequest.objects.open(site).filter(pk__lt=build_request.pk).exists():
+        return _("It starts when the earlier requests have finished.")
+    if after is None or _work_in_progress(site) != after:
+        return _("It starts now.")
+    if after:
+        return _("It starts when build %(build)s has finished.") % {"build": after}
+    return _("It starts when the work in progress has finished.")
+
+
+def _id(text: str | None) -> int | None:
+    """Return a query parameter as a primary key, or None if it cannot be one."""
+    valid = text is not None and text.isascii() and text.isdigit() and len(text) <= MAX_ID_DIGITS
+    return int(text or 0) if valid else None
 
 
 def _progress_text(progress: SiteProgress) -> str:

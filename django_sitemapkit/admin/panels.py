@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from django.http import HttpRequest
 
-from django_sitemapkit.admin.display import try_read
+from django_sitemapkit.admin.base import try_read
 from django_sitemapkit.sites import SitemapSite
 
 Renderer: TypeAlias = Callable[[HttpRequest, SitemapSite], str]

@@ -11,54 +11,60 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import SiteFilter
-from django_sitemapkit.admin.declarations import (
-    declared_enabled,
-    declared_sections,
-    declared_value,
-)
+from django_sitemapkit.admin.base import SiteFilter, site_by_key
 from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, EditorSettingForm
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import SectionSettings
-from django_sitemapkit.protocol.values import format_priority
+from django_sitemapkit.overrides.sections import extra_urls_of
+from django_sitemapkit.protocol.values import format_changefreq, format_priority
 from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading.sources import Constant
+from django_sitemapkit.registry import registry
 from django_sitemapkit.sites import SitemapSite
 
+_FORMATTERS = {"changefreq": format_changefreq, "priority": format_priority}
 
-class EnabledSelect(forms.NullBooleanSelect):
-    """A widget for ``enabled`` with the choices of the other forms."""
 
-    def __init__(self, attrs: dict[str, Any] | None = None) -> None:
-        choices = (("unknown", _("Inherit")), ("true", _("Yes")), ("false", _("No")))
-        forms.Select.__init__(self, attrs, choices)
+def declared_sections(site: SitemapSite) -> dict[str, SectionReader]:
+    """Return all declared sections of a site by name, enabled or not."""
+    enabled = {section.get_name(): True for section in registry}
+    sections = [*registry.of(site, enabled), extra_urls_of(site)]
+    return {section.get_name(): section for section in sections}
+
+
+def _declared_texts(section: SectionReader) -> dict[str, str]:
+    """Return what a section declares, as text by field of ``SectionSettings``."""
+    enabled = gettext("yes") if section.options.enabled else gettext("no")
+    return {"enabled": enabled, **{tag: _declared_text(section, tag) for tag in _FORMATTERS}}
+
+
+def _declared_text(section: SectionReader, tag: str) -> str:
+    source = section.sources.get(tag)
+    if source is None:
+        return gettext("none")
+    if not isinstance(source, Constant):
+        return gettext("from each row")
+    try:
+        return _FORMATTERS[tag](source.value) or gettext("none")
+    except InvalidValue:
+        return gettext("none")
 
 
 class SectionForm(EditorSettingForm):
     """A form for the settings of one of the registered sections."""
 
-    class Meta:
-        widgets: ClassVar = {"enabled": EnabledSelect}
-
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        by_site = {site.key: declared_sections(site) for site in self.sites}
+        self.declared = {site: declared_sections(site) for site in self.sites}
         if "section" in self.fields:
-            names = sorted({name for sections in by_site.values() for name in sections})
+            names = sorted({name for sections in self.declared.values() for name in sections})
             self.fields["section"] = forms.ChoiceField(
                 label=capfirst(_("section")),
                 choices=[("", "---------"), *((name, name) for name in names)],
             )
-        section = by_site.get(self.instance.site, {}).get(self.instance.section)
-        if section is not None:
-            self._show_inherited_values(section)
-
-    def _show_inherited_values(self, section: SectionReader) -> None:
-        """Add to each field's help text the value that it inherits if empty."""
-        inherited = {
-            "enabled": declared_enabled(section),
-            "changefreq": declared_value(section, "changefreq"),
-            "priority": declared_value(section, "priority"),
-        }
-        for name, text in inherited.items():
+        site = site_by_key(self.sites, self.instance.site)
+        section = self.declared[site].get(self.instance.section) if site else None
+        for name, text in _declared_texts(section).items() if section else ():
             if name in self.fields:
                 self.fields[name].help_text = format_html(
                     gettext("Leave empty to inherit the declared value: {}."), text
@@ -69,12 +75,11 @@ class SectionForm(EditorSettingForm):
         cleaned = super().clean() or self.cleaned_data
         name = cleaned.get("section", "")
         if self.site is not None and name:
-            if name not in declared_sections(self.site):
-                self.add_error(
-                    "section", ValidationError(_("The site does not have this section."))
-                )
-            else:
+            if name in self.declared[self.site]:
                 self.reject_duplicate("section", section=name)
+            else:
+                error = ValidationError(_("The site does not have this section."))
+                self.add_error("section", error)
         return cleaned
 
 
@@ -101,11 +106,11 @@ class SectionSettingsAdmin(EditorSettingAdmin):
     ) -> Any:
         """Show on the page for a new row what each section declares."""
         form = context["adminform"].form
-        context["declared"] = [
-            (site, _declarations(site))
-            for site in getattr(form, "sites", ())
-            if form.instance.pk is None
-        ]
+        if form.instance.pk is None:
+            context["declared"] = [
+                (site, {name: _declared_texts(section) for name, section in sections.items()})
+                for site, sections in form.declared.items()
+            ]
         return super().render_change_form(request, context, *args, **options)
 
     def preview_context(
@@ -120,21 +125,10 @@ class SectionSettingsAdmin(EditorSettingAdmin):
             )
         enabled = "" if row.enabled is None else gettext("yes") if row.enabled else gettext("no")
         priority = format_priority(row.priority) or ""
+        declared = _declared_texts(section)
         values = [
-            (gettext("enabled"), enabled, declared_enabled(section)),
-            ("changefreq", row.changefreq, declared_value(section, "changefreq")),
-            ("priority", priority, declared_value(section, "priority")),
+            (gettext("enabled"), enabled, declared["enabled"]),
+            ("changefreq", row.changefreq, declared["changefreq"]),
+            ("priority", priority, declared["priority"]),
         ]
         return {"in_force": values, "section": row.section}
-
-
-def _declarations(site: SitemapSite) -> list[dict[str, str]]:
-    return [
-        {
-            "name": name,
-            "enabled": declared_enabled(section),
-            "changefreq": declared_value(section, "changefreq"),
-            "priority": declared_value(section, "priority"),
-        }
-        for name, section in declared_sections(site).items()
-    ]

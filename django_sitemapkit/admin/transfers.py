@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.admin.models import ADDITION, CHANGE
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.core import signing
 from django.core.exceptions import PermissionDenied
@@ -17,15 +18,12 @@ from django.http import (
     HttpResponseRedirect,
     StreamingHttpResponse,
 )
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from django_sitemapkit.admin.base import known_sites
-from django_sitemapkit.admin.display import number
-from django_sitemapkit.admin.editor_settings import EditorSettingAdmin
-from django_sitemapkit.admin.history import changed_fields, log_added, log_changed
+from django_sitemapkit.admin.base import known_sites, number
+from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, log_rows
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.overrides.cells import Table
 from django_sitemapkit.overrides.transfer import (
@@ -36,8 +34,6 @@ from django_sitemapkit.overrides.transfer import (
     compared,
     exported,
 )
-
-__all__ = ["TransferAdmin"]
 
 MAX_LINES_SHOWN = 200
 """Lines of each outcome that a preview shows."""
@@ -105,7 +101,7 @@ class TransferAdmin(EditorSettingAdmin):
         try:
             rows = self.get_changelist_instance(request).get_queryset(request)
         except IncorrectLookupParameters:
-            text = _("Nothing was exported: the URL has a filter that this list does not have.")
+            text = _("Nothing was exported: the address contains an unknown filter.")
             messages.error(request, text)
             return HttpResponseRedirect(reverse(self._url_name("changelist")))
         lines = exported(self.transfer, rows) if request.method == "GET" else iter(())
@@ -155,20 +151,15 @@ class TransferAdmin(EditorSettingAdmin):
         except IntegrityError:
             messages.error(request, _("Nothing has changed: another user changed the same rows."))
             return self._preview_page(request, comparison, payload)
-        self._log(request, comparison, new, changed)
+        names = [name for name in comparison.columns if name in self.transfer.values]
+        log_rows(request.user.pk, new, ADDITION)
+        log_rows(request.user.pk, changed, CHANGE, names)
         created = ngettext("%(count)s row created.", "%(count)s rows created.", len(new))
         updated = ngettext("%(count)s row changed.", "%(count)s rows changed.", len(changed))
         created %= {"count": number(len(new))}
         updated %= {"count": number(len(changed))}
         messages.success(request, f"{created} {updated}")
         return HttpResponseRedirect(reverse(self._url_name("changelist")))
-
-    def _log(
-        self, request: HttpRequest, comparison: Comparison, new: list[Any], changed: list[Any]
-    ) -> None:
-        names = [name for name in comparison.columns if name in self.transfer.values]
-        log_added(request.user.pk, new)
-        log_changed(request.user.pk, changed, changed_fields(self.model, names))
 
     def _salt(self, request: HttpRequest) -> str:
         return f"sitemapkit.{self.opts.model_name}.{request.user.pk}"
@@ -217,15 +208,12 @@ class TransferAdmin(EditorSettingAdmin):
     def _page(self, request: HttpRequest, form: FileForm, **context: Any) -> HttpResponse:
         known_sites(request)  # A message says so if there are none.
         context = {
-            **self.admin_site.each_context(request),
             "title": _("Import %(name)s") % {"name": self.opts.verbose_name_plural},
-            "opts": self.opts,
             "form": form,
-            "media": self.media,
             "columns": ", ".join(self.transfer.columns),
             "max_bytes": number(MAX_FILE_BYTES),
             "max_lines": number(MAX_FILE_LINES),
             "changelist_url": reverse(self._url_name("changelist")),
             **context,
         }
-        return TemplateResponse(request, "admin/sitemapkit/editor_settings/import.html", context)
+        return self.render_page(request, "editor_settings/import", context)

@@ -1,4 +1,9 @@
-"""Builds: files made by the same rendering as live pages, published all at once or not at all."""
+"""Builds: files made by the same rendering as live pages, published all at once or not at all.
+
+``run`` goes through the steps of a build, under the ``lease`` of the site. ``make`` has the files
+of pages, ``manifest`` the rows that say what a build consists of, ``publication`` what follows once
+no page is missing, and ``report`` only reads.
+"""
 
 from django_sitemapkit.builds.exclusion import exclude_now
 from django_sitemapkit.builds.make import InlineRunner, PageBuilder, Runner

@@ -1,23 +1,92 @@
-"""Checks of what answers at the package's addresses."""
+"""Checks of the URLconfs: the package's addresses, and what else answers there."""
 
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from django.core import checks
-from django.core.checks import CheckMessage, Tags, register
+from django.core.checks import Tags
 from django.core.exceptions import ImproperlyConfigured
-from django.urls import Resolver404, ResolverMatch, resolve
+from django.urls import Resolver404, ResolverMatch, URLResolver, get_resolver, resolve
 
-from django_sitemapkit.checks.asking import configured
+from django_sitemapkit.checks.base import (
+    Found,
+    check,
+    configured,
+    sites_in_settings,
+    urlconf_error,
+)
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sites import SitemapSite
 
 
-@register(Tags.urls)
-def check_shadowed_addresses(**options: Any) -> list[CheckMessage]:
-    """W030: another pattern of the URLconf answers at one of the package's addresses."""
-    messages: list[CheckMessage] = []
+@check("sitemapkit.E010", Tags.sites)
+def check_urlconfs() -> Found:
+    """Report a site's URLconf that cannot be imported."""
+    for site in sites_in_settings():
+        if error := urlconf_error(site):
+            yield (
+                f'SITEMAPKIT_SITES[{site.key!r}]["URLCONF"]: {str(error).rstrip(".")}.',
+                "Give the dotted path of a module that can be imported.",
+            )
+
+
+@check("sitemapkit.W005", Tags.urls)
+def check_addresses() -> Found:
+    """Report that the package's URLs are not included."""
+    for site in configured():
+        try:
+            site.scope()
+        except ImproperlyConfigured as error:
+            yield str(error), "Until then no sitemap is served."
+
+
+@check("sitemapkit.W006", Tags.urls)
+def check_scope() -> Found:
+    """Report that the package's URLs are included below the site's root."""
+    for site in configured():
+        try:
+            directory = site.scope().directory
+        except ImproperlyConfigured:
+            continue
+        if not site.prefix.startswith(directory):
+            message = f"Site {site.key!r}: a sitemap in {directory} may list nothing outside of it."
+            hint = (
+                "Include django_sitemapkit.urls at the root of the URLconf, not within"
+                " i18n_patterns() or below another path, unless you want this."
+            )
+            yield message, hint
+
+
+@check("sitemapkit.W025", Tags.urls)
+def check_robots() -> Found:
+    """Report two views for robots.txt, one of them the package's."""
+    from django_sitemapkit.views import robots  # noqa: PLC0415  not while apps are set up
+
+    for site in configured():
+        found = list(_answering(get_resolver(site.urlconf), "/robots.txt"))
+        if len(found) > 1 and robots in found:
+            first = "the package's" if found[0] is robots else "the other one"
+            yield (
+                f"Site {site.key!r}: two views answer for robots.txt; Django calls {first}.",
+                "Remove one of the two from the URLconf.",
+            )
+
+
+def _answering(resolver: URLResolver, path: str) -> Iterator[Any]:
+    """Yield the views whose patterns match a path and nothing else, in the order of the URLconf."""
+    match = resolver.pattern.match(path)
+    if not match:
+        return
+    for pattern in resolver.url_patterns:
+        if isinstance(pattern, URLResolver):
+            yield from _answering(pattern, match[0])
+        elif (found := pattern.pattern.match(match[0])) and not any(found[1:]):
+            yield pattern.callback
+
+
+@check("sitemapkit.W030", Tags.urls)
+def check_shadowed_addresses() -> Found:
+    """Report that another pattern of the URLconf answers at one of the package's addresses."""
     for site in configured():
         named: set[str] = set()
         for address, match in _answered_elsewhere(site):
@@ -29,8 +98,7 @@ def check_shadowed_addresses(**options: Any) -> list[CheckMessage]:
                     " comes before those of django_sitemapkit.urls."
                 )
                 hint = "Remove that pattern, or include django_sitemapkit.urls before it."
-                messages.append(checks.Warning(message, hint=hint, id="sitemapkit.W030"))
-    return messages
+                yield message, hint
 
 
 def _answered_elsewhere(site: SitemapSite) -> Iterator[tuple[str, ResolverMatch]]:

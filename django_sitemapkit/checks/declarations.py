@@ -1,19 +1,22 @@
-"""Checks of models and sections: the mistakes themselves are in ``reading.validation``."""
+"""Checks of models and sections; ``reading.validation`` finds the mistakes of declarations."""
 
+import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from django.apps import apps
-from django.core import checks
-from django.core.checks import CheckMessage, Error, Info, Tags, register
+from django.conf import settings as django_settings
+from django.core.checks import CheckMessage, Tags, register
 from django.db import DatabaseError
 from django.db.models import Model
 
-from django_sitemapkit.checks.asking import configured, site_of
+from django_sitemapkit.checks.base import Found, check, configured, message_of, site_of
 from django_sitemapkit.mixins import SitemapMixin, declared_models, own_options
 from django_sitemapkit.printable import printable
 from django_sitemapkit.reading import QuerySetReader, SectionReader, reader_of
-from django_sitemapkit.reading.validation import KINDS, Mistake, checks_of
+from django_sitemapkit.reading.validation import KINDS, checks_of
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sites import NoFrameworkSite
 
@@ -24,48 +27,88 @@ DECLARATION_IDS = frozenset(
 )
 """The ids of all mistakes in declarations."""
 
-_LEVELS: dict[str, type[Error] | type[checks.Warning] | type[Info]] = {
-    "E": Error,
-    "W": checks.Warning,
-    "I": Info,
-}
+MODULE = "sitemaps"
 
 
-@register(Tags.models)
-def check_mixins(**options: Any) -> list[CheckMessage]:
-    """W011: a model takes SitemapMixin and declares nothing."""
-    return [
-        checks.Warning(
-            f"{model._meta.label} has SitemapMixin, but no class Sitemap.",
-            hint="Declare one in the model, or leave the mixin out.",
-            obj=model,
-            id="sitemapkit.W011",
+@check("sitemapkit.W031", Tags.urls)
+def check_registered() -> Found:
+    """Report that no section is registered."""
+    if not registry.declared() and not _unimported_modules():
+        message = "No section is registered; there is no sitemap."
+        hint = (
+            f"Declare a Section in the module {MODULE}.py of an installed app, with @register"
+            " above it."
         )
-        for model in apps.get_models()
-        if SitemapMixin in model.__bases__ and own_options(model) is None
-    ]
+        yield message, hint
 
 
-@register(Tags.models)
-def check_mixin_querysets(**options: Any) -> list[CheckMessage]:
-    """E012: a model's ``class Sitemap`` names a method that its manager does not have.
+@check("sitemapkit.W032", Tags.urls)
+def check_unimported_modules() -> Found:
+    """Report a module that registers sections and is not imported."""
+    for module in _unimported_modules():
+        message = (
+            f"{module} is not imported, because {module.rpartition('.')[0]!r} is not an installed"
+            " app. The sections that it registers do not exist."
+        )
+        hint = "Add the package to INSTALLED_APPS, or move the module into an installed app."
+        yield message, hint
 
-    Or it sets ``queryset``, which it cannot have before the model is made.
+
+def _unimported_modules() -> list[str]:
+    """Return the modules of the project's own package that register sections, unimported.
+
+    Many put it next to settings and URLconf; that package is seldom an app.
     """
-    messages: list[CheckMessage] = []
+    configured()  # Imports the URLconfs, which may import it.
+    settings_module = getattr(django_settings, "SETTINGS_MODULE", None) or ""
+    found = []
+    for named in dict.fromkeys([settings_module, str(django_settings.ROOT_URLCONF)]):
+        package = named.rpartition(".")[0]
+        while package:
+            found.append(f"{package}.{MODULE}")
+            package = package.rpartition(".")[0]
+    return [name for name in dict.fromkeys(found) if _is_unimported(name)]
+
+
+def _is_unimported(module: str) -> bool:
+    package = module.rpartition(".")[0]
+    if module in sys.modules or package in {app.name for app in apps.get_app_configs()}:
+        return False
+    try:
+        spec = find_spec(module)
+        source = Path((spec and spec.origin) or "").read_text(encoding="utf-8")
+    except (ImportError, OSError, ValueError):
+        return False
+    return "django_sitemapkit" in source
+
+
+@check("sitemapkit.W011", Tags.models)
+def check_mixins() -> Found:
+    """Report a model that uses SitemapMixin and declares nothing."""
+    for model in apps.get_models():
+        if SitemapMixin in model.__bases__ and own_options(model) is None:
+            message = f"{model._meta.label} has SitemapMixin, but no class Sitemap."
+            yield message, "Declare one in the model, or remove the mixin.", model
+
+
+@check("sitemapkit.E012", Tags.models)
+def check_mixin_querysets() -> Found:
+    """Report a model's ``class Sitemap`` whose rows are not given by an option.
+
+    It names a method that the manager does not have, or it sets ``queryset``, which it cannot have
+    before the model exists.
+    """
     for model, declared in declared_models():
         message, hint = _wrong_rows(model, declared)
         if message:
-            text = f"{model._meta.label}.Sitemap: {message}"
-            messages.append(Error(text, hint=hint, obj=model, id="sitemapkit.E012"))
-    return messages
+            yield f"{model._meta.label}.Sitemap: {message}", hint, model
 
 
 def _wrong_rows(model: type[Model], declared: type) -> tuple[str, str]:
     """Return what is wrong with the rows of a model's ``class Sitemap``, and the way out."""
     if getattr(declared, "queryset", None) is not None:
         hint = "Name a method in queryset_method, or set filter to a Q()."
-        return "queryset is no option here.", hint
+        return "queryset is not an option here.", hint
     name = getattr(declared, "queryset_method", None)
     manager = model._default_manager
     if name is None or (isinstance(name, str) and _has_method(manager, name)):
@@ -80,7 +123,7 @@ def _has_method(manager: Any, name: str) -> bool:
 
 @register(Tags.models)
 def check_declarations(**options: Any) -> list[CheckMessage]:
-    """E100, W100: a section raises; E101 to E155, W140 to W153: a mistake in its declaration."""
+    """Report sections that raise (E100, W100), and mistakes in their declarations."""
     messages: list[CheckMessage] = []
     for section in registry:
         messages += _messages_of(reader_of(section(site_of(section))))
@@ -89,27 +132,37 @@ def check_declarations(**options: Any) -> list[CheckMessage]:
 
 def _messages_of(reader: SectionReader) -> Iterator[CheckMessage]:
     found = checks_of(reader)
-    for identifier, check in [*sorted(found.CHECKS.items()), *found.ITEM_CHECKS.items()]:
+    for identifier, check_one in [*sorted(found.CHECKS.items()), *found.ITEM_CHECKS.items()]:
         try:
-            mistake = check(found)
+            mistake = check_one(found)
         except NoFrameworkSite:
             return  # E156 reports it.
         except DatabaseError as error:
-            # Items may be a list of rows, and the database not there yet.
+            # Items may be a list of rows, and the tables may not exist yet.
             if isinstance(reader, QuerySetReader):
-                yield _reads_early(reader, error)
+                yield _message(
+                    # An error would keep ``migrate`` from creating the table.
+                    "sitemapkit.W100",
+                    reader,
+                    f" reads the database while it is declared: {error}",
+                    "Build the queryset without reading rows; use a Subquery.",
+                )
             return
         except Exception as error:  # noqa: BLE001  a project's method may raise anything
-            yield _raised(reader, error)
+            yield _message(
+                "sitemapkit.E100",
+                reader,
+                f" raised {type(error).__name__}: {error}",
+                "get_queryset() must work without rows, and without tables it does not read.",
+            )
             return
         if mistake is not None:
-            yield _message(identifier, reader, mistake)
+            yield _message(identifier, reader, f": {mistake.sentence}", mistake.hint)
 
 
-@register(Tags.models)
-def check_current_sites(**options: Any) -> list[CheckMessage]:
-    """E156: a section asks for the current site, which the sites framework does not have."""
-    messages: list[CheckMessage] = []
+@check("sitemapkit.E156", Tags.models)
+def check_current_sites() -> Found:
+    """Report a section that asks for the current site, which the sites framework does not have."""
     sites = configured()
     for site in sites if len(sites) > 1 else ():
         for reader in registry.of(site):
@@ -117,56 +170,32 @@ def check_current_sites(**options: Any) -> list[CheckMessage]:
                 reader.prepare()
             except NoFrameworkSite as error:
                 message = f"Section {reader.get_name()!r} on site {site.key!r}: {error.message}"
-                kind = type(reader.options)
-                messages.append(Error(message, hint=error.hint, obj=kind, id="sitemapkit.E156"))
+                yield message, error.hint, type(reader.options)
             except Exception:  # noqa: BLE001, S112  check_declarations() reports it
                 continue
-    return messages
 
 
 @register(Tags.models, deploy=True)
 def check_costs(**options: Any) -> list[CheckMessage]:
-    """I142: a section reads objects where columns would do; reported only for a deployment."""
+    """Report a section that reads objects where columns would do (I142), for a deployment."""
     messages: list[CheckMessage] = []
     for section in registry:
         reader = reader_of(section(site_of(section)))
         found = checks_of(reader)
-        if not _is_broken(reader):
-            mistakes = [(identifier, check(found)) for identifier, check in found.COSTS.items()]
-            messages += [_message(name, reader, mistake) for name, mistake in mistakes if mistake]
+        for identifier, check_one in () if _is_broken(found) else found.COSTS.items():
+            if mistake := check_one(found):
+                text = f": {mistake.sentence}"
+                messages.append(_message(identifier, reader, text, mistake.hint))
     return messages
 
 
-def _is_broken(reader: SectionReader) -> bool:
-    found = checks_of(reader)
+def _is_broken(found: Any) -> bool:
     try:
-        return any(check(found) for check in found.PAGEABLE)
+        return any(check_one(found) for check_one in found.PAGEABLE)
     except Exception:  # noqa: BLE001  what check_declarations() reports as E100
         return True
 
 
-def _message(identifier: str, reader: SectionReader, mistake: Mistake) -> CheckMessage:
-    kind = _LEVELS[identifier.partition(".")[2][0]]
-    text = printable(f"Section {reader.get_name()!r}: {mistake.sentence}")
-    return kind(text, hint=mistake.hint, obj=type(reader.options), id=identifier)
-
-
-def _raised(reader: SectionReader, error: Exception) -> CheckMessage:
-    return Error(
-        printable(f"Section {reader.get_name()!r} raised {type(error).__name__}: {error}"),
-        hint="get_queryset() must work without rows, and without tables it does not read.",
-        obj=type(reader.options),
-        id="sitemapkit.E100",
-    )
-
-
-def _reads_early(reader: SectionReader, error: Exception) -> CheckMessage:
-    """Return a warning: an error would keep ``migrate`` from making the table."""
-    return checks.Warning(
-        printable(
-            f"Section {reader.get_name()!r} reads the database while it is declared: {error}"
-        ),
-        hint="Build the queryset without reading rows; use a Subquery.",
-        obj=type(reader.options),
-        id="sitemapkit.W100",
-    )
+def _message(identifier: str, reader: SectionReader, text: str, hint: str) -> CheckMessage:
+    message = printable(f"Section {reader.get_name()!r}{text}")
+    return message_of(identifier, message, hint, type(reader.options))

@@ -1,22 +1,20 @@
 """Checks of where files are stored, and how they are made and sent."""
 
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings as django_settings
-from django.core import checks
-from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import Tags
 from django.core.exceptions import ImproperlyConfigured
 from django.core.files.storage import FileSystemStorage, InMemoryStorage, Storage, storages
 
-from django_sitemapkit.checks.asking import value_of
+from django_sitemapkit.checks.base import Found, check, value_of
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.publishing.storage import ADD_ENTRY, ALIAS
 from django_sitemapkit.rendering.compression import has_isal
 
 OVERWRITING = ("file_overwrite", "overwrite_files", "allow_overwrite")
-"""What the storages of django-storages call it that they replace a file: S3, Azure, FTP."""
+"""The options of django-storages' backends (S3, Azure, FTP) that let them replace a file."""
 
 S3 = "storages.backends.s3"
 
@@ -25,20 +23,20 @@ LOST_IN_BUILDS = {
     "listdir": "files that no build has are never found, and stay",
     "get_modified_time": "files that no build has are never known to be old, and stay",
 }
-"""What builds do without some methods of the storage that they keep their files in."""
+"""What builds lack without some methods of the storage of their files."""
 
 LOST_IN_EXPORT = {
     "size": "each file is read back to learn its size",
     "listdir": "each file is asked for by its name, and files that no build has stay public",
 }
-"""The same of the storage that they export to."""
+"""The same for the storage of the export."""
 
 
-@register(Tags.files)
-def check_storage(**options: Any) -> list[CheckMessage]:
-    """W008: the files go to the static files storage, which others clear, or nowhere."""
+@check("sitemapkit.W008", Tags.files)
+def check_storage() -> Found:
+    """Report files that go to the static files storage, which others clear, or nowhere."""
     if ALIAS in django_settings.STORAGES or value_of("SERVE_FROM") == "live":
-        return []
+        return
     source = _sitemap_storage()
     nowhere = source is None or (isinstance(source, FileSystemStorage) and _place(source) is None)
     what = (
@@ -47,125 +45,100 @@ def check_storage(**options: Any) -> list[CheckMessage]:
         else "sitemaps are stored among the static files, where `collectstatic --clear` deletes"
         " them."
     )
-    message = f'STORAGES has no "{ALIAS}": {what}'
-    return [checks.Warning(message, hint=ADD_ENTRY, id="sitemapkit.W008")]
+    yield f'STORAGES has no "{ALIAS}": {what}', ADD_ENTRY
 
 
-@register(Tags.files)
-def check_sendfile(**options: Any) -> list[CheckMessage]:
-    """E009: the web server is to send files that do not lie on its disk."""
-    sendfile = value_of("SENDFILE")
-    if sendfile is None or _has_local_path():
-        return []
-    return [
-        Error(
+@check("sitemapkit.E009", Tags.files)
+def check_sendfile() -> Found:
+    """Report that the web server should send files that are not on its disk."""
+    sendfile, source = value_of("SENDFILE"), _sitemap_storage()
+    is_local = isinstance(source, FileSystemStorage) and _place(source) is not None
+    if sendfile is not None and not is_local:
+        yield (
             f"SITEMAPKIT_SENDFILE is {sendfile!r}, but the storage has no path on a local disk.",
-            hint=f"Take it out, or let STORAGES[{ALIAS!r}] be a FileSystemStorage.",
-            id="sitemapkit.E009",
+            f"Remove it, or let STORAGES[{ALIAS!r}] be a FileSystemStorage.",
         )
-    ]
 
 
-@register(Tags.files)
-def check_storage_reads_as_stored(**options: Any) -> list[CheckMessage]:
-    """E019: the storage of the files would decompress what it reads."""
-    if not getattr(_sitemap_storage(), "gzip", False) or value_of("SERVE_FROM") == "live":
-        return []
-    return [
-        Error(
+@check("sitemapkit.E019", Tags.files)
+def check_storage_reads_as_stored() -> Found:
+    """Report a storage of the files that would decompress what it reads."""
+    if getattr(_sitemap_storage(), "gzip", False) and value_of("SERVE_FROM") != "live":
+        message = (
             "The storage of the sitemaps has gzip=True: it decompresses what it reads, and gives"
-            " other bytes than it was given.",
-            hint="Take gzip out of its OPTIONS: the files are compressed already.",
-            id="sitemapkit.E019",
+            " other bytes than it was given."
         )
-    ]
+        hint = "Remove gzip from its OPTIONS: the files are compressed already."
+        yield message, hint
 
 
-@register(Tags.files)
-def check_export_elsewhere(**options: Any) -> list[CheckMessage]:
-    """E016: the files are exported to where they are built."""
+@check("sitemapkit.E016", Tags.files)
+def check_export_elsewhere() -> Found:
+    """Report an export to where the files are built."""
     export, source = _export(), _sitemap_storage()
     same = export is source or (_place(export) is not None and _place(export) == _place(source))
-    if export is None or not same:
-        return []
-    return [
-        Error(
+    if export is not None and same:
+        message = (
             f"SITEMAPKIT_EXPORT_STORAGE is {value_of('EXPORT_STORAGE')!r}, where the files are"
-            " built already.",
-            hint="Export to a storage of its own: another folder, or another bucket.",
-            id="sitemapkit.E016",
+            " built already."
         )
-    ]
+        hint = "Export to a storage of its own: another folder, or another bucket."
+        yield message, hint
 
 
-@register(Tags.files)
-def check_export_overwrites(**options: Any) -> list[CheckMessage]:
-    """E017: the storage of the export gives a file another name where one is there already."""
+@check("sitemapkit.E017", Tags.files)
+def check_export_overwrites() -> Found:
+    """Report a storage of the export that gives a file another name if its name is taken."""
     export = _export()
     forbidden = [name for name in OVERWRITING if getattr(export, name, True) is False]
-    if not forbidden and not isinstance(export, InMemoryStorage):
-        return []
-    hint = f"Set {forbidden[0]} to True in its OPTIONS." if forbidden else "Use another one."
-    return [
-        Error(
+    if forbidden or isinstance(export, InMemoryStorage):
+        message = (
             f"SITEMAPKIT_EXPORT_STORAGE is {value_of('EXPORT_STORAGE')!r}, a storage that does not"
-            " overwrite: no file could be replaced.",
-            hint=hint,
-            id="sitemapkit.E017",
+            " overwrite: no file could be replaced."
         )
-    ]
+        hint = f"Set {forbidden[0]} to True in its OPTIONS." if forbidden else "Use another one."
+        yield message, hint
 
 
-@register(Tags.files)
-def check_export_encodes(**options: Any) -> list[CheckMessage]:
-    """W018: the storage of the export says of gzip files that they are encoded."""
+@check("sitemapkit.W018", Tags.files)
+def check_export_encodes() -> Found:
+    """Report a storage of the export that stores gzip files with Content-Encoding."""
     export = _export()
-    if export is None or not _encodes(export):
-        return []
-    message = (
-        f"SITEMAPKIT_EXPORT_STORAGE is {value_of('EXPORT_STORAGE')!r}, which stores files with"
-        " Content-Encoding: readers would find no gzip file at an address that ends with .gz."
-    )
-    hint = "Use django_sitemapkit.contrib.s3.SitemapS3Storage, and leave its gzip off."
-    return [checks.Warning(message, hint=hint, id="sitemapkit.W018")]
+    if export is not None and _encodes(export):
+        message = (
+            f"SITEMAPKIT_EXPORT_STORAGE is {value_of('EXPORT_STORAGE')!r}, which stores files with"
+            " Content-Encoding: readers would find no gzip file at an address that ends with .gz."
+        )
+        hint = "Use django_sitemapkit.contrib.s3.SitemapS3Storage, and leave its gzip off."
+        yield message, hint
 
 
-@register(Tags.files)
-def check_storage_methods(**options: Any) -> list[CheckMessage]:
-    """W045: a storage cannot say something of its files, so that something is lost or slow."""
+@check("sitemapkit.W045", Tags.files)
+def check_storage_methods() -> Found:
+    """Report a storage without some methods, so that something is lost or slow."""
     if value_of("SERVE_FROM") == "live":
-        return []
-    messages: list[CheckMessage] = []
+        return
+    export = f"SITEMAPKIT_EXPORT_STORAGE is {value_of('EXPORT_STORAGE')!r}, which"
     for what, storage, lost in (
         ("The storage of the sitemaps", _sitemap_storage(), LOST_IN_BUILDS),
-        (
-            f"SITEMAPKIT_EXPORT_STORAGE is {value_of('EXPORT_STORAGE')!r}, which",
-            _export(),
-            LOST_IN_EXPORT,
-        ),
+        (export, _export(), LOST_IN_EXPORT),
     ):
         without = [name for name in lost if storage is not None and not _has(storage, name)]
         if without:
             methods = ", ".join(f"{name}()" for name in without)
             losses = "; ".join(lost[name] for name in without)
-            message = f"{what} has no {methods}: {losses}."
-            hint = "Use a storage that has them, or silence this check: builds work even so."
-            messages.append(checks.Warning(message, hint=hint, id="sitemapkit.W045"))
-    return messages
+            hint = "Use a storage that has them, or silence this check: builds work without them."
+            yield f"{what} has no {methods}: {losses}.", hint
 
 
-@register(Tags.files)
-def check_codec(**options: Any) -> list[CheckMessage]:
-    """E014: the codec asked for is not installed."""
-    if value_of("GZIP_BACKEND") != "isal" or has_isal():
-        return []
-    return [
-        Error(
+@check("sitemapkit.E014", Tags.files)
+def check_codec() -> Found:
+    """Report that the codec of the settings is not installed."""
+    if value_of("GZIP_BACKEND") == "isal" and not has_isal():
+        yield (
             'SITEMAPKIT_GZIP_BACKEND is "isal", which is not installed.',
-            hint='Install django-sitemapkit[fast], or set it to "auto".',
-            id="sitemapkit.E014",
+            'Install django-sitemapkit[fast], or set it to "auto".',
         )
-    ]
 
 
 def _export() -> Storage | None:
@@ -184,7 +157,7 @@ def _sitemap_storage() -> Storage | None:
 
 
 def _place(storage: Storage | None) -> object:
-    """Return what is the same for two storages in one place, or None where nothing tells it."""
+    """Return a value that is equal for two storages in one place, or None if it is unknown."""
     if isinstance(storage, FileSystemStorage):
         try:
             return Path(storage.path("")).resolve()
@@ -197,9 +170,9 @@ def _place(storage: Storage | None) -> object:
 
 
 def _has(storage: Storage, method: str) -> bool:
-    """Return whether a storage has a method of its own where Django's base has none.
+    """Return whether a storage overrides a method that Django's base class does not implement.
 
-    One that raises NotImplementedError itself is not seen: it would have to be called.
+    A method that raises NotImplementedError itself counts too: only a call would show that.
     """
     return getattr(type(storage), method, None) is not getattr(Storage, method)
 
@@ -213,8 +186,3 @@ def _encodes(storage: Storage) -> bool:
     parameters = storage.get_object_parameters("sitemap-pages-1.xml.gz")  # type: ignore[attr-defined]
     # Without a content type, it guesses both from the name.
     return "ContentType" not in parameters or bool(parameters.get("ContentEncoding"))
-
-
-def _has_local_path() -> bool:
-    source = _sitemap_storage()
-    return isinstance(source, FileSystemStorage) and _place(source) is not None

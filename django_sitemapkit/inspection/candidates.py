@@ -13,12 +13,13 @@ from django.utils.translation import get_language_from_path
 
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import hash_of
-from django_sitemapkit.overrides import EXTRA_URLS, sections_of
+from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.languages import default_language
 from django_sitemapkit.reading.translations import Related, translation_column
+from django_sitemapkit.registry import EXTRA_URLS
 from django_sitemapkit.sections import Route, Translated
 from django_sitemapkit.sites import SitemapSite
 

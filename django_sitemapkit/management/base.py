@@ -20,6 +20,7 @@ from django.db import DatabaseError
 from django.db.models import IntegerChoices
 
 from django_sitemapkit.builds import BuildResult, FileResult
+from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.models.migrated import unapplied_migrations
 from django_sitemapkit.printable import printable, printable_lines
 from django_sitemapkit.sites import SitemapSite, all_sites
@@ -86,7 +87,10 @@ class SiteCommand(BaseCommand):
             sys.exit(Exit.INTERRUPTED)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Call `run`; a database error names migrations that are not applied."""
+        """Call `run`; turn the package's errors into messages and exit codes.
+
+        A database error names migrations that are not applied.
+        """
         out, err = self.stdout, self.stderr
         self.stdout, self.stderr = PrintableOutput(out), PrintableOutput(err)
         try:
@@ -94,6 +98,9 @@ class SiteCommand(BaseCommand):
         except CommandError as error:
             error.args = (printable_lines(error),)
             raise
+        except SitemapKitError as error:
+            code = Exit.RUNNING if isinstance(error, BuildRunning) else Exit.FAILED
+            raise CommandError(printable_lines(error), returncode=code) from error
         except DatabaseError as error:
             if missing := unapplied_migrations():
                 message = f"{printable(error)}. {missing}"
@@ -115,16 +122,13 @@ class SiteCommand(BaseCommand):
         )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add ``--site``."""
+        """Add ``--site`` and ``--json``."""
         parser.add_argument(
             "--site",
             action="append",
             metavar="KEY",
             help="Only this site: a key of SITEMAPKIT_SITES or an id of the sites framework.",
         )
-
-    def add_json_argument(self, parser: CommandParser) -> None:
-        """Add ``--json``."""
         parser.add_argument("--json", action="store_true", help="Print JSON, for programs.")
 
     def write_json(self, document: Any) -> None:
@@ -231,11 +235,6 @@ def held_back(result: BuildResult) -> str:
         f" The site still serves the published build. Run diff_sitemaps {result.build} to see the"
         f" changes, or publish_sitemaps {result.build} to publish them."
     )
-
-
-def files_exported(count: int) -> str:
-    """Return a sentence about an export."""
-    return f"{count_of(count, 'file')} exported."
 
 
 def describe(result: FileResult) -> str:

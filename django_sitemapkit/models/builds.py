@@ -1,4 +1,4 @@
-"""Builds with their manifests, what of them is published, and what is asked for."""
+"""Builds and their manifests, publications, and requests of the admin."""
 
 import datetime as dt
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ INDEX_ORDER = ("position", "number")
 
 
 class BuildManager(PrimaryManager["Build"]):
-    """Finds a site's builds by what has become of them."""
+    """Finds a site's published build, and the one held for review."""
 
     def published(self, site: SitemapSite) -> "Build | None":
         """Return the build that a site serves."""
@@ -48,11 +48,10 @@ class BuildFileQuerySet(models.QuerySet["BuildFile"]):
         return self.filter(status=BuildFile.Status.DONE, section="").order_by("number")
 
     def answering(self, site: SitemapSite) -> "BuildFileQuerySet":
-        """Return what a site's builds say of addresses; for each address, the first row counts.
+        """Return the rows that answer at a site's addresses; for each address the first one counts.
 
-        That is the one of the published build, or else of the build that was replaced last, as
-        long as the grace period is not over. An empty row says that editors want nothing answered
-        there.
+        This is the row of the published build, else of the build that was replaced last, within
+        the grace period. An empty row means 404: editors have excluded all URLs of the page.
         """
         grace = StoredNow() - dt.timedelta(seconds=settings.KEEP_REPLACED_SECONDS)
         rows = self.filter(
@@ -66,18 +65,18 @@ class BuildFileQuerySet(models.QuerySet["BuildFile"]):
 
 
 class BuildRequestManager(PrimaryManager["BuildRequest"]):
-    """Finds what was asked for."""
+    """Finds open requests."""
 
     def open(self, site: SitemapSite) -> "models.QuerySet[BuildRequest]":
-        """Return what was asked for and is not done yet, the oldest first."""
+        """Return the requests of a site that have not ended, the oldest first."""
         return self.filter(site=site.key, ended_at=None).order_by("pk")
 
 
 class Build(models.Model):
-    """One making of all files of a site: a generation, once it is published."""
+    """One run that makes the files of a site, and its result."""
 
     class Status(models.TextChoices):
-        """What has become of a build."""
+        """The state of a build."""
 
         RUNNING = "running", _("running")
         PUBLISHED = "published", _("published")
@@ -88,41 +87,32 @@ class Build(models.Model):
 
     site = models.CharField(_("site"), max_length=100)
     status = models.CharField(_("status"), max_length=20, choices=Status, default=Status.RUNNING)
-    declaration = models.CharField(
-        _("declaration"), max_length=64, help_text=_("A digest of the code and settings it is of.")
-    )
-    fence = models.PositiveBigIntegerField(_("fence"), help_text=_("Of the lease it runs under."))
+    declaration = models.CharField(_("declaration"), max_length=64)
+    """A digest of its code and settings."""
+    fence = models.PositiveBigIntegerField(_("fence"))
+    """The fencing token of its lease."""
     started_at = models.DateTimeField(_("started at"))
     ended_at = models.DateTimeField(_("ended at"), null=True)
     published_at = models.DateTimeField(_("published at"), null=True)
     replaced_at = models.DateTimeField(
-        _("replaced at"), null=True, help_text=_("When another build was published in its place.")
+        _("replaced at"), null=True, help_text=_("When another build replaced it.")
     )
     pruned_at = models.DateTimeField(
-        _("pruned at"), null=True, help_text=_("When files of its own were deleted.")
+        _("pruned at"), null=True, help_text=_("When its files were deleted.")
     )
     reason = models.TextField(_("reason"), blank=True)
-    started_by = models.CharField(
-        _("started by"), max_length=200, blank=True, help_text=_("Who asked for it.")
-    )
-    checked_by = models.JSONField(
-        _("checked by"),
-        default=dict,
-        blank=True,
-        editable=False,
-        help_text=_("The sections that another build compared with the rows last, and which one."),
-    )
-    warnings = models.TextField(
-        _("warnings"), blank=True, help_text=_("What its lastmods say that can hardly be true.")
-    )
+    started_by = models.CharField(_("started by"), max_length=200, blank=True)
+    checked_by = models.JSONField(_("checked by"), default=dict, blank=True, editable=False)
+    """The ids of later builds that compared sections with their rows, by section."""
+    warnings = models.TextField(_("warnings"), blank=True, help_text=_("Implausible lastmods."))
     previous = models.ForeignKey(
         "self",
         models.SET_NULL,
         null=True,
         related_name="+",
         verbose_name=_("previous build"),
-        help_text=_("What was published when this one was finished."),
     )
+    """The build that was published when this one finished."""
 
     objects = BuildManager()
 
@@ -139,28 +129,26 @@ class Build(models.Model):
         return f"{self.pk} ({self.site})"
 
     def checkers_of(self, sections: Iterable[str]) -> dict[str, int]:
-        """Return for each section which build compared its files with the rows last."""
+        """Return for each section the build that last compared its files with the rows."""
         return {name: self.checked_by.get(name, self.pk) for name in sections}
 
 
 class BuildFile(models.Model):
-    """One line of a build's manifest: a page's file, or an index, of which further ones follow."""
+    """One row of a build's manifest: the file of a page, or of an index."""
 
     class Status(models.TextChoices):
-        """What has become of a file."""
+        """The state of a file."""
 
         PENDING = "pending", _("pending")
         DONE = "done", _("done")
         EMPTY = "empty", _("empty")
 
     build = models.ForeignKey(Build, models.CASCADE, related_name="files", verbose_name=_("build"))
-    section = models.CharField(
-        _("section"), max_length=100, blank=True, help_text=_("Empty for the index.")
-    )
+    section = models.CharField(_("section"), max_length=100, blank=True)
+    """Empty for an index."""
     number = models.PositiveIntegerField(_("number"), default=0)
-    position = models.PositiveIntegerField(
-        _("position"), default=0, help_text=_("Its place in the index.")
-    )
+    position = models.PositiveIntegerField(_("position"), default=0)
+    """Its place in the index."""
     lower = models.TextField(_("lower bound"), null=True)  # noqa: DJ001  null is an open end
     upper = models.TextField(_("upper bound"), null=True)  # noqa: DJ001
     first = models.TextField(_("first key"), null=True)  # noqa: DJ001  an index has none
@@ -171,50 +159,30 @@ class BuildFile(models.Model):
     urls = models.PositiveIntegerField(_("URLs"), default=0)
     xml_bytes = models.PositiveBigIntegerField(_("bytes of XML"), default=0)
     stored_bytes = models.PositiveBigIntegerField(_("bytes in storage"), default=0)
-    lastmod = models.DateTimeField(
-        _("last changed"), null=True, help_text=_("When the content became what it is.")
-    )
+    lastmod = models.DateTimeField(_("last changed"), null=True)
+    """When the hash of its XML last changed."""
     skipped = models.PositiveIntegerField(_("rows left out"), default=0)
     problems = models.TextField(_("problems"), blank=True)
     problem_kinds = models.JSONField(_("problems"), default=dict)
     """By code, how many there are and the first of them."""
-    fingerprint = models.CharField(
-        _("fingerprint"),
-        max_length=100,
-        blank=True,
-        help_text=_("Of code, settings and rows, taken before the rows were read."),
-    )
-    changes_at = models.DateTimeField(
-        _("changes at"),
-        null=True,
-        help_text=_("When a lastmod comes that was left out because it lay in the future."),
-    )
-    revision = models.PositiveBigIntegerField(
-        _("revision"), default=0, help_text=_("Of the overrides that the file is known to follow.")
-    )
-    override_hashes = models.BinaryField(
-        _("override hashes"),
-        default=b"",
-        help_text=_("The hashes of what editors set for rows of this page, 8 bytes each."),
-    )
+    fingerprint = models.CharField(_("fingerprint"), max_length=100, blank=True)
+    """Of code, settings and rows, taken before the rows were read."""
+    changes_at = models.DateTimeField(_("changes at"), null=True)
+    """The first lastmod that was left out because it is in the future."""
+    revision = models.PositiveBigIntegerField(_("revision"), default=0)
+    """The revision of the overrides that the file is known to follow."""
+    override_hashes = models.BinaryField(_("override hashes"), default=b"")
+    """The hashes of the overrides that met a row of this page, 8 bytes each."""
     oldest_lastmod = models.CharField(_("oldest lastmod"), max_length=40, blank=True)
     newest_lastmod = models.CharField(_("newest lastmod"), max_length=40, blank=True)
     newest_key = models.TextField(_("key of the newest"), blank=True)
     lastmod_count = models.PositiveIntegerField(_("URLs with a lastmod"), default=0)
-    duplicates = models.PositiveIntegerField(
-        _("duplicates"),
-        default=0,
-        help_text=_("URLs left out because this page or one before it lists them."),
-    )
-    prefix_digest = models.CharField(
-        _("prefix digest"),
-        max_length=16,
-        blank=True,
-        help_text=_("Stands for the URLs of all pages before it; empty without de-duplication."),
-    )
-    urls_digest = models.CharField(
-        _("URLs digest"), max_length=16, blank=True, help_text=_("Stands for its own URLs.")
-    )
+    duplicates = models.PositiveIntegerField(_("duplicates"), default=0)
+    """URLs left out because this page or one before it lists them."""
+    prefix_digest = models.CharField(_("prefix digest"), max_length=16, blank=True)
+    """Of the URLs of all pages before it; empty without deduplication."""
+    urls_digest = models.CharField(_("URLs digest"), max_length=16, blank=True)
+    """Of its own URLs."""
 
     objects = PrimaryManager.from_queryset(BuildFileQuerySet)()
 
@@ -234,10 +202,7 @@ class BuildFile(models.Model):
 
     @classmethod
     def decides_answer(cls) -> Q:
-        """Return what selects the rows that decide what an address answers.
-
-        Its file, or that editors have emptied it.
-        """
+        """Return the condition for rows that answer: with a file, or emptied by editors."""
         emptied = Q(status=cls.Status.EMPTY) & ~Q(override_hashes=b"")
         return Q(status=cls.Status.DONE) | emptied
 
@@ -255,27 +220,16 @@ class Publication(models.Model):
         null=True,
         related_name="+",
         verbose_name=_("build notified before"),
-        help_text=_("What was exported and made known before this one."),
     )
-    notified_at = models.DateTimeField(
-        _("notified at"), null=True, help_text=_("When it was exported and made known.")
-    )
-    exported_to = models.CharField(
-        _("exported to"),
-        max_length=100,
-        blank=True,
-        help_text=_("The storage it was exported to."),
-    )
-    export_reset_at = models.DateTimeField(
-        _("export reset at"),
-        null=True,
-        help_text=_("When an export that no known build had left was replaced."),
-    )
-    export_doubt = models.PositiveBigIntegerField(
-        _("export in doubt"),
-        default=0,
-        help_text=_("Fence of a builder that lost its lease while it exported; 0 if none did."),
-    )
+    """The build that was exported and notified before this one."""
+    notified_at = models.DateTimeField(_("notified at"), null=True)
+    """When the build was exported and the signal sent."""
+    exported_to = models.CharField(_("exported to"), max_length=100, blank=True)
+    """The alias of the storage."""
+    export_reset_at = models.DateTimeField(_("export reset at"), null=True)
+    """When an export that belonged to no known build was replaced."""
+    export_doubt = models.PositiveBigIntegerField(_("export in doubt"), default=0)
+    """The fencing token of a process that lost its lease during the export; 0 for none."""
 
     objects = PrimaryManager["Publication"]()
 
@@ -288,10 +242,10 @@ class Publication(models.Model):
 
 
 class BuildRequest(models.Model):
-    """A request of the admin: started at once, and finished by the next build if need be."""
+    """A request of the admin; it starts at once, and the next build ends what was interrupted."""
 
     class Kind(models.TextChoices):
-        """What is to be done."""
+        """What was requested."""
 
         BUILD = "build", _("build")
         CHECK = "check", _("check")
@@ -299,12 +253,10 @@ class BuildRequest(models.Model):
 
     site = models.CharField(_("site"), max_length=100)
     kind = models.CharField(_("kind"), max_length=20, choices=Kind, default=Kind.BUILD)
-    section = models.CharField(
-        _("section"), max_length=100, blank=True, help_text=_("Empty for all sections.")
-    )
-    full = models.BooleanField(
-        _("full"), default=False, help_text=_("Render all pages, not only those that changed.")
-    )
+    section = models.CharField(_("section"), max_length=100, blank=True)
+    """Empty for all sections."""
+    full = models.BooleanField(_("full"), default=False)
+    """Whether to render all pages, including unchanged ones."""
     requested_by = models.CharField(_("requested by"), max_length=200, blank=True)
     requested_at = models.DateTimeField(_("requested at"))
     ended_at = models.DateTimeField(_("ended at"), null=True)
@@ -313,8 +265,8 @@ class BuildRequest(models.Model):
         max_length=250,
         null=True,
         unique=True,
-        help_text=_("What it asks for, as long as it is open: the same is asked for but once."),
     )
+    """What was requested, while the request is open; so open requests are unique."""
     build = models.ForeignKey(
         Build, models.SET_NULL, null=True, related_name="requests", verbose_name=_("build")
     )

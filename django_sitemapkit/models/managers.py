@@ -8,8 +8,8 @@ Row = TypeVar("Row", bound=models.Model)
 
 
 class PrimaryManager(models.Manager[Row]):
-    """Reads where it is written to: a replica may not have yet what was written a moment before."""
+    """Reads from the database for writes: a replica may lag behind."""
 
     def get_queryset(self) -> "models.QuerySet[Row, Any]":
-        """Return the rows of the database that is written to."""
+        """Return the rows of the database for writes."""
         return super().get_queryset().using(self._db or router.db_for_write(self.model))

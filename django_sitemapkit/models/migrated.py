@@ -1,4 +1,4 @@
-"""What is said where ``migrate`` was forgotten."""
+"""The message for a database on which ``migrate`` was not run."""
 
 from contextlib import suppress
 
@@ -11,13 +11,13 @@ from django_sitemapkit.models.builds import Build
 def unapplied_migrations(*, own: bool = False) -> str:
     """Return which apps have migrations that are not applied, and what to run; "" for none.
 
-    Of all apps, since sections read the tables of others, or of the package's ``own`` alone. To
-    be asked after a database error only: it loads the migrations of all apps. "" too where the
-    database does not answer, or is amid a transaction that has failed.
+    Considers all apps, because sections read the tables of others, or only the package's ``own``.
+    Call it only after a database error: it loads the migrations of all apps. Returns "" too if the
+    database does not answer, or is in a transaction that has failed.
     """
     alias = router.db_for_write(Build)
     connection = connections[alias]
-    if connection.connection is None:  # There was no answer, and a second try may take as long.
+    if connection.connection is None:  # A second attempt to connect may take as long.
         return ""
     with suppress(Error):
         loader = MigrationLoader(connection)

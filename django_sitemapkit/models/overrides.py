@@ -34,9 +34,8 @@ class Revision(models.Model):
 
     site = models.CharField(_("site"), max_length=100, unique=True)
     number = models.PositiveBigIntegerField(_("number"))
-    nonce = models.BigIntegerField(
-        _("nonce"), help_text=_("Random, because a rollback makes a number available again.")
-    )
+    nonce = models.BigIntegerField(_("nonce"))
+    """Random, because a rollback makes a number available again."""
 
     class Meta:
         verbose_name = _("revision")

@@ -7,10 +7,8 @@ from django_sitemapkit.overrides.sections import (
     section_of,
     sections_of,
 )
-from django_sitemapkit.registry import EXTRA_URLS
 
 __all__ = [
-    "EXTRA_URLS",
     "OverrideResult",
     "Overrides",
     "overrides_of",

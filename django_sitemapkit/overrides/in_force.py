@@ -17,9 +17,10 @@ from django_sitemapkit.models import (
 )
 from django_sitemapkit.overrides.bloom import BloomFilter
 from django_sitemapkit.overrides.lookups import OVERRIDE_FIELDS, OverrideLookup
-from django_sitemapkit.overrides.patterns import Pattern, Patterns
+from django_sitemapkit.overrides.patterns import Pattern, first_matches
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.sources import TAGS
+from django_sitemapkit.registry import EXTRA_URLS
 
 MAX_ROWS_WITHOUT_FILTER = 250
 """Up to this many rows are looked up directly, without a Bloom filter of all overrides."""
@@ -63,15 +64,22 @@ class Overrides:
         return {row.section: row for row in self._rows(SectionSettings)} if self.revision else {}
 
     @cached_property
-    def has_extra_urls(self) -> bool:
-        """Whether the site has extra URLs."""
-        return bool(self.revision) and self._rows(ExtraUrl).exists()
+    def enabled(self) -> dict[str, bool]:
+        """Which sections the section settings enable or disable."""
+        rows = self.settings.items()
+        return {name: row.enabled for name, row in rows if row.enabled is not None}
 
     @cached_property
-    def patterns(self) -> Patterns:
+    def has_extra_urls(self) -> bool:
+        """Whether the site has extra URLs, and lists them."""
+        is_enabled = bool(self.revision) and self.enabled.get(EXTRA_URLS, True)
+        return is_enabled and self._rows(ExtraUrl).exists()
+
+    @cached_property
+    def patterns(self) -> list[Pattern]:
         """The exclusion rules."""
         rows = self._rows(ExclusionRule).order_by("pk") if self.revision else ()
-        return Patterns(Pattern(row.pattern) for row in rows)
+        return [Pattern(row.pattern) for row in rows]
 
     @cached_property
     def models(self) -> frozenset[str]:
@@ -101,7 +109,7 @@ class Overrides:
         """
         effects = OverrideResult()
         if self.patterns:
-            for index, pattern in self.patterns.find(self.origin, locations):
+            for index, pattern in first_matches(self.patterns, self.origin, locations):
                 effects.excluded[index] = pattern.text
                 effects.hashes.add(hash_of(f"rule {pattern.text}"))
         if not self.models:

@@ -1,10 +1,6 @@
 """Patterns of exclusion rules, as in robots.txt (RFC 9309, 2.2.2 and 2.2.3)."""
 
-from collections.abc import Iterable, Iterator, Sequence
-
-from django_sitemapkit.protocol.locations import normalise_pattern
-
-__all__ = ["Pattern", "Patterns", "normalise_pattern"]
+from collections.abc import Iterator, Sequence
 
 
 class Pattern:
@@ -39,22 +35,15 @@ class Pattern:
         return True
 
 
-class Patterns:
-    """Several patterns, tested together."""
-
-    def __init__(self, patterns: Iterable[Pattern]) -> None:
-        self._patterns = list(patterns)
-
-    def __bool__(self) -> bool:
-        return bool(self._patterns)
-
-    def find(self, origin: str, locations: Sequence[str]) -> Iterator[tuple[int, Pattern]]:
-        """Yield the indexes of matching locations, with the first pattern that matches each."""
-        heads = tuple(origin + pattern.head for pattern in self._patterns)
-        for index, location in enumerate(locations):
-            if location.startswith(heads):
-                path = location[len(origin) :]
-                for pattern in self._patterns:
-                    if pattern.matches(path):
-                        yield index, pattern
-                        break
+def first_matches(
+    patterns: Sequence[Pattern], origin: str, locations: Sequence[str]
+) -> Iterator[tuple[int, Pattern]]:
+    """Yield the indexes of matching locations, with the first pattern that matches each."""
+    heads = tuple(origin + pattern.head for pattern in patterns)
+    for index, location in enumerate(locations):
+        if location.startswith(heads):
+            path = location[len(origin) :]
+            for pattern in patterns:
+                if pattern.matches(path):
+                    yield index, pattern
+                    break

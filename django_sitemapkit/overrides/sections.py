@@ -1,7 +1,7 @@
 """The sections of a site in force: declarations with the settings of editors."""
 
 from collections import OrderedDict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from functools import cached_property
 from threading import Lock
 
@@ -9,10 +9,10 @@ from django.db import router
 from django.db.models import F, QuerySet
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.models import ExtraUrl, Revision, SectionSettings
+from django_sitemapkit.models import ExtraUrl, Revision
 from django_sitemapkit.overrides.in_force import Overrides
 from django_sitemapkit.reading import QuerySetReader, SectionReader
-from django_sitemapkit.registry import EXTRA_URLS, Switched, registry
+from django_sitemapkit.registry import EXTRA_URLS, registry
 from django_sitemapkit.sections import Section
 from django_sitemapkit.sites import SitemapSite
 
@@ -54,9 +54,8 @@ def sections_of(site: SitemapSite) -> list[SectionReader]:
     Each section has the site's current overrides.
     """
     overrides = overrides_of(site)
-    switched = _enabled_by_settings(overrides.settings)
-    sections = registry.of(site, switched)
-    if _has_extra_urls(overrides, switched):
+    sections = registry.of(site, overrides.enabled)
+    if overrides.has_extra_urls:
         sections.append(extra_urls_of(site))
     return [_configured(section, overrides) for section in sections]
 
@@ -78,31 +77,19 @@ def section_of(
     ``state`` is passed to ``overrides_of``.
     """
     overrides = overrides_of(site, state)
-    switched = _enabled_by_settings(overrides.settings)
     if name == EXTRA_URLS:
-        return (
-            _configured(extra_urls_of(site), overrides)
-            if _has_extra_urls(overrides, switched)
-            else None
-        )
-    section = registry.get(site, name, switched)
+        section = extra_urls_of(site) if overrides.has_extra_urls else None
+    else:
+        section = registry.get(site, name, overrides.enabled)
     return _configured(section, overrides) if section else None
-
-
-def _has_extra_urls(overrides: Overrides, switched: Switched) -> bool:
-    return switched.get(EXTRA_URLS, True) and overrides.has_extra_urls
-
-
-def _enabled_by_settings(settings: Mapping[str, SectionSettings]) -> Switched:
-    return {name: row.enabled for name, row in settings.items() if row.enabled is not None}
 
 
 def _configured(section: SectionReader, overrides: Overrides) -> SectionReader:
     section.overrides = overrides
     settings = overrides.settings.get(section.get_name())
-    if settings is not None and settings.changefreq:
+    if settings and settings.changefreq:
         section.setting_values["changefreq"] = settings.changefreq
-    if settings is not None and settings.priority is not None:
+    if settings and settings.priority is not None:
         section.setting_values["priority"] = settings.priority
     return section
 

@@ -1,4 +1,8 @@
-"""The plan: which rows stand on which page, so that no row ever moves but by a split."""
+"""The plan: which rows are on which page; they move only by a split, a merge or a new plan.
+
+Requests plan a section that has no plan, and split a page that does not fit. A build brings the
+plan up to date first: ``refresh`` splits and merges.
+"""
 
 from django_sitemapkit.planning.pages import (
     all_pages,

@@ -1,4 +1,7 @@
-"""Publishing: files put into a storage whole or not at all, under names never used before."""
+"""Publishing: files put into a storage whole or not at all, under names never used before.
+
+Which of these files a site serves is decided by ``builds.publication``.
+"""
 
 from django_sitemapkit.publishing.storage import SitemapStorage, file_name, folder_of
 

@@ -403,9 +403,9 @@ def test_a_held_build_is_reviewed_and_published(held, client):
     assert page("differences", held[1]) in text
     text = text_of(browser.get(page("publish", held[1])))
     assert "This build is held for review: section &#x27;products&#x27; would go from 5" in text
-    assert f"It replaces build {held[0]}, started " in text
-    assert "with 9 URLs." in text
-    assert "with 6 URLs." in text
+    assert f"It replaces build {held[0]} (started " in text
+    assert "URLs: 9)." in text
+    assert "URLs: 6)." in text
     assert "does not contain later changes" in text
     text = text_of(browser.post(page("publish", held[1]), follow=True))
     assert f"Site “default” now serves build {held[1]}." in text
@@ -435,7 +435,9 @@ def test_an_earlier_build_is_gone_back_to(two, client):
 def test_the_first_build_of_a_site_replaces_nothing(held):
     """It is said so."""
     Publication.objects.all().delete()
-    assert "Nothing is published now." in text_of(person("publisher").get(page("publish", held[1])))
+    assert "Nothing is currently published." in text_of(
+        person("publisher").get(page("publish", held[1]))
+    )
 
 
 @pytest.mark.thorough

@@ -2,8 +2,8 @@
 
 import pytest
 
-from django_sitemapkit.admin import matches
-from django_sitemapkit.admin.matches import find_matches
+from django_sitemapkit.admin import rules
+from django_sitemapkit.admin.rules import find_matches
 from django_sitemapkit.builds import build
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import ExclusionRule, ExtraUrl
@@ -68,7 +68,7 @@ def test_shows_what_it_hits():
     """Unsaved it is tried on what is listed; saved, on what would be without it."""
     products(3)
     ArticleFactory()
-    text = text_of(add("exclusionrule", pattern="/products/*-1/", _preview="1"))
+    text = text_of(add("exclusionrule", pattern="/products/*-none/", _preview="1"))
     assert "The rule matches none of them." in text
     text = text_of(add("exclusionrule", pattern="/about", _preview="1"))
     assert '<li><a href="https://www.example.com/about/">' in text
@@ -92,7 +92,7 @@ def test_an_unsaved_rule_is_tried_on_the_published_files(settings):
     row = ExclusionRule(site="default", pattern="/about")
     row.save()
     text = text_of(chief().get(page("exclusionrule", "change", row.pk)))
-    assert "Tested against the URLs of the sections" in text
+    assert "Tested against the URLs that the sections produce" in text
     for name in list(names(storage)):
         storage.delete(name)
     text = text_of(add("exclusionrule", pattern="/press", _preview="1"))
@@ -113,15 +113,15 @@ def test_a_look_is_bounded(monkeypatch):
     """It ends with the first hits, after a number of URLs, or when its time is up."""
     products(30)
     found = find_matches(SITE, "/products/", live=True)
-    assert (len(found.locations), found.complete) == (matches.MAX_MATCHES, False)
-    monkeypatch.setattr(matches, "MAX_SEARCHED_URLS", 10)
+    assert (len(found.locations), found.complete) == (rules.MAX_MATCHES, False)
+    monkeypatch.setattr(rules, "MAX_SEARCHED_URLS", 10)
     found = find_matches(SITE, "/nothing", live=True)
     assert (found.url_count, found.complete) == (30, False)
-    monkeypatch.setattr(matches, "MAX_SEARCHED_URLS", 1_000)
-    monkeypatch.setattr(matches, "SEARCH_SECONDS", -1)
+    monkeypatch.setattr(rules, "MAX_SEARCHED_URLS", 1_000)
+    monkeypatch.setattr(rules, "SEARCH_SECONDS", -1)
     assert find_matches(SITE, "/nothing", live=True).url_count == 30
     text = text_of(add("exclusionrule", pattern="/nothing", _preview="1"))
-    assert "The search stopped at its time limit" in text
+    assert "The search stopped at its limit" in text
 
 
 def test_a_look_leaves_out_what_no_location_is(sections):

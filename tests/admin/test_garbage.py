@@ -93,7 +93,7 @@ def test_an_export_by_unknown_filters_is_refused():
     for query in ({"status": "x"}, {"path__regex": "("}):
         response = chief().get(page("urloverride", "export"), query, follow=True)
         assert response.redirect_chain == [(page("urloverride", "changelist"), 302)]
-        assert "Nothing was exported: the URL has a filter that this list does not have." in (
+        assert "Nothing was exported: the address contains an unknown filter." in (
             text_of(response)
         )
 

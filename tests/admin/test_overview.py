@@ -153,7 +153,7 @@ def test_two_clicks_make_one_build(built):
     client.post(REQUEST, asked())
     assert message_of(client)[1] == "Incremental build queued. It starts now."
     BuildRequest.objects.update(requested_by="ann")
-    again = "Incremental build: already queued by ann, so it runs once. It starts now."
+    again = "Incremental build is already queued by ann. It runs only once. It starts now."
     assert message_of(client)[1] == again
     process_requests(SITE)
     assert BuildRequest.objects.count() == Build.objects.count() == 1
@@ -281,7 +281,7 @@ def test_the_page_tells_what_is_due_and_looks_at_rows_when_asked_to(built):
     assert f'href="{OVERVIEW}?site=default&amp;rows=1"' in text
     text = text_of(client.get(OVERVIEW, {"site": "default", "rows": "1"}))
     assert "rows changed: 1 file<" in text
-    assert "This includes rows that changed." in text
+    assert "“Due” includes changed rows." in text
 
 
 def test_every_reason_has_words(built):
@@ -290,7 +290,7 @@ def test_every_reason_has_words(built):
         assert all(reason.label != reason.value for reason in Reason)
     run()
     ExclusionRule.objects.create(site="default", pattern="/products/")
-    assert "overrides changed" in text_of(person("viewer").get(OVERVIEW))
+    assert "may be affected by changed overrides" in text_of(person("viewer").get(OVERVIEW))
 
 
 @pytest.mark.thorough
@@ -302,7 +302,7 @@ def test_the_page_tells_of_sections_that_came_and_went(built, sections):
     sections.add(new)
     text = text_of(person("builder").get(OVERVIEW))
     assert "never built" in text
-    assert "pages gone: 1 file" in text
+    assert "pages removed: 1 file" in text
     assert "The site no longer has this section" in text
     assert 'value="articles"' not in text
 

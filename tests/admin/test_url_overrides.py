@@ -413,7 +413,7 @@ def test_exclude_now_takes_a_url_out_of_its_file(settings):
 @pytest.mark.parametrize(
     ("error", "shown"),
     [
-        (BuildRunning("someone builds"), "files with the next build: someone builds"),
+        (BuildRunning("someone builds"), "after the next build: someone builds"),
         (BuildFailed("the disk is full"), "its file could not be rebuilt: the disk is full"),
         (KeyError("x"), "its file could not be rebuilt: KeyError: &#x27;x&#x27;"),
     ],
@@ -464,7 +464,7 @@ def test_exclude_now_says_that_its_build_is_held(monkeypatch):
     monkeypatch.setattr("django_sitemapkit.admin.overrides.exclude_now", lambda *a, **o: held)
     (row,) = overrides("/about/")
     response = chief().post(page("urloverride", "exclude", row.pk), follow=True)
-    assert "The build is held for review: too few URLs" in text_of(response)
+    assert "the build is held for review: too few URLs" in text_of(response)
 
 
 def test_exclude_now_of_a_gone_site_and_a_gone_row():

@@ -309,7 +309,7 @@ def test_the_command_ends_with_2_for_a_build_there_is_not(edited, settings):
     for arguments in ([999_999], [edited, "--site", "other"]):
         code, out, err = command("diff_sitemaps", *arguments)
         assert (code, out) == (2, "")
-        assert f"Build {arguments[0]} of these sites does not exist." in err
+        assert f"None of these sites has a build {arguments[0]}." in err
     assert command("diff_sitemaps", edited, "--site", "default")[0] == 0
 
 

@@ -219,12 +219,12 @@ def test_the_status_has_what_is_due(built, sections):
     lines = [line for line in command("sitemap_status")[1].splitlines() if "due:" in line]
     assert lines == [
         "  due: products: rows changed: 1 page",
-        "  due: readings: pages gone: 3 pages",
+        "  due: readings: pages removed: 3 pages",
     ]
     (site,) = json.loads(command("sitemap_status", "--json")[1])
     assert site["due"] == [
         {"section": "products", "pages": {"rows changed": 1}, "error": ""},
-        {"section": "readings", "pages": {"pages gone": 3}, "error": ""},
+        {"section": "readings", "pages": {"pages removed": 3}, "error": ""},
     ]
     assert [item.section for item in status_of(SITE).due] == ["products", "readings"]
 

@@ -46,7 +46,7 @@ def made(result):
 def test_a_file_that_is_gone_is_due_and_the_next_build_stores_it(storage, page):
     """A page or the index, and nothing else of the site."""
     storage.delete(manifest()[page].name)
-    assert shown() == {page[0]: {"stored files lost": 1}}
+    assert shown() == {page[0]: {"stored files missing": 1}}
     assert made(run()) == {page}
     assert shown() == {}
 
@@ -63,7 +63,7 @@ def test_a_look_without_rows_asks_a_remote_storage_for_nothing(storage):
 def test_the_status_names_the_index_that_is_gone(storage):
     """It is no section's file."""
     storage.delete(manifest()["", 0].name)
-    assert "  due: index: stored files lost: 1 page\n" in command("sitemap_status")[1]
+    assert "  due: index: stored files missing: 1 page\n" in command("sitemap_status")[1]
     assert [item.section for item in status_of(SITE).due] == [""]
 
 
@@ -109,7 +109,7 @@ def test_what_changed_since_a_build_was_held_is_due(held, storage):
     edit_product("p4", day=2)
     assert shown() == {"products": {"rows changed": 1}}
     storage.delete(manifest(held)["products", 1].name)
-    assert shown() == {"products": {"rows changed": 1, "stored files lost": 1}}
+    assert shown() == {"products": {"rows changed": 1, "stored files missing": 1}}
     result = run()
     assert result.status == "held"
     assert {("products", 1), ("products", 3)} <= made(result)
@@ -128,4 +128,4 @@ def test_no_file_is_due_again_where_the_whole_folder_is_gone(storage):
     """All of it is lost, and found without a look at the rows if the storage lists its files."""
     storage.reset({})
     lost = {"products": 3, "readings": 3, "articles": 1, "": 1}
-    assert shown() == {name: {"stored files lost": count} for name, count in lost.items()}
+    assert shown() == {name: {"stored files missing": count} for name, count in lost.items()}

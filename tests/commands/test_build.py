@@ -146,7 +146,7 @@ def test_a_runner_without_a_build_is_refused(products, mode, option):
     """It would do nothing."""
     code, _, err = run("build_sitemaps", mode, *option)
     assert code == 2
-    assert "--runner and --workers are for builds" in err
+    assert "--workers cannot be combined with --plan-only" in err
 
 
 @pytest.mark.parametrize(
@@ -259,9 +259,15 @@ def test_another_builder_has_the_site(products):
     assert who in err
     code, out, err = run("build_sitemaps", "--skip-if-running")
     assert (code, err) == (0, "")
-    assert out.startswith("Skipped: ")
+    assert out.startswith("Site 'default' skipped: ")
     assert who in out
     assert run("build_sitemaps", "--skip-if-running", "--verbosity", 0) == (0, "", "")
+    code, out, err = run("build_sitemaps", "--skip-if-running", "--json")
+    result = json.loads(out)
+    assert (code, err) == (0, "")
+    assert (result["site"], result["build"], result["status"]) == ("default", None, "running")
+    assert (result["urls"], result["files"]) == (0, 0)
+    assert who in result["reason"]
     assert not Build.objects.exists()
     lease.release()
     assert run("build_sitemaps")[0] == 0

@@ -154,10 +154,10 @@ def test_forgotten_migrate_in_the_checks(monkeypatch):
         messages = django_checks.run_checks(databases=["default"])
         return [message.msg for message in messages if message.id == "sitemapkit.W041"]
 
-    assert checks.check_migrations() == []
+    assert checks.sites.check_migrations() == []
     assert found() == []
     monkeypatch.setattr(MigrationRecorder, "applied_migrations", lambda self: {})
-    assert checks.check_migrations() == []
+    assert checks.sites.check_migrations() == []
     assert found() == ["Migrations of sitemapkit are not applied: run `python manage.py migrate`."]
     monkeypatch.setattr(sys, "argv", ["manage.py", "migrate"])
     assert found() == []
@@ -178,12 +178,12 @@ def test_no_storage(products, settings):
     code, out, err = run("build_sitemaps")
     assert (code, out) == (1, "")
     assert err == f"There is no place for sitemaps: {ENTRY}"
-    (message,) = checks.check_storage()
+    (message,) = checks.files.check_storage()
     assert message.msg == 'STORAGES has no "sitemaps": build_sitemaps has no place for its files.'
     assert message.hint == ENTRY.partition(". ")[2]
     settings.STORAGES = {"default": global_settings.STORAGES["default"]}
     assert run("build_sitemaps")[2] == f"There is no place for sitemaps: {ENTRY}"
-    assert [message.id for message in checks.check_storage()] == ["sitemapkit.W008"]
+    assert [message.id for message in checks.files.check_storage()] == ["sitemapkit.W008"]
 
 
 def test_no_storage_of_their_own_is_told_without_deploy(settings):
@@ -228,7 +228,7 @@ def test_a_folder_that_takes_no_file(products, storage, monkeypatch, number, sai
 def test_a_base_url_that_django_refuses(settings):
     """A typing error in one of the two settings: crawlers would be answered 400."""
     settings.SITEMAPKIT_BASE_URL = "https://www.exmaple.com:8443/shop/"
-    (message,) = checks.check_allowed_hosts()
+    (message,) = checks.sites.check_allowed_hosts()
     assert message.id == "sitemapkit.W040"
     assert message.msg == (
         "Site 'default': ALLOWED_HOSTS does not have 'www.exmaple.com', the host of"
@@ -237,9 +237,9 @@ def test_a_base_url_that_django_refuses(settings):
     assert message.hint == "Add 'www.exmaple.com' to ALLOWED_HOSTS, or change the base URL."
     for hosts in (["*"], [".exmaple.com"], ["www.exmaple.com"], []):
         settings.ALLOWED_HOSTS = hosts
-        assert checks.check_allowed_hosts() == []
+        assert checks.sites.check_allowed_hosts() == []
     settings.ALLOWED_HOSTS, settings.DEBUG = ["localhost"], True
-    assert checks.check_allowed_hosts() == []
+    assert checks.sites.check_allowed_hosts() == []
 
 
 # Options
@@ -250,7 +250,7 @@ def test_an_age_that_is_none(products, hours):
     """Exit 2 with a line, and not a traceback."""
     code, out, err = run("sitemap_status", "--max-age", hours)
     assert (code, out) == (2, "")
-    assert err == f"--max-age takes hours from 0 to 876,000, not {float(hours)}."
+    assert err == f"--max-age must be from 0 to 876,000 hours, not {float(hours)}."
     assert SITE.key not in err
 
 
@@ -259,7 +259,7 @@ def test_a_build_that_no_database_could_have(products, command):
     """Exit 2, as for any other build there is not."""
     code, _, err = run(*command, "9" * 30)
     assert code == 2
-    assert err.startswith("Build 999")
+    assert err.startswith("None of these sites has a build 999")
 
 
 # Text from elsewhere, and signals

@@ -68,7 +68,7 @@ def refused(build, code, reason):
 
 def test_unknown_build(two_builds):
     """Exit 2, and nothing changes."""
-    refused(max(two_builds) + 1000, 2, "does not exist")
+    refused(max(two_builds) + 1000, 2, "None of these sites has a build")
 
 
 def test_build_that_was_never_published(two_builds):
@@ -133,7 +133,7 @@ def test_build_of_a_site_that_is_gone(two_sites, settings):
     settings.SITEMAPKIT_SITES = {"two": {"BASE_URL": "https://two.example"}}
     code, _, err = run("publish_sitemaps", build)
     assert code == 2
-    assert err == f"Build {build} of these sites does not exist."
+    assert err == f"None of these sites has a build {build}."
 
 
 def test_previous_rolls_back(client, two_builds):

@@ -102,13 +102,13 @@ def body(response):
 
 
 def next_of(response):
-    """Return where "Go on" leads to, or None at the end."""
+    """Return where "Next" leads to, or None at the end."""
     found = re.findall('<a rel="next" href="([^"]*)">', body(response))
     return html.unescape(found[0]) if found else None
 
 
 def walked(client, address):
-    """Return the addresses of all entries that "Go on" leads to, and how many pages it took."""
+    """Return the addresses of all entries that "Next" leads to, and how many pages it took."""
     found, pages = [], 0
     while address:
         response = client.get(address)
@@ -203,7 +203,7 @@ def test_a_portion_without_any_entry(client, sections, few):
     for level in range(4):
         UrlOverride.objects.create(site=SITE.key, path=f"/readings/{level}/", include=False)
     response = client.get(FIRST)
-    assert "None of these is listed at present." in body(response)
+    assert "None of these entries is currently listed." in body(response)
     assert len(links(client.get(next_of(response)))) == 4
 
 

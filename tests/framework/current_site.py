@@ -71,9 +71,9 @@ def test_a_host_that_the_framework_does_not_have_lists_no_other_hosts_pages(
     flat_pages, framework, client
 ):
     """It is an error by check, which names section, host and the way out; the page waits."""
-    assert checks.check_current_sites() == []
+    assert checks.declarations.check_current_sites() == []
     framework.objects.filter(domain=HOSTS[1]).update(domain="renamed.example")
-    (message,) = checks.check_current_sites()
+    (message,) = checks.declarations.check_current_sites()
     assert message.id == "sitemapkit.E156"
     assert message.msg == (
         "Section 'flat-pages' on site 'other.example': the current site of the sites framework is"
@@ -153,7 +153,7 @@ def test_the_checks_ask_for_a_site_of_the_framework(framework, sections, setting
     settings.SITEMAPKIT_BASE_URL = None
     del settings.SITE_ID
     register(FlatPageSitemap)
-    assert checks.check_declarations() == []
+    assert checks.declarations.check_declarations() == []
 
 
 def test_threads_and_tasks_do_not_see_each_others_site(framework, settings, monkeypatch):

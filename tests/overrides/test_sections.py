@@ -3,7 +3,7 @@
 import pytest
 
 from django_sitemapkit import StaticSection
-from django_sitemapkit.models import ExtraUrl
+from django_sitemapkit.models import ExtraUrl, SectionSettings
 from django_sitemapkit.overrides import section_of, sections_of
 from django_sitemapkit.overrides import sections as module
 from django_sitemapkit.sites import all_sites
@@ -71,8 +71,8 @@ def test_settings_are_those_of_a_site(site, settings):
     setting("hidden", enabled=True)
     assert (names(one), names(two)) == (["pages"], [])
     for key in ("one", "two"):
-        module.SectionSettings.objects.create(site=key, section="hidden", enabled=True)
-        module.SectionSettings.objects.create(site=key, section="pages", enabled=True)
+        SectionSettings.objects.create(site=key, section="hidden", enabled=True)
+        SectionSettings.objects.create(site=key, section="pages", enabled=True)
     assert (names(one), names(two)) == (["pages", "hidden"], ["hidden"])
 
 

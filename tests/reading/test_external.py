@@ -375,11 +375,11 @@ def found(function):
 
 
 CHECKS = (
-    checks.check_external_sitemaps,
-    checks.check_external_items,
-    checks.check_external_hosts,
-    checks.check_external_lastmods,
-    checks.check_external_options,
+    checks.externals.check_external_sitemaps,
+    checks.externals.check_external_items,
+    checks.externals.check_external_hosts,
+    checks.externals.check_external_lastmods,
+    checks.externals.check_external_options,
 )
 
 
@@ -425,8 +425,8 @@ def test_without_the_packages_urls_only_names_are_looked_at(settings, sections):
     """W005 says what is missing."""
     settings.ROOT_URLCONF = "tests.urls_without"
     external(sitemaps=["/a.xml", "no-such-name"], hosts=["wrong"])
-    assert found(checks.check_external_items) == ["sitemapkit.E021"]
-    assert found(checks.check_external_hosts) == []
+    assert found(checks.externals.check_external_items) == ["sitemapkit.E021"]
+    assert found(checks.externals.check_external_hosts) == []
 
 
 def test_a_site_may_name_it(settings, sections):
@@ -435,8 +435,8 @@ def test_a_site_may_name_it(settings, sections):
     settings.SITEMAPKIT_SITES = {
         "shop": {"BASE_URL": "https://shop.example", "SECTIONS": ["feeds"]}
     }
-    assert checks.check_site_sections() == []
-    assert [message.id for message in checks.check_section_sites()] == ["sitemapkit.E004"]
+    assert checks.sites.check_site_sections() == []
+    assert [message.id for message in checks.sites.check_section_sites()] == ["sitemapkit.E004"]
 
 
 def test_two_slashes_name_a_declared_host(sections):

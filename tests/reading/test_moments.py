@@ -271,12 +271,12 @@ def test_a_database_without_time_zones_is_named(sections, settings, monkeypatch,
     declared = {"queryset": Article.objects.all(), "location": Route("article", pk="pk")}
     sections.add(type("Articles", (Section,), declared | {"__module__": __name__} | options))
     monkeypatch.setitem(vars(connection.features), "has_zoneinfo_database", False)
-    (message,) = checks.check_declarations()
+    (message,) = checks.declarations.check_declarations()
     assert message.id == "sitemapkit.E118"
     assert named in message.msg
     assert "tzinfo" in message.hint
     settings.TIME_ZONE = "UTC"
-    assert checks.check_declarations() == []
+    assert checks.declarations.check_declarations() == []
     settings.TIME_ZONE = ZONE
     monkeypatch.setitem(vars(connection.features), "has_zoneinfo_database", True)
-    assert checks.check_declarations() == []
+    assert checks.declarations.check_declarations() == []

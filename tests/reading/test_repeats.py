@@ -185,7 +185,7 @@ def test_what_repeats_rows_is_refused_with_the_way_out(sections, queryset, named
     """By a check, and by the section itself where checks are silenced."""
     options = {"__module__": __name__, "queryset": queryset, "location": method}
     section = register(type("Things", (Section,), options))
-    (message,) = checks.check_declarations()
+    (message,) = checks.declarations.check_declarations()
     assert message.id == "sitemapkit.E105"
     assert named in message.msg
     assert "Exists()" in message.hint or "Subquery" in message.hint
@@ -199,7 +199,7 @@ def test_what_repeats_rows_is_refused_of_contrib_classes(sections, name):
     queryset, named = REFUSED[name]
     section = type("Old", (Sitemap,), {"items": lambda self: queryset})
     register(section)
-    (message,) = checks.check_declarations()
+    (message,) = checks.declarations.check_declarations()
     assert (message.id, named in message.msg) == ("sitemapkit.E105", True)
     with pytest.raises(ImproperlyConfigured, match="Section 'old'"):
         require_pageable(reader_of(adapt(section)(SITE)))
@@ -212,7 +212,7 @@ def test_a_slice_of_a_contrib_class_that_repeats_rows_is_refused(sections):
     names = ALL.values_list("tags__name", flat=True)
     register(type("Names", (Sitemap,), {"items": lambda self: names}))
     register(type("Pairs", (Sitemap,), {"items": lambda self: ALL.values(tag=F("tags__name"))}))
-    (message,) = checks.check_declarations()
+    (message,) = checks.declarations.check_declarations()
     assert (message.id, "'old'" in message.msg) == ("sitemapkit.E105", True)
 
 
@@ -266,7 +266,7 @@ def test_an_option_that_repeats_rows_is_refused(sections, priority, distinct):
     queryset = queryset.distinct() if distinct else queryset.annotate(n=Count("tags"))
     options = {"queryset": queryset, "location": ROUTE, "priority": priority}
     register(type("Things", (Section,), {"__module__": __name__, **options}))
-    (message,) = checks.check_declarations()
+    (message,) = checks.declarations.check_declarations()
     assert message.id == "sitemapkit.E127"
     assert "priority" in message.msg
 
@@ -277,7 +277,7 @@ def test_an_option_that_changes_what_a_filter_counts_is_refused(sections, last, 
     queryset = ALL.annotate(n=Count("tags")).filter(n=2)
     options = {"queryset": queryset, "location": ROUTE, "priority": Max(last)}
     register(type("Things", (Section,), {"__module__": __name__, **options}))
-    assert [message.id[-4:] for message in checks.check_declarations()] == codes
+    assert [message.id[-4:] for message in checks.declarations.check_declarations()] == codes
 
 
 def test_images_of_many_by_an_expression_are_refused(sections):
@@ -285,7 +285,9 @@ def test_images_of_many_by_an_expression_are_refused(sections):
     images = Concat(Value("/"), "photos__address")
     options = {"queryset": Place.objects.all(), "location": F("slug"), "images": images}
     register(type("Things", (Section,), {"__module__": __name__, **options}))
-    assert [message.id for message in checks.check_declarations()] == ["sitemapkit.E127"]
+    assert [message.id for message in checks.declarations.check_declarations()] == [
+        "sitemapkit.E127"
+    ]
 
 
 def unseen():

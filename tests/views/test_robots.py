@@ -215,19 +215,19 @@ OTHERS = [
 
 @pytest.mark.parametrize("other", OTHERS)
 def test_two_views_for_robots_txt_are_reported(settings, other):
-    """Which of them is asked is said."""
+    """The message says which of them Django calls."""
     urls(settings, READY, other)
-    (message,) = checks.check_robots()
+    (message,) = checks.addresses.check_robots()
     assert message.id == "sitemapkit.W025"
-    assert "the package's is asked" in message.msg
+    assert "Django calls the package's" in message.msg
     urls(settings, other, READY)
-    assert "another one is asked" in checks.check_robots()[0].msg
+    assert "Django calls the other one" in checks.addresses.check_robots()[0].msg
 
 
 @pytest.mark.parametrize("other", OTHERS)
 def test_one_view_for_robots_txt_is_as_it_should_be(settings, other):
     """The package's or another; one that takes whatever nobody else does is no second one."""
     urls(settings, other, path("<path:rest>", view))
-    assert checks.check_robots() == []
+    assert checks.addresses.check_robots() == []
     urls(settings, READY, path("<path:rest>", view), path("robots.txt/", view))
-    assert checks.check_robots() == []
+    assert checks.addresses.check_robots() == []

@@ -22,7 +22,7 @@ from django.db.models import QuerySet
 from django_sitemapkit.builds.manifest import keys_of, locations_of
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Build, BuildFile, ExclusionRule, UrlOverride
-from django_sitemapkit.overrides.patterns import Pattern, Patterns
+from django_sitemapkit.overrides.patterns import Pattern, first_matches
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import MAX_PARAMETERS
@@ -81,7 +81,7 @@ class OverrideChangeSet:
         fields = ("hash", "path", "model", "object_id", "include")
         self._changed = [Change(*row) for row in new.values_list(*fields)[: MAX_CHANGES + 1]]
         rules = self._rows(ExclusionRule).filter(revision__gt=revision)
-        self._rules = Patterns(Pattern(text) for text in rules.values_list("pattern", flat=True))
+        self._rules = [Pattern(text) for text in rules.values_list("pattern", flat=True)]
 
     def affects(self, section: SectionReader, row: BuildFile, *, look: bool) -> bool:
         """Return whether any of it concerns a stored page."""
@@ -110,7 +110,7 @@ class OverrideChangeSet:
             for some in locations_of(row, SitemapStorage()):
                 if not wanted.isdisjoint(some):
                     return True
-                if self._rules and any(True for _ in self._rules.find(origin, some)):
+                if self._rules and any(first_matches(self._rules, origin, some)):
                     return True
         except StorageFailure:
             return True

@@ -13,20 +13,20 @@ from django_sitemapkit.reading import SectionReader
 
 
 class Reason(TextChoices):
-    """Why pages are rendered again, or are no longer there."""
+    """Why pages are rendered again or removed."""
 
     NEVER = "never built", _("never built")
     NEW = "new pages", _("new pages")
-    GONE = "pages gone", _("pages gone")
-    LOST = "stored files lost", _("stored files lost")
+    GONE = "pages removed", _("pages removed")
+    LOST = "stored files missing", _("stored files missing")
     CODE = "code or settings changed", _("code or settings changed")
-    DATE = "a lastmod of the future has come", _("a lastmod of the future has come")
-    METHODS = "known only by rendering", _("known only by rendering")
+    DATE = "a lastmod is no longer in the future", _("a lastmod is no longer in the future")
+    METHODS = "rendered by every build", _("rendered by every build")
     ROWS = "rows changed", _("rows changed")
     OVERRIDES = "overrides changed", _("overrides changed")
-    SOMEWHERE = "overrides changed, here or elsewhere", _("overrides changed, here or elsewhere")
-    DUPLICATES = "duplicates, here or elsewhere", _("duplicates, here or elsewhere")
-    AGAIN = "duplicates are listed again", _("duplicates are listed again")
+    SOMEWHERE = "may be affected by changed overrides", _("may be affected by changed overrides")
+    DUPLICATES = "may be affected by changed duplicates", _("may be affected by changed duplicates")
+    AGAIN = "deduplication was switched off", _("deduplication was switched off")
     BROKEN = "cannot be read", _("cannot be read")
 
 

@@ -45,7 +45,7 @@ class BuildResult:
     build: int | None
     """The build's id; None for a dry run."""
     status: str
-    """"published", "unchanged", "held", or "dry-run"."""
+    """"published", "unchanged", "held", "dry-run", or "running" by another process."""
     files: Sequence[FileResult] = field(default_factory=tuple)
     """All files of the build in the order they were made."""
     seconds: float = 0.0

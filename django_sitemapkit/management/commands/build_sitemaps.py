@@ -17,7 +17,6 @@ from django_sitemapkit.management.base import (
     caller,
     count_of,
     ending_cleanly,
-    files_exported,
     held_back,
 )
 from django_sitemapkit.models import BuildRequest
@@ -39,7 +38,6 @@ class Command(SiteCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the sections and options."""
         super().add_arguments(parser)
-        self.add_json_argument(parser)
         parser.add_argument(
             "sections", nargs="*", help="Build only these; the other sections keep their files."
         )
@@ -47,7 +45,7 @@ class Command(SiteCommand):
         mode.add_argument(
             "--plan-only",
             action="store_true",
-            help="Update the stored plans of pages, without building.",
+            help="Update the stored plans, without building.",
         )
         mode.add_argument(
             "--dry-run",
@@ -57,7 +55,7 @@ class Command(SiteCommand):
         parser.add_argument(
             "--full",
             action="store_true",
-            help="Render all pages, including those whose rows did not change.",
+            help="Render all pages, including unchanged ones.",
         )
         parser.add_argument(
             "--strict",
@@ -77,13 +75,13 @@ class Command(SiteCommand):
         parser.add_argument(
             "--runner",
             metavar="NAME",
-            help="What runs the build: inline, processes, or a runner's dotted path.",
+            help="What renders the pages: inline, processes, or the dotted path of a runner.",
         )
         parser.add_argument(
             "--workers",
             type=int,
             metavar="N",
-            help="Number of processes; more than one selects the runner processes.",
+            help="Number of worker processes; more than one selects the runner processes.",
         )
 
     def run(self, options: dict[str, Any]) -> None:
@@ -99,23 +97,19 @@ class Command(SiteCommand):
             for site in sites:
                 try:
                     skipped += self._build(site, options)
-                except BuildRunning as error:
-                    if not options["skip_if_running"]:
-                        raise self._failure(error, Exit.RUNNING) from error
-                    if self.verbosity:
-                        self.stdout.write(f"Skipped: {error}")
                 except (SitemapKitError, ImproperlyConfigured) as error:
-                    raise self._failure(error, Exit.FAILED) from error
+                    running = isinstance(error, BuildRunning)
+                    if not (running and options["skip_if_running"]):
+                        message = "\n".join([*self.held, str(error)])
+                        code = Exit.RUNNING if running else Exit.FAILED
+                        raise CommandError(message, returncode=code) from error
+                    self._print_busy(site, str(error))
         if self.held:
             raise CommandError("\n".join(self.held), returncode=Exit.HELD)
         # A build without a change is not held: there would be nothing to publish.
         if skipped and (options["fail_on_skipped"] or options["strict"]):
             message = f"{count_of(skipped, 'row')} skipped."
             raise CommandError(message, returncode=Exit.PROBLEMS)
-
-    def _failure(self, error: Exception, code: Exit) -> CommandError:
-        """Return the error that ends the command, after the messages about held builds."""
-        return CommandError("\n".join([*self.held, str(error)]), returncode=code)
 
     def _require(self, sites: list[SitemapSite], names: list[str]) -> None:
         """Reject an unknown section before the first build."""
@@ -130,27 +124,43 @@ class Command(SiteCommand):
         for_builds = (name, workers) != (None, None) or options["full"] or options["strict"]
         if (options["plan_only"] or options["dry_run"]) and for_builds:
             message = (
-                "--full, --strict, --runner and --workers are for builds, not for --plan-only and"
+                "--full, --strict, --runner and --workers cannot be combined with --plan-only or"
                 " --dry-run."
             )
             raise CommandError(message, returncode=Exit.USAGE)
         if options["plan_only"] and options["fail_on_skipped"]:
-            message = "--fail-on-skipped reads rows, and --plan-only does not."
+            message = (
+                "--fail-on-skipped cannot be combined with --plan-only, which renders nothing."
+            )
             raise CommandError(message, returncode=Exit.USAGE)
         try:
             return get_runner(name, workers)
         except (ImportError, ImproperlyConfigured, TypeError, ValueError) as error:
-            raise CommandError(f"Runner: {printable(error)}", returncode=Exit.USAGE) from error
+            raise CommandError(
+                f"The runner cannot be used: {printable(error)}", returncode=Exit.USAGE
+            ) from error
 
     def _build(self, site: SitemapSite, options: dict[str, Any]) -> int:
         """Build, render or plan one site; return how many rows were skipped."""
+        sections = options["sections"]
         if options["plan_only"]:
-            self._plan(site, options["sections"])
+            self._plan(site, sections)
             return 0
         progress = Progress(self, self.verbosity)
         try:
             with progress:
-                result = self._run_build(site, options, progress)
+                if options["dry_run"]:
+                    result = preview(site, sections=sections, on_file=progress)
+                else:
+                    result = build(
+                        site,
+                        sections=sections,
+                        runner=self.runner,
+                        on_file=progress,
+                        full=options["full"],
+                        strict=options["strict"],
+                        started_by=caller(),
+                    )
         except SitemapKitError:  # Skipped rows may be the cause.
             self._print_problems(progress.files.values())
             raise
@@ -162,27 +172,18 @@ class Command(SiteCommand):
         if self.json:
             self.write_json(_result_document(result))
         elif self.verbosity:
-            self.stdout.write(self._total(result))
+            self.stdout.write(_total(result))
         if not options["dry_run"] and result.status != "held":
             self._run_queued_requests(site)
         return result.skipped
 
-    def _run_build(
-        self, site: SitemapSite, options: dict[str, Any], progress: Progress
-    ) -> BuildResult:
-        """Build the files, or render them for a dry run."""
-        sections = options["sections"]
-        if options["dry_run"]:
-            return preview(site, sections=sections, on_file=progress)
-        return build(
-            site,
-            sections=sections,
-            runner=self.runner,
-            on_file=progress,
-            full=options["full"],
-            strict=options["strict"],
-            started_by=caller(),
-        )
+    def _print_busy(self, site: SitemapSite, reason: str) -> None:
+        """Print that another process is building a site."""
+        if self.json:
+            busy = BuildResult(site=site.key, build=None, status="running", reason=reason)
+            self.write_json(_result_document(busy))
+        elif self.verbosity:
+            self.stdout.write(f"Site {site.key!r} skipped: {reason}")
 
     def _print_problems(self, files: Collection[FileResult]) -> None:
         """Print a line for each kind of problem, unless all problems were printed."""
@@ -206,13 +207,13 @@ class Command(SiteCommand):
 
     def _plan(self, site: SitemapSite, names: list[str]) -> None:
         builds = SiteBuilds(site)
-        changes = {
-            section.get_name(): refresh(section, sizes=builds.sizes_of(section.get_name()))
-            for section in sections_of(site)
-            if not names or section.get_name() in names
-        }
-        if self.json:
-            plans = [
+        plans: list[dict[str, Any]] = []
+        for section in sections_of(site):
+            name = section.get_name()
+            if names and name not in names:
+                continue
+            change = refresh(section, sizes=builds.sizes_of(name))
+            plans.append(
                 {
                     "section": name,
                     "pages": change.pages,
@@ -220,33 +221,34 @@ class Command(SiteCommand):
                     "retired": change.retired,
                     "replanned": change.replanned,
                 }
-                for name, change in changes.items()
-            ]
-            self.write_json({"site": site.key, "plans": plans})
-        for name, change in changes.items():
+            )
             line = f"{name:<28} {change.pages:>6,} pages"
             if change.added or change.retired:
                 line += f", {len(change.added):,} new, {len(change.retired):,} retired"
             if change.replanned:
-                line += f" (planned again: {change.replanned})"
+                line += f" (replanned: {change.replanned})"
             if self.verbosity:
                 self.stdout.write(line)
+        if self.json:
+            self.write_json({"site": site.key, "plans": plans})
 
-    def _total(self, result: BuildResult) -> str:
-        rate = result.urls / result.seconds if result.seconds else 0
-        label = f"Build {result.build}" if result.build else "Dry run"
-        text = (
-            f"{label} of site {result.site!r}: {result.status}; {result.urls:,} URLs in"
-            f" {len(result.files):,} files, {result.stored:,} stored,"
-            f" {result.seconds:.2f} s, {rate:,.0f} URLs per second."
-        )
-        if skipped := _skipped(result):
-            text = f"{text} Skipped: {skipped}."
-        if result.exported is not None:
-            text += f" {files_exported(result.exported)}"
-        if result.finished:
-            text = f"Interrupted build {result.finished} was resumed and finished. {text}"
-        return f"{text} A build was abandoned: {result.stopped}." if result.stopped else text
+
+def _total(result: BuildResult) -> str:
+    """Return the line that ends the output of a build."""
+    rate = result.urls / result.seconds if result.seconds else 0
+    label = f"Build {result.build}" if result.build else "Dry run"
+    text = (
+        f"{label} of site {result.site!r}: {result.status}; {count_of(result.urls, 'URL')} in"
+        f" {count_of(len(result.files), 'file')}, {result.stored:,} stored,"
+        f" {result.seconds:.2f} s, {rate:,.0f} URLs per second."
+    )
+    if skipped := _skipped(result):
+        text += f" Skipped: {skipped}."
+    if result.exported is not None:
+        text += f" {count_of(result.exported, 'file')} exported."
+    if result.finished:
+        text = f"Interrupted build {result.finished} was resumed and finished. {text}"
+    return f"{text} A build was abandoned: {result.stopped}." if result.stopped else text
 
 
 def _skipped(result: BuildResult) -> str:

@@ -18,7 +18,6 @@ class Command(PublishedCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the build."""
         super().add_arguments(parser)
-        self.add_json_argument(parser)
         parser.add_argument(
             "build",
             type=int,
@@ -33,7 +32,7 @@ class Command(PublishedCommand):
             keys = Build.objects.filter(pk=build).values_list("site", flat=True)
             sites = [site for site in sites if site.key in keys]
             if not sites:
-                message = f"Build {build} of these sites does not exist."
+                message = f"None of these sites has a build {build}."
                 raise CommandError(message, returncode=Exit.USAGE)
         failed: list[str] = []
         for site in sites:

@@ -20,7 +20,6 @@ class Command(PublishedCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the URL."""
         super().add_arguments(parser)
-        self.add_json_argument(parser)
         parser.add_argument("url", help="An absolute URL, or a path from the root of the host.")
 
     def run(self, options: dict[str, Any]) -> None:

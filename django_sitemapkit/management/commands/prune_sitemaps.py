@@ -3,10 +3,9 @@
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from django_sitemapkit.builds import prune
-from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.management.base import Exit, PublishedCommand, count_of
 
 
@@ -19,7 +18,6 @@ class Command(PublishedCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         super().add_arguments(parser)
-        self.add_json_argument(parser)
         parser.add_argument(
             "--dry-run", action="store_true", help="Show what would be deleted, without deleting."
         )
@@ -27,12 +25,7 @@ class Command(PublishedCommand):
     def run(self, options: dict[str, Any]) -> None:
         """Prune each site."""
         for site in self.sites(options["site"]):
-            try:
-                pruned = prune(site, dry_run=options["dry_run"])
-            except BuildRunning as error:
-                raise CommandError(str(error), returncode=Exit.RUNNING) from error
-            except SitemapKitError as error:
-                raise CommandError(str(error), returncode=Exit.FAILED) from error
+            pruned = prune(site, dry_run=options["dry_run"])
             if options["json"]:
                 self.write_json({"site": site.key, "dry_run": options["dry_run"], **asdict(pruned)})
             elif options["verbosity"]:

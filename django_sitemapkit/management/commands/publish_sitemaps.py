@@ -6,8 +6,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import publish
 from django_sitemapkit.conf import settings
-from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
-from django_sitemapkit.management.base import Exit, PublishedCommand, files_exported
+from django_sitemapkit.management.base import Exit, PublishedCommand, count_of
 from django_sitemapkit.models import Build
 from django_sitemapkit.sites import SitemapSite
 
@@ -21,7 +20,6 @@ class Command(PublishedCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the build."""
         super().add_arguments(parser)
-        self.add_json_argument(parser)
         which = parser.add_mutually_exclusive_group(required=True)
         which.add_argument(
             "build", type=int, nargs="?", help="The build's id, as sitemap_status shows it."
@@ -36,17 +34,14 @@ class Command(PublishedCommand):
         """Publish one build per site."""
         sites = self.sites(options["site"])
         for site, build in self._builds(sites, options["build"]):
-            try:
-                exported = publish(site, build)
-            except BuildRunning as error:
-                raise CommandError(str(error), returncode=Exit.RUNNING) from error
-            except SitemapKitError as error:
-                raise CommandError(str(error), returncode=Exit.FAILED) from error
+            exported = publish(site, build)
             if options["json"]:
                 self.write_json({"site": site.key, "build": build, "exported": exported})
             elif options["verbosity"]:
-                copied = f" {files_exported(exported)}" if settings.EXPORT_STORAGE else ""
-                self.stdout.write(f"Site {site.key!r} now serves build {build}.{copied}")
+                text = f"Site {site.key!r} now serves build {build}."
+                if settings.EXPORT_STORAGE:
+                    text += f" {count_of(exported, 'file')} exported."
+                self.stdout.write(text)
 
     def _builds(self, sites: list[SitemapSite], build: int | None) -> list[tuple[SitemapSite, int]]:
         """Return the sites, each with the build to publish."""
@@ -55,7 +50,7 @@ class Command(PublishedCommand):
         key = Build.objects.filter(pk=build).values_list("site", flat=True).first()
         found = [(site, build) for site in sites if site.key == key]
         if not found:
-            message = f"Build {build} of these sites does not exist."
+            message = f"None of these sites has a build {build}."
             raise CommandError(message, returncode=Exit.USAGE)
         return found
 

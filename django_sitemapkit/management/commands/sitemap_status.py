@@ -19,18 +19,17 @@ class Command(PublishedCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options."""
         super().add_arguments(parser)
-        self.add_json_argument(parser)
         parser.add_argument(
             "--quick",
             action="store_true",
-            help="Do not compare rows, so files that are due because of them are not shown.",
+            help="Do not compare rows; files that are due only because rows changed are not shown.",
         )
         parser.add_argument(
             "--max-age",
             type=float,
             metavar="HOURS",
-            help="Exit with 1 if a site has nothing published, or a section was last built more"
-            " hours ago.",
+            help="Exit with 1 if a site has no published build, or the last build of a section is"
+            " more than this many hours old.",
         )
 
     def run(self, options: dict[str, Any]) -> None:
@@ -94,5 +93,5 @@ def _late(report: SiteStatus, hours: float) -> str:
 def _require_hours(hours: float | None) -> None:
     """Reject a number that is not an age, such as "nan"."""
     if hours is not None and not 0 <= hours <= MAX_HOURS:
-        message = f"--max-age takes hours from 0 to {MAX_HOURS:,}, not {hours}."
+        message = f"--max-age must be from 0 to {MAX_HOURS:,} hours, not {hours}."
         raise CommandError(message, returncode=Exit.USAGE)

@@ -1,7 +1,7 @@
 """What can be wrong with a declaration: a class of checks for each kind of section.
 
-The system checks run them all; a section whose rows could not be paged correctly also refuses to
-run.
+``SectionChecks`` are those of all kinds. Each finds one mistake; its id in ``CHECKS`` makes it a
+system check. A section whose rows could not be paged correctly also refuses to run.
 """
 
 from collections.abc import Iterator

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from django_sitemapkit.advice.advisor import advise
 from django_sitemapkit.management.base import PublishedCommand
 
@@ -12,11 +10,6 @@ class Command(PublishedCommand):
     """Advise routes, columns, fields and indexes for each section; change nothing."""
 
     help = __doc__ or ""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Add the option."""
-        super().add_arguments(parser)
-        self.add_json_argument(parser)
 
     def run(self, options: dict[str, Any]) -> None:
         """Advise each site."""

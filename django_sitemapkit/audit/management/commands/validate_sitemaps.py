@@ -1,6 +1,5 @@
-"""Read sitemaps as a search engine does, and report all that is wrong with them."""
+"""Read sitemaps as a search engine does, and report their errors."""
 
-import json
 from collections.abc import Iterable
 from http.client import HTTPException
 from importlib import import_module
@@ -18,7 +17,6 @@ from django_sitemapkit.audit.validation import (
     validate_source,
 )
 from django_sitemapkit.builds import build
-from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.management.base import (
     Exit,
     Progress,
@@ -37,7 +35,7 @@ MAX_LISTED_ISSUES = 20
 
 
 class Command(PublishedCommand):
-    """Validate what is published, or the addresses, files and folders named."""
+    """Validate what is published, or the given URLs, files and folders."""
 
     help = __doc__ or ""
     more_exit_codes = (Exit.RUNNING,)
@@ -48,8 +46,8 @@ class Command(PublishedCommand):
         parser.add_argument(
             "sources",
             nargs="*",
-            help="An address, whose index is followed; a file; a folder. Default: the published"
-            " files, as they are stored.",
+            help="The URL of a sitemap or of an index with its sitemaps, a file or a folder."
+            " Default: the published files as they are stored.",
         )
         parser.add_argument(
             "--repair",
@@ -59,24 +57,19 @@ class Command(PublishedCommand):
         parser.add_argument(
             "--schema",
             metavar="PATH",
-            help="Check by XML schemas too: a folder with sitemap.xsd and siteindex.xsd, or one"
-            " .xsd file for all. Needs lxml, and no network.",
+            help="Also validate against XML schemas: a folder with sitemap.xsd and siteindex.xsd,"
+            " or one .xsd file for all documents. Needs lxml, but no network.",
         )
         parser.add_argument(
             "--max-seconds",
             type=_seconds,
             default=MAX_SECONDS,
             metavar="SECONDS",
-            help="Time limit for an address, with all that its index lists; default: %(default)s.",
-        )
-        parser.add_argument(
-            "--json",
-            action="store_true",
-            help="Print one JSON object per document and line, for programs.",
+            help="Time limit for a URL, including all that its index lists; default: %(default)s.",
         )
 
     def run(self, options: dict[str, Any]) -> None:
-        """Validate and report each document; raise CommandError where any is not valid."""
+        """Validate and report each document; raise CommandError if any is not valid."""
         self.max_seconds = options["max_seconds"]
         self.verbosity = options["verbosity"]
         self.json = options["json"]
@@ -110,7 +103,7 @@ class Command(PublishedCommand):
             if document.errors:
                 invalid.append(document)
             if self.json:
-                self.stdout.write(json.dumps(document.as_dict()))
+                self.write_json(document.as_dict())
             else:
                 self._print(document)
         return invalid
@@ -133,20 +126,15 @@ class Command(PublishedCommand):
         known = {section.get_name() for section in sections_of(site)}
         sections = {document.section for document in damaged} & known
         names = {document.stored for document in damaged}
-        try:
-            verbosity = 0 if self.json else self.verbosity
-            with ending_cleanly(), Progress(self, verbosity) as progress:
-                result = build(
-                    site,
-                    sections=sections,
-                    distrusted=names,
-                    on_file=progress,
-                    started_by=caller(),
-                )
-        except BuildRunning as error:
-            raise CommandError(str(error), returncode=Exit.RUNNING) from error
-        except SitemapKitError as error:
-            raise CommandError(str(error), returncode=Exit.FAILED) from error
+        verbosity = 0 if self.json else self.verbosity
+        with ending_cleanly(), Progress(self, verbosity) as progress:
+            result = build(
+                site,
+                sections=sections,
+                distrusted=names,
+                on_file=progress,
+                started_by=caller(),
+            )
         if result.status == "held":
             self.stderr.write(held_back(result))
 

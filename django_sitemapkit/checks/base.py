@@ -1,0 +1,95 @@
+"""What checks share: how one is registered, and the settings and sites they look at."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from importlib import import_module
+from typing import Any, TypeAlias
+
+from django.apps import apps
+from django.conf import settings as django_settings
+from django.core import checks
+from django.core.checks import CheckMessage
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError
+
+from django_sitemapkit.conf import settings
+from django_sitemapkit.registry import Declared
+from django_sitemapkit.sites import SitemapSite, all_sites
+
+Found: TypeAlias = Iterator[tuple[str, str] | tuple[str, str, Any]]
+"""Mistakes: of each the message, the hint and, if there is one, the object to name."""
+
+_LEVELS: dict[str, Callable[..., CheckMessage]] = {
+    "E": checks.Error,
+    "W": checks.Warning,
+    "I": checks.Info,
+}
+
+
+def message_of(identifier: str, message: str, hint: str, obj: Any = None) -> CheckMessage:
+    """Return a check's message, whose level is the letter of its id."""
+    level = _LEVELS[identifier.partition(".")[2][0]]
+    return level(message, hint=hint, obj=obj, id=identifier)
+
+
+def check(
+    identifier: str, *tags: str, deploy: bool = False
+) -> Callable[[Callable[[], Found]], Callable[..., list[CheckMessage]]]:
+    """Register a generator of mistakes as the system check with that id."""
+
+    def register_it(find: Callable[[], Found]) -> Callable[..., list[CheckMessage]]:
+        def run(**options: Any) -> list[CheckMessage]:
+            return [message_of(identifier, *mistake) for mistake in find()]
+
+        run.__name__, run.__doc__ = find.__name__, find.__doc__
+        return checks.register(*tags, deploy=deploy)(run)
+
+    return register_it
+
+
+def value_of(name: str) -> Any:
+    """Return a setting; None if its value is wrong, which E001 reports."""
+    try:
+        return getattr(settings, name)
+    except ImproperlyConfigured:
+        return None
+
+
+def sites_in_settings() -> list[SitemapSite]:
+    """Return the sites of the settings; none if a setting is wrong, which E001 reports."""
+    try:
+        return all_sites() if settings.SITES or settings.BASE_URL else []
+    except ImproperlyConfigured:
+        return []
+
+
+def configured() -> list[SitemapSite]:
+    """Return the sites of the settings that have a URLconf; E010 reports the others."""
+    return [site for site in sites_in_settings() if urlconf_error(site) is None]
+
+
+def urlconf_error(site: SitemapSite) -> ImportError | None:
+    """Return why a site's URLconf cannot be imported, or None."""
+    try:
+        import_module(site.urlconf or django_settings.ROOT_URLCONF)
+    except ImportError as error:
+        return error
+    return None
+
+
+def _any_site() -> SitemapSite:
+    """Return a site if the settings have none: one of the framework's, if SITE_ID names none."""
+    example = SitemapSite.at("https://www.example.com")
+    if not apps.is_installed("django.contrib.sites") or getattr(django_settings, "SITE_ID", None):
+        return example
+    try:
+        return all_sites()[0]
+    except (DatabaseError, ImproperlyConfigured, IndexError):
+        return replace(example, key="1")  # The key of the site that migrations create.
+
+
+def site_of(section: Declared) -> SitemapSite:
+    """Return a site that has the section, to check its declaration with."""
+    sites = configured() or [_any_site()]
+    keys = None if section.sites is None else set(map(str, section.sites))
+    return next((site for site in sites if keys is None or site.key in keys), sites[0])
