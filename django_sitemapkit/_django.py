@@ -5,15 +5,14 @@ Private is what Django's documentation does not name: names with an underscore, 
 5.2, 6.0 and 6.1, and ``tests/test_django_private.py`` fails where one of them stops to work.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from django.core.exceptions import FieldError
 from django.db import connections
 from django.db.models import Aggregate, DateTimeField, F, Field, ForeignObjectRel, Model, QuerySet
 from django.db.models.constants import LOOKUP_SEP
-from django.db.models.expressions import Col, Combinable
-from django.db.models.fields import AutoFieldMixin
+from django.db.models.expressions import Col
 from django.db.models.functions import Extract
 from django.db.models.functions.datetime import TruncBase
 from django.db.models.query import ModelIterable
@@ -93,11 +92,6 @@ def filters_on_aggregates(queryset: QuerySet[Any]) -> bool:
     return bool(queryset.query.where.contains_aggregate)
 
 
-def query_of(queryset: QuerySet[Any]) -> Query:
-    """Return the query of a queryset, for the functions here that take one."""
-    return queryset.query
-
-
 def is_grouped(query: Query) -> bool:
     """Return whether a query has a GROUP BY."""
     return query.group_by is not None
@@ -106,11 +100,6 @@ def is_grouped(query: Query) -> bool:
 def ordering_of(queryset: QuerySet[Any]) -> Sequence[Any]:
     """Return the arguments of ``order_by()``."""
     return queryset.query.order_by
-
-
-def conditions_of(queryset: QuerySet[Any]) -> Any:
-    """Return the resolved conditions of a queryset's filters."""
-    return queryset.query.where
 
 
 def required_conditions(queryset: QuerySet[Any]) -> Iterator[Any]:
@@ -259,17 +248,12 @@ def resolved(column: Any, queryset: QuerySet[Any]) -> tuple[Any, Query]:
 
 def is_expression(value: Any) -> bool:
     """Return whether a value is ``F()`` or another expression of the ORM."""
-    return isinstance(value, Combinable) or hasattr(value, "resolve_expression")
+    return hasattr(value, "resolve_expression")
 
 
 def column_of(expression: Any) -> tuple[str, "Field[Any, Any]"] | None:
     """Return the table and the field of a resolved expression that is a column, else None."""
     return (expression.alias, expression.target) if isinstance(expression, Col) else None
-
-
-def field_of_column(expression: Any) -> "Field[Any, Any] | None":
-    """Return the field of a resolved expression that is a column of a table, else None."""
-    return expression.output_field if isinstance(expression, Col) else None
 
 
 def field_type(expression: Any) -> str:
@@ -305,16 +289,15 @@ def converted(value: Any, expression: Any, queryset: QuerySet[Any]) -> Any:
     return column.convert_value(value, column, connections[queryset.db])
 
 
-def zone_of(expressions: Iterable[Any], own: str) -> str | None:
-    """Return a zone that resolved expressions convert to, other than the database's own."""
-    for expression in expressions:
-        for part in _parts(expression):
-            if isinstance(part, (Extract, TruncBase)) and isinstance(
-                part.lhs.output_field, DateTimeField
-            ):
-                zone = part.get_tzname()
-                if zone and zone != own:
-                    return str(zone)
+def zone_of(expression: Any, own: str) -> str | None:
+    """Return a zone that a query or an expression converts to, other than the database's own."""
+    for part in _parts(expression):
+        if isinstance(part, (Extract, TruncBase)) and isinstance(
+            part.lhs.output_field, DateTimeField
+        ):
+            zone = part.get_tzname()
+            if zone and zone != own:
+                return str(zone)
     return None
 
 
@@ -329,11 +312,6 @@ def _parts(expression: Any) -> Iterator[Any]:
 
 
 # Models and fields. Django 5.2, 6.0, 6.1.
-
-
-def is_automatic(field: "Field[Any, Any]") -> bool:
-    """Return whether the database gives a field growing numbers."""
-    return isinstance(field, AutoFieldMixin)
 
 
 def loaded_relations(row: Model) -> Mapping[str, Any]:

@@ -58,7 +58,7 @@ def test_joins_that_do_not_repeat_rows():
     assert not _django.joins_repeat_rows(ROWS.filter(tags__name="a").distinct())
     assert not _django.joins_repeat_rows(GROUPED)
     assert not _django.joins_repeat_rows(ROWS.filter(shop__slug="a"))
-    tables = _django.tables_with_many_rows(_django.query_of(ROWS.filter(tags__name="a")))
+    tables = _django.tables_with_many_rows(ROWS.filter(tags__name="a").query)
     assert len(tables) == 2
 
 
@@ -68,8 +68,8 @@ def test_windows_groups_and_orders():
     assert _django.filters_on_windows(ROWS.annotate(place=window).filter(place=1))
     assert not _django.filters_on_windows(ROWS)
     assert _django.is_window(resolved(window))
-    assert _django.is_grouped(_django.query_of(GROUPED))
-    assert not _django.is_grouped(_django.query_of(ROWS))
+    assert _django.is_grouped(GROUPED.query)
+    assert not _django.is_grouped(ROWS.query)
     assert _django.having_of(GROUPED) is not None
     assert list(_django.ordering_of(ROWS.order_by("slug"))) == ["slug"]
 
@@ -86,7 +86,6 @@ def test_annotations_and_conditions():
     )
     assert list(_django.required_conditions(ROWS.filter(Q(slug="a") | Q(note="b")))) == []
     assert list(_django.required_conditions(ROWS.exclude(slug="a"))) == []
-    assert not _django.conditions_of(ROWS)
     assert _django.select_related_of(ROWS.select_related("shop")) == {"shop": {}}
 
 
@@ -129,8 +128,7 @@ def test_expressions():
     assert _django.is_expression(F("slug"))
     assert _django.is_expression(ROWS)
     assert not _django.is_expression("slug")
-    assert _django.field_of_column(resolved("slug")) == Product._meta.get_field("slug")
-    assert _django.field_of_column(resolved(Lower("slug"))) is None
+    assert _django.column_of(resolved("slug"))[1] == Product._meta.get_field("slug")
     assert _django.column_of(resolved(Lower("slug"))) is None
     assert _django.field_type(resolved("pk")) == "BigAutoField"
     assert _django.field_type(Value(object())) == ""
@@ -151,16 +149,14 @@ def test_what_an_aggregate_gives_is_converted():
 def test_time_zones_of_expressions():
     """What is converted to another zone, within other expressions too."""
     hour = resolved(TruncHour("updated_at", tzinfo=__import__("zoneinfo").ZoneInfo("Asia/Tokyo")))
-    assert _django.zone_of([hour], "UTC") == "Asia/Tokyo"
-    assert _django.zone_of([hour], "Asia/Tokyo") is None
-    assert _django.zone_of([resolved("updated_at")], "UTC") is None
+    assert _django.zone_of(hour, "UTC") == "Asia/Tokyo"
+    assert _django.zone_of(hour, "Asia/Tokyo") is None
+    assert _django.zone_of(resolved("updated_at"), "UTC") is None
 
 
 @pytest.mark.django_db
 def test_models_and_objects():
-    """Automatic keys, concrete parents, and relations that are loaded."""
-    assert _django.is_automatic(Product._meta.pk)
-    assert not _django.is_automatic(Product._meta.get_field("slug"))
+    """Concrete parents, and relations that are loaded."""
     assert list(_django.concrete_parents(Feature)) == [Article]
     made = Product.objects.select_related("shop").get(pk=ProductFactory().pk)
     assert set(_django.loaded_relations(made)) == {"shop"}

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
+from django_sitemapkit.advice.evaluate import gain_of
 from django_sitemapkit.advice.fields import only_finding
-from django_sitemapkit.advice.gain import gain_of
 from django_sitemapkit.advice.indexes import index_finding
 from django_sitemapkit.advice.results import AdviceFinding, SectionAdvice
 from django_sitemapkit.advice.routes import route_finding
@@ -56,11 +56,13 @@ def _advise(
     if not found.keys:
         message = "no row was found in the sampled places."
         return replace(advice, findings=(AdviceFinding(about="rows", message=message),))
-    findings, options = _replace_methods(section, found)
-    methods = {
-        name: _called(section, source.function) for name, source in _methods(section).items()
+    methods = _methods(section)
+    findings, options = _replace_methods(section, methods, found)
+    left = {
+        name: _called(section, method.function)
+        for name, method in methods.items()
+        if name not in options
     }
-    left = {name: method for name, method in methods.items() if name not in options}
     if left and (only := only_finding(section, left, found.first)):
         findings.append(only)
     findings += _kept_methods(section, left, options)
@@ -99,11 +101,10 @@ def _called(section: QuerySetReader, function: Callable[[Any], Any]) -> Callable
 
 
 def _replace_methods(
-    section: QuerySetReader, found: Sample
+    section: QuerySetReader, methods: dict[str, Method], found: Sample
 ) -> tuple[list[AdviceFinding], dict[str, Any]]:
     """Return the findings about the methods, and the options that can replace them."""
     findings, options = [], {}
-    methods = _methods(section)
     if "location" in methods and section.language_plan is not None:
         message = "no Route is advised, because it is called in each language."
         findings.append(AdviceFinding(about="location", message=message))

@@ -7,7 +7,8 @@ from typing import Any
 
 from django.db.models import BinaryField, Field, JSONField, Model, SlugField
 
-from django_sitemapkit.advice.evaluate import key_batches
+from django_sitemapkit import _django
+from django_sitemapkit.advice.evaluate import key_batches, rows_of
 from django_sitemapkit.reading import QuerySetReader
 
 MAX_HOPS = 2
@@ -57,6 +58,8 @@ class Wanted:
     """The argument or the option."""
     values: dict[Any, Any]
     """The value of each row, by the row's key."""
+    origin: str
+    """Where the values come from, for messages: "the URL has"."""
     same: Callable[[Any, Any], bool]
     """Whether the second value, a column's, gives the first one."""
     takes: Callable[["Field[Any, Any]"], bool] = lambda _: True
@@ -65,20 +68,12 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """The columns that fit, or the nearest one."""
+    """The columns that fit, or the one that fits best."""
 
     columns: tuple[str, ...]
     """Those with the wanted values for all rows, the best one first."""
     nearest: str = ""
-    """Where none fits: the one with the wanted value for the most rows; "" without rows."""
-    agreed: int = 0
-    """The number of rows for which that one fits."""
-    row: Any = None
-    """The key of a row for which it does not fit."""
-    wanted: Any = None
-    """The wanted value of that row."""
-    got: Any = None
-    """The value of the column there."""
+    """Where none fits: a sentence about the one that fits the most rows; "" without rows."""
 
 
 def paths_of(model: type[Model]) -> list[Path]:
@@ -91,7 +86,10 @@ def paths_of(model: type[Model]) -> list[Path]:
         behind = []
         for prefix, owner, known in level:
             fields = [field for field in _own_columns(owner) if field is not known]
-            found += [Path(prefix + _path_name(field), field) for field in fields]
+            found += [
+                Path(prefix + ("pk" if field.primary_key else field.attname), field)
+                for field in fields
+            ]
             behind += [
                 (f"{prefix}{field.name}__", field.related_model, field.target_field)
                 for field in owner._meta.concrete_fields
@@ -105,14 +103,10 @@ def paths_of(model: type[Model]) -> list[Path]:
 def _own_columns(model: type[Model]) -> Iterator["Field[Any, Any]"]:
     """Yield a model's columns, without the copies of its key in its parents."""
     meta = model._meta
-    twins = {parent._meta.pk for parent in meta.get_parent_list()}
+    twins = {parent._meta.pk for parent in _django.concrete_parents(model)}
     for field in meta.concrete_fields:
         if field not in twins and not isinstance(field, _UNFIT):
             yield field
-
-
-def _path_name(field: "Field[Any, Any]") -> str:
-    return "pk" if field.primary_key else field.attname
 
 
 def read_columns(
@@ -123,10 +117,10 @@ def read_columns(
         columns = list(group)
         values: list[dict[Any, Any]] = [{} for _ in columns]
         for batch in key_batches(keys):
-            rows = section.keyset.queryset.filter(**{f"{section.options.key}__in": list(batch)})
             names = [path.name for path in columns]
+            rows = rows_of(section, batch).order_by().values_list(section.options.key, *names)
             with section.site.active():
-                for key, *row in rows.order_by().values_list(section.options.key, *names):
+                for key, *row in rows:
                     for column, value in zip(values, row, strict=True):
                         column[key] = value
         yield from zip(columns, values, strict=True)
@@ -152,24 +146,18 @@ def _fit(
 ) -> Fit:
     keys = list(want.values)[start:stop]
     fits: list[Path] = []
-    nearest = Fit(columns=(), agreed=-1)
+    nearest, most = "", -1
     for path, values in read_columns(
         section, [path for path in paths if want.takes(path.field)], keys
     ):
         wrong = [key for key in keys if not want.same(want.values[key], values.get(key))]
         if not wrong:
             fits.append(path)
-        elif len(keys) - len(wrong) > nearest.agreed:
-            row, agreed = wrong[0], len(keys) - len(wrong)
-            nearest = Fit(
-                columns=(),
-                nearest=path.name,
-                agreed=agreed,
-                row=row,
-                wanted=want.values[row],
-                got=values.get(row),
+        elif len(keys) - len(wrong) > most:
+            most, row = len(keys) - len(wrong), wrong[0]
+            nearest = (
+                f"The nearest is {path.name}; in row {row!r} {want.origin} {want.values[row]!r},"
+                f" and the column {values.get(row)!r}."
             )
-    if not fits:
-        return nearest
     fits.sort(key=lambda path: path.rank(want.name))
-    return Fit(columns=tuple(path.name for path in fits))
+    return Fit(columns=tuple(path.name for path in fits), nearest="" if fits else nearest)

@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.core.exceptions import FieldDoesNotExist
 from django.db.models import Field, Model, QuerySet
 
 from django_sitemapkit import _django
-from django_sitemapkit.advice.evaluate import key_batches
+from django_sitemapkit.advice.evaluate import as_read, key_batches, rows_of
 from django_sitemapkit.advice.results import AdviceFinding
 from django_sitemapkit.reading import QuerySetReader
 from django_sitemapkit.reading.chunks import INFRASTRUCTURE
@@ -39,19 +38,13 @@ def only_finding(
     section: QuerySetReader, methods: Methods, keys: Sequence[Any]
 ) -> AdviceFinding | None:
     """Return which fields are read without need, or missing; None for neither."""
-    queryset = section.keyset.queryset
-    followed = _followed(queryset)
+    followed = _followed(section.keyset.queryset)
     use = FieldUse()
     with section.site.active():
         for batch in key_batches(keys):
-            rows = queryset.filter(**{f"{section.options.key}__in": list(batch)})
+            rows = rows_of(section, batch)
             _touch(use, _bare(rows, section.options.key, followed), methods, list(followed))
-            as_read = (
-                rows
-                if section.options.only is None
-                else rows.only(section.options.key, *section.options.only)
-            )
-            _measure(use, as_read, list(followed))
+            _measure(use, as_read(section, rows), list(followed))
     if use.rows == 0 or len(use.raised) == use.rows * len(methods):
         return None
     needed = sorted(use.touched | set(followed))
@@ -158,41 +151,26 @@ def _touch(use: FieldUse, rows: QuerySet[Any], methods: Methods, followed: Seque
                 raise
             except Exception as error:  # noqa: BLE001  a project's method may raise anything
                 use.raised.append(f"row {row.pk!r}: {name}: {type(error).__name__}: {error}")
-        use.alone |= {
-            name
-            for name in _django.loaded_relations(row)
-            if name not in known and _is_to_one(row, name)
-        }
-        for prefix, loaded in _loaded(row, followed):
+        own = {field.name for field in row._meta.concrete_fields}
+        use.alone |= own.intersection(_django.loaded_relations(row)) - known
+        for prefix, _owner, loaded in _loaded(row, followed):
             use.touched |= {f"{prefix}{field.name}" for field in loaded if not field.primary_key}
-
-
-def _is_to_one(row: Model, name: str) -> bool:
-    try:
-        return bool(row._meta.get_field(name).concrete)
-    except FieldDoesNotExist:
-        return False
 
 
 def _measure(use: FieldUse, rows: QuerySet[Any], followed: Sequence[str]) -> None:
     """Add up the bytes that the section reads."""
     for row in rows:
-        for prefix, loaded in _loaded(row, followed):
+        for prefix, owner, loaded in _loaded(row, followed):
             for column in loaded:
                 name = f"{prefix}{column.name}"
-                use.sizes[name] = use.sizes.get(name, 0) + _size(_loaded_value(row, prefix, column))
+                size = _size(owner.__dict__[column.attname])
+                use.sizes[name] = use.sizes.get(name, 0) + size
 
 
-def _loaded_value(row: Model, prefix: str, column: "Field[Any, Any]") -> Any:
-    """Return a loaded value of a row, or of a related one."""
-    found: Any = row
-    for name in prefix.split("__")[:-1]:
-        found = _django.loaded_relations(found)[name]
-    return found.__dict__[column.attname]
-
-
-def _loaded(row: Model, followed: Sequence[str]) -> Iterator[tuple[str, list["Field[Any, Any]"]]]:
-    """Yield the loaded fields of a row, and of the rows loaded with it."""
+def _loaded(
+    row: Model, followed: Sequence[str]
+) -> Iterator[tuple[str, Model, list["Field[Any, Any]"]]]:
+    """Yield a row, and the rows loaded with it, by path and with their loaded fields."""
     for path in ("", *followed):
         found: Any = row
         for name in path.split("__") if path else ():
@@ -200,7 +178,7 @@ def _loaded(row: Model, followed: Sequence[str]) -> Iterator[tuple[str, list["Fi
         if found is not None:
             deferred = found.get_deferred_fields()
             fields = [f for f in found._meta.concrete_fields if f.attname not in deferred]
-            yield (f"{path}__" if path else "", fields)
+            yield (f"{path}__" if path else "", found, fields)
 
 
 def _size(value: Any) -> int:

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connections
-from django.db.models import F, Field, Index, QuerySet
+from django.db.models import F, Field, Index
 from django.db.models.lookups import Exact, IsNull
 
 from django_sitemapkit import _django
+from django_sitemapkit.advice.evaluate import as_read, rows_of
 from django_sitemapkit.advice.query_plans import QueryPlan, query_plan_of
 from django_sitemapkit.advice.results import AdviceFinding
-from django_sitemapkit.advice.sampling import Sample, is_large, share_of_rows
+from django_sitemapkit.advice.sampling import Sample, share_of_rows, table_keyset
 from django_sitemapkit.reading import QuerySetReader
 from django_sitemapkit.reading.keysets import CHUNK, EVERYTHING, KeyRange, Keyset
 from django_sitemapkit.reading.sources import Column
@@ -42,10 +43,13 @@ class PlannedSection:
 
 def index_finding(section: QuerySetReader, sample: Sample) -> AdviceFinding | None:
     """Return the index that a section lacks; None where its queries need none."""
-    if not sample.keys or not is_large(section.keyset, LARGE_TABLE_ROWS):
+    table = table_keyset(section.keyset)
+    if not sample.keys or table.count(EVERYTHING, LARGE_TABLE_ROWS) < LARGE_TABLE_ROWS:
         return None
-    planned = _look(section, sample)
-    findings = list(filter(None, [_chunks(section, planned, sample), _newest(section, planned)]))
+    with section.site.active():
+        planned = _look(section, sample)
+        found = [_chunks(section, planned, sample), _newest(section, planned)]
+    findings = list(filter(None, found))
     if not findings:
         return None
     # The second one begins like the first one, and so serves both.
@@ -62,16 +66,14 @@ def index_finding(section: QuerySetReader, sample: Sample) -> AdviceFinding | No
 
 def _look(section: QuerySetReader, sample: Sample) -> PlannedSection:
     keyset = section.keyset
-    rows = keyset.queryset.filter(**{f"{section.options.key}__in": list(sample.first)})
-    with section.site.active():
-        keys = list(rows.order_by(section.options.key).values_list(section.options.key, flat=True))
+    rows = rows_of(section, sample.first).order_by(section.options.key)
+    keys = list(rows.values_list(section.options.key, flat=True))
+    indexes = keyset.queryset.model._meta.indexes
     return PlannedSection(
         keyset=keyset,
         equal=tuple(_equalities(keyset)),
         middle=keys[len(keys) // 2] if keys else sample.first[0],
-        conditional=frozenset(
-            index.name for index in keyset.queryset.model._meta.indexes if index.condition
-        ),
+        conditional=frozenset(index.name for index in indexes if index.condition),
     )
 
 
@@ -81,24 +83,15 @@ def _chunks(
     """Return the index that reading a chunk in the middle of the section lacks."""
     rows = planned.keyset.after(planned.middle, EVERYTHING)
     if section.reads_objects:
-        rows = (
-            rows
-            if section.options.only is None
-            else rows.only(section.options.key, *section.options.only)
-        )
+        rows = as_read(section, rows)
     else:
         rows = rows.values_list(section.options.key, *(column for _, column in columns_of(section)))
-    plan = _query_plan(section, rows[:CHUNK])
+    plan = query_plan_of(rows[:CHUNK])
     if plan is None or plan.index in planned.conditional:
         return None
     why = _complaint(planned, plan, sample)
-    fields = (*planned.equal, planned.keyset.field)
-    if not why or _exists(planned, fields):
-        return None
-    message = (
-        f"To read {CHUNK:,} rows after key {planned.middle!r}, {why} The plan: {plan.description}."
-    )
-    return AdviceFinding(about="index", message=message, declare=_index_source(planned, fields))
+    message = f"To read {CHUNK:,} rows after key {planned.middle!r}, {why}"
+    return _unless_there(planned, plan, planned.keyset.field, message=message) if why else None
 
 
 def _complaint(planned: PlannedSection, plan: QueryPlan, sample: Sample) -> str:
@@ -127,22 +120,30 @@ def _newest(section: QuerySetReader, planned: PlannedSection) -> AdviceFinding |
     if lastmod is None:
         return None
     rows = planned.keyset.within(KeyRange(planned.middle)).values_list(lastmod.name)
-    plan = _query_plan(section, rows[: section.rows_per_page + 1])
-    fields = (*planned.equal, planned.keyset.field, lastmod)
-    if (
-        plan is None
-        or plan.covered
-        or plan.index in planned.conditional
-        or _exists(planned, fields)
-    ):
+    plan = query_plan_of(rows[: section.rows_per_page + 1])
+    if plan is None or plan.covered or plan.index in planned.conditional:
         return None
+    message = (
+        f"trust_lastmod reads the newest {lastmod.name} of each page, and no index has all of that."
+    )
+    return _unless_there(planned, plan, planned.keyset.field, lastmod, message=message)
+
+
+def _unless_there(
+    planned: PlannedSection, plan: QueryPlan, *ordered: "Field[Any, Any]", message: str
+) -> AdviceFinding | None:
+    """Return the advice to add an index that ends with these fields, unless the table has it."""
+    fields = [*planned.equal, *ordered]
+    if _exists(planned, fields):
+        return None
+    model = planned.keyset.field.model
+    index = Index(fields=[field.name for field in fields])
+    index.set_name_with_model(model)
+    named = ", ".join(f'"{field.name}"' for field in fields)
     return AdviceFinding(
         about="index",
-        message=(
-            f"trust_lastmod reads the newest {lastmod.name} of each page, and no index has all of"
-            f" that. The plan: {plan.description}."
-        ),
-        declare=_index_source(planned, fields),
+        message=f"{message} The plan: {plan.description}.",
+        declare=f'models.Index(fields=[{named}], name="{index.name}")',
     )
 
 
@@ -152,11 +153,6 @@ def _own_field(keyset: Keyset, expression: Any) -> "Field[Any, Any] | None":
         return None
     fields = {field.name: field for field in keyset.field.model._meta.local_concrete_fields}
     return fields.get(expression.name)  # type: ignore[attr-defined]
-
-
-def _query_plan(section: QuerySetReader, rows: QuerySet[Any]) -> QueryPlan | None:
-    with section.site.active():
-        return query_plan_of(rows)
 
 
 def _equalities(keyset: Keyset) -> Iterator["Field[Any, Any]"]:
@@ -209,11 +205,3 @@ def _ends_with_key(keyset: Keyset) -> bool:
     if connection.vendor == "mysql":
         return True
     return connection.vendor == "sqlite" and keyset.field.db_type(connection) == "integer"
-
-
-def _index_source(planned: PlannedSection, fields: Sequence["Field[Any, Any]"]) -> str:
-    model = planned.keyset.field.model
-    index = Index(fields=[field.name for field in fields])
-    index.set_name_with_model(model)
-    named = ", ".join(f'"{field.name}"' for field in fields)
-    return f'models.Index(fields=[{named}], name="{index.name}")'

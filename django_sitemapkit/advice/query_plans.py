@@ -43,7 +43,7 @@ def query_plan_of(queryset: QuerySet[Any]) -> QueryPlan | None:
     table = queryset.model._meta.db_table
     try:
         if vendor == "sqlite":
-            return _of_sqlite(queryset.explain(), _table(queryset, table))
+            return _of_sqlite(queryset.explain(), _django.table_of(queryset) or table)
         if vendor == "postgresql":
             return _of_postgresql(_document(queryset), table)
         if vendor == "mysql":
@@ -59,11 +59,6 @@ def _document(queryset: QuerySet[Any]) -> Any:
     while isinstance(document, str):
         document = json.loads(document)
     return document
-
-
-def _table(queryset: QuerySet[Any], table: str) -> str:
-    """Return the name of the table in the statement."""
-    return str(_django.table_of(queryset) or table)
 
 
 def _of_sqlite(text: str, table: str) -> QueryPlan | None:

@@ -1,8 +1,7 @@
 """Advice as values."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,21 +41,17 @@ class SectionAdvice:
     not_examined: str = ""
     """Why the section was not examined; "" where it was."""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the advice for JSON."""
-        return asdict(self)
-
     @property
     def declarations(self) -> tuple[str, ...]:
         """The lines to write into the section's class, its first line included; () for none."""
-        return self._block(self.head, [f for f in self.findings if f.about != "index"])
+        lines = [f"    {f.declare}" for f in self.findings if f.declare and f.about != "index"]
+        return (self.head, *lines) if lines else ()
 
     @property
     def indexes(self) -> tuple[str, ...]:
         """The lines to write into the model's ``class Meta``."""
-        return self._block(
-            "indexes = [", [f for f in self.findings if f.about == "index"], ",", "]"
-        )
+        lines = [f"    {f.declare}," for f in self.findings if f.declare and f.about == "index"]
+        return ("indexes = [", *lines, "]") if lines else ()
 
     def lines(self) -> Iterator[str]:
         """Yield the advice as lines of text."""
@@ -79,10 +74,3 @@ class SectionAdvice:
         if self.indexes:
             yield f"    In class Meta of {self.model}, then makemigrations:"
             yield from (f"      {line}" for line in self.indexes)
-
-    @staticmethod
-    def _block(
-        head: str, findings: list[AdviceFinding], comma: str = "", end: str = ""
-    ) -> tuple[str, ...]:
-        lines = [f"    {finding.declare}{comma}" for finding in findings if finding.declare]
-        return (head, *lines, *filter(None, [end])) if lines else ()

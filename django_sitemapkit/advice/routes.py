@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from keyword import iskeyword
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -12,13 +13,7 @@ from django.db.models import Value
 from django.urls import NoReverseMatch, Resolver404, resolve
 
 from django_sitemapkit.advice.columns import Fit, Wanted, fitting
-from django_sitemapkit.advice.evaluate import (
-    Answer,
-    answer_text,
-    answers,
-    first_difference,
-    refusal_notes,
-)
+from django_sitemapkit.advice.evaluate import Answer, answers, first_difference, refusal_notes
 from django_sitemapkit.advice.results import AdviceFinding
 from django_sitemapkit.advice.sampling import Sample
 from django_sitemapkit.reading import QuerySetReader
@@ -132,30 +127,26 @@ def _wanted(
     wanted = []
     for place, name in enumerate(names):
         values = {key: row.arguments[name] for key, row in resolved.items()}
-        wanted.append(Wanted(name=str(name), values=values, same=_Same(route.candidates, place)))
+        same = partial(_is_same, route.candidates, place)
+        wanted.append(Wanted(name=str(name), values=values, origin="the URL has", same=same))
     return wanted
 
 
-@dataclass(frozen=True, slots=True)
-class _Same:
-    """Whether two values are the same in a URL, by any pattern of its name."""
+def _is_same(candidates: Sequence[Candidate], place: int, argument: Any, value: Any) -> bool:
+    """Return whether two values are the same in a URL, by any pattern of its name."""
+    return value is not None and any(
+        text is not None and text == _text_in_url(candidate, place, value)
+        for candidate in candidates
+        for text in [_text_in_url(candidate, place, argument)]
+    )
 
-    candidates: Sequence[Candidate]
-    place: int
 
-    def __call__(self, argument: Any, value: Any) -> bool:
-        return value is not None and any(
-            text is not None and text == self._text(candidate, value)
-            for candidate in self.candidates
-            for text in [self._text(candidate, argument)]
-        )
-
-    def _text(self, candidate: Candidate, value: Any) -> str | None:
-        converter = candidate.converters.get(candidate.names[self.place])
-        try:
-            return str(value if converter is None else converter.to_url(value))
-        except Exception:  # noqa: BLE001  a project's converter may raise anything on foreign values
-            return None
+def _text_in_url(candidate: Candidate, place: int, value: Any) -> str | None:
+    converter = candidate.converters.get(candidate.names[place])
+    try:
+        return str(value if converter is None else converter.to_url(value))
+    except Exception:  # noqa: BLE001  a project's converter may raise anything on foreign values
+        return None
 
 
 def _column(want: Wanted, fit: Fit) -> tuple[Any, list[str]]:
@@ -173,9 +164,8 @@ def _column(want: Wanted, fit: Fit) -> tuple[Any, list[str]]:
         if not fit.nearest:
             raise NoRoute(f"argument {want.name!r} is not a column.")
         raise NoRoute(
-            f"no column up to two relations away gives argument {want.name!r} for all rows. The"
-            f" nearest is {fit.nearest}; in row {fit.row!r} the URL has {fit.wanted!r}, and the"
-            f" column {fit.got!r}."
+            f"no column up to two relations away gives argument {want.name!r} for all rows."
+            f" {fit.nearest}"
         )
     best, *others = fit.columns
     notes = []
@@ -205,12 +195,8 @@ def _check_route(section: QuerySetReader, route: Route, given: dict[Any, Answer]
         found = answers(section, "location", list(given), location=route)
     except NoReverseMatch as error:
         raise NoRoute(str(error)) from error
-    if different := first_difference(given, found):
-        key, before, after = different
-        raise NoRoute(
-            f"{route!r} differs in row {key!r}: it gives {answer_text(after)}, the method"
-            f" {answer_text(before)}."
-        )
+    if difference := first_difference(given, found):
+        raise NoRoute(f"{route!r} {difference}")
 
 
 def written(route: Route) -> str:

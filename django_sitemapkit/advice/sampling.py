@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 
 from django_sitemapkit.planning.store import current_plan, decoded, stored_pages
 from django_sitemapkit.reading import QuerySetReader
-from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset
+from django_sitemapkit.reading.keysets import KeyRange, Keyset
 
 FIRST_ROWS = 100
 """Rows on which a finding is made."""
@@ -87,8 +87,10 @@ def sample(section: QuerySetReader) -> Sample:
                 del left[number]
             else:
                 left[number] = rows[-1][0]
-    first, more = _split_sample(_spread(list(found), FIRST_ROWS + MORE_ROWS))
-    return Sample(first=first, more=more, walked=walked, windows=tuple(windows))
+    keys = _spread(list(found), FIRST_ROWS + MORE_ROWS)
+    first = dict.fromkeys(_spread(keys, FIRST_ROWS))
+    more = tuple(key for key in keys if key not in first)
+    return Sample(first=tuple(first), more=more, walked=walked, windows=tuple(windows))
 
 
 def _read_window(
@@ -102,13 +104,6 @@ def _read_window(
 def _spread(keys: Sequence[Any], count: int) -> list[Any]:
     """Return at most ``count`` of the keys, evenly spread."""
     return [keys[n * len(keys) // count] for n in range(count)] if len(keys) > count else [*keys]
-
-
-def _split_sample(keys: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Return ``FIRST_ROWS`` of the keys, evenly spread, and the others."""
-    first = _spread(keys, FIRST_ROWS)
-    known = set(first)
-    return tuple(first), tuple(key for key in keys if key not in known)
 
 
 def _sampling_places(section: QuerySetReader) -> tuple[Keyset, list[Any]]:
@@ -140,24 +135,16 @@ def _between_the_ends(keyset: Keyset) -> list[Any]:
         ends += table.queryset.order_by(order).values_list(keyset.name, flat=True)[:1]
     if not ends:
         return [None]
-    if isinstance(ends[0], UUID):
+    first, last = ends
+    if isinstance(first, UUID):
         if connections[table.queryset.db].vendor == "mysql":
             return []  # MariaDB orders them differently.
-        low, high = sorted(end.int for end in ends)
-        return [
-            None,
-            *(UUID(int=low + (high - low) * n // MAX_PLACES) for n in range(1, MAX_PLACES)),
-        ]
-    if isinstance(ends[0], int):
-        first, last = ends
-        return [
-            None,
-            *sorted({first + (last - first) * n // MAX_PLACES for n in range(1, MAX_PLACES)}),
-        ]
-    if isinstance(ends[0], dt.date):
-        first, last = ends
-        return [None, *(first + (last - first) * n / MAX_PLACES for n in range(1, MAX_PLACES))]
-    return []
+        return [None, *(UUID(int=place) for place in _evenly(first.int, last.int))]
+    return [None, *_evenly(first, last)] if isinstance(first, (int, dt.date)) else []
+
+
+def _evenly(first: Any, last: Any) -> list[Any]:
+    return sorted({first + (last - first) * n // MAX_PLACES for n in range(1, MAX_PLACES)})
 
 
 def _hops(keyset: Keyset) -> list[Any]:
@@ -180,8 +167,3 @@ def share_of_rows(found: Sample) -> float:
         for window in found.windows
     )
     return listed / there if there else 1.0
-
-
-def is_large(keyset: Keyset, rows: int) -> bool:
-    """Return whether the table has that many rows; it counts no further."""
-    return table_keyset(keyset).count(EVERYTHING, rows) >= rows

@@ -16,7 +16,6 @@ from django.db.models import (
 from django_sitemapkit.advice.columns import Wanted, fitting
 from django_sitemapkit.advice.evaluate import (
     Answer,
-    answer_text,
     answers,
     first_difference,
     formatter_of,
@@ -49,12 +48,8 @@ def tag_finding(section: QuerySetReader, tag: str, sample: Sample) -> tuple[Advi
     value, line, why = _found(section, tag, texts, sum(key in texts for key in sample.first))
     if value is None:
         return AdviceFinding(about=tag, message=f"stays a method: {why}", notes=notes), None
-    if different := first_difference(given, answers(section, tag, sample.keys, **{tag: value})):
-        key, before, after = different
-        message = (
-            f"stays a method: {line} differs in row {key!r}: it gives {answer_text(after)},"
-            f" the method {answer_text(before)}."
-        )
+    if difference := first_difference(given, answers(section, tag, sample.keys, **{tag: value})):
+        message = f"stays a method: {line} {difference}"
         return AdviceFinding(about=tag, message=message, notes=notes), None
     message = f"a column gives {sample.said}"
     if isinstance(value, str) and tag != "lastmod":
@@ -70,6 +65,7 @@ def _found(
     wanted = Wanted(
         name=tag,
         values=texts,
+        origin="the method gives",
         same=lambda text, value: try_format(formatted, value) == text,
         takes=lambda field: isinstance(field, _FIELD_TYPES[tag]),
     )
@@ -83,10 +79,5 @@ def _found(
     (constant, *more) = set(texts.values())
     if not more and tag != "lastmod":
         return constant, f'{tag} = "{constant}"', ()
-    why = "no column up to two relations away gives the same for all rows."
-    if fit.nearest:
-        why += (
-            f" The nearest is {fit.nearest}; in row {fit.row!r} the method gives"
-            f" {answer_text(fit.wanted)}, and the column {fit.got!r}."
-        )
-    return None, "", why
+    why = f"no column up to two relations away gives the same for all rows. {fit.nearest}"
+    return None, "", why.rstrip()

@@ -47,10 +47,10 @@ def fetched(address: str, deadline: Deadline) -> Iterator[Iterator[bytes]]:
     ends early, or is not complete by the deadline, iterating the blocks raises InvalidSitemap.
     """
     request = urllib.request.Request(address, headers={"User-Agent": "django-sitemapkit"})  # noqa: S310
-    connection = _OpenConnection(deadline)
-    opener = urllib.request.build_opener(_NoRedirects, _Handler(connection))
+    handler = _Handler(deadline)
+    opener = urllib.request.build_opener(_NoRedirects, handler)
     # A socket's timeout is for each read: at one byte a minute, headers could take forever.
-    timer = Timer(deadline.left, connection.close)
+    timer = Timer(deadline.left, handler.close_connection)
     timer.daemon = True
     timer.start()
     try:
@@ -82,61 +82,38 @@ def _response_blocks(response: HTTPResponse, deadline: Deadline) -> Iterator[byt
         )
 
 
-class _OpenConnection:
-    """The connection to a server, which can be closed while another thread reads it."""
+class _Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
+    """Opens a connection, which can be closed while another thread reads it."""
 
     def __init__(self, deadline: Deadline) -> None:
+        super().__init__()
         self._deadline = deadline
         self._socket: socket.socket | None = None
 
-    def set_socket(self, connected: socket.socket) -> None:
-        """Set the socket of the connection."""
-        self._socket = connected
-        if not self._deadline.left:
-            self.close()
+    def http_open(self, req: urllib.request.Request) -> HTTPResponse:
+        return self.do_open(partial(self._connection, HTTPConnection), req)
 
-    def close(self) -> None:
+    def https_open(self, req: urllib.request.Request) -> HTTPResponse:
+        return self.do_open(partial(self._connection, HTTPSConnection), req)
+
+    def close_connection(self) -> None:
         """Close the connection: reading it then finds the end."""
         if self._socket is not None:
             with suppress(OSError):  # It is already closed.
                 self._socket.shutdown(socket.SHUT_RDWR)
 
+    def _connection(self, kind: Any, *arguments: Any, **options: Any) -> HTTPConnection:
+        """Return a connection that lets this handler have its socket."""
+        connection: HTTPConnection = kind(*arguments, **options)
 
-class _ReportingConnection:
-    """A connection that reports its socket."""
+        def connect() -> None:
+            kind.connect(connection)
+            self._socket = connection.sock
+            if not self._deadline.left:
+                self.close_connection()
 
-    sock: socket.socket
-
-    def __init__(self, *args: Any, connection: _OpenConnection, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._connection = connection
-
-    def connect(self) -> None:
-        super().connect()  # type: ignore[misc]
-        self._connection.set_socket(self.sock)
-
-
-class _HttpConnection(_ReportingConnection, HTTPConnection):
-    pass
-
-
-class _HttpsConnection(_ReportingConnection, HTTPSConnection):
-    pass
-
-
-class _Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
-    def __init__(self, connection: _OpenConnection) -> None:
-        super().__init__()
-        self._connection = connection
-
-    def http_open(self, req: urllib.request.Request) -> HTTPResponse:
-        return self._open(_HttpConnection, req)
-
-    def https_open(self, req: urllib.request.Request) -> HTTPResponse:
-        return self._open(_HttpsConnection, req)
-
-    def _open(self, kind: Any, req: urllib.request.Request) -> HTTPResponse:
-        return self.do_open(partial(kind, connection=self._connection), req)
+        connection.connect = connect  # type: ignore[method-assign]
+        return connection
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

@@ -48,16 +48,15 @@ class Schemas:
         else:
             self._schemas = dict.fromkeys(SCHEMA_FILES, _schema(path))
 
-    def has(self, kind: DocumentKind | None) -> bool:
-        """Return whether there is a schema for that kind of document."""
-        return kind in self._schemas
-
-    def errors(self, kind: DocumentKind, file: IO[bytes]) -> list[str]:
-        """Return what is wrong with a document, plain or gzip, with line numbers.
+    def findings(self, kind: DocumentKind | None, file: IO[bytes]) -> list[tuple[str, str]]:
+        """Return what is wrong with a document, plain or gzip, with line numbers, and its level.
 
         A valid document is never in memory as a whole. Line numbers need a tree: an invalid one is
         parsed into one, which takes about twenty times as much memory as the XML.
         """
+        if kind is None or kind not in self._schemas:
+            return [(f"There is no schema for a {kind}: it was not checked by any.", "warning")]
+        file.seek(0)
         compressed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
         xml = gzip.GzipFile(fileobj=file, mode="rb") if compressed else file
@@ -68,9 +67,10 @@ class Schemas:
         try:
             tree = etree.parse(xml, _parser())
         except etree.XMLSyntaxError as error:
-            return [f"line {error.lineno}: Schema: {error.msg}"]
+            return [(f"line {error.lineno}: Schema: {error.msg}", "error")]
         schema.validate(tree)
-        return [f"line {error.line}: Schema: {error.message}" for error in schema.error_log]
+        errors = schema.error_log
+        return [(f"line {error.line}: Schema: {error.message}", "error") for error in errors]
 
 
 class _Nothing:

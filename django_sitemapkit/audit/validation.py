@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 from http.client import HTTPException
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import IO, Protocol
+from typing import IO, TYPE_CHECKING
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
 from django_sitemapkit.audit.fetching import MAX_SECONDS, Deadline, Redirected, fetched
-from django_sitemapkit.audit.reader import DocumentKind, SitemapReader
-from django_sitemapkit.audit.reader.rules import ListingScope
+from django_sitemapkit.audit.reader import SitemapReader
+from django_sitemapkit.audit.reader.entries import ListingScope
 from django_sitemapkit.builds import verify_published
 from django_sitemapkit.exceptions import InvalidSitemap, InvalidValue
 from django_sitemapkit.protocol.entries import IndexEntry
@@ -21,6 +21,9 @@ from django_sitemapkit.protocol.locations import Scope, normalise_base, normalis
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sites import SitemapSite, all_sites
+
+if TYPE_CHECKING:
+    from django_sitemapkit.audit.schemas import Schemas  # It needs lxml.
 
 MAX_BYTES_IN_MEMORY = 1 << 20
 """Bytes of a document kept in memory until a schema has checked it; more go to disk."""
@@ -61,18 +64,8 @@ class DocumentReport:
         }
 
 
-class SchemaChecker(Protocol):
-    """What checks documents by XML schemas: ``audit.schemas.Schemas``."""
-
-    def has(self, kind: DocumentKind | None) -> bool:
-        """Return whether there is a schema for that kind of document."""
-
-    def errors(self, kind: DocumentKind, file: IO[bytes]) -> list[str]:
-        """Return what is wrong with a document, plain or gzip."""
-
-
 def validate_published(
-    site: SitemapSite, schemas: SchemaChecker | None = None
+    site: SitemapSite, schemas: "Schemas | None" = None
 ) -> Iterator[DocumentReport]:
     """Yield a report on every published file of a site.
 
@@ -98,7 +91,7 @@ def validate_published(
 
 
 def validate_source(
-    source: str, schemas: SchemaChecker | None = None, *, seconds: float = MAX_SECONDS
+    source: str, schemas: "Schemas | None" = None, *, seconds: float = MAX_SECONDS
 ) -> Iterator[DocumentReport]:
     """Yield a report on each document at an address, a path or in a folder.
 
@@ -122,7 +115,7 @@ def validate_source(
 
 
 def _validate_address(
-    address: str, schemas: SchemaChecker | None, deadline: Deadline
+    address: str, schemas: "Schemas | None", deadline: Deadline
 ) -> Iterator[DocumentReport]:
     hosts: Collection[str] = ()
     with suppress(ImproperlyConfigured, DatabaseError):  # Reading an address needs no site.
@@ -167,7 +160,7 @@ def _is_named_sitemap(path: Path) -> bool:
 
 def _fetch(
     address: str,
-    schemas: SchemaChecker | None,
+    schemas: "Schemas | None",
     hosts: Collection[str],
     deadline: Deadline,
     *,
@@ -192,7 +185,7 @@ def _validate(
     *,
     nested: bool = False,
     hosts: Collection[str] = (),
-    schemas: SchemaChecker | None = None,
+    schemas: "Schemas | None" = None,
 ) -> DocumentReport:
     reader = SitemapReader(address, nested=nested, hosts=hosts)
     children: list[str] = []
@@ -201,7 +194,7 @@ def _validate(
         entries = reader.read(blocks if schemas is None else _copied(blocks, copy))
         children.extend(entry.location for entry in entries if isinstance(entry, IndexEntry))
         if schemas is not None:
-            found += _by_schema(schemas, reader.kind, copy)
+            found += schemas.findings(reader.kind, copy)
     if reader.kind not in {"text", None} and source.partition("?")[0].endswith(TEXT_ENDINGS):
         error = f"Parsing error: <{reader.kind}> is not a text sitemap, as the name says."
         found.append((error, "error"))
@@ -225,14 +218,3 @@ def _copied(blocks: Iterable[bytes], copy: IO[bytes]) -> Iterator[bytes]:
     for block in blocks:
         copy.write(block)
         yield block
-
-
-def _by_schema(
-    schemas: SchemaChecker, kind: DocumentKind | None, copy: IO[bytes]
-) -> Iterator[tuple[str, str]]:
-    """Yield what a schema finds in a document that could be read, with its level."""
-    if kind is None or not schemas.has(kind):
-        yield f"There is no schema for a {kind}: it was not checked by any.", "warning"
-        return
-    copy.seek(0)
-    yield from ((error, "error") for error in schemas.errors(kind, copy))

@@ -1,10 +1,29 @@
-"""The numbers of the sitemap protocol 0.9 and of its extensions, each with its source."""
+"""The numbers and namespaces of the sitemap protocol 0.9 and its extensions, with their sources."""
 
 import datetime as dt
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 
 NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 """The namespace of ``urlset`` and ``sitemapindex``; the ``https`` form is invalid (sitemap.xsd)."""
+
+IMAGE = "http://www.google.com/schemas/sitemap-image/1.1"
+"""``image:image`` (Google, "Image sitemaps")."""
+
+VIDEO = "http://www.google.com/schemas/sitemap-video/1.1"
+"""``video:video`` (Google, "Video sitemaps")."""
+
+NEWS = "http://www.google.com/schemas/sitemap-news/0.9"
+"""``news:news`` (Google, "News sitemaps")."""
+
+XHTML = "http://www.w3.org/1999/xhtml"
+"""``xhtml:link``, a page's other languages (Google, "Localized versions of your pages")."""
+
+NAMESPACES: Mapping[str, str] = MappingProxyType(
+    {"xhtml": XHTML, "image": IMAGE, "video": VIDEO, "news": NEWS}
+)
+"""The namespace of each prefix, in the order in which their elements are written."""
 
 MAX_URLS = 50_000
 """Entries in one sitemap, and sitemaps in one index (sitemaps.org/protocol.html)."""

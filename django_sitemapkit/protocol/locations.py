@@ -242,12 +242,8 @@ def normalise_pattern(text: str) -> str:
     return normalise_path(f"{before}{text}{behind}")[len(before) :].removesuffix(behind)
 
 
-def normal_escapes(path: str) -> str:
-    """Return a path with its escapes in normal form: ``%C3``, and ``p``, not ``%70`` (6.2.2)."""
-    return _ESCAPE.sub(_normal_escape, path)
-
-
 def _normal_escape(escape: re.Match[str]) -> str:
+    """Return an escape in normal form: ``%C3``, and ``p``, not ``%70`` (RFC 3986, 6.2.2)."""
     text = escape[0].upper()
     return _UNRESERVED_ESCAPES.get(text, text)
 
@@ -300,26 +296,23 @@ def _ascii_host(host: str, url: str) -> str:
     if ":" in host:
         host = f"[{host}]"
     if not host.isascii():
-        host = _idna_host(host, url)
+        try:
+            host = _international(host)
+        except ModuleNotFoundError as error:
+            raise _invalid_url(
+                url, f"write the host {host!r} in punycode, or install django-sitemapkit[idna]"
+            ) from error
+        except UnicodeError as error:
+            raise _invalid_url(url, f"the host {host!r} is not allowed by IDNA 2008") from error
     if not _HOST.fullmatch(host):
         raise _invalid_url(url, f"{host!r} is not a host name")
     return host
 
 
-def _idna_host(host: str, url: str) -> str:
-    try:
-        return _international(host)
-    except ModuleNotFoundError as error:
-        raise _invalid_url(
-            url, f"write the host {host!r} in punycode, or install django-sitemapkit[idna]"
-        ) from error
-    except UnicodeError as error:
-        raise _invalid_url(url, f"the host {host!r} is not allowed by IDNA 2008") from error
-
-
 @lru_cache(maxsize=256)
 def _international(host: str) -> str:
-    return str(import_module("django_sitemapkit.protocol.international").to_ascii(host))
+    """Return a host beyond ASCII as IDNA 2008 (RFC 5891) writes it: ``xn--bcher-kva.example``."""
+    return str(import_module("idna").encode(host, uts46=True).decode("ascii"))
 
 
 def _encode(path: str) -> str:
@@ -328,7 +321,7 @@ def _encode(path: str) -> str:
         raise _invalid_url(path, f"it contains U+{ord(unsafe[0]):04X}")
     if "#" in path:
         raise _invalid_url(path, "it has a fragment (#), which search engines drop")
-    return normal_escapes(quote(_LONE_PERCENT.sub("%25", path), safe=SAFE + "%"))
+    return _ESCAPE.sub(_normal_escape, quote(_LONE_PERCENT.sub("%25", path), safe=SAFE + "%"))
 
 
 def has_dot_segment(path: str) -> bool:

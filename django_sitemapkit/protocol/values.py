@@ -55,21 +55,9 @@ def format_changefreq(value: object) -> str | None:
         return None
     if isinstance(value, str) and value in CHANGEFREQS:
         return str.__str__(value)  # The value of a member of an Enum.
-    raise _invalid_changefreq(value)
-
-
-def check_changefreq(text: str) -> None:
-    """Raise InvalidValue unless ``text`` is one of the seven words of ``changefreq``."""
-    if text not in CHANGEFREQS:
-        raise _invalid_changefreq(text)
-
-
-def _invalid_changefreq(value: object) -> InvalidValue:
     words = "always, hourly, daily, weekly, monthly, yearly, never"
-    return InvalidValue(
-        "invalid-tag-value",
-        f"Invalid tag value: changefreq {quoted(value)} is not one of {words}.",
-    )
+    message = f"Invalid tag value: changefreq {quoted(value)} is not one of {words}."
+    raise InvalidValue("invalid-tag-value", message)
 
 
 def _invalid_priority(value: object) -> InvalidValue:

@@ -6,7 +6,6 @@ a tenth of a microsecond a row; creating an object per row would cost more than 
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
-from types import MappingProxyType
 from xml.sax.saxutils import escape
 
 from django_sitemapkit.protocol.entries import Entry
@@ -19,7 +18,6 @@ _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _QUOTES = {"'": "&apos;", '"': "&quot;"}
 
 SCHEMA_INSTANCE = "http://www.w3.org/2001/XMLSchema-instance"
-NO_NAMESPACES: Mapping[str, str] = MappingProxyType({})
 
 
 class Writer:
@@ -39,14 +37,15 @@ class Writer:
         *,
         max_urls: int = MAX_URLS,
         max_bytes: int = MAX_BYTES,
-        namespaces: Mapping[str, str] = NO_NAMESPACES,
+        namespaces: Mapping[str, str] | None = None,
         schema_location: bool = False,
     ) -> None:
         self.max_urls = min(max_urls, MAX_URLS)
         self.max_bytes = min(max_bytes, MAX_BYTES)
         attributes = [f'xmlns="{NAMESPACE}"']
         attributes += [
-            f'xmlns:{prefix}="{escape(name, _QUOTES)}"' for prefix, name in namespaces.items()
+            f'xmlns:{prefix}="{escape(name, _QUOTES)}"'
+            for prefix, name in (namespaces or {}).items()
         ]
         if schema_location:
             attributes.append(f'xmlns:xsi="{SCHEMA_INSTANCE}"')
@@ -60,23 +59,35 @@ class Writer:
 
     def begin(self) -> bytes:
         """Return the declaration and the opening tag."""
-        return self._counted(self._head)
+        self.bytes += len(self._head)
+        return self._head
 
     def end(self) -> bytes:
         """Return the closing tag, whose bytes are counted from the start."""
         return self._tail
 
-    def _add(
+    def add(
         self,
         locations: Sequence[str],
-        *tags: tuple[str, TagColumn],
+        lastmod: TagColumn = None,
+        changefreq: TagColumn = None,
+        priority: TagColumn = None,
         extensions: TagColumn = None,
         together: Sequence[int] | None = None,
     ) -> tuple[bytes, int]:
-        """Write the entries that fit; return the bytes, and the number of entries in them."""
+        """Write as many of the entries as fit; return their bytes and their number.
+
+        ``locations`` come from ``Scope.normalise``, the tags from ``format_lastmod``,
+        ``format_changefreq`` and ``format_priority``; a sitemap of an index has no tag but lastmod.
+        ``extensions`` are elements of the other ``namespaces``, as XML that follows the tags.
+        Neighbours with the same number in ``together`` are written together or not at all. A number
+        smaller than ``len(locations)`` means that the document is full: the first entry that did
+        not fit belongs to the next one.
+        """
         count = _uncut(min(len(locations), self.max_urls - self.urls), together)
         parts: list[Iterable[str]] = [repeat(f"<{self.item}><loc>"), escaped(locations[:count])]
         text = "</loc>"
+        tags = (("lastmod", lastmod), ("changefreq", changefreq), ("priority", priority))
         for tag, column in tags:
             if column is None or isinstance(column, str):
                 text += f"<{tag}>{column}</{tag}>" if column else ""
@@ -89,19 +100,19 @@ class Writer:
             else:
                 parts += [repeat(f"{text}<{tag}>"), column]  # type: ignore[list-item]
                 text = f"</{tag}>"
-        if extensions is not None:
-            if isinstance(extensions, str):
-                text += extensions
-            else:
-                parts += [repeat(text), [xml or "" for xml in extensions]]
-                text = ""
+        if extensions is None or isinstance(extensions, str):
+            text += extensions or ""
+        else:
+            parts += [repeat(text), [xml or "" for xml in extensions]]
+            text = ""
         parts.append(repeat(f"{text}</{self.item}>\n"))
         rows = zip(*parts, strict=False)
         data = "".join(chain.from_iterable(rows)).encode()
         if self.bytes + len(data) > self.max_bytes:
             data, count = self._fitting(zip(*parts, strict=False), together)
         self.urls += count
-        return self._counted(data), count
+        self.bytes += len(data)
+        return data, count
 
     def _fitting(
         self, rows: Iterable[tuple[str, ...]], together: Sequence[int] | None
@@ -118,10 +129,6 @@ class Writer:
         count = _uncut(len(fitting), together)
         return b"".join(fitting[:count]), count
 
-    def _counted(self, data: bytes) -> bytes:
-        self.bytes += len(data)
-        return data
-
 
 class UrlsetWriter(Writer):
     """Writes a ``urlset``: at most 50,000 URLs and 52,428,800 bytes."""
@@ -130,26 +137,6 @@ class UrlsetWriter(Writer):
     item = "url"
     schema = "sitemap.xsd"
 
-    def add(
-        self,
-        locations: Sequence[str],
-        lastmod: TagColumn = None,
-        changefreq: TagColumn = None,
-        priority: TagColumn = None,
-        extensions: TagColumn = None,
-        together: Sequence[int] | None = None,
-    ) -> tuple[bytes, int]:
-        """Write as many of the entries as fit; return their bytes and their number.
-
-        ``locations`` come from ``Scope.normalise``, the tags from ``format_lastmod``,
-        ``format_changefreq`` and ``format_priority``. ``extensions`` are elements of the other
-        ``namespaces``, as XML that follows the tags. Neighbours with the same number in
-        ``together`` are written together or not at all. A number smaller than ``len(locations)``
-        means that the document is full: the first entry that did not fit belongs to the next one.
-        """
-        tags = (("lastmod", lastmod), ("changefreq", changefreq), ("priority", priority))
-        return self._add(locations, *tags, extensions=extensions, together=together)
-
 
 class IndexWriter(Writer):
     """Writes a ``sitemapindex``: at most 50,000 sitemaps and 52,428,800 bytes."""
@@ -157,10 +144,6 @@ class IndexWriter(Writer):
     root = "sitemapindex"
     item = "sitemap"
     schema = "siteindex.xsd"
-
-    def add(self, locations: Sequence[str], lastmod: TagColumn = None) -> tuple[bytes, int]:
-        """Write as many of the sitemaps as fit; return their bytes and their number."""
-        return self._add(locations, ("lastmod", lastmod))
 
 
 def _uncut(count: int, together: Sequence[int] | None) -> int:

@@ -11,6 +11,7 @@ from uuid import UUID
 from django.core.exceptions import EmptyResultSet, ImproperlyConfigured
 from django.db import connections
 from django.db.models import (
+    AutoField,
     CharField,
     Count,
     DecimalField,
@@ -224,7 +225,7 @@ class Keyset:
     @property
     def grows(self) -> bool:
         """Whether new rows always come last, as with an automatic integer key."""
-        return _django.is_automatic(self._stored)
+        return isinstance(self._stored, AutoField)
 
     @property
     def _stored(self) -> "Field[Any, Any]":

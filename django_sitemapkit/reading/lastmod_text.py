@@ -59,8 +59,8 @@ def as_text(expression: Any, queryset: QuerySet[Any]) -> Cast | None:
 
 def _kind(column: Any) -> "type[Field[Any, Any]] | None":
     """Return the class of field whose values a resolved expression gives unchanged, or None."""
-    if (field := _django.field_of_column(column)) is not None:
-        return type(field)
+    if (found := _django.column_of(column)) is not None:
+        return type(found[1])
     if isinstance(column, Value):
         return _kind_of_constant(column.value)
     if isinstance(column, Case):

@@ -15,7 +15,7 @@ from django_sitemapkit import _django
 def repeating_annotation(queryset: QuerySet[Any]) -> str | None:
     """Return the name of a selected annotation that has many values for a row; None without one."""
     annotations = _django.selected_annotations(queryset).items()
-    query = _django.query_of(queryset)
+    query = queryset.query
     return next((name for name, value in annotations if _differs_in_joins(query, value)), None)
 
 
@@ -24,7 +24,7 @@ def repeats_groups(queryset: QuerySet[Any]) -> bool:
 
     The database then groups by that column, too.
     """
-    query = _django.query_of(queryset)
+    query = queryset.query
     if not _django.is_grouped(query):
         return False
     having = _django.having_of(queryset)
@@ -36,9 +36,7 @@ def orders_groups(queryset: QuerySet[Any]) -> bool:
 
     Django groups by the columns of ``order_by()``, too; a section has an order of its own.
     """
-    if not _django.is_grouped(_django.query_of(queryset)) or not _django.filters_on_aggregates(
-        queryset
-    ):
+    if not _django.is_grouped(queryset.query) or not _django.filters_on_aggregates(queryset):
         return False
     for column in _django.ordering_of(queryset):
         named = (
@@ -71,7 +69,7 @@ def changes_groups(queryset: QuerySet[Any], column: Any) -> bool:
         return False
     _expression, query = _django.resolved(column, queryset)
     many = _django.tables_with_many_rows(query)
-    return many != _django.tables_with_many_rows(_django.query_of(queryset))
+    return many != _django.tables_with_many_rows(queryset.query)
 
 
 def _differs_in_joins(query: Any, expression: Any) -> bool:

@@ -1,13 +1,13 @@
 """All sections of a site are gone through, and none of them ends in a traceback."""
 
 import json
+from dataclasses import asdict
 
 import pytest
 from django.contrib.sitemaps import GenericSitemap, Sitemap
 
 from django_sitemapkit import Route, StaticSection
-from django_sitemapkit.advice import columns, fields, indexes, sampling
-from django_sitemapkit.advice import gain as gains
+from django_sitemapkit.advice import columns, evaluate, fields, indexes, sampling
 from django_sitemapkit.advice.advisor import advise, advise_section
 from django_sitemapkit.advice.results import AdviceFinding, SectionAdvice
 from django_sitemapkit.mixins import section_for
@@ -175,20 +175,20 @@ def test_contrib_sitemap_without_a_route(sections, rows):
 def test_json(rows):
     """A value is a dict of what JSON knows."""
     advice = advice_for(key="slug")
-    assert json.loads(json.dumps(advice.as_dict()))["findings"][0]["declare"].startswith("location")
+    assert json.loads(json.dumps(asdict(advice)))["findings"][0]["declare"].startswith("location")
 
 
 def test_gain_of_few_rows(monkeypatch):
     """A handful of rows is not timed."""
-    monkeypatch.setattr(gains, "MIN_MEASURED_ROWS", 3)
-    assert gains.gain_of(declare(), {}, [1, 2]) == (None, 0)
+    monkeypatch.setattr(evaluate, "MIN_MEASURED_ROWS", 3)
+    assert evaluate.gain_of(declare(), {}, [1, 2]) == (None, 0)
 
 
 def test_documented_numbers():
     """What commands.md says is looked at is what the code looks at."""
     assert (sampling.FIRST_ROWS, sampling.MORE_ROWS, columns.MAX_HOPS) == (100, 1000, 2)
     assert (
-        gains.MEASURED_ROWS,
+        evaluate.MEASURED_ROWS,
         fields.MIN_UNREAD_BYTES,
         indexes.LARGE_TABLE_ROWS,
         indexes.LARGE_SHARE,

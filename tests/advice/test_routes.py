@@ -7,7 +7,7 @@ from django.test.utils import CaptureQueriesContext, isolate_apps
 from django.urls import reverse
 
 from django_sitemapkit import Route
-from django_sitemapkit.advice import columns, gain, sampling
+from django_sitemapkit.advice import columns, evaluate, sampling
 from django_sitemapkit.advice.routes import written
 from django_sitemapkit.reading.routes import compiled
 from tests.advice import ODD, advice_for, found
@@ -30,7 +30,7 @@ def few(monkeypatch):
     """Look at fewer rows than usual, so that a few are many."""
     monkeypatch.setattr(sampling, "FIRST_ROWS", 8)
     monkeypatch.setattr(sampling, "MORE_ROWS", 12)
-    monkeypatch.setattr(gain, "TIMING_ROUNDS", 3)
+    monkeypatch.setattr(evaluate, "TIMING_ROUNDS", 3)
 
 
 def shops(count):

@@ -390,7 +390,6 @@ def test_a_host_that_idna_2008_does_not_allow_is_refused(host):
 def test_without_idna_the_refusal_names_the_way_out(monkeypatch):
     """A host beyond ASCII asks for punycode or the extra; other hosts do not need it."""
     monkeypatch.setitem(sys.modules, "idna", None)
-    monkeypatch.delitem(sys.modules, "django_sitemapkit.protocol.international", raising=False)
     locations._international.cache_clear()
     error = refusal("https://bücher.example/")
     assert error.code == "invalid-url"

@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from xml.parsers import expat
 
 from django_sitemapkit.audit.reader.document import DocumentKind, XmlDocument
+from django_sitemapkit.audit.reader.entries import EntryChecker, ListingScope
 from django_sitemapkit.audit.reader.findings import MAX_FINDINGS, Finding, FindingLog, Issue
-from django_sitemapkit.audit.reader.inspection import Inspection
-from django_sitemapkit.audit.reader.opening import Opening
-from django_sitemapkit.audit.reader.rules import ListingScope
-from django_sitemapkit.audit.reader.streams import xml_blocks
+from django_sitemapkit.audit.reader.streams import Opening, xml_blocks
 from django_sitemapkit.audit.reader.text import TextDocument
 from django_sitemapkit.exceptions import InvalidSitemap
 from django_sitemapkit.protocol.entries import Entry, IndexEntry
@@ -25,9 +23,7 @@ from django_sitemapkit.protocol.limits import MAX_BYTES, MAX_URLS
 
 __all__ = ["MAX_FINDINGS", "DocumentKind", "Finding", "Report", "SitemapReader", "validate"]
 
-# Defined here, because within the class ``bytes`` is the reader's count.
-Block = bytes
-Chunks = Iterable[Block]
+Chunks = Iterable[bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,13 +80,14 @@ class SitemapReader:
             of_sitemaps = ListingScope(address, hosts)
             scope = of_sitemaps if nested else ListingScope(address)
         now = now or dt.datetime.now(dt.UTC)
-        self._inspection = Inspection(self._log, now, scope, of_sitemaps)
+        self._checker = EntryChecker(self._log, now, max_urls, scope, of_sitemaps)
         self._opening = Opening(self._log)
         self._document: XmlDocument | TextDocument = XmlDocument(
-            self._log, self._inspection, max_urls=max_urls, nested=nested
+            self._log, self._checker, nested=nested
         )
-        self._max_urls, self._max_bytes = max_urls, max_bytes
-        self._bytes = 0
+        self._max_bytes = max_bytes
+        self.bytes = 0
+        """Bytes read so far, uncompressed."""
         self._begun = self._ended = False
 
     @property
@@ -101,12 +98,7 @@ class SitemapReader:
     @property
     def urls(self) -> int:
         """Entries read so far, valid or not."""
-        return self._document.urls
-
-    @property
-    def bytes(self) -> int:
-        """Bytes read so far, uncompressed."""
-        return self._bytes
+        return self._checker.urls
 
     @property
     def findings(self) -> list[Finding]:
@@ -116,7 +108,7 @@ class SitemapReader:
     @property
     def finding_count(self) -> int:
         """The number of findings so far, kept or only counted."""
-        return self._log.total
+        return sum(self._log.counts.values())
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -135,13 +127,16 @@ class SitemapReader:
         not. Raises InvalidSitemap where reading cannot go on, after the entries before; the error
         is also the last finding. A reader reads one document: a second call raises RuntimeError.
         """
-        return self._run(chunks, keep=True)
+        if self._begun:
+            raise RuntimeError("a reader reads one document: create another reader")
+        self._begun = True
+        return self._entries(xml_blocks(chunks, self._max_bytes))
 
     def validate(self, chunks: Chunks) -> Report:
         """Read the document in ``chunks`` to its end, and report; no content makes it raise."""
-        # The error is among the findings.
-        with suppress(InvalidSitemap):
-            list(self._run(chunks, keep=False))
+        self._checker.keeps = False
+        with suppress(InvalidSitemap):  # The error is among the findings.
+            list(self.read(chunks))
         return Report(
             kind=self.kind,
             urls=self.urls,
@@ -152,30 +147,23 @@ class SitemapReader:
             counts=self.counts,
         )
 
-    def _run(self, chunks: Chunks, *, keep: bool) -> Iterator[Entry | IndexEntry]:
-        if self._begun:
-            raise RuntimeError("a reader reads one document: create another reader")
-        self._begun = True
-        return self._entries(xml_blocks(chunks, self._max_bytes), keep)
-
-    def _entries(self, blocks: Chunks, keep: bool) -> Iterator[Entry | IndexEntry]:
-        self._document.keep = keep
+    def _entries(self, blocks: Chunks) -> Iterator[Entry | IndexEntry]:
+        entries = self._checker.entries
         try:
             for block in blocks:
                 self._take(block)
-                yield from self._document.entries
-                self._document.entries.clear()
+                yield from entries
+                entries.clear()
             self._finish()
         except (InvalidSitemap, expat.ExpatError) as error:
-            yield from self._document.entries
-            self._document.entries.clear()
+            yield from entries
             raise self._end_with(error) from error
-        yield from self._document.entries
+        yield from entries
         self._ended = True
 
-    def _take(self, block: Block) -> None:
-        room = self._max_bytes - self._bytes
-        self._bytes += len(block)
+    def _take(self, block: bytes) -> None:
+        room = self._max_bytes - self.bytes
+        self.bytes += len(block)
         content = block[:room]
         if not self._opening.over:
             content = self._open(content)
@@ -186,14 +174,13 @@ class SitemapReader:
                 f"File too large: more than {self._max_bytes:,} bytes uncompressed; write several.",
             )
 
-    def _open(self, block: Block) -> Block:
+    def _open(self, block: bytes) -> bytes:
         """Return the block from the first tag, or the first line of a text, on."""
         content = self._opening.cut(block)
         self._document.before = self._opening.lines
         if self._opening.is_text:
-            keep = self._document.keep
-            self._document = TextDocument(self._log, self._inspection, max_urls=self._max_urls)
-            self._document.keep, self._document.before = keep, self._opening.lines
+            self._document = TextDocument(self._log, self._checker)
+            self._document.before = self._opening.lines
         return content
 
     def _finish(self) -> None:

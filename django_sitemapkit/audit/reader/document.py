@@ -4,22 +4,18 @@ It holds only the current entry, and of a value no more than a valid one can hav
 one object, because expat's calls for each tag are what the reading costs.
 """
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from xml.parsers import expat
 
 from django_sitemapkit.audit.reader import feeds
+from django_sitemapkit.audit.reader.entries import MAX_TEXT, WHITE_SPACE, EntryChecker
 from django_sitemapkit.audit.reader.extensions import ExtensionChecker
 from django_sitemapkit.audit.reader.findings import FindingLog, Issue, Level
-from django_sitemapkit.audit.reader.inspection import MAX_TEXT, Inspection
-from django_sitemapkit.audit.reader.opening import served_html
-from django_sitemapkit.audit.reader.rules import WHITE_SPACE, too_many
+from django_sitemapkit.audit.reader.streams import served_html
 from django_sitemapkit.exceptions import InvalidSitemap
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.extensions import NEWS
 from django_sitemapkit.protocol.limits import NAMESPACE
-
-if TYPE_CHECKING:
-    from django_sitemapkit.protocol.entries import Entry, IndexEntry
 
 DocumentKind = Literal["urlset", "sitemapindex", "rss", "feed", "text"]
 
@@ -46,47 +42,11 @@ _UNKNOWN, _BEFORE_ALL, _AFTER_ALL = -2, -1, 4
 class XmlDocument:
     """The handlers that expat calls for one document, and their state."""
 
-    # Slots are faster than a dict, and each tag reads several of these.
-    __slots__ = (
-        "_captures",
-        "_depth",
-        "_entry_line",
-        "_entry_name",
-        "_extended",
-        "_extensions",
-        "_fed",
-        "_inspect",
-        "_log",
-        "_mark",
-        "_max_urls",
-        "_namespace",
-        "_nested",
-        "_news",
-        "_parser",
-        "_parts",
-        "_rank",
-        "_ranks",
-        "_skipped",
-        "_value",
-        "_values",
-        "before",
-        "entries",
-        "keep",
-        "kind",
-        "urls",
-    )
-
-    def __init__(
-        self, log: FindingLog, inspection: Inspection, *, max_urls: int, nested: bool
-    ) -> None:
+    def __init__(self, log: FindingLog, checker: EntryChecker, *, nested: bool) -> None:
         self.kind: DocumentKind | None = None
-        self.urls = 0
         self.before = 0
         """Lines removed before the first block."""
-        self.entries: list[Entry | IndexEntry] = []
-        self.keep = True
-        self._log, self._max_urls, self._nested = log, max_urls, nested
-        self._inspect: Inspection = inspection
+        self._log, self._checker, self._nested = log, checker, nested
         self._extensions = ExtensionChecker(log)
         self._extended = self._captures = False
         self._fed = self._depth = self._skipped = self._mark = self._entry_line = 0
@@ -125,7 +85,7 @@ class XmlDocument:
     def finish(self) -> None:
         """End the document. Raises InvalidSitemap or ExpatError where it is incomplete."""
         self._parser.Parse(b"", True)
-        if not self.urls:
+        if not self._checker.urls:
             may_be_empty = self.kind in feeds.ROOTS.values() or (
                 self._news and self.kind == "urlset"
             )
@@ -273,30 +233,21 @@ class XmlDocument:
         self._skip()
 
     def _on_link(self, url: str) -> None:
-        self.urls += 1
-        if self.urls == self._max_urls + 1:
-            self._note_too_many()
-        entry = self._inspect.url([url, None, None, None], self.line(), self.keep)
-        if entry is not None:
-            self.entries.append(entry)
+        self._checker.count(self.line)
+        self._checker.url([url, None, None, None], self.line())
 
     def _end_entry(self) -> None:
-        self.urls += 1
-        if self.urls == self._max_urls + 1:
-            self._note_too_many()
         if self._parts:
             self._end_gaps(self._entry_line)
-        check = self._inspect.url if self.kind == "urlset" else self._inspect.sitemap
-        entry = check(self._values, self._entry_line, self.keep)
+        if self.kind == "urlset":
+            self._checker.count(self.line)
+            self._checker.url(self._values, self._entry_line)
+        else:
+            self._checker.count(self.line, "sitemaps")
+            self._checker.sitemap(self._values, self._entry_line)
         if self._extended:
             self._extended = False
             self._extensions.end_url(self._location())
-        if entry is not None:
-            self.entries.append(entry)
-
-    def _note_too_many(self) -> None:
-        what = "sitemaps" if self.kind == "sitemapindex" else "URLs"
-        self._log.add(too_many(what, self._max_urls), self.line())
 
     def _on_other(self, name: str) -> None:
         """Handle a tag that is neither an entry nor one of its values."""
@@ -313,7 +264,7 @@ class XmlDocument:
                 self._on_unknown(name)
         else:
             self._skip()
-            if self.urls:
+            if self._checker.urls:
                 self._note(
                     "wrong-tag-order",
                     f"Wrong tag order: {quoted(name)} is after an entry; extensions of"

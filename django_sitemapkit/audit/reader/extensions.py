@@ -4,11 +4,10 @@ Each tag is checked as it ends; no more of the url is held than that takes.
 """
 
 import re
-from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from django_sitemapkit.audit.reader.findings import FindingLog, Issue
-from django_sitemapkit.audit.reader.rules import WHITE_SPACE, normal_location
+from django_sitemapkit.audit.reader.entries import WHITE_SPACE, normal_location
+from django_sitemapkit.audit.reader.findings import FindingLog, Issue, Level
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.extensions import (
@@ -39,22 +38,6 @@ _ALIKE = re.compile(
 
 class ExtensionChecker:
     """Checks the extensions of one document, an element at a time."""
-
-    __slots__ = (
-        "_all_news",
-        "_attributes",
-        "_counts",
-        "_images",
-        "_keys",
-        "_kind",
-        "_line",
-        "_links",
-        "_location",
-        "_log",
-        "_news",
-        "_sources",
-        "_wrong",
-    )
 
     def __init__(self, log: FindingLog) -> None:
         self._log = log
@@ -133,35 +116,39 @@ class ExtensionChecker:
     def _check_video_tag(self, key: str, tag: str, value: str, attributes: list[str]) -> None:
         pairs = dict(zip(attributes[::2], attributes[1::2], strict=True))
         if key in {"restriction", "platform"}:
-            self._add(_relationship_issues(tag, pairs))
+            relationship = pairs.get("relationship")
+            if relationship is None:
+                self._missing_attribute(tag, "relationship")
+            elif relationship not in {"allow", "deny"}:
+                why = "is neither allow nor deny"
+                self._invalid_attribute("relationship", tag, relationship, why)
         elif key == "uploader" and "info" in pairs:
             self._check_uploader(pairs["info"])
         elif key in {"content_loc", "player_loc"}:
             self._sources.append((tag, value))
         elif key == "title" and len(value) > MAX_TITLE:
             message = f"Long title: {tag} {quoted(value)} has more than {MAX_TITLE} characters."
-            self._add([Issue("long-title", message, "warning")])
+            self._add("long-title", message, "warning")
 
     def _check_uploader(self, info: str) -> None:
         is_valid = self._check("info of <video:uploader>", check_url, info)
         if is_valid and self._location and not on_same_host(info, self._location):
-            why = "is not on the page's host"
-            self._add([_invalid_attribute("info", "video:uploader", info, why)])
+            self._invalid_attribute("info", "video:uploader", info, "is not on the page's host")
 
     def end(self) -> None:
         """End the extension, which must have all required tags."""
         kind, counts = self._kind, self._counts
         for key, rule in RULES[kind].items():
             if rule.required and key not in counts:
-                self._add([_missing_tag(f"{kind}:{kind}", rule.name)])
+                self._missing_tag(f"{kind}:{kind}", rule.name)
         if kind != "video":
             return
         if not self._sources:
-            self._add([_missing_tag("video:video", "video:content_loc> or <video:player_loc")])
+            self._missing_tag("video:video", "video:content_loc> or <video:player_loc")
         for tag, source in self._sources:
             if source == self._location:
                 message = f"Invalid tag value: {tag}: {quoted(source)} is the page's own URL."
-                self._add([Issue("invalid-tag-value", message)])
+                self._add("invalid-tag-value", message)
         if counts.get("tag", 0) > MAX_TAGS:
             self._too_many(f"more than {MAX_TAGS} <video:tag> in one <video:video>")
 
@@ -177,99 +164,75 @@ class ExtensionChecker:
                     f"Missing self link: the hreflang links of {quoted(location)} do not list it;"
                     " every version lists all versions, itself included."
                 )
-                self._add([Issue("missing-self-link", message, "warning")])
+                self._add("missing-self-link", message, "warning")
         links.clear()
         self._images = self._news = 0
 
     def _link(self, attributes: dict[str, str]) -> None:
         rel, href = attributes.get("rel"), attributes.get("href")
         hreflang = attributes.get("hreflang")
-        if rel != "alternate" or not hreflang or not href:
-            self._add(_link_issues(attributes))
+        for name, value in (("rel", rel), ("hreflang", hreflang), ("href", href)):
+            # A link to a page for small screens has a medium and no language.
+            if not value and not (name == "hreflang" and "media" in attributes):
+                self._missing_attribute("xhtml:link", name)
+        if rel and rel != "alternate":
+            self._invalid_attribute("rel", "xhtml:link", rel, "is not alternate")
         if href:
             self._check("href of <xhtml:link>", check_url, href)
         if hreflang:
             self._language(hreflang, href or "")
 
     def _language(self, hreflang: str, href: str) -> None:
-        # No code is that long, and what is cached should be short.
-        code, issue = _check_language(hreflang[:64])
-        if issue is not None:
-            self._add([issue])
+        try:
+            # No code is that long, and what is cached should be short.
+            code = format_hreflang(hreflang[:64])
+        except InvalidValue as error:
+            self._add(error.code, str(error))
+            return
+        if doubt := _doubt_of(code):
+            self._add("doubtful-hreflang", f"Doubtful hreflang: {doubt}", "warning")
         if code in self._links:
             message = f"Duplicate hreflang: {code} has two links; each language has one."
-            self._add([Issue("duplicate-hreflang", message)])
-        elif code and len(self._links) < MAX_LINKS:
+            self._add("duplicate-hreflang", message)
+        elif len(self._links) < MAX_LINKS:
             self._links[code] = href
 
     def _other(self, name: str) -> None:
         namespace, _, tag = name.rpartition(" ")
         if namespace in _PREFIXES:
             tag = f"{_PREFIXES[namespace]}:{tag[:80]}"
-            message = f"Invalid XML tag: <{tag}> is not allowed here."
-            self._add([Issue("invalid-xml-tag", message)])
+            self._add("invalid-xml-tag", f"Invalid XML tag: <{tag}> is not allowed here.")
         elif namespace not in self._wrong and (alike := _ALIKE.fullmatch(namespace)):
             # One finding for each namespace, not for each tag in it.
             self._wrong.add(namespace)
             right = NAMESPACES[(alike[1] or alike[2]).lower()]
             message = f"Wrong namespace: <{tag[:80]}> has {quoted(namespace)}; write {right}."
-            self._add([Issue("wrong-namespace", message)])
+            self._add("wrong-namespace", message)
 
     def _check(self, what: str, check: Check, text: str) -> bool:
         """Log what is wrong with a text; return whether it is valid."""
         try:
             check(text)
         except InvalidValue as error:
-            self._add([Issue.of(error.named(what))])
+            self._add(error.code, str(error.named(what)))
             return False
         return True
 
     def _too_many(self, what: str) -> None:
-        self._add([Issue("too-many-tags", f"Too many tags: {what}.")])
+        self._add("too-many-tags", f"Too many tags: {what}.")
 
-    def _add(self, issues: Iterable[Issue]) -> None:
-        for issue in issues:
-            self._log.add(issue, self._line, self._location)
+    def _missing_tag(self, within: str, tag: str) -> None:
+        self._add("missing-xml-tag", f"Missing XML tag: a <{within}> has no <{tag}>.")
 
+    def _missing_attribute(self, tag: str, name: str) -> None:
+        self._add("missing-xml-attribute", f"Missing XML attribute: <{tag}> has no {name}.")
 
-@lru_cache(maxsize=512)
-def _check_language(hreflang: str) -> tuple[str, Issue | None]:
-    """Return a code of hreflang as Google writes it, ``""`` if invalid, and what is wrong."""
-    try:
-        code, doubt = format_hreflang(hreflang), hreflang_doubt(hreflang)
-    except InvalidValue as error:
-        return "", Issue.of(error)
-    if doubt:
-        return code, Issue("doubtful-hreflang", f"Doubtful hreflang: {doubt}", "warning")
-    return code, None
+    def _invalid_attribute(self, name: str, tag: str, value: str, why: str) -> None:
+        message = f"Invalid attribute value: {name} of <{tag}> {quoted(value)} {why}."
+        self._add("invalid-attribute-value", message)
+
+    def _add(self, code: str, message: str, level: Level = "error") -> None:
+        self._log.add(Issue(code, message, level), self._line, self._location)
 
 
-def _link_issues(attributes: dict[str, str]) -> Iterator[Issue]:
-    for name in ("rel", "hreflang", "href"):
-        # A link to a page for small screens has a medium and no language.
-        if not attributes.get(name) and not (name == "hreflang" and "media" in attributes):
-            yield Issue(
-                "missing-xml-attribute", f"Missing XML attribute: <xhtml:link> has no {name}."
-            )
-    rel = attributes.get("rel")
-    if rel and rel != "alternate":
-        yield _invalid_attribute("rel", "xhtml:link", rel, "is not alternate")
-
-
-def _relationship_issues(tag: str, attributes: dict[str, str]) -> Iterator[Issue]:
-    relationship = attributes.get("relationship")
-    if relationship is None:
-        yield Issue("missing-xml-attribute", f"Missing XML attribute: <{tag}> has no relationship.")
-    elif relationship not in {"allow", "deny"}:
-        yield _invalid_attribute("relationship", tag, relationship, "is neither allow nor deny")
-
-
-def _missing_tag(within: str, tag: str) -> Issue:
-    return Issue("missing-xml-tag", f"Missing XML tag: a <{within}> has no <{tag}>.")
-
-
-def _invalid_attribute(name: str, tag: str, value: str, why: str) -> Issue:
-    return Issue(
-        "invalid-attribute-value",
-        f"Invalid attribute value: {name} of <{tag}> {quoted(value)} {why}.",
-    )
+_doubt_of = lru_cache(maxsize=512)(hreflang_doubt)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from django_sitemapkit.audit.reader.inspection import MAX_TEXT
+from django_sitemapkit.audit.reader.entries import MAX_TEXT
 from django_sitemapkit.exceptions import InvalidSitemap
 
 ATOM = "http://www.w3.org/2005/Atom "

@@ -43,17 +43,10 @@ class Issue(NamedTuple):
 class FindingLog:
     """The findings of one document: the first thousand in full, and counts of all."""
 
-    __slots__ = ("counts", "errors", "examples")
-
     def __init__(self) -> None:
         self.examples: list[Finding] = []
         self.counts: dict[str, int] = {}
         self.errors = 0
-
-    @property
-    def total(self) -> int:
-        """How many there are, kept or only counted."""
-        return sum(self.counts.values())
 
     def add(self, issue: Issue, line: int | None = None, location: str | None = None) -> None:
         """Count an issue, and keep it while there is room, or as the first of its kind."""

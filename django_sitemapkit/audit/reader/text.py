@@ -2,31 +2,27 @@
 
 from typing import TYPE_CHECKING
 
-from django_sitemapkit.audit.reader import rules
+from django_sitemapkit.audit.reader.entries import MAX_TEXT, WHITE_SPACE, EntryChecker, too_long
 from django_sitemapkit.audit.reader.findings import FindingLog, Issue
-from django_sitemapkit.audit.reader.inspection import MAX_TEXT, Inspection
-from django_sitemapkit.audit.reader.opening import BYTE_ORDER_MARK
+from django_sitemapkit.audit.reader.streams import BYTE_ORDER_MARK
 from django_sitemapkit.printable import quoted
 
 if TYPE_CHECKING:
     from django_sitemapkit.audit.reader.document import DocumentKind
-    from django_sitemapkit.protocol.entries import Entry, IndexEntry
 
 
 class TextDocument:
     """Reads one text sitemap; it holds only the line that has not ended."""
 
-    def __init__(self, log: FindingLog, inspection: Inspection, *, max_urls: int) -> None:
+    def __init__(self, log: FindingLog, checker: EntryChecker) -> None:
         self.kind: DocumentKind | None = "text"
-        self.urls = self.before = 0
-        self.entries: list[Entry | IndexEntry] = []
-        self.keep = True
-        self._log, self._inspect, self._max_urls = log, inspection, max_urls
+        self.before = 0
+        self._log, self._checker = log, checker
         self._rest = b""
 
     def feed(self, block: bytes) -> None:
         """Read the lines that end in the next block."""
-        if not self.urls and not self._rest:
+        if not self._checker.urls and not self._rest:
             block = block.removeprefix(BYTE_ORDER_MARK)
         *lines, rest = (self._rest + block).split(b"\n")
         for line in lines:
@@ -41,17 +37,15 @@ class TextDocument:
 
     def line(self) -> int:
         """Return the number of the current line, from 1."""
-        return self.before + self.urls + 1
+        return self.before + self._checker.urls + 1
 
     def _take(self, data: bytes) -> None:
         number = self.line()
-        self.urls += 1
-        if self.urls == self._max_urls + 1:
-            self._log.add(rules.too_many("URLs", self._max_urls), number)
+        self._checker.count(self.line)
         # Lines may end as they do on Windows.
         data = data.removesuffix(b"\r")
         if len(data) > MAX_TEXT:
-            self._log.add(rules.too_long("invalid-url", "a line", MAX_TEXT), number)
+            self._log.add(too_long("invalid-url", "a line"), number)
             return
         try:
             text = data.decode()
@@ -60,10 +54,10 @@ class TextDocument:
             message = f"Wrong encoding: {line} is not UTF-8; sitemaps are UTF-8."
             self._log.add(Issue("wrong-encoding", message), number)
             return
-        bare = text.strip(rules.WHITE_SPACE)
+        bare = text.strip(WHITE_SPACE)
         if not bare or bare != text:
             why = "there is white space around it" if bare else "the line is empty"
             message = f"Invalid URL: {quoted(text)}: {why}; a text sitemap contains only URLs."
             self._log.add(Issue("invalid-url", message), number)
-        if bare and (entry := self._inspect.url([bare, None, None, None], number, self.keep)):
-            self.entries.append(entry)
+        if bare:
+            self._checker.url([bare, None, None, None], number)

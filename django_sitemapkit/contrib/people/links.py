@@ -1,10 +1,9 @@
 """The links of the site map: to sections, to their pages, and to a slice of a page's entries."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from urllib.parse import urlencode
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured, ValidationError
@@ -103,9 +102,12 @@ def section_links(site: SitemapSite) -> list[SectionLinks]:
 
 def links_of(section: SectionReader, pages: Sequence[PlannedPage]) -> SectionLinks:
     """Return a section with some of its pages."""
-    path = page_paths(section.site, section.get_name())
-    links = [Link(address=path(page.number), title=str(page.number)) for page in pages]
-    return SectionLinks(name=section.get_name(), heading=heading_of(section), pages=links)
+    name = section.get_name()
+    path = html_path(section.site, "html-page", section=name, number=ANY_NUMBER)
+    before, _, after = path.rpartition(str(ANY_NUMBER))
+    numbers = [page.number for page in pages]
+    links = [Link(address=f"{before}{number}{after}", title=str(number)) for number in numbers]
+    return SectionLinks(name=name, heading=heading_of(section), pages=links)
 
 
 def html_path(site: SitemapSite, name: str, **kwargs: object) -> str:
@@ -122,18 +124,6 @@ def html_path(site: SitemapSite, name: str, **kwargs: object) -> str:
             f"Site {site.key!r}: add"
             f' path("", include("django_sitemapkit.contrib.people.urls")) to {urlconf}.'
         ) from error
-
-
-def page_paths(site: SitemapSite, section: str) -> Callable[[int], str]:
-    """Return a function that gives the path of a section's page by its number."""
-    path = html_path(site, "html-page", section=section, number=ANY_NUMBER)
-    before, _, after = path.rpartition(str(ANY_NUMBER))
-    return lambda number: f"{before}{number}{after}"
-
-
-def entries_address(address: str, key: str) -> str:
-    """Return the address of the slice of a page that begins with a key."""
-    return f"{address}?{urlencode({'from': key})}"
 
 
 def entries_of(

@@ -4,13 +4,13 @@ Unlike sitemaps these are pages of the site, so no header keeps them out of sear
 """
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import Resolver404, resolve
 
 from django_sitemapkit.contrib.people.links import (
-    entries_address,
     entries_of,
     html_path,
     links_of,
@@ -62,7 +62,7 @@ def _page_context(
     this = links.pages[place]
     following = ""
     if entries.following is not None:
-        following = entries_address(this.address, entries.following)
+        following = f"{this.address}?{urlencode({'from': entries.following})}"
     elif behind:
         following = links.pages[place + 1].address
     return _common_context(site) | {

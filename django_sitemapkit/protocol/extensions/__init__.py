@@ -1,7 +1,7 @@
 """Extensions of sitemaps: images, videos, news, links to other languages, and a project's own.
 
 ``values`` has the classes that projects use, ``rules`` what their tags may contain, ``elements``
-writes them as XML, ``languages`` has the codes of hreflang and ``namespaces`` the namespaces.
+writes them as XML, and ``languages`` has the codes of hreflang.
 """
 
 from django_sitemapkit.protocol.extensions.elements import (
@@ -12,7 +12,6 @@ from django_sitemapkit.protocol.extensions.elements import (
     video_element,
 )
 from django_sitemapkit.protocol.extensions.languages import format_hreflang, hreflang_doubt
-from django_sitemapkit.protocol.extensions.namespaces import IMAGE, NAMESPACES, NEWS, VIDEO, XHTML
 from django_sitemapkit.protocol.extensions.values import (
     Allow,
     Deny,
@@ -22,6 +21,7 @@ from django_sitemapkit.protocol.extensions.values import (
     Restriction,
     Video,
 )
+from django_sitemapkit.protocol.limits import IMAGE, NAMESPACES, NEWS, VIDEO, XHTML
 
 __all__ = [
     "IMAGE",

@@ -6,8 +6,9 @@ has the field, the value and the limit. The rules are those of ``rules``.
 
 import datetime as dt
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from decimal import Decimal
+from typing import Any, TypeVar
 
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
@@ -31,6 +32,8 @@ from django_sitemapkit.protocol.extensions.values import (
 from django_sitemapkit.protocol.limits import ILLEGAL_XML, MAX_TAGS
 from django_sitemapkit.protocol.locations import Scope, normalise_url
 from django_sitemapkit.protocol.writers import escaped
+
+Returned = TypeVar("Returned")
 
 _IMAGE, _VIDEO, _NEWS = RULES["image"], RULES["video"], RULES["news"]
 # XML allows names beyond ASCII too, but no reader of sitemaps is known to have met one.
@@ -174,10 +177,7 @@ def _restriction(rule: TagRule, restriction: Restriction | None) -> str:
     for value in restriction.values:
         if not isinstance(value, str):
             raise _invalid_field(rule.field, value, "is not text")
-        try:
-            check(value)
-        except InvalidValue as error:
-            raise error.named(rule.field) from error
+        _named(rule.field, check, value)
     relationship = f' relationship="{restriction.relationship}"'
     return _element(rule, " ".join(restriction.values), relationship)
 
@@ -194,7 +194,7 @@ def _whole(rule: TagRule, value: object) -> str:
     if not isinstance(value, int) or isinstance(value, bool):
         raise _invalid_field(rule.field, value, "is not a whole number")
     text = str(int(value))
-    _check_text(rule, text)
+    _named(rule.field, rule.check, text)
     return f"<{rule.name}>{text}</{rule.name}>"
 
 
@@ -206,7 +206,8 @@ def _rating(rating: object) -> str:
         raise _invalid_field(rule.field, rating, "is not a number")
     exact = Decimal(repr(float(rating)) if isinstance(rating, float) else rating)
     # A huge exponent would be written out.
-    _check_text(rule, f"{exact:f}" if exact.is_finite() and exact.adjusted() < 9 else str(exact))
+    text = f"{exact:f}" if exact.is_finite() and exact.adjusted() < 9 else str(exact)
+    _named(rule.field, rule.check, text)
     return f"<{rule.name}>{abs(float(rating)):.1f}</{rule.name}>"
 
 
@@ -219,10 +220,7 @@ def _yes_or_no(rule: TagRule, value: object) -> str:
 
 
 def _date_tag(rule: TagRule, value: object, zone: dt.tzinfo) -> str:
-    try:
-        text = format_lastmod(value, zone)
-    except InvalidValue as error:
-        raise error.named(rule.field) from error
+    text = _named(rule.field, format_lastmod, value, zone)
     if text is None and rule.required:
         raise _missing_field(rule.field)
     return "" if text is None else f"<{rule.name}>{text}</{rule.name}>"
@@ -235,24 +233,22 @@ def _url_tag(rule: TagRule, url: object, scope: Scope) -> str:
 def _normal_url(what: str, url: object, scope: Scope) -> str:
     if url is None or url == "":
         raise _missing_field(what)
-    try:
-        return normalise_url(url, scope.origin)
-    except InvalidValue as error:
-        raise error.named(what) from error
+    return _named(what, normalise_url, url, scope.origin)
 
 
 def _text_tag(rule: TagRule, text: object, attributes: str = "") -> str:
     """Return a tag with a text that the rule of the tag allows."""
     content = _checked_text(rule.field, text)
-    _check_text(rule, content)
+    _named(rule.field, rule.check, content)
     return _element(rule, content, attributes)
 
 
-def _check_text(rule: TagRule, text: str) -> None:
+def _named(what: str, function: Callable[..., Returned], *arguments: Any) -> Returned:
+    """Call a function whose errors are about ``what``."""
     try:
-        rule.check(text)
+        return function(*arguments)
     except InvalidValue as error:
-        raise error.named(rule.field) from error
+        raise error.named(what) from error
 
 
 def _checked_text(what: str, text: object, *, may_be_empty: bool = False) -> str:

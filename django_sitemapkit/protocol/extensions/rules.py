@@ -21,14 +21,6 @@ from django_sitemapkit.protocol.limits import (
 from django_sitemapkit.protocol.locations import check_url
 from django_sitemapkit.protocol.values import is_decimal
 
-PLATFORMS = frozenset({"web", "mobile", "tv"})
-"""What a video can be restricted to, besides countries."""
-
-NEWS_LANGUAGE = re.compile("[a-z]{2,3}|zh-cn|zh-tw")
-"""The languages of a publication, in lower case."""
-
-_COUNTRY = re.compile("[A-Z]{2}")
-_WHOLE = re.compile("[0-9]+")
 _SECONDS = re.compile("[0-9]{1,18}")
 
 Check = Callable[[str], object]
@@ -49,18 +41,6 @@ class TagRule:
     """Whether the extension must have it, and not empty."""
 
 
-def check_country(text: str) -> None:
-    """Raise InvalidValue unless ``text`` has the form of a country's code."""
-    if not _COUNTRY.fullmatch(text):
-        raise _invalid_text(text, "is not a country of ISO 3166-1: two capital letters")
-
-
-def check_platform(text: str) -> None:
-    """Raise InvalidValue unless ``text`` is a platform."""
-    if text not in PLATFORMS:
-        raise _invalid_text(text, "is not one of web, mobile, tv")
-
-
 def on_same_host(url: str, page: str) -> bool:
     """Return whether two URLs have the same host; scheme and port may differ."""
     try:
@@ -71,6 +51,16 @@ def on_same_host(url: str, page: str) -> bool:
 
 def _any_text(_text: str) -> None:
     pass
+
+
+def _matching(pattern: str, why: str) -> Check:
+    fullmatch = re.compile(pattern).fullmatch
+
+    def check(text: str) -> None:
+        if not fullmatch(text):
+            raise _invalid_text(text, why)
+
+    return check
 
 
 def _at_most(most: int) -> Check:
@@ -102,26 +92,20 @@ def _check_rating(text: str) -> None:
         raise _invalid_text(text, f"is not a decimal number from 0.0 to {MAX_RATING}.0")
 
 
-def _check_views(text: str) -> None:
-    if not _WHOLE.fullmatch(text):
-        raise _invalid_text(text, "is not a whole number, 0 or more")
-
-
-def _check_yes_or_no(text: str) -> None:
-    if text.lower() not in {"yes", "no"}:
-        raise _invalid_text(text, "is neither yes nor no")
-
-
-def _check_news_language(text: str) -> None:
-    if not NEWS_LANGUAGE.fullmatch(text.lower()):
-        raise _invalid_text(
-            text, "is neither a code of ISO 639, two or three letters, nor zh-cn or zh-tw"
-        )
-
-
 def _invalid_text(text: str, why: str) -> InvalidValue:
     return InvalidValue("invalid-tag-value", f"Invalid tag value: {quoted(text)} {why}.")
 
+
+check_country = _matching("[A-Z]{2}", "is not a country of ISO 3166-1: two capital letters")
+"""Raises InvalidValue unless a text has the form of a country's code."""
+check_platform = _matching("web|mobile|tv", "is not one of web, mobile, tv")
+"""Raises InvalidValue unless a text is a platform."""
+_check_views = _matching("[0-9]+", "is not a whole number, 0 or more")
+_check_yes_or_no = _matching("(?ai:yes|no)", "is neither yes nor no")
+_check_news_language = _matching(
+    "(?ai:[a-z]{2,3}|zh-cn|zh-tw)",
+    "is neither a code of ISO 639, two or three letters, nor zh-cn or zh-tw",
+)
 
 # Google's pages do not require an order of a video's tags; this is that of sitemap-video.xsd.
 # Other tags are ignored: Google has dropped many of them, and ignores them silently.

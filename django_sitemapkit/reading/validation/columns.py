@@ -111,19 +111,14 @@ class QuerySetChecks(RowChecks):
         rows = self.queryset
         if rows is None or self.unknown_column():
             return None
-        looked_at: dict[str, list[Any]] = {
-            "its queryset": [
-                *_django.annotations_of(rows).values(),
-                _django.conditions_of(rows),
-            ]
-        }
+        looked_at: dict[str, Any] = {"its queryset": rows.query}
         for option, column in columns_of(self.reader):
-            looked_at[option] = [_django.resolved(column, rows)[0]]
+            looked_at[option] = _django.resolved(column, rows)[0]
         connection = connections[rows.db]
         # Another check reports a database that cannot be reached.
         with self.reader.site.active(), suppress(DatabaseError):
-            for name, expressions in looked_at.items():
-                zone = _django.zone_of(expressions, connection.timezone_name)
+            for name, expression in looked_at.items():
+                zone = _django.zone_of(expression, connection.timezone_name)
                 if zone and not connection.features.has_zoneinfo_database:
                     return Mistake(
                         f"{name} converts dates to {zone}, and the database has no time zones,"

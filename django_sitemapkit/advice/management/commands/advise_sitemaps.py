@@ -1,5 +1,6 @@
 """Examine some rows of each section, and show what would make it faster."""
 
+from dataclasses import asdict
 from typing import Any
 
 from django_sitemapkit.advice.advisor import advise
@@ -16,7 +17,7 @@ class Command(PublishedCommand):
         advice = {site: list(advise(site)) for site in self.sites(options["site"])}
         if options["json"]:
             found = [
-                {"site": site.key, "sections": [section.as_dict() for section in sections]}
+                {"site": site.key, "sections": list(map(asdict, sections))}
                 for site, sections in advice.items()
             ]
             self.write_json(found)

@@ -5,17 +5,12 @@ from http.client import HTTPException
 from importlib import import_module
 from pathlib import Path
 from threading import TIMEOUT_MAX
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.audit.fetching import MAX_SECONDS
-from django_sitemapkit.audit.validation import (
-    DocumentReport,
-    SchemaChecker,
-    validate_published,
-    validate_source,
-)
+from django_sitemapkit.audit.validation import DocumentReport, validate_published, validate_source
 from django_sitemapkit.builds import build
 from django_sitemapkit.management.base import (
     Exit,
@@ -29,6 +24,9 @@ from django_sitemapkit.management.base import (
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import SitemapSite
+
+if TYPE_CHECKING:
+    from django_sitemapkit.audit.schemas import Schemas
 
 MAX_LISTED_ISSUES = 20
 """Errors, and warnings, printed of one document; JSON has all of them."""
@@ -152,11 +150,10 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _schemas(path: str) -> SchemaChecker:
+def _schemas(path: str) -> "Schemas":
     """Return the schemas at a path. Raises CommandError where there are none, or no lxml."""
     try:
-        module = import_module("django_sitemapkit.audit.schemas")
-        schemas: SchemaChecker = module.Schemas(Path(path))
+        schemas: Schemas = import_module("django_sitemapkit.audit.schemas").Schemas(Path(path))
     except ModuleNotFoundError as error:
         message = "--schema needs lxml: pip install django-sitemapkit[schema]"
         raise CommandError(message, returncode=Exit.USAGE) from error

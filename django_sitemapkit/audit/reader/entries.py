@@ -1,0 +1,223 @@
+"""Checks the values of the entries of a document, and keeps the entries until they are taken.
+
+The rules are those of ``protocol``, which writers keep too. For the common forms of valid values
+there is a quick check each, a compiled pattern or a set; all others are parsed.
+"""
+
+import datetime as dt
+import re
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
+from urllib.parse import quote
+
+from django_sitemapkit.audit.reader.findings import FindingLog, Issue
+from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.printable import quoted
+from django_sitemapkit.protocol.dates import is_common, parse_w3c
+from django_sitemapkit.protocol.entries import Entry, IndexEntry
+from django_sitemapkit.protocol.limits import CHANGEFREQS, MAX_LOCATION, MIN_LOCATION
+from django_sitemapkit.protocol.locations import ENCODED, QUICK_URL, SAFE, Scope, normalise_written
+from django_sitemapkit.protocol.values import check_priority, format_changefreq
+
+MAX_TEXT = 8_192
+"""Characters of one value that are checked; no valid one has more than 2,047."""
+
+WHITE_SPACE = " \t\r\n"
+"""XML's white space; ``str.strip()`` without it would also remove U+00A0 and others."""
+
+ValueRule = Callable[[str], Iterable[Issue] | None]
+"""Raises InvalidValue for a text without white space around it, or returns what else is wrong."""
+
+_QUICK_LASTMOD = re.compile(
+    r"[12][0-9]{3}-"
+    r"(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
+    r"(?:T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:Z|[+-](?:0[0-9]|1[0-3]):[0-5][0-9]))?"
+)
+_QUICK_PRIORITIES = frozenset({"0", "1", "1.00"} | {f"{n / 10:.1f}" for n in range(11)})
+_CODES = {"loc": "invalid-url", "lastmod": "invalid-date"}
+
+
+class ListingScope:
+    """What the sitemap at an address may list (sitemaps.org/protocol.html#location).
+
+    ``hosts`` are further origins, in normal form, of which it may list everything.
+    """
+
+    def __init__(self, address: str, hosts: Collection[str] = ()) -> None:
+        encoded = quote(address.partition("#")[0], safe=SAFE + "%[]", errors="replace")
+        try:
+            self._scope = Scope.of(normalise_written(encoded))
+        except InvalidValue as error:
+            raise error.named("the sitemap's address") from error
+        origin, directory = self._scope.origin, self._scope.directory
+        self._hosts = tuple(f"{host}/" for host in hosts if host != origin)
+        self.quick = re.compile(re.escape(origin + directory) + ENCODED)
+        """Matches most locations of this scope; the others are not necessarily invalid."""
+
+    def check(self, location: str) -> None:
+        """Raise InvalidValue where a URL in normal form is outside this scope."""
+        if not location.startswith(self._hosts):
+            self._scope.check(location)
+
+
+class EntryChecker:
+    """Checks the entries of one document, with its scopes and the present time."""
+
+    def __init__(
+        self,
+        log: FindingLog,
+        now: dt.datetime,
+        max_urls: int,
+        scope: ListingScope | None,
+        of_sitemaps: ListingScope | None,
+    ) -> None:
+        self.urls = 0
+        """Entries so far, valid or not."""
+        self.entries: list[Entry | IndexEntry] = []
+        """Those with a ``loc``, however much is wrong with them; the reader takes them out."""
+        self.keeps = True
+        """Whether entries are kept at all."""
+        self._log, self._max_urls = log, max_urls
+        self._page_rule = partial(_check_location, scope=scope)
+        self._sitemap_rule = partial(_check_location, scope=of_sitemaps)
+        self._lastmod_rule = partial(_check_lastmod, now=now)
+        self._in_quick_form = (scope.quick if scope else QUICK_URL).fullmatch
+        # What is two days old in UTC is past in every zone.
+        self._past = (now - dt.timedelta(days=2)).date().isoformat()
+
+    def count(self, line: Callable[[], int], what: str = "URLs") -> None:
+        """Count one of the file's "URLs" or "sitemaps"; ``line`` returns the current line."""
+        if self.urls == self._max_urls:
+            message = f"Too many {what}: a file lists at most {self._max_urls:,}; write several."
+            self._log.add(Issue(f"too-many-{what.lower()}", message), line())
+        self.urls += 1
+
+    def url(self, values: list[str | None], line: int) -> None:
+        """Check the four values of a ``<url>`` that begins in ``line``."""
+        location, lastmod, changefreq, priority = values
+        location = self._location(location, line, self._page_rule)
+        if lastmod is not None:
+            lastmod = self._lastmod(lastmod, line, location)
+        if changefreq is not None and changefreq not in CHANGEFREQS:
+            changefreq = self._check("changefreq", changefreq, _check_changefreq, line, location)
+        if priority is not None and priority not in _QUICK_PRIORITIES:
+            priority = self._check("priority", priority, check_priority, line, location)
+        if location is not None and self.keeps:
+            self.entries.append(
+                Entry(location=location, lastmod=lastmod, changefreq=changefreq, priority=priority)
+            )
+
+    def sitemap(self, values: list[str | None], line: int) -> None:
+        """Check the first two values of a ``<sitemap>`` that begins in ``line``."""
+        location, lastmod, *_ = values
+        location = self._location(location, line, self._sitemap_rule)
+        if lastmod is not None:
+            lastmod = self._lastmod(lastmod, line, location)
+        if location is not None and self.keeps:
+            self.entries.append(IndexEntry(location=location, lastmod=lastmod))
+
+    def _location(self, text: str | None, line: int, rule: ValueRule) -> str | None:
+        if text is None:
+            issue = Issue("missing-xml-tag", "Missing XML tag: an entry has no <loc>.")
+            self._log.add(issue, line)
+            return None
+        if (
+            self._in_quick_form(text)
+            and MIN_LOCATION <= len(text) <= MAX_LOCATION
+            # A dot segment may follow; "%2" begins an encoded one.
+            and "/." not in text
+            and "/%2" not in text
+        ):
+            return text
+        location = text.strip(WHITE_SPACE)[:MAX_TEXT]
+        return self._check("loc", text, rule, line, location)
+
+    def _lastmod(self, text: str, line: int, location: str | None) -> str:
+        if _QUICK_LASTMOD.fullmatch(text) and text < self._past:
+            return text
+        return self._check("lastmod", text, self._lastmod_rule, line, location)
+
+    def _check(self, tag: str, text: str, rule: ValueRule, line: int, location: str | None) -> str:
+        """Log what ``rule`` finds in a value; return the value without white space around it."""
+        value = text.lstrip(WHITE_SPACE)
+        issues: Iterable[Issue] | None
+        if len(value) > MAX_TEXT:
+            issues = [too_long(_CODES.get(tag, "invalid-tag-value"), tag)]
+        else:
+            value = value.rstrip(WHITE_SPACE)
+            try:
+                issues = rule(value)
+            except InvalidValue as error:
+                issues = [Issue.of(error)]
+        for issue in issues or ():
+            self._log.add(issue, line, location)
+        return value[:MAX_TEXT]
+
+
+def too_long(code: str, what: str) -> Issue:
+    """Return the issue of a text that no reader would accept."""
+    words = code.replace("-", " ").capitalize().replace("url", "URL")
+    return Issue(code, f"{words}: {what} has more than {MAX_TEXT:,} characters.")
+
+
+def normal_location(location: str) -> str:
+    """Return a URL in normal form, so that two spellings compare equal; an invalid one as is."""
+    try:
+        return normalise_written(location)
+    except InvalidValue:
+        return location
+
+
+def _check_location(location: str, scope: ListingScope | None) -> list[Issue]:
+    normal = normalise_written(location)
+    issues = []
+    if scope is not None:
+        try:
+            scope.check(normal)
+        except InvalidValue as error:
+            issues.append(Issue.of(error))
+    if len(location) < MIN_LOCATION:
+        message = (
+            f"Short URL: {quoted(location)} has {len(location)} characters; sitemap.xsd asks for"
+            f" {MIN_LOCATION}, readers do not."
+        )
+        issues.append(Issue("short-url", message, "warning"))
+    return issues
+
+
+def _check_lastmod(lastmod: str, now: dt.datetime) -> list[Issue]:
+    try:
+        moment = parse_w3c(lastmod)
+    except InvalidValue as error:
+        message = f"{error} Write YYYY-MM-DD or YYYY-MM-DDThh:mm:ss+00:00."
+        return [Issue(error.code, message)]
+    issues = []
+    if not is_common(lastmod):
+        message = (
+            f"Uncommon date: some readers refuse {quoted(lastmod)}; write YYYY-MM-DD, or a time in"
+            " whole seconds with its zone."
+        )
+        issues.append(Issue("uncommon-date", message, "warning"))
+    # A date has no zone: it is in the future only if it has begun nowhere, not even at UTC+14.
+    has_time = isinstance(moment, dt.datetime)
+    if moment > (now if has_time else (now + dt.timedelta(hours=14)).date()):
+        message = (
+            f"Future date: {quoted(lastmod)} is in the future; lastmod is when the page last"
+            " changed. Omit it where that is unknown."
+        )
+        issues.append(Issue("future-date", message, "warning"))
+    return issues
+
+
+def _check_changefreq(changefreq: str) -> list[Issue]:
+    """Raise InvalidValue for a wrong word; of a right one, report the white space around it.
+
+    sitemap.xsd derives it from ``xsd:string``, which keeps white space; the other values are of
+    types that collapse it.
+    """
+    format_changefreq(changefreq)
+    message = (
+        f"Invalid tag value: remove the white space around changefreq {quoted(changefreq)}; it is"
+        " part of the value."
+    )
+    return [Issue("invalid-tag-value", message)]
