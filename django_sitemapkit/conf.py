@@ -1,4 +1,4 @@
-"""The settings: one typed property each, read at first access and again after a change.
+"""The settings: one typed attribute each, read at first access and again after a change.
 
 A wrong value raises ImproperlyConfigured with the way out. The system checks report each of them
 before anything runs.
@@ -15,14 +15,12 @@ from django.core.signals import setting_changed
 from django.dispatch import receiver
 
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.protocol.limits import MAX_BYTES, MAX_URLS
+from django_sitemapkit.protocol import limits
 from django_sitemapkit.protocol.locations import normalise_base
 
 _SITE_KEYS = {"BASE_URL", "SECTIONS", "URLCONF"}
 
 _Value = TypeVar("_Value")
-
-_UNSET = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,211 +35,262 @@ class SiteSettings:
     """The dotted path of the site's URLconf; None for ROOT_URLCONF."""
 
 
-class _setting(Generic[_Value]):  # noqa: N801  used as a decorator, as property is
-    """A property of ``Settings`` that checks a value once, and again when it has changed."""
+class _Setting(Generic[_Value]):
+    """A setting: its default, and what checks a value, once and again when it has changed."""
 
-    def __init__(self, check: Callable[["Settings"], _Value]) -> None:
-        self.__doc__ = check.__doc__
+    def __init__(self, default: object, check: Callable[[str, Any], _Value], doc: str) -> None:
+        self._default = default
         self._check = check
+        self.__doc__ = f"{doc} Default: {default!r}."
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
+        self._name = f"SITEMAPKIT_{name}"
 
     def __get__(self, instance: "Settings", owner: type | None = None) -> _Value:
         if instance is None:
             return self
-        raw = _get(self._name, _UNSET)
+        raw = getattr(django_settings, self._name, self._default)
         known = instance.checked.get(self._name)
         # A list or a dict may have been changed in place, so it is compared with a copy.
         is_mutable = isinstance(raw, dict | list | set)
         if known is None or (known[0] != raw if is_mutable else known[0] is not raw):
             snapshot = copy.deepcopy(raw) if is_mutable else raw
-            known = instance.checked[self._name] = snapshot, self._check(instance)
+            known = instance.checked[self._name] = snapshot, self._check(self._name, raw)
         value: _Value = known[1]
         return value
 
 
+def _one_of(*choices: Any) -> Callable[[str, Any], Any]:
+    def check(name: str, value: Any) -> Any:
+        if value not in choices:
+            known = ", ".join(map(repr, choices))
+            raise ImproperlyConfigured(f"{name} must be one of {known}; it is {value!r}.")
+        return choices[choices.index(value)]
+
+    return check
+
+
+def _whole_number(minimum: int, maximum: int | None = None) -> Callable[[str, Any], int]:
+    allowed = (
+        f"{minimum} up" if maximum is None else f"{minimum:,} to {maximum:,}, the protocol's limit"
+    )
+
+    def check(name: str, value: Any) -> int:
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        if not is_whole or value < minimum or (maximum is not None and value > maximum):
+            raise ImproperlyConfigured(
+                f"{name} must be a whole number from {allowed}; it is {value!r}."
+            )
+        return int(value)
+
+    return check
+
+
+_switch = _one_of(False, True)
+_at_least_one = _whole_number(1)
+
+
+def _number_or_none(name: str, value: Any) -> int | None:
+    return None if value is None else _at_least_one(name, value)
+
+
+def _fraction(name: str, value: Any) -> float:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= 1:
+        raise ImproperlyConfigured(f"{name} must be a number from 0 to 1; it is {value!r}.")
+    return float(value)
+
+
+def _header(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value.isprintable():
+        raise ImproperlyConfigured(f'{name} must be a header\'s text such as "max-age=600", or "".')
+    return value
+
+
+def _runner(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise ImproperlyConfigured(
+            f'{name} must be "inline", "processes" or the dotted path of a runner.'
+        )
+    return value
+
+
+def _storage_alias(name: str, value: Any) -> str | None:
+    aliases = list(django_settings.STORAGES)
+    if value is not None and value not in aliases:
+        known = ", ".join(map(repr, aliases))
+        raise ImproperlyConfigured(
+            f"{name} must be an alias in STORAGES, one of {known}; it is {value!r}."
+        )
+    return value  # type: ignore[no-any-return]
+
+
+def _internal_path(name: str, value: Any) -> str:
+    if not isinstance(value, str) or value[:1] != "/" or value[-1:] != "/":
+        raise ImproperlyConfigured(f"{name} must be a path with a slash at both ends.")
+    return value
+
+
+def _base_url_or_none(name: str, value: Any) -> str | None:
+    return None if value is None else _base_url(name, value)
+
+
+def _base_url(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ImproperlyConfigured(f'{name} must be text such as "https://www.example.com".')
+    if "//" not in value and not value.startswith("/"):
+        raise ImproperlyConfigured(
+            f'{name} is {value!r}: add https://, as in "https://{value or "www.example.com"}".'
+        )
+    try:
+        normalise_base(value)
+    except InvalidValue as error:
+        raise ImproperlyConfigured(f"{name}: {error}") from error
+    return value
+
+
+def _sites(name: str, value: Any) -> dict[str, SiteSettings]:
+    if not isinstance(value, Mapping):
+        raise ImproperlyConfigured(
+            f'{name} must be a dict such as {{"main": {{"BASE_URL": "https://…"}}}}.'
+        )
+    return {key: _site(f"{name}[{key!r}]", key, options) for key, options in value.items()}
+
+
+def _site(name: str, key: object, options: object) -> SiteSettings:
+    if not isinstance(key, str) or not key or len(key) > 100:
+        raise ImproperlyConfigured(f"{name}: a key is text of 1 to 100 characters.")
+    if not isinstance(options, Mapping) or "BASE_URL" not in options:
+        raise ImproperlyConfigured(f'{name} must be a dict with a "BASE_URL".')
+    if unknown := sorted(set(options) - _SITE_KEYS):
+        raise ImproperlyConfigured(
+            f"{name} has unknown keys {unknown}; it may have {sorted(_SITE_KEYS)}."
+        )
+    sections = options.get("SECTIONS")
+    if sections is not None and not _are_names(sections):
+        raise ImproperlyConfigured(f'{name}["SECTIONS"] must be a list of names, or None for all.')
+    urlconf = options.get("URLCONF")
+    if urlconf is not None and not isinstance(urlconf, str):
+        raise ImproperlyConfigured(f'{name}["URLCONF"] must be the dotted path of a module.')
+    return SiteSettings(
+        base_url=_base_url(f'{name}["BASE_URL"]', options["BASE_URL"]),
+        sections=None if sections is None else tuple(sections),
+        urlconf=urlconf,
+    )
+
+
+def _are_names(value: object) -> bool:
+    return isinstance(value, (list, tuple, set, frozenset)) and all(
+        isinstance(name, str) for name in value
+    )
+
+
 class Settings:
-    """All settings of the package; each property is a setting with the prefix ``SITEMAPKIT_``."""
+    """All settings of the package; each attribute is a setting with the prefix ``SITEMAPKIT_``."""
 
     def __init__(self) -> None:
         self.checked: dict[str, tuple[object, Any]] = {}
         """The values in force, as they are set and as they are read, by name."""
 
-    @_setting
-    def BASE_URL(self) -> str | None:  # noqa: N802
-        """Scheme, host, port and, if mounted so, path of the one site: "https://example.com".
-
-        Default None: SITES, the sites framework or, in live views, the request's host decide.
-        """
-        value = _get("BASE_URL", None)
-        if value is not None:
-            _check_base_url("SITEMAPKIT_BASE_URL", value)
-        return value  # type: ignore[no-any-return]
-
-    @_setting
-    def SITES(self) -> dict[str, SiteSettings]:  # noqa: N802
-        """Several sites by a key of yours, each a dict of BASE_URL, SECTIONS and URLCONF."""
-        value = _get("SITES", {})
-        if not isinstance(value, Mapping):
-            raise ImproperlyConfigured(
-                'SITEMAPKIT_SITES must be a dict such as {"main": {"BASE_URL": "https://…"}}.'
-            )
-        return {key: _site(key, options) for key, options in value.items()}
-
-    @_setting
-    def MAX_URLS(self) -> int:  # noqa: N802
-        """URLs in one file: 1 to 50,000, the protocol's limit and the default."""
-        return _whole_number("MAX_URLS", MAX_URLS)
-
-    @_setting
-    def MAX_BYTES(self) -> int:  # noqa: N802
-        """Uncompressed bytes of a page or an index: up to 52,428,800, the protocol's limit.
-
-        Baidu asks for 10,485,760.
-        """
-        return _whole_number("MAX_BYTES", MAX_BYTES, minimum=4096)
-
-    @_setting
-    def MAX_SITEMAPS(self) -> int:  # noqa: N802
-        """Sitemaps in one index: 1 to 50,000, the protocol's limit and the default.
-
-        In 2006 the limit was 1,000. What does not fit stands in further indexes.
-        """
-        return _whole_number("MAX_SITEMAPS", MAX_URLS)
-
-    @_setting
-    def SCHEMA_LOCATION(self) -> bool:  # noqa: N802
-        """Whether files name the schema to check them by, in ``xsi:schemaLocation``.
-
-        Default False: validators know where it is, and search engines do not look.
-        """
-        return _switch("SCHEMA_LOCATION")
-
-    @_setting
-    def DEDUPLICATE(self) -> bool:  # noqa: N802
-        """Whether a build lists each URL once, on the first page that has it: default False.
-
-        One process makes the pages then, whatever RUNNER is. Live pages do not look at each other.
-        """
-        return _switch("DEDUPLICATE")
-
-    @_setting
-    def CACHE_CONTROL(self) -> str:  # noqa: N802
-        """The Cache-Control header of sitemaps; "" sends none. Default "max-age=600"."""
-        value = _get("CACHE_CONTROL", "max-age=600")
-        if not isinstance(value, str) or not value.isprintable():
-            raise ImproperlyConfigured(
-                'SITEMAPKIT_CACHE_CONTROL must be a header\'s text such as "max-age=600", or "".'
-            )
-        return value
-
-    @_setting
-    def SERVE_FROM(self) -> str:  # noqa: N802
-        """What the views answer with: "auto", "live" or "published".
-
-        Default "auto": the published files of a section that has any, else its rows.
-        """
-        value: str = _one_of("SERVE_FROM", "auto", ("auto", "live", "published"))
-        return value
-
-    @_setting
-    def KEEP_REPLACED_SECONDS(self) -> int:  # noqa: N802
-        """Seconds that the files of a replaced build stay: default 86,400, one day.
-
-        A reader that has the index of then still gets every file it names.
-        """
-        return _whole_number("KEEP_REPLACED_SECONDS", None, minimum=0, default=86_400)
-
-    @_setting
-    def KEEP_BUILDS(self) -> int:  # noqa: N802
-        """Published builds whose files stay beyond that, to roll back to: default 3."""
-        return _whole_number("KEEP_BUILDS", None, minimum=1, default=3)
-
-    @_setting
-    def LEASE_SECONDS(self) -> int:  # noqa: N802
-        """Seconds without a heartbeat after which a builder is presumed dead: default 60."""
-        return _whole_number("LEASE_SECONDS", None, minimum=1, default=60)
-
-    @_setting
-    def GZIP_BACKEND(self) -> str:  # noqa: N802
-        """What compresses: "auto", "zlib" or "isal".
-
-        Default "auto": ISA-L where the extra ``fast`` is installed, else zlib.
-        """
-        value: str = _one_of("GZIP_BACKEND", "auto", ("auto", "zlib", "isal"))
-        return value
-
-    @_setting
-    def RUNNER(self) -> str:  # noqa: N802
-        """What makes the pages of a build: "inline", "processes", or a runner's dotted path.
-
-        Default "inline": the process that builds, alone.
-        """
-        value = _get("RUNNER", "inline")
-        if not isinstance(value, str) or not value:
-            raise ImproperlyConfigured(
-                'SITEMAPKIT_RUNNER must be "inline", "processes" or the dotted path of a runner.'
-            )
-        return value
-
-    @_setting
-    def WORKERS(self) -> int | None:  # noqa: N802
-        """Processes of the runner "processes".
-
-        Default None: as many as the machine has cores.
-        """
-        if _get("WORKERS", None) is None:
-            return None
-        return _whole_number("WORKERS", None, minimum=1)
-
-    @_setting
-    def MAX_SHRINK(self) -> float:  # noqa: N802
-        """The part of a section's URLs, and so of the site's, that a build may lose: default 0.5.
-
-        A build that would lose more is held for review until someone publishes it. 1 holds none.
-        """
-        value = _get("MAX_SHRINK", 0.5)
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not number or not 0 <= value <= 1:
-            raise ImproperlyConfigured(
-                f"SITEMAPKIT_MAX_SHRINK must be a number from 0 to 1; it is {value!r}."
-            )
-        return float(value)
-
-    @_setting
-    def EXPORT_STORAGE(self) -> str | None:  # noqa: N802
-        """An alias in STORAGES that gets a copy under names that stay; default None."""
-        value = _get("EXPORT_STORAGE", None)
-        aliases = list(django_settings.STORAGES)
-        if value is not None and value not in aliases:
-            known = ", ".join(map(repr, aliases))
-            raise ImproperlyConfigured(
-                f"SITEMAPKIT_EXPORT_STORAGE must be an alias in STORAGES, one of {known};"
-                f" it is {value!r}."
-            )
-        return value  # type: ignore[no-any-return]
-
-    @_setting
-    def EXPORT_TEXT(self) -> bool:  # noqa: N802
-        """Whether the export has each page as a text sitemap too, a gzip file; default False."""
-        return _switch("EXPORT_TEXT")
-
-    @_setting
-    def SENDFILE(self) -> str | None:  # noqa: N802
-        """Let the web server send files: "x-accel-redirect" or "x-sendfile"; default None."""
-        value: str | None = _one_of("SENDFILE", None, (None, "x-accel-redirect", "x-sendfile"))
-        return value
-
-    @_setting
-    def SENDFILE_ROOT(self) -> str:  # noqa: N802
-        """The internal location of nginx that stands for the storage: default "/sitemapkit/"."""
-        value = _get("SENDFILE_ROOT", "/sitemapkit/")
-        if not isinstance(value, str) or value[:1] != "/" or value[-1:] != "/":
-            raise ImproperlyConfigured(
-                "SITEMAPKIT_SENDFILE_ROOT must be a path with a slash at both ends."
-            )
-        return value
+    BASE_URL = _Setting(
+        None,
+        _base_url_or_none,
+        'The one site: scheme, host, port and, if mounted so, path, as in "https://example.com".'
+        " Without it SITES, the sites framework or, in live views, the request's host decide.",
+    )
+    SITES = _Setting(
+        {},
+        _sites,
+        "Several sites by a key of yours, each a dict of BASE_URL, SECTIONS and URLCONF.",
+    )
+    MAX_URLS = _Setting(
+        limits.MAX_URLS,
+        _whole_number(1, limits.MAX_URLS),
+        "URLs in one file, up to the protocol's limit.",
+    )
+    MAX_BYTES = _Setting(
+        limits.MAX_BYTES,
+        _whole_number(4096, limits.MAX_BYTES),
+        "Uncompressed bytes of a page or an index, up to the protocol's limit. Baidu asks for"
+        " 10,485,760.",
+    )
+    MAX_SITEMAPS = _Setting(
+        limits.MAX_URLS,
+        _whole_number(1, limits.MAX_URLS),
+        "Sitemaps in one index, up to the protocol's limit. In 2006 the limit was 1,000. What"
+        " does not fit stands in further indexes.",
+    )
+    SCHEMA_LOCATION: _Setting[bool] = _Setting(
+        False,
+        _switch,
+        "Whether files name the schema to check them by, in ``xsi:schemaLocation``. Validators"
+        " know where it is, and search engines do not look.",
+    )
+    DEDUPLICATE: _Setting[bool] = _Setting(
+        False,
+        _switch,
+        "Whether a build lists each URL once, on the first page that has it. One process makes"
+        " the pages then, whatever RUNNER is. Live pages do not look at each other.",
+    )
+    CACHE_CONTROL = _Setting(
+        "max-age=600", _header, 'The Cache-Control header of sitemaps; "" sends none.'
+    )
+    SERVE_FROM: _Setting[str] = _Setting(
+        "auto",
+        _one_of("auto", "live", "published"),
+        'What the views answer with. "auto" is the published files of a section that has any,'
+        " else its rows.",
+    )
+    KEEP_REPLACED_SECONDS = _Setting(
+        86_400,
+        _whole_number(0),
+        "Seconds that the files of a replaced build stay. A reader that has the index of then"
+        " still gets every file it names.",
+    )
+    KEEP_BUILDS = _Setting(
+        3, _at_least_one, "Published builds whose files stay beyond that, to roll back to."
+    )
+    LEASE_SECONDS = _Setting(
+        60, _at_least_one, "Seconds without a heartbeat after which a builder is presumed dead."
+    )
+    GZIP_BACKEND: _Setting[str] = _Setting(
+        "auto",
+        _one_of("auto", "zlib", "isal"),
+        'What compresses. "auto" is ISA-L where the extra ``fast`` is installed, else zlib.',
+    )
+    RUNNER = _Setting(
+        "inline",
+        _runner,
+        'What makes the pages of a build: "inline", which is the process that builds, alone,'
+        ' "processes", or a runner\'s dotted path.',
+    )
+    WORKERS = _Setting(
+        None,
+        _number_or_none,
+        'Processes of the runner "processes"; None for as many as the machine has cores.',
+    )
+    MAX_SHRINK = _Setting(
+        0.5,
+        _fraction,
+        "The part of a section's URLs, and so of the site's, that a build may lose. A build that"
+        " would lose more is held for review until someone publishes it. 1 holds none.",
+    )
+    EXPORT_STORAGE = _Setting(
+        None, _storage_alias, "An alias in STORAGES that gets a copy under names that stay."
+    )
+    EXPORT_TEXT: _Setting[bool] = _Setting(
+        False, _switch, "Whether the export has each page as a text sitemap too, a gzip file."
+    )
+    SENDFILE: _Setting[str | None] = _Setting(
+        None,
+        _one_of(None, "x-accel-redirect", "x-sendfile"),
+        "Which header lets the web server send the files.",
+    )
+    SENDFILE_ROOT = _Setting(
+        "/sitemapkit/",
+        _internal_path,
+        "The internal location of nginx that stands for the storage.",
+    )
 
 
 settings = Settings()
@@ -254,80 +303,3 @@ SETTING_NAMES = tuple(name for name in vars(Settings) if name.isupper())
 def _reset(**changed: Any) -> None:
     """Check all values again: some depend on other settings, such as STORAGES."""
     settings.checked.clear()
-
-
-def _get(name: str, default: object) -> Any:
-    return getattr(django_settings, f"SITEMAPKIT_{name}", default)
-
-
-def _one_of(name: str, default: Any, choices: tuple[Any, ...]) -> Any:
-    value = _get(name, default)
-    if value not in choices:
-        known = ", ".join(map(repr, choices))
-        raise ImproperlyConfigured(f"SITEMAPKIT_{name} must be one of {known}; it is {value!r}.")
-    return value
-
-
-def _switch(name: str) -> bool:
-    return bool(_one_of(name, False, (False, True)))
-
-
-def _whole_number(
-    name: str, maximum: int | None, *, minimum: int = 1, default: int | None = None
-) -> int:
-    value = _get(name, maximum if default is None else default)
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if maximum is None:
-        if not whole or value < minimum:
-            raise ImproperlyConfigured(
-                f"SITEMAPKIT_{name} must be a whole number from {minimum} up; it is {value!r}."
-            )
-    elif not whole or not minimum <= value <= maximum:
-        raise ImproperlyConfigured(
-            f"SITEMAPKIT_{name} must be a whole number from {minimum:,} to {maximum:,}, the"
-            f" protocol's limit; it is {value!r}."
-        )
-    return int(value)
-
-
-def _check_base_url(setting: str, value: object) -> None:
-    if not isinstance(value, str):
-        raise ImproperlyConfigured(f'{setting} must be text such as "https://www.example.com".')
-    if "//" not in value and not value.startswith("/"):
-        raise ImproperlyConfigured(
-            f'{setting} is {value!r}: add https://, as in "https://{value or "www.example.com"}".'
-        )
-    try:
-        normalise_base(value)
-    except InvalidValue as error:
-        raise ImproperlyConfigured(f"{setting}: {error}") from error
-
-
-def _site(key: object, options: object) -> SiteSettings:
-    name = f"SITEMAPKIT_SITES[{key!r}]"
-    if not isinstance(key, str) or not key or len(key) > 100:
-        raise ImproperlyConfigured(f"{name}: a key is text of 1 to 100 characters.")
-    if not isinstance(options, Mapping) or "BASE_URL" not in options:
-        raise ImproperlyConfigured(f'{name} must be a dict with a "BASE_URL".')
-    if unknown := sorted(set(options) - _SITE_KEYS):
-        raise ImproperlyConfigured(
-            f"{name} has unknown keys {unknown}; it may have {sorted(_SITE_KEYS)}."
-        )
-    _check_base_url(f'{name}["BASE_URL"]', options["BASE_URL"])
-    sections = options.get("SECTIONS")
-    if sections is not None and not _are_names(sections):
-        raise ImproperlyConfigured(f'{name}["SECTIONS"] must be a list of names, or None for all.')
-    urlconf = options.get("URLCONF")
-    if urlconf is not None and not isinstance(urlconf, str):
-        raise ImproperlyConfigured(f'{name}["URLCONF"] must be the dotted path of a module.')
-    return SiteSettings(
-        base_url=options["BASE_URL"],
-        sections=None if sections is None else tuple(sections),
-        urlconf=urlconf,
-    )
-
-
-def _are_names(value: object) -> bool:
-    return isinstance(value, (list, tuple, set, frozenset)) and all(
-        isinstance(name, str) for name in value
-    )

@@ -132,10 +132,7 @@ def _scope_of(site: SitemapSite, resolver: URLResolver) -> Scope:
 
 
 def all_sites() -> list[SitemapSite]:
-    """Return every site known without a request.
-
-    Raises ImproperlyConfigured where there is none, or a base URL is wrong.
-    """
+    """Return every site known without a request. Raises ImproperlyConfigured if there is none."""
     if configured := _configured_sites():
         return list(configured)
     if apps.is_installed("django.contrib.sites"):
@@ -147,10 +144,7 @@ def all_sites() -> list[SitemapSite]:
 
 
 def site_at(base_url: str) -> SitemapSite:
-    """Return the site of the settings that has a base URL, else a site with that URL only.
-
-    Raises ImproperlyConfigured where it is not a URL.
-    """
+    """Return the site of the settings that has a base URL, else a site with that URL only."""
     wanted = SitemapSite.at(base_url, key=base_url)
     return next((site for site in _configured_sites() if site.base == wanted.base), wanted)
 
@@ -169,20 +163,17 @@ def site_for(request: HttpRequest) -> SitemapSite:
 
 
 def site_of_context(context: Context) -> SitemapSite:
-    """Return the site that a template is rendered for; without a request, the first one.
-
-    Raises what ``site_for`` and ``all_sites`` raise.
-    """
+    """Return the site that a template is rendered for; without a request, the first one."""
     # The processor that names the request in templates is optional; their context has it anyhow.
     request: Any = getattr(context, "request", None) or context.get("request")
     return all_sites()[0] if request is None else site_for(request)
 
 
 def _configured_sites() -> tuple[SitemapSite, ...]:
-    """Return the sites of the settings, in their order."""
     if sites := settings.SITES:
         return _sites_of(tuple(sites.items()))
-    return (SitemapSite.at(base_url),) if (base_url := settings.BASE_URL) else ()
+    base_url = settings.BASE_URL
+    return _sites_of(((DEFAULT_KEY, SiteSettings(base_url=base_url)),)) if base_url else ()
 
 
 @lru_cache(maxsize=1)

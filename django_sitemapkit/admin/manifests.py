@@ -18,7 +18,7 @@ from django_sitemapkit.admin.base import (
     try_read,
 )
 from django_sitemapkit.builds import differences_of
-from django_sitemapkit.builds.report import DifferenceKind, changed_pages
+from django_sitemapkit.builds.report.differences import DifferenceKind, changed_pages
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.models import Build, BuildFile, Publication
 from django_sitemapkit.models.builds import INDEX_ORDER

@@ -33,12 +33,8 @@ from django_sitemapkit.admin.base import (
 from django_sitemapkit.admin.panels import rendered_panels
 from django_sitemapkit.builds import SiteStatus, status_of
 from django_sitemapkit.builds.make.reuse import Reason
-from django_sitemapkit.builds.report import (
-    SiteProgress,
-    is_being_built,
-    progress_of,
-    summaries_of,
-)
+from django_sitemapkit.builds.report.progress import SiteProgress, progress_of, summaries_of
+from django_sitemapkit.builds.report.status import is_being_built
 from django_sitemapkit.builds.requests import begin
 from django_sitemapkit.builds.requests import request as record_request
 from django_sitemapkit.models import Build, BuildRequest
@@ -243,7 +239,7 @@ def _sections(status: SiteStatus) -> list[dict[str, Any]]:
             "built": section.built,
             "pages": number(section.pages),
             "urls": number(section.urls),
-            "bytes": section.bytes,
+            "bytes": section.xml_bytes,
             "skipped": number_or_blank(section.skipped),
             "changed_at": _parse_datetime(section.changed_at),
             "due": dues.pop(section.name, None),

@@ -9,22 +9,12 @@ from django_sitemapkit.builds.exclusion import exclude_now
 from django_sitemapkit.builds.make.page_builder import PageBuilder
 from django_sitemapkit.builds.make.runner import InlineRunner, Runner
 from django_sitemapkit.builds.preview import preview
-from django_sitemapkit.builds.publication import (
-    FinishedBuild,
-    Pruned,
-    prune,
-    publish,
-    register_gate,
-)
-from django_sitemapkit.builds.report import (
-    Difference,
-    SiteStatus,
-    VerifiedFile,
-    differences_of,
-    find_url,
-    status_of,
-    verify_published,
-)
+from django_sitemapkit.builds.publication.gates import FinishedBuild, register_gate
+from django_sitemapkit.builds.publication.pruning import Pruned, prune
+from django_sitemapkit.builds.publication.publishing import publish
+from django_sitemapkit.builds.report.differences import Difference, differences_of
+from django_sitemapkit.builds.report.status import SiteStatus, find_url, status_of
+from django_sitemapkit.builds.report.verification import VerifiedFile, verify_published
 from django_sitemapkit.builds.results import BuildResult, FileResult
 from django_sitemapkit.builds.run import build
 

@@ -25,12 +25,13 @@ from django_sitemapkit.builds.manifest import (
     page_rows_of,
     pending_copy_of,
 )
-from django_sitemapkit.builds.publication import notify
-from django_sitemapkit.builds.report import earlier_pages
+from django_sitemapkit.builds.publication.delivery import notify
+from django_sitemapkit.builds.report.lookup import earlier_pages
 from django_sitemapkit.builds.results import BuildResult
 from django_sitemapkit.builds.run import Builder
 from django_sitemapkit.builds.stored_files import holds_location
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
+from django_sitemapkit.inspection import label_or_none
 from django_sitemapkit.models import Build, BuildFile, UrlOverride
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage
@@ -80,7 +81,7 @@ def exclude_now(
         except (PagesMoved, PageDamaged) as error:
             raise BuildFailed(f"Site {site.key!r}: {error}; build it as a whole.") from error
         if result.status == "unchanged":  # Else the addresses are announced with what is published.
-            notify(builder.builds, withdrawn)
+            notify(site, published.pk, withdrawn)
         return result
 
 
@@ -110,10 +111,9 @@ class _PagesBuilder(Builder):
         self._withdrawn = set(withdrawn)
         self._reason = packed([override.hash])
         self.chosen = {section for section, _number in listing}
-        leaving: Counter[str] = Counter()
+        self.leaving = Counter[str]()
         for (section, _number), urls in listing.items():
-            leaving[section] += urls
-        self.leaving = leaving
+            self.leaving[section] += urls
 
     def _refresh_plans(self) -> dict[str, Sequence[PlannedPage]]:
         """Leave the plans as they are."""
@@ -127,7 +127,11 @@ class _PagesBuilder(Builder):
         published = self.builds.published
         if published is None:
             raise BuildFailed(f"Nothing of site {self.site.key!r} is published any more.")
-        rows = [self._row(row) for row in self.builds.rows_of(published) if row.section]
+        rows = [
+            pending_copy_of(row) if page_name_of(row) in self._listing else copy_of(row)
+            for row in self.builds.rows_of(published)
+            if row.section
+        ]
         rows += self._emptied(rows)
         with self.lease.fenced_transaction():
             record = Build.objects.create(
@@ -158,9 +162,6 @@ class _PagesBuilder(Builder):
             else:
                 row.override_hashes = self._reason
 
-    def _row(self, stored: BuildFile) -> BuildFile:
-        return pending_copy_of(stored) if page_name_of(stored) in self._listing else copy_of(stored)
-
 
 def _pages_with(
     site: SitemapSite, rows: Sequence[BuildFile], override: UrlOverride, *, unreadable: bool = False
@@ -176,7 +177,7 @@ def _pages_with(
                 yield (row.section, row.number), 1
         return
     for section in sections_of(site):
-        if not _is_over(section, override.model):
+        if label_or_none(section) != override.model:
             continue
         key = _key_of(section, override.object_id)
         name = section.get_name()
@@ -192,13 +193,6 @@ def _covers(section: SectionReader, row: BuildFile, key: Any) -> bool:
         return section.keyset.covers(keys_of(row, section), key)
     except (ValueError, ValidationError):
         return True
-
-
-def _is_over(section: SectionReader, label: str) -> bool:
-    try:
-        return section.label == label
-    except Exception:  # noqa: BLE001  a section of the project's that fails has no page to make
-        return False
 
 
 def _key_of(section: SectionReader, text: str) -> Any:

@@ -14,8 +14,8 @@ from django.db import IntegrityError, connections, router, transaction
 from django.utils import timezone
 
 from django_sitemapkit.builds.make.runner import InlineRunner, Runner
-from django_sitemapkit.builds.publication import prune
-from django_sitemapkit.builds.report import verify_published
+from django_sitemapkit.builds.publication.pruning import prune
+from django_sitemapkit.builds.report.verification import verify_published
 from django_sitemapkit.builds.results import close_requests, summary_of
 from django_sitemapkit.builds.run import build
 from django_sitemapkit.exceptions import BuildRunning, LeaseLost, SitemapKitError
@@ -100,7 +100,7 @@ class RequestWorkers:
                 try:
                     process_requests(site, choose)
                 except Exception:  # A thread's own error reaches nobody.
-                    logger.exception("Site %r: what was asked for could not be done.", site.key)
+                    logger.exception("Site %r: the requests could not be processed.", site.key)
                 with self._lock:
                     if not self._at_work[site.key]:
                         break
@@ -148,7 +148,6 @@ def process_requests(
 
 
 def _do(site: SitemapSite, asked: BuildRequest, choose: Choose) -> None:
-    """Do what was asked for and record its outcome."""
     if asked.kind == Kind.BUILD:
         result = build(
             site,
@@ -165,7 +164,6 @@ def _do(site: SitemapSite, asked: BuildRequest, choose: Choose) -> None:
 
 
 def _check(site: SitemapSite, asked: BuildRequest) -> None:
-    """Verify all published files."""
     count, faults = 0, []
     for file in verify_published(site):
         count += 1

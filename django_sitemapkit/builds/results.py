@@ -26,9 +26,9 @@ class FileResult:
     """"stored", "same" where the stored file holds it already, or "empty"."""
     urls: int = 0
     """Entries in it."""
-    bytes: int = 0
+    xml_bytes: int = 0
     """Bytes of XML."""
-    size: int = 0
+    stored_bytes: int = 0
     """Bytes in storage."""
     seconds: float = 0.0
     """How long it took."""
@@ -49,8 +49,8 @@ def result_of_row(row: BuildFile) -> FileResult:
         number=row.number,
         state="same" if row.status == BuildFile.Status.DONE else "empty",
         urls=row.urls,
-        bytes=row.xml_bytes,
-        size=row.stored_bytes,
+        xml_bytes=row.xml_bytes,
+        stored_bytes=row.stored_bytes,
         problems=tuple(row.problems.splitlines()),
         kinds={code: (count, first) for code, (count, first) in row.problem_kinds.items()},
         skipped=row.skipped,
@@ -89,9 +89,9 @@ class BuildResult:
         return sum(file.urls for file in self.files if file.section)
 
     @property
-    def bytes(self) -> int:
+    def xml_bytes(self) -> int:
         """Bytes of XML in the pages it made."""
-        return sum(file.bytes for file in self.files if file.section)
+        return sum(file.xml_bytes for file in self.files if file.section)
 
     @property
     def stored(self) -> int:

@@ -18,14 +18,11 @@ from django_sitemapkit.builds.manifest import (
     page_rows_of,
     pending_copy_of,
 )
-from django_sitemapkit.builds.publication import (
-    Export,
-    FinishedBuild,
-    Outcome,
-    deliver,
-    prune,
-    publish_finished,
-)
+from django_sitemapkit.builds.publication.delivery import deliver
+from django_sitemapkit.builds.publication.export import Export
+from django_sitemapkit.builds.publication.gates import FinishedBuild
+from django_sitemapkit.builds.publication.pruning import prune
+from django_sitemapkit.builds.publication.publishing import Outcome, publish_finished
 from django_sitemapkit.builds.results import (
     BuildResult,
     FileResult,
@@ -158,7 +155,7 @@ class Builder:
         self.strict = strict
         self.started_by = started_by[:MAX_STARTED_BY]
         self.storage = SitemapStorage()
-        self.export = Export.of(site, self.storage, lease)
+        self.export = Export.of(site)
         self.builds = SiteBuilds(site)
         self.files: list[FileResult] = []
         self.stopped = ""
@@ -364,9 +361,9 @@ class Builder:
         try:
             prune(self.site, self.lease, self.storage, export=self.export, known=known)
         except LeaseLost as error:
-            logger.info("Site %r: %s It clears old files away.", self.site.key, error)
+            logger.info("Site %r: %s It deletes the old files.", self.site.key, error)
         except Exception:  # The build is published: the next one deletes what is left.
-            logger.exception("Site %r: old files could not be cleared away.", self.site.key)
+            logger.exception("Site %r: the old files could not be deleted.", self.site.key)
         self.builds = SiteBuilds(self.site)
 
     def distrust_damaged(self) -> None:

@@ -81,6 +81,14 @@ def what_differs(file: IO[bytes], sha256: str, urls: int) -> str:
     return "" if digest.hexdigest() == sha256 else "its hash is another one"
 
 
+def damage_of(row: BuildFile, file: IO[bytes]) -> str:
+    """Return how an open stored file differs from what its row says, or ""."""
+    if row.section:
+        return what_differs(file, row.sha256, row.urls)
+    same = hashlib.sha256(file.read()).hexdigest() == row.sha256
+    return "" if same else "its hash is another one"
+
+
 def decompressed(file: IO[bytes]) -> Iterator[bytes]:
     """Yield the content of an open gzip file of one member, in blocks.
 

@@ -56,7 +56,6 @@ def label_or_none(section: SectionReader) -> str | None:
 
 
 def _primary_keys(section: SectionReader, filters: dict[str, Any]) -> list[Any]:
-    """Return the primary keys of a section's first rows that have these values."""
     assert section.keyset is not None  # noqa: S101  it has a label
     try:
         rows = section.keyset.queryset.filter(**filters).values_list("pk", flat=True)
@@ -87,23 +86,17 @@ def _filters_of(section: SectionReader, match: ResolverMatch) -> Iterator[dict[s
     if isinstance(route, Route):
         if route.viewname != match.view_name:
             return
-        pairs = (  # reverse() takes what has no name for arguments that have one, in their order.
-            zip(route.args, match.args or match.kwargs.values(), strict=False)
-            if route.args
-            else ((column, match.kwargs.get(name)) for name, column in route.kwargs.items())
-        )
-        said = list(pairs)
+        said = [(column, match.kwargs.get(name)) for name, column in route.kwargs.items()]
+        # reverse() takes what has no name for arguments that have one, in their order.
+        said += zip(route.args, match.args or match.kwargs.values(), strict=False)
         is_translated = any(isinstance(column, Translated) for column, _value in said)
-        for code in _language_codes(section) if is_translated else [""]:
+        codes = section.language_plan.listed if section.language_plan else [default_language()]
+        for code in codes if is_translated else [""]:
             columns = [(_column_path(column, model, code), value) for column, value in said]
             yield {column: value for column, value in columns if isinstance(column, str)}
         return
     fields = {field.name for field in model._meta.concrete_fields} | {"pk"}
     yield {name: value for name, value in match.kwargs.items() if name in fields}
-
-
-def _language_codes(section: SectionReader) -> list[str]:
-    return section.language_plan.listed if section.language_plan else [default_language()]
 
 
 def _column_path(column: Any, model: type[Model], code: str) -> Any:

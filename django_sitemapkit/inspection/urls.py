@@ -1,12 +1,12 @@
 """Why a URL is listed as it is, or not at all: for editors."""
 
+from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import Model
 from django.utils.translation import gettext as _
 
-from django_sitemapkit.exceptions import NotPlanned
 from django_sitemapkit.identities import label_of
 from django_sitemapkit.inspection.candidates import (
     item_at,
@@ -16,7 +16,7 @@ from django_sitemapkit.inspection.candidates import (
     rows_at,
 )
 from django_sitemapkit.overrides import Overrides, overrides_of, sections_of
-from django_sitemapkit.planning import all_pages
+from django_sitemapkit.planning import PlannedPage, all_pages
 from django_sitemapkit.protocol.entries import Entry
 from django_sitemapkit.protocol.writers import url_element
 from django_sitemapkit.reading import QuerySetReader, SectionReader, reader_of
@@ -93,18 +93,18 @@ def inspect_path(site: SitemapSite, path: str, *, without: str = "") -> UrlInspe
             position, place, chunk = found
             number = position // section.rows_per_page + 1
             page = page_address(site, section.get_name(), number)
-            return _inspect_chunk(section, _single_row(chunk, place), page=page, versions=chunk)
+            return _inspect_chunk(section, chunk, place, page=page)
     return _without_section(site, path)
 
 
 def _without_section(site: SitemapSite, path: str) -> UrlInspection:
-    """Return what holds for a URL that no section is known to give."""
     no_section = SectionReader(BaseSection(site))
     pipeline = ChunkPipeline(no_section, site.scope(), ProblemLog(""))
     effects = overrides_of(site).effects(no_section, [path], [site.origin + path])
-    why = _("This URL is not in the sitemap: no section produces it.")
     if 0 in effects.excluded:
         why = _excluded(effects.excluded[0])
+    else:
+        why = _("This URL is not in the sitemap: no section produces it.")
     texts = pipeline.override_texts(effects, [path])
     values = {tag: ValueOrigin(rows[0], _("URL override")) for tag, rows in texts.items()}
     return UrlInspection(section="", location=site.origin + path, why=why, values=values)
@@ -126,11 +126,10 @@ def _inspect_row(section: SectionReader, pk: Any, location: str = "") -> UrlInsp
     if place is None:
         why = _("It has no version in a language that section %(section)s lists here.")
         return UrlInspection(section=name, why=why % {"section": name})
-    return _inspect_chunk(section, _single_row(chunk, place), page=page, versions=chunk)
+    return _inspect_chunk(section, chunk, place, page=page)
 
 
 def _why_absent(section: SectionReader, pk: Any) -> str:
-    """Return why a section has no row with a key."""
     if isinstance(section, QuerySetReader) and section.row_value_columns:
         model = section.rows.model
         if model._base_manager.filter(pk=pk, sitemap_include=False).exists():
@@ -139,14 +138,12 @@ def _why_absent(section: SectionReader, pk: Any) -> str:
     return text % {"section": section.get_name()}
 
 
-def _inspect_chunk(
-    section: SectionReader, chunk: Chunk, *, page: str, versions: Chunk | None = None
-) -> UrlInspection:
-    """Return what becomes of a row, which is a chunk of its own; ``versions`` has all languages."""
-    name = section.get_name()
+def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: str) -> UrlInspection:
+    """Return what becomes of one row of a chunk, which has its versions in all languages."""
+    name, row = section.get_name(), _single_row(chunk, place)
     problems = ProblemLog(name)
     pipeline = ChunkPipeline(section, section.site.scope(), problems)
-    declared = pipeline.declared(chunk)
+    declared = pipeline.declared(row)
     if not declared.locations:
         why = next(problem.message for problem in problems.examples if problem.skipped)
         return UrlInspection(section=name, why=why)
@@ -157,7 +154,7 @@ def _inspect_chunk(
     location = declared.locations[0]
     final = {tag: _tag_text(entries, tag) for tag in TAGS}
     values = {
-        tag: ValueOrigin(final[tag], _origin_of(section, chunk, tag, overridden=tag in texts))
+        tag: ValueOrigin(final[tag], _origin_of(section, row, tag, overridden=tag in texts))
         for tag in TAGS
     }
     if 0 in effects.excluded:
@@ -165,7 +162,7 @@ def _inspect_chunk(
         return UrlInspection(section=name, location=location, why=why, values=values)
     extensions = {}
     if section.extension_sources or section.language_plan:
-        extensions = _extensions_of(section, chunk if versions is None else versions)
+        extensions = _extensions_of(section, chunk)
     entry = Entry(location=location, **final, extensions=extensions.get(location))
     return UrlInspection(
         section=name,
@@ -209,7 +206,6 @@ def _excluded(pattern: str) -> str:
 
 
 def _single_row(chunk: Chunk, place: int) -> Chunk:
-    """Return one row of a chunk as a chunk."""
     here = slice(place, place + 1)
     return replace(
         chunk,
@@ -228,18 +224,10 @@ def _page_address_of(section: SectionReader, key: Any) -> str:
     """Return the address of the page whose key range has a key; the database compares."""
     keyset = section.keyset
     assert keyset is not None  # noqa: S101  asked for rows
-    try:
-        pages = all_pages(section)
-    except NotPlanned:
-        pages = []
-    if not pages:
-        return ""
-    low, high = 0, len(pages)
-    while high - low > 1:
-        middle = (low + high) // 2
-        bound = pages[middle].keys.lower
-        if bound == key or keyset.increasing([bound, key]):
-            low = middle
-        else:
-            high = middle
-    return page_address(section.site, section.get_name(), pages[low].number)
+
+    def begins_after(page: PlannedPage) -> bool:
+        return page.keys.lower != key and not keyset.increasing([page.keys.lower, key])
+
+    pages = all_pages(section)
+    place = bisect_left(pages[1:], True, key=begins_after)  # The first page has no lower bound.
+    return page_address(section.site, section.get_name(), pages[place].number)

@@ -242,8 +242,8 @@ def describe(result: FileResult) -> str:
     name = f"{result.section or 'index'} {result.number or ''}"
     what = "sitemaps" if not result.section else "URLs"
     line = (
-        f"{name:<28} {result.state:<7} {result.urls:>9,} {what:<8} {result.bytes:>12,} bytes"
-        f" {result.size:>11,} stored {result.seconds:>7.2f} s"
+        f"{name:<28} {result.state:<7} {result.urls:>9,} {what:<8} {result.xml_bytes:>12,} bytes"
+        f" {result.stored_bytes:>11,} stored {result.seconds:>7.2f} s"
     )
     if result.skipped:
         line += f"  {count_of(result.skipped, 'row')} skipped"

@@ -3,7 +3,6 @@
 Which of these files a site serves is decided by ``builds.publication``.
 """
 
-from django_sitemapkit.publishing.names import file_name, folder_of
-from django_sitemapkit.publishing.storage import SitemapStorage
+from django_sitemapkit.publishing.storage import SitemapStorage, file_name, folder_of
 
 __all__ = ["SitemapStorage", "file_name", "folder_of"]

@@ -1,17 +1,22 @@
-"""One storage, whatever it is: a file is there whole, or it is an error and not there."""
+"""One storage, whatever it is: a file is there whole, or it is an error and not there.
+
+Names have characters of an allow-list, and are never used twice.
+"""
 
 import contextlib
 import errno
+import hashlib
 import logging
 import os
 import random
+import re
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
@@ -19,8 +24,15 @@ from django.core.files import File
 from django.core.files.storage import FileSystemStorage, Storage, storages
 
 from django_sitemapkit.exceptions import StorageFailure
+from django_sitemapkit.sites import SitemapSite
 
 logger = logging.getLogger("django_sitemapkit")
+
+ROOT = "sitemaps"
+"""The folder all files of the package are in."""
+
+ALLOWED = re.compile(r"[a-z0-9._/-]+")
+"""What a name consists of, so that no storage has to change it."""
 
 ALIAS = "sitemaps"
 """The alias in STORAGES; without it the files go to the static files storage."""
@@ -72,7 +84,12 @@ class SitemapStorage:
     """Wait for some seconds before storing is tried again."""
 
     def __init__(self, storage: Storage | None = None) -> None:
-        self.storage = _configured() if storage is None else storage
+        if storage is None:
+            try:
+                storage = storages[ALIAS if ALIAS in django_settings.STORAGES else "staticfiles"]
+            except ImproperlyConfigured as error:
+                raise _no_place(error) from error
+        self.storage = storage
 
     @contextlib.contextmanager
     def workshop(self, folder: str) -> Iterator[Path]:
@@ -123,7 +140,7 @@ class SitemapStorage:
         try:
             return Path(self.storage.path(name))
         except ImproperlyConfigured as error:
-            raise StorageFailure(f"There is no place for sitemaps: {_why_none(error)}") from error
+            raise _no_place(error) from error
 
     def put(self, name: str, path: Path) -> None:
         """Store the local file at ``path`` as ``name``, which no file ever had.
@@ -168,21 +185,23 @@ class SitemapStorage:
         save: Callable[[str, Path], None],
         undo: Callable[[str], None],
     ) -> None:
-        """Store a file, again after a pause where that may help."""
         size = path.stat().st_size
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 save(name, path)
-                self._check_size(name, size)
-            except Exception as error:
-                undo(name)
-                again = attempt < ATTEMPTS and path.exists() and not is_hopeless(error)
-                if not again:
-                    raise StorageFailure(f"{name} could not be stored: {error}") from error
-                logger.warning("%s could not be stored, trying again: %s", name, error)
-                self.pause(random.uniform(0.5, 1) * 2**attempt / 4)  # noqa: S311  jitter
+                stored = self.size(name)
+            except Exception as error:  # noqa: BLE001  each storage has errors of its own
+                failure = error
             else:
-                return
+                if stored == size:
+                    return
+                failure = StorageFailure(f"{stored:,} of {size:,} bytes arrived")
+            undo(name)
+            is_hopeless = getattr(failure, "errno", None) in HOPELESS
+            if attempt == ATTEMPTS or is_hopeless or not path.exists():
+                raise StorageFailure(f"{name} could not be stored: {failure}") from failure
+            logger.warning("%s could not be stored, trying again: %s", name, failure)
+            self.pause(random.uniform(0.5, 1) * 2**attempt / 4)  # noqa: S311  jitter
 
     def _save(self, name: str, path: Path) -> None:
         is_local = self.local_path(name) is not None
@@ -194,20 +213,12 @@ class SitemapStorage:
             self._discard(stored)
             raise StorageFailure(f"the storage called it {stored!r} instead")
 
-    def _check_size(self, name: str, size: int) -> None:
-        stored = self.size(name)
-        if stored != size:
-            raise StorageFailure(f"{stored:,} of {size:,} bytes arrived")
-
     def _discard(self, name: str) -> None:
         with contextlib.suppress(Exception):
             self.storage.delete(name)
 
     def has(self, name: str) -> bool:
-        """Return whether a file of that name is stored.
-
-        Raises StorageFailure where the storage cannot tell.
-        """
+        """Return whether a file is stored. Raises StorageFailure if the storage cannot say."""
         try:
             return bool(self.storage.exists(name))
         except Exception as error:
@@ -250,32 +261,41 @@ class SitemapStorage:
         return [f"{folder}/{name}" if folder else name for name in files]
 
     def stored_at(self, name: str) -> datetime | None:
-        """Return when a file was stored, or None if it cannot say; a request for each, on S3.
-
-        Naive under USE_TZ = False.
-        """
+        """Return when a file was stored, naive under USE_TZ = False; None if it cannot say."""
         try:
             return self.storage.get_modified_time(name)
         except Exception:  # noqa: BLE001  a file that goes meanwhile, a storage that cannot tell
             return None
 
 
-def _configured() -> Storage:
-    """Return the storage of the settings; raises StorageFailure where there is none."""
-    try:
-        return storages[ALIAS if ALIAS in django_settings.STORAGES else "staticfiles"]
-    except ImproperlyConfigured as error:
-        raise StorageFailure(f"There is no place for sitemaps: {_why_none(error)}") from error
+def folder_of(site: SitemapSite) -> str:
+    """Return the folder of a site's files: ``sitemaps/www.example.com-1a2b3c4d``.
+
+    It follows from key and base URL, so that two sites in one bucket, of one project or of two,
+    never share a folder.
+    """
+    base = site.origin.partition("://")[2] + site.path
+    shown = re.sub(r"[^a-z0-9.-]+", "-", base.lower())[:60].strip("-.")
+    digest = hashlib.sha256(f"{site.key} {site.origin}{site.path}".encode()).hexdigest()[:8]
+    return f"{ROOT}/{shown}-{digest}"
 
 
-def _why_none(error: ImproperlyConfigured) -> str:
-    if ALIAS in django_settings.STORAGES:
-        return str(error)
-    return f'STORAGES has no "{ALIAS}". {ADD_ENTRY}'
+def file_name(site: SitemapSite, stem: str, sha256: str, build: int, extension: str) -> str:
+    """Return the name of a file: what it is, a part of its hash, and the build that made it."""
+    name = f"{folder_of(site)}/{stem.lower()}-{sha256[:16]}-{build}.{extension}"
+    if not ALLOWED.fullmatch(name):
+        raise ValueError(f"{name!r} has characters that a storage might change")
+    return name
+
+
+def _no_place(error: ImproperlyConfigured) -> StorageFailure:
+    why = str(error)
+    if ALIAS not in django_settings.STORAGES:
+        why = f'STORAGES has no "{ALIAS}". {ADD_ENTRY}'
+    return StorageFailure(f"There is no place for sitemaps: {why}")
 
 
 def _why_not_in(folder: Path, error: OSError) -> str:
-    """Return why no file can be made in a folder, and the way out."""
     if error.errno in DENIED:
         return (
             f"This process may not write to {folder} ({error.strerror}). Let its user write there,"
@@ -284,11 +304,6 @@ def _why_not_in(folder: Path, error: OSError) -> str:
     if error.errno in FULL:
         return f"There is no room to make files in {folder}: {error.strerror}."
     return f"No file can be made in {folder}: {error}"
-
-
-def is_hopeless(error: Any) -> bool:
-    """Return whether trying again cannot help: the disk is full, the door is locked."""
-    return getattr(error, "errno", None) in HOPELESS
 
 
 def sync(file: IO[bytes]) -> None:

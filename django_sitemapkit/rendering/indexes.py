@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -102,7 +103,10 @@ def page_addresses(site: SitemapSite, section: str, form: str = "xml.gz") -> Cal
     """Return what gives the addresses of a section's pages: ``reverse()`` is asked but once.
 
     The number is the last one in an address, so what comes before it may look like any number.
+    Without a section they are those of the indexes.
     """
+    if not section:
+        return partial(index_address, site)
     address = site.address("page", section=section, number=ANY_NUMBER, form=form)
     before, _, after = address.rpartition(str(ANY_NUMBER))
     return lambda number: f"{before}{number}{after}"

@@ -7,10 +7,11 @@ what they make they record themselves, under the lease of the process that began
 
 import logging
 import os
-import sys
+import pickle
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -26,7 +27,8 @@ from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost, RepeatedRow, StorageFailure
 from django_sitemapkit.models import Build, BuildFile, Lease
-from django_sitemapkit.runners.entrance import Job, enter
+from django_sitemapkit.runners.entrance import enter
+from django_sitemapkit.sites import SitemapSite
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -54,11 +56,11 @@ class ProcessesRunner(Runner):
             yield from InlineRunner().run(builder, waiting)
             return
         _require_sharing()
-        crew = Crew(_job(builder), others)
+        crew = Crew(pickle.dumps(_job(builder)), others)
         try:
             yield from crew.share(builder, waiting)
         except BaseException:
-            crew.stop()
+            crew.dismiss(at_once=True)
             raise
         crew.dismiss()
 
@@ -95,42 +97,34 @@ def _require_public_schema(alias: str, connection: Any) -> None:
         )
 
 
-def _job(builder: PageBuilder) -> Job:
-    lease = builder.lease.row
-    return Job(
+def _job(builder: PageBuilder) -> "partial[None]":
+    return partial(
+        work,
         site=builder.site,
         build=builder.record_of_build.pk,
-        lease=lease.pk,
-        owner=lease.owner,
-        fence=lease.fence,
+        lease=builder.lease.row,
         distrusted=frozenset(builder.distrusted),
         full=builder.full,
-        databases={alias: connections[alias].settings_dict["NAME"] for alias in connections},
-        path=tuple(sys.path),
     )
 
 
 class Worker:
     """Another process, as the one that builds sees it."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: bytes) -> None:
         self.pipe, theirs = SPAWN.Pipe()
-        self.process = SPAWN.Process(target=enter, args=(theirs, job), daemon=True)
+        databases = {alias: connections[alias].settings_dict["NAME"] for alias in connections}
+        self.process = SPAWN.Process(target=enter, args=(theirs, databases, job), daemon=True)
         self.process.start()
         theirs.close()  # It is the other process's now, whose end ends the pipe.
         self.idle = False
         self.row: BuildFile | None = None
 
-    def give(self, row: BuildFile) -> None:
-        """Let it make a page. Raises OSError where it has died."""
-        self.pipe.send(row.pk)
-        self.row, self.idle = row, False
-
 
 class Crew:
     """The other processes of one build."""
 
-    def __init__(self, job: Job, size: int) -> None:
+    def __init__(self, job: bytes, size: int) -> None:
         self.workers = [Worker(job) for _ in range(size)]
 
     def share(self, builder: PageBuilder, waiting: deque[BuildFile]) -> Iterator[FileResult]:
@@ -153,8 +147,8 @@ class Crew:
         for worker in self.workers:
             if worker.idle and waiting:
                 with suppress(OSError):  # It has died: the pipe's end tells in the next round.
-                    worker.give(waiting[0])
-                    waiting.popleft()
+                    worker.pipe.send(waiting[0].pk)
+                    worker.row, worker.idle = waiting.popleft(), False
 
     def _collect(self, builder: PageBuilder, *, patient: bool) -> Iterator[FileResult]:
         """Yield what has come from the others; what a dead one was making stays to be made."""
@@ -180,33 +174,33 @@ class Crew:
         worker.pipe.close()
         self.workers.remove(worker)
         code = worker.process.exitcode
-        logger.error("A worker process ended with %s; what it was making is made by others.", code)
+        logger.error("Worker process exited with %s; its page is reassigned.", code)
 
-    def dismiss(self) -> None:
-        """Let the workers go: those who are still starting, too."""
+    def dismiss(self, *, at_once: bool = False) -> None:
+        """End the workers, those that are still starting too; ``at_once`` even at their work."""
         for worker in self.workers:
-            worker.pipe.close()
-            if not worker.idle:
+            if at_once or not worker.idle:
                 worker.process.terminate()
+            worker.pipe.close()
         for worker in self.workers:
             worker.process.join()
 
-    def stop(self) -> None:
-        """End the workers at once."""
-        for worker in self.workers:
-            worker.process.terminate()
-        self.dismiss()
 
-
-def work(pipe: "Connection[Any, Any]", job: Job) -> None:
+def work(
+    pipe: "Connection[Any, Any]",
+    *,
+    site: SitemapSite,
+    build: int,
+    lease: Lease,
+    distrusted: Collection[str],
+    full: bool,
+) -> None:
     """Make the pages whose ids come through the pipe until it ends; what a worker process does."""
-    row = Lease(pk=job.lease, name=f"build:{job.site.key}", owner=job.owner, fence=job.fence)
-    lease = BuildLease(row, settings.LEASE_SECONDS)
-    builds = SiteBuilds(job.site)
-    record = Build.objects.get(pk=job.build)
+    held = BuildLease(lease, settings.LEASE_SECONDS)
+    record = Build.objects.get(pk=build)
     with (
         suppress(EOFError, OSError),  # The builder is gone, and so is the work.
-        PageBuilder(builds, record, lease, distrusted=job.distrusted, full=job.full) as builder,
+        PageBuilder(SiteBuilds(site), record, held, distrusted=distrusted, full=full) as builder,
     ):
         pipe.send("ready")
         while True:

@@ -1,7 +1,8 @@
 """Tags that link to the sitemap, and tags that write one: ``{% load sitemapkit %}``."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from django import template
@@ -16,11 +17,11 @@ from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import page_of
 from django_sitemapkit.protocol.entries import Entry
 from django_sitemapkit.protocol.writers import url_element
-from django_sitemapkit.rendering import index_entries, page_entries
+from django_sitemapkit.rendering import LivePage, index_entries, page_entries
 from django_sitemapkit.rendering.alternates import alternates_of
 from django_sitemapkit.rendering.templates import StreamingNode
 from django_sitemapkit.sites import site_of_context
-from django_sitemapkit.views.addresses import addresses_of
+from django_sitemapkit.views.published import addresses_of
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -82,7 +83,7 @@ def sitemap_pages(parser: Parser, token: Token) -> Node:
     """
     match token.split_contents():
         case [_, "as", name]:
-            return PagesNode(name, _block(parser, "endsitemap_pages"))
+            return RepeatNode(name, _pages, _block(parser, "endsitemap_pages"))
     raise template.TemplateSyntaxError("Write {% sitemap_pages as page %}.")
 
 
@@ -96,50 +97,41 @@ def sitemap_entries(parser: Parser, token: Token) -> Node:
     """
     match token.split_contents():
         case [_, section, number, "as", name]:
-            return EntriesNode(
-                parser.compile_filter(section),
-                parser.compile_filter(number),
-                name,
-                _block(parser, "endsitemap_entries"),
+            entries = partial(
+                _entries, parser.compile_filter(section), parser.compile_filter(number)
             )
+            return RepeatNode(name, entries, _block(parser, "endsitemap_entries"))
     raise template.TemplateSyntaxError("Write {% sitemap_entries section number as entry %}.")
 
 
-class PagesNode(StreamingNode):
-    """Repeats its block for every live page of the site."""
-
-    def __init__(self, name: str, nodelist: NodeList) -> None:
-        self.name = name
-        self.nodelist = nodelist
-
-    def stream(self, context: template.Context) -> Iterator[str]:
-        """Yield the block for one page after the other."""
-        for page in index_entries(site_of_context(context)):
-            with context.push({self.name: page}):
-                yield self.nodelist.render(context)
-
-
-class EntriesNode(StreamingNode):
-    """Repeats its block for every entry of a page."""
+class RepeatNode(StreamingNode):
+    """Repeats its block for every page of the site, or every entry of a page."""
 
     def __init__(
-        self, section: FilterExpression, number: FilterExpression, name: str, nodelist: NodeList
+        self, name: str, values: Callable[[template.Context], Iterable[Any]], nodelist: NodeList
     ) -> None:
-        self.section = section
-        self.number = number
         self.name = name
+        self.values = values
         self.nodelist = nodelist
 
     def stream(self, context: template.Context) -> Iterator[str]:
-        """Yield the block for one entry after the other; nothing where there is no such page."""
-        site = site_of_context(context)
-        section = section_of(site, str(self.section.resolve(context)))
-        page = page_of(section, int(self.number.resolve(context))) if section else None
-        if section is None or page is None:
-            return
-        for entry in page_entries(section, page, site.scope()):
-            with context.push({self.name: entry}):
+        """Yield the block for one value after the other."""
+        for value in self.values(context):
+            with context.push({self.name: value}):
                 yield self.nodelist.render(context)
+
+
+def _pages(context: template.Context) -> Iterable[LivePage]:
+    return index_entries(site_of_context(context))
+
+
+def _entries(
+    section: FilterExpression, number: FilterExpression, context: template.Context
+) -> Iterable[Entry]:
+    site = site_of_context(context)
+    found = section_of(site, str(section.resolve(context)))
+    page = page_of(found, int(number.resolve(context))) if found else None
+    return page_entries(found, page, site.scope()) if found and page else ()
 
 
 def _block(parser: Parser, end: str) -> NodeList:

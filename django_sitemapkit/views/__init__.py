@@ -84,18 +84,6 @@ def _will_pass(error: Exception) -> bool:
     return False
 
 
-def sitemap_view(view: View) -> View:
-    """Give a view that, and say of its answers that they are no search results."""
-
-    @wraps(view)
-    def answer(request: HttpRequest, **arguments: Any) -> HttpResponseBase:
-        response = view(request, **arguments)
-        response.headers["X-Robots-Tag"] = "noindex"
-        return response
-
-    return public_view(answer)
-
-
 def _come_back(reason: str = "") -> HttpResponse:
     return HttpResponse(
         f"This sitemap cannot be served right now.\n{reason}",
@@ -105,46 +93,36 @@ def _come_back(reason: str = "") -> HttpResponse:
     )
 
 
-@sitemap_view
+@public_view
 def index(request: HttpRequest, number: str = "0") -> HttpResponseBase:
-    """Answer with the index of the request's site, or with a further one by its number.
-
-    404 where it would list nothing.
-    """
-    site = site_for(request)
-    responder = Responder(request)
+    """Answer with the index of the request's site, or with a further one; 404 if it is empty."""
+    site, responder = site_for(request), Responder(request)
     response = None
     if settings.SERVE_FROM != "live":
         response = published_index(site, responder, int(number))
-    if response is None:
-        response = live_index(site, responder, int(number))
+    response = response or live_index(site, responder, int(number))
     if response is None:
         reason = "no section has a URL" if registry.declared() else NOT_REGISTERED
         raise Http404(f"There is no sitemap to list in it: {reason}.")
     return response
 
 
-@sitemap_view
+@public_view
 def page(request: HttpRequest, section: str, number: str, form: str) -> HttpResponseBase:
-    """Answer with one page of a section, as XML or text, for ``xml.gz`` and ``txt.gz`` as a file.
-
-    404 where there is no such section or page, or no URL on it.
-    """
-    site = site_for(request)
-    responder = Responder(request, form)
+    """Answer with one page of a section, as XML or text, or 404 if there is none with a URL."""
+    site, responder = site_for(request), Responder(request, form)
+    place = site, section, int(number), responder
+    reason = "There is no such sitemap, or it lists nothing at present."
     response = None
     try:
         if settings.SERVE_FROM != "live":
-            response = published_page(site, section, int(number), responder)
-        if response is None:
-            response = live_page(site, section, int(number), responder)
-    except NotPublished:
-        response = empty_news(site, section, int(number), responder)
-        if response is None:
-            raise
-    response = response or empty_news(site, section, int(number), responder)
+            response = published_page(*place)
+        response = response or live_page(*place)
+    except NotPublished as error:
+        reason = str(error)
+    response = response or empty_news(*place)
     if response is None:
-        raise Http404("There is no such sitemap, or it lists nothing at present.")
+        raise Http404(reason)
     return response
 
 

@@ -13,12 +13,7 @@ from django.http.response import HttpResponseBase
 from django.utils.http import http_date
 
 from django_sitemapkit.builds.manifest import keys_of, page_entries_of
-from django_sitemapkit.builds.report import (
-    has_section,
-    published_file,
-    published_with,
-    unbuilt,
-)
+from django_sitemapkit.builds.report.lookup import published_with, unbuilt
 from django_sitemapkit.builds.stored_files import decompressed
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import NotPlanned, NotPublished
@@ -30,7 +25,9 @@ from django_sitemapkit.rendering import (
     FIRST_INDEX,
     Index,
     LivePage,
+    count_indexes,
     external_entries,
+    index_addresses,
     index_entries,
     write_indexes,
 )
@@ -56,7 +53,6 @@ def published_index(
         return None
     indexes = _indexes_with_live(site, build)
     if number not in indexes:
-        file = file or published_file(site, "", number)
         body = _content(file) if file else None
         if file and body is not None:
             return responder.send(body, _last_modified(file))
@@ -68,13 +64,26 @@ def published_index(
     return responder.send(indexes[number].data)
 
 
-def count_published(site: SitemapSite) -> int | None:
-    """Return how many indexes ``published_index`` has; None where the live ones have to do."""
-    build = Build.objects.published(site)
-    if build is None:
-        return None
-    stored = BuildFile.objects.in_build(build).indexes()
-    return len(_indexes_with_live(site, build)) or stored.count()
+def addresses_of(site: SitemapSite) -> list[str]:
+    """Return the addresses of all indexes of a site, the first one in any case.
+
+    A failure is logged and leaves the first address only: a robots.txt that answers with an error
+    would keep crawlers from the whole site.
+    """
+    count = 1
+    try:
+        count = _count_indexes(site)
+    except Exception:
+        logger.exception("Site %r: its indexes cannot be counted.", site.key)
+    return index_addresses(site, count)
+
+
+def _count_indexes(site: SitemapSite) -> int:
+    build = None if settings.SERVE_FROM == "live" else Build.objects.published(site)
+    if build is not None:
+        stored = BuildFile.objects.in_build(build).indexes()
+        return len(_indexes_with_live(site, build)) or stored.count()
+    return 1 if settings.SERVE_FROM == "published" else count_indexes(site)
 
 
 def _indexes_with_live(site: SitemapSite, build: Build) -> dict[int, Index]:
@@ -84,7 +93,6 @@ def _indexes_with_live(site: SitemapSite, build: Build) -> dict[int, Index]:
 
 
 def _indexes_of(site: SitemapSite, build: Build, live: list[LivePage]) -> dict[int, Index]:
-    """Return the indexes of a build's pages and of some live ones."""
     entries = [*page_entries_of(site, BuildFile.objects.in_build(build).pages()), *live]
     try:
         entries += external_entries(site)
@@ -137,13 +145,11 @@ def published_page(
     where the section is published and has no such page.
     """
     build, file = published_with(site, section, number)
-    if build is not None:
-        file = file or published_file(site, section, number)
     if file is not None:
         response = _send(file, responder) or _render_lost(site, file, responder)
         if response is not None:
             return response
-    if build is not None and (file is not None or has_section(build, section)):
+    if build is not None and (file is not None or not unbuilt(build, [section])):
         raise NotPublished(f"Section {section!r} has no page {number}.")
     _require_live(f"Section {section!r} is not published yet.")
     return None
@@ -169,7 +175,6 @@ def _render_lost(
 
 
 def _require_live(reason: str) -> None:
-    """Raise NotPublished where the settings want published files alone."""
     if settings.SERVE_FROM == "published":
         raise NotPublished(reason)
 

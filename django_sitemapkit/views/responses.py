@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import AsyncIterator, Generator, Iterable, Iterator
+from functools import partial
 
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
@@ -18,10 +19,7 @@ RESPONSE_BLOCK_BYTES = 65_536
 
 
 class Responder:
-    """Answers a request with a document as the reader wants it.
-
-    As XML or text, and as it is, encoded or as a gzip file.
-    """
+    """Answers a request with XML or text, as it is, encoded or as a gzip file."""
 
     def __init__(self, request: HttpRequest, form: str = "xml") -> None:
         self.request = request
@@ -45,13 +43,13 @@ class Responder:
         document does; a live page's does not, since a date cannot tell that a row is gone.
         """
         response = HttpResponse(status=304)
-        self.identify(response, digest, modified)
+        self.describe(response, digest, modified)
         wanted = {response.headers["ETag"], *(["*"] if exists else [])}
         header = self.request.headers.get("If-None-Match")
         if header is None:
             if modified is None or self.since != modified:
                 return None
-        elif wanted.isdisjoint(map(_strong, parse_etags(header))):
+        elif wanted.isdisjoint(etag.removeprefix("W/") for etag in parse_etags(header)):
             return None
         del response.headers["Content-Type"]
         return response
@@ -99,15 +97,10 @@ class Responder:
     def describe(
         self, response: HttpResponseBase, digest: str | None, modified: str | None = None
     ) -> None:
-        """Set the headers that say what the body is."""
+        """Set the headers that say what the body is; a 304 repeats all but its type."""
         plain = "text/plain; charset=utf-8" if self.text else "application/xml"
         response.headers["Content-Type"] = "application/gzip" if self.file else plain
-        self.identify(response, digest, modified)
-
-    def identify(
-        self, response: HttpResponseBase, digest: str | None, modified: str | None
-    ) -> None:
-        """Set the headers that a 304 repeats."""
+        response.headers["X-Robots-Tag"] = "noindex"  # A sitemap is no search result.
         if digest:
             form = ("-txt" if self.text else "") + ("-gzip" if self.encoded else "")
             response.headers["ETag"] = f'"{digest}{form}"'
@@ -144,27 +137,15 @@ async def asynchronous(blocks: Iterator[bytes]) -> AsyncIterator[bytes]:
 
     Between two blocks a slow reader holds neither a transaction nor a cursor.
     """
-    advance = sync_to_async(_next)
+    advance = sync_to_async(partial(next, blocks, None))
     try:
-        while (block := await advance(blocks)) is not None:
+        while (block := await advance()) is not None:
             yield block
     finally:
-        await sync_to_async(_close)(blocks)
-
-
-def _next(blocks: Iterator[bytes]) -> bytes | None:
-    return next(blocks, None)
-
-
-def _close(blocks: Iterator[bytes]) -> None:
-    if isinstance(blocks, Generator):
-        blocks.close()
+        if isinstance(blocks, Generator):
+            await sync_to_async(blocks.close)()
 
 
 def digest_of(*blocks: bytes) -> str:
     """Return a digest of a document's bytes, as short as an ETag may be."""
     return hashlib.sha256(b"".join(blocks)).hexdigest()[:32]
-
-
-def _strong(etag: str) -> str:
-    return etag.removeprefix("W/")

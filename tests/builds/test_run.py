@@ -625,4 +625,4 @@ def test_build_is_the_public_call(storage):
     """It takes a site, and returns what was published."""
     result = build(SITE)
     assert (result.site, result.build) == ("default", Publication.objects.get().build_id)
-    assert result.bytes == sum(line.xml_bytes for key, line in manifest().items() if key[0])
+    assert result.xml_bytes == sum(line.xml_bytes for key, line in manifest().items() if key[0])

@@ -10,7 +10,6 @@ from django.urls import path
 from django.utils import timezone, translation
 
 from django_sitemapkit import Route, Section, StaticSection
-from django_sitemapkit.exceptions import NotPlanned
 from django_sitemapkit.inspection import inspect_object, inspect_path
 from django_sitemapkit.models import Plan
 from django_sitemapkit.overrides import section_of, sections_of
@@ -238,20 +237,6 @@ def test_a_page_by_another_key_is_found(sections, client):
     texts = ("Zebra", "apple", "Éclair", "zoo")
     for word in Word.objects.bulk_create(Word(text=text) for text in texts):
         explained_on_page(word, client)
-
-
-def test_where_no_page_is_planned_none_is_told(sections, monkeypatch):
-    """All else is."""
-    sections.add(Topics)
-    topic = Topic.objects.create(code="a")
-
-    def unplanned(section):
-        raise NotPlanned
-
-    for pages in (unplanned, lambda section: []):
-        monkeypatch.setattr("django_sitemapkit.inspection.urls.all_pages", pages)
-        (found,) = inspect_object(SITE, topic)
-        assert (found.listed, found.page) == (True, "")
 
 
 # By path

@@ -80,7 +80,7 @@ def test_build_that_was_never_published(two_builds):
     """What did not change was not published, what failed neither: exit 1."""
     run("build_sitemaps")
     unchanged = Build.objects.get(status="unchanged")
-    refused(unchanged.pk, 1, "has neither published a build")
+    refused(unchanged.pk, 1, "is neither published nor held for review")
 
 
 def test_pruned_build(two_builds):

@@ -89,7 +89,7 @@ def test_json_has_the_figures(built):
             "built": True,
             "pages": 2,
             "urls": 3,
-            "bytes": sum(page.xml_bytes for page in pages),
+            "xml_bytes": sum(page.xml_bytes for page in pages),
             "skipped": 0,
             "changed_at": max(page.lastmod for page in pages).isoformat(),
             "checked_at": build.ended_at.isoformat(),

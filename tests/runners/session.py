@@ -8,7 +8,7 @@ import time
 import django
 
 
-def asleep(pipe, job):
+def asleep(pipe, databases, job):
     """Be a worker that never gets ready."""
     time.sleep(600)
 

@@ -88,7 +88,7 @@ def test_what_a_killed_worker_was_making_is_made_by_others(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "'same'" in done.stdout
     assert "'stored'" not in done.stdout
-    assert "A worker process ended with -9" in (tmp_path / "package.log").read_text()
+    assert "Worker process exited with -9" in (tmp_path / "package.log").read_text()
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")

@@ -1,8 +1,8 @@
 """Bringing what is published to where it is known: the export, and who listens."""
 
 import logging
-from collections.abc import Callable, Iterable
-from functools import cache
+from collections.abc import Iterable
+from functools import cache, partial
 
 from django.db import DatabaseError, connections, router
 
@@ -11,7 +11,7 @@ from django_sitemapkit.builds.manifest import PageName, SiteBuilds, page_name_of
 from django_sitemapkit.builds.publication.export import INDEX, Export
 from django_sitemapkit.exceptions import LeaseLost, StorageFailure
 from django_sitemapkit.models import Build, BuildFile, Publication
-from django_sitemapkit.rendering import index_address, page_addresses
+from django_sitemapkit.rendering import page_addresses
 from django_sitemapkit.signals import sitemaps_published
 from django_sitemapkit.sites import SitemapSite
 
@@ -34,14 +34,18 @@ def deliver(
     site, publication = builds.site, builds.publication
     if publication is None:
         return 0
-    unknown = export is not None and not export.is_of(_exported_builds(publication))
-    if export is not None and unknown:
-        logger.warning(
-            "Site %r: the index in the export %r is of no build that the database knows; all files"
-            " are exported again.",
-            *(site.key, export.alias),
-        )
-        _reset_export(publication, lease)
+    unknown = False
+    if export is not None:
+        is_done = publication.notified_at is not None
+        known = [publication.build, *(() if is_done else _previous(publication))]
+        unknown = not export.is_of(known)
+        if unknown:
+            logger.warning(
+                "Site %r: the index in the export %r is of no build that the database knows; all"
+                " files are exported again.",
+                *(site.key, export.alias),
+            )
+            _reset_export(publication, lease)
     everything |= unknown or (export is not None and bool(publication.export_doubt))
     done = publication.notified_at is not None and not everything
     heard = sitemaps_published.has_listeners(Publication)
@@ -50,43 +54,41 @@ def deliver(
         changed = _changed(publication, everything=everything)
     copied = 0
     if export is not None:
-        is_elsewhere = export.alias != publication.exported_to
-        if is_elsewhere and not everything:
-            copied = _bring(export, publication, set(_changed(publication, everything=True)))
-        else:
-            copied = _bring(export, publication, set(changed))
+        is_elsewhere = export.alias != publication.exported_to and not everything
+        due = _changed(publication, everything=True) if is_elsewhere else changed
+        copied = _bring(export, publication, set(due), lease)
     if heard and not done:
-        _notify(site, publication, changed)
+        notify(site, publication.build_id, changed)
     _record(publication, export.alias if export else "", lease, done=done, unknown=unknown)
     return copied
 
 
 def _reset_export(publication: Publication, lease: BuildLease) -> None:
-    """Record that it is not known what is in the export."""
     publication.notified_build = publication.notified_at = None
     publication.export_reset_at = lease.now()
     with lease.fenced_transaction():
         publication.save(update_fields=["notified_build", "notified_at", "export_reset_at"])
 
 
-def _bring(export: Export, publication: Publication, changed: set[PageName]) -> int:
+def _bring(
+    export: Export, publication: Publication, changed: set[PageName], lease: BuildLease
+) -> int:
     """Bring the export to what is published, and record it if that may have harmed it.
 
     A process that has lost the lease may have replaced a file that its successor had copied just
     before. The successor does not see that, so the next run copies all files again.
     """
     try:
-        copied = export.bring(publication.build, changed)
+        copied = export.bring(publication.build, changed, lease)
         if copied:
-            export.lease.prove()
+            lease.prove()
     except (DatabaseError, LeaseLost, StorageFailure):
         # A process that was paused for long has lost its connection, too.
         connection = connections[router.db_for_write(Publication)]
         if not connection.in_atomic_block:
             connection.close_if_unusable_or_obsolete()
-        row = export.lease.row
-        if not row.renew():
-            Publication.objects.filter(pk=publication.pk).update(export_doubt=row.fence)
+        if not lease.row.renew():
+            Publication.objects.filter(pk=publication.pk).update(export_doubt=lease.fence)
         raise
     return copied
 
@@ -110,13 +112,6 @@ def _record(
             row.filter(export_doubt=doubt).update(export_doubt=0)
     for name, value in {**values, "export_doubt": publication.export_doubt - doubt}.items():
         setattr(publication, name, value)
-
-
-def _exported_builds(publication: Publication) -> list[Build | None]:
-    """Return the builds of which one's index is in the export, unless it was restored."""
-    if publication.notified_at is not None:
-        return [publication.build]
-    return [publication.build, *_previous(publication)]
 
 
 def _previous(publication: Publication) -> list[Build | None]:
@@ -145,13 +140,11 @@ def _changed(publication: Publication, *, everything: bool) -> list[PageName]:
     changed: list[PageName] = []
     for build in previous:
         before = _files_of(build) if build else {}
-        changed += [page for page in present if before.get(page) != present[page]]
-        changed += [page for page in before if page not in present]
+        changed += [page for page in present | before if present.get(page) != before.get(page)]
     return list(dict.fromkeys([INDEX, *changed, *_withdrawn(publication)]))
 
 
 def _files_of(build: Build) -> dict[PageName, str]:
-    """Return the stored names of a build's indexes and pages, in this order."""
     rows = BuildFile.objects.in_build(build)
     files = [*rows.indexes().only("section", "number", "name")]
     files += rows.pages().only("section", "number", "name")
@@ -165,28 +158,15 @@ def _withdrawn(publication: Publication) -> Iterable[PageName]:
     return emptied.values_list("section", "number")
 
 
-def notify(builds: SiteBuilds, pages: Iterable[PageName]) -> None:
-    """Send the signal for pages that are no longer answered, though the build is the same."""
-    if builds.publication is not None:
-        _notify(builds.site, builds.publication, list(pages))
-
-
-def _notify(site: SitemapSite, publication: Publication, changed: list[PageName]) -> None:
-    """Send the signal."""
-
-    @cache
-    def of(section: str, form: str) -> Callable[[int], str]:
-        return page_addresses(site, section, form)
-
+def notify(site: SitemapSite, build: int, changed: Iterable[PageName]) -> None:
+    """Send the signal: a site serves a build, and these pages and indexes have changed."""
+    addresses_of = cache(partial(page_addresses, site))
     addresses: list[str] = []
     for section, number in changed:
-        if section:
-            forms = ("xml", "xml.gz", "txt", "txt.gz")
-            addresses += [of(section, form)(number) for form in forms]
-        else:
-            addresses.append(index_address(site, number))
+        forms = ("xml", "xml.gz", "txt", "txt.gz") if section else ("xml",)
+        addresses += [addresses_of(section, form)(number) for form in forms]
     answers = sitemaps_published.send_robust(
-        Publication, site=site.key, build=publication.build_id, addresses=addresses
+        Publication, site=site.key, build=build, addresses=addresses
     )
     for receiver, error in answers:
         if isinstance(error, Exception):

@@ -10,8 +10,10 @@ import datetime as dt
 import hashlib
 import re
 import shutil
-from collections.abc import Callable, Iterable, Sequence, Set
-from functools import cached_property
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
+from itertools import product
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -23,7 +25,7 @@ from django.utils import timezone
 
 from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.builds.manifest import PageName, page_name_of
-from django_sitemapkit.builds.stored_files import decompressed, what_differs
+from django_sitemapkit.builds.stored_files import damage_of, decompressed
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import LeaseLost, StorageFailure
 from django_sitemapkit.models import Build, BuildFile, Publication
@@ -31,7 +33,7 @@ from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.protocol.texts import text_blocks
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.publishing.storage import sync
-from django_sitemapkit.rendering import FIRST_INDEX, gzipped, index_address, page_addresses
+from django_sitemapkit.rendering import FIRST_INDEX, gzipped, page_addresses
 from django_sitemapkit.sites import SitemapSite, all_sites
 
 GZIP, XML = "application/gzip", "application/xml"
@@ -44,13 +46,19 @@ NUMBERED = re.compile(r"(.*[^0-9])([1-9][0-9]{0,8})(\.[a-z.]+)")
 """The name of an exported page, or of a further index: its number, and what is around it."""
 
 
-class ExportedFiles:
+class Export:
     """The files of a site in the storage that SITEMAPKIT_EXPORT_STORAGE names."""
 
     def __init__(self, alias: str, site: SitemapSite) -> None:
         self.alias = alias
         self.site = site
-        self._addresses: dict[tuple[str, str], Callable[[int], str]] = {}
+        self._addresses = cache(partial(page_addresses, site))
+
+    @classmethod
+    def of(cls, site: SitemapSite) -> "Export | None":
+        """Return the export that the settings name; None if there is none."""
+        alias = settings.EXPORT_STORAGE
+        return cls(alias, site) if alias else None
 
     @cached_property
     def target(self) -> SitemapStorage:
@@ -109,10 +117,7 @@ class ExportedFiles:
         return {page for page in wanted if self._name(page, form) not in there}
 
     def _cut_short(self, rows: Iterable[BuildFile]) -> set[PageName]:
-        """Return the pages whose files have another size than they should, on a local disk.
-
-        Elsewhere that would be a request for each.
-        """
+        """Return the pages whose files are cut short, on a local disk; elsewhere it would cost."""
         wrong = set()
         for row in rows:
             path = self.target.local_path(self._name(page_name_of(row)))
@@ -138,12 +143,9 @@ class ExportedFiles:
         sections = {section.get_name() for section in sections_of(self.site)}
         sections.update(rows.exclude(section="").values_list("section", flat=True).distinct())
         around: dict[tuple[str, str], tuple[str, str]] = {}
-        for form in (XML_FORM, TEXT_FORM):
-            for section in sections:
-                before, _, after = self._name((section, 1), form).rpartition("1")
-                around[before, after] = section, form
-        before, _, after = self._name(("", 2)).rpartition("2")
-        around[before, after] = "", XML_FORM
+        for section, form in [*product(sections, (XML_FORM, TEXT_FORM)), ("", XML_FORM)]:
+            before, _, after = self._name((section, 2), form).rpartition("2")
+            around[before, after] = section, form
         found: dict[str, set[PageName]] = {XML_FORM: set(), TEXT_FORM: set()}
         for name in self._names or ():
             match = NUMBERED.fullmatch(name)
@@ -154,37 +156,12 @@ class ExportedFiles:
         return found
 
     def _name(self, page: PageName, form: str = XML_FORM) -> str:
-        """Return the name of a file: its path as a web server looks for it.
-
-        Where there are several sites it is below the host's name.
-        """
+        """Return where a web server looks for a file: of several sites, below the host's name."""
         section, number = page
-        if not section:
-            address = index_address(self.site, number)
-        else:
-            if (section, form) not in self._addresses:
-                self._addresses[section, form] = page_addresses(self.site, section, form)
-            address = self._addresses[section, form](number)
+        address = self._addresses(section, form)(number)
         return self._host + unquote(address.removeprefix(self.site.origin).lstrip("/"))
 
-
-class Export(ExportedFiles):
-    """Changes the exported files of a site, under its lease."""
-
-    def __init__(
-        self, alias: str, site: SitemapSite, storage: SitemapStorage, lease: BuildLease
-    ) -> None:
-        super().__init__(alias, site)
-        self.source = storage
-        self.lease = lease
-
-    @classmethod
-    def of(cls, site: SitemapSite, storage: SitemapStorage, lease: BuildLease) -> "Export | None":
-        """Return the export that the settings name; None if there is none."""
-        alias = settings.EXPORT_STORAGE
-        return cls(alias, site, storage, lease) if alias else None
-
-    def bring(self, build: Build, changed: Set[PageName]) -> int:
+    def bring(self, build: Build, changed: Set[PageName], lease: BuildLease) -> int:
         """Copy the pages that changed or are not there, and then the indexes, the first one last.
 
         Returns how many files were copied. Raises StorageFailure where one cannot be copied whole;
@@ -196,9 +173,9 @@ class Export(ExportedFiles):
         rows = [row for row in rows if page_name_of(row) in wanted]
         if rows and rows[-1] != indexes[0]:
             rows.append(indexes[0])
-        return sum(self._copy(row) for row in rows)
+        return sum(self._copy(row, lease) for row in rows)
 
-    def withdraw(self) -> bool:
+    def withdraw(self, lease: BuildLease) -> bool:
         """Delete the pages that no index of now or of the grace period names, and such indexes.
 
         Nor does a page stay of which editors have taken the last URL. Pages that no manifest has
@@ -208,7 +185,7 @@ class Export(ExportedFiles):
         publication = Publication.objects.filter(site=self.site.key).first()
         if publication is None or publication.notified_at is None:
             return False  # The index out there may still be that of a build before.
-        grace = self.lease.now() - dt.timedelta(seconds=settings.KEEP_REPLACED_SECONDS)
+        grace = lease.now() - dt.timedelta(seconds=settings.KEEP_REPLACED_SECONDS)
         rows = BuildFile.objects.filter(build__site=self.site.key, status=BuildFile.Status.DONE)
         served = Q(build__replaced_at=None) | Q(build__replaced_at__gte=grace)
         if publication.notified_at >= grace:  # As long the index of before was out there.
@@ -226,27 +203,24 @@ class Export(ExportedFiles):
         ):
             answers.setdefault((section, number), status)
         needed -= {page for page, status in answers.items() if status == BuildFile.Status.EMPTY}
-        gone = self._delete(known - needed, XML_FORM)
+        gone = self._delete(known - needed, XML_FORM, lease)
         listable = self._names is not None
         texts = needed if settings.EXPORT_TEXT or not listable else set()
         known |= found[TEXT_FORM]
-        gone &= self._delete({page for page in known - texts if page[0]}, TEXT_FORM)
+        gone &= self._delete({page for page in known - texts if page[0]}, TEXT_FORM, lease)
         self.target.sweep_workshops(self._folder, timezone.now() - dt.timedelta(days=1))
         return gone
 
-    def _delete(self, stale: Set[PageName], form: str) -> bool:
+    def _delete(self, stale: Set[PageName], form: str, lease: BuildLease) -> bool:
         """Delete what is there of some pages in one form; return whether all of it is gone."""
         gone = True
-        if stale:
-            for page in sorted(stale - self._missing(stale, form)):
-                self.lease.heartbeat()
-                gone &= self._delete_file(self._name(page, form))
-        return gone
-
-    def _delete_file(self, name: str) -> bool:
-        gone = self.target.delete(name)
-        if gone and self._names is not None:
-            self._names.discard(name)
+        for page in sorted(stale - self._missing(stale, form)) if stale else ():
+            lease.heartbeat()
+            name = self._name(page, form)
+            if not self.target.delete(name):
+                gone = False
+            elif self._names is not None:
+                self._names.discard(name)
         return gone
 
     def _replace(self, page: PageName, path: Path, form: str = XML_FORM) -> None:
@@ -255,21 +229,21 @@ class Export(ExportedFiles):
         if self._names is not None:
             self._names.add(name)
 
-    def _copy(self, row: BuildFile) -> int:
+    def _copy(self, row: BuildFile, lease: BuildLease) -> int:
         """Copy a file, and its text if there is to be one; return how many files that are."""
         try:
             with self.target.workshop(self._folder) as folder:
                 path = folder / "file"
-                with self.source.open(row.name) as stored, path.open("wb") as copy:
+                with SitemapStorage().open(row.name) as stored, path.open("wb") as copy:
                     shutil.copyfileobj(stored, copy, 1 << 20)
                     sync(copy)
-                _check(row, path)
+                _require_intact(row, path)
                 page, text = page_name_of(row), folder / "text"
                 if with_text := bool(row.section) and settings.EXPORT_TEXT:
                     _write_text(path, text)
                 # At the last moment: a builder that was paused until now would replace the file
                 # of its successor.
-                self.lease.prove()
+                lease.prove()
                 self._replace(page, path)
                 if with_text:
                     self._replace(page, text, TEXT_FORM)
@@ -280,28 +254,67 @@ class Export(ExportedFiles):
             raise StorageFailure(f"{row.name} could not be exported: {error}") from error
 
 
+def _require_intact(row: BuildFile, path: Path) -> None:
+    with path.open("rb") as file:
+        if damage := damage_of(row, file):
+            raise StorageFailure(f"{row.name} is damaged: {damage}.")
+
+
 def _write_text(path: Path, text: Path) -> None:
-    """Write the URLs of a page's file as a text sitemap, a gzip file too."""
     with path.open("rb") as file, text.open("wb") as copy:
         copy.writelines(gzipped(text_blocks(decompressed(file))))
         sync(copy)
 
 
-def _check(row: BuildFile, path: Path) -> None:
-    """Raise StorageFailure unless a file is what its row says."""
-    size = path.stat().st_size
-    if size != row.stored_bytes:
-        raise StorageFailure(f"{row.name} has {size:,} bytes, not {row.stored_bytes:,}.")
-    with path.open("rb") as file:
-        if row.section:
-            why = what_differs(file, row.sha256, row.urls)
-        else:
-            same = hashlib.file_digest(file, "sha256").hexdigest() == row.sha256
-            why = "" if same else "its hash is another one"
-    if why:
-        raise StorageFailure(f"{row.name} is damaged: {why}.")
-
-
 def _distinct(rows: QuerySet[BuildFile]) -> set[PageName]:
     names = rows.exclude(section="", number=FIRST_INDEX).order_by().values_list("section", "number")
     return set(names.distinct())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportStatus:
+    """The export of a site, compared with the build that it serves."""
+
+    storage: str
+    """The alias of the storage."""
+    exported_at: str | None
+    """When the published build was exported; None if that was not done yet."""
+    due: str
+    """Why the next run will copy files; "" if it has no reason to."""
+
+
+def export_status(site: SitemapSite) -> ExportStatus | None:
+    """Return what is known of a site's export, or None if there is none, or nothing published."""
+    publication = Publication.objects.filter(site=site.key).select_related("build").first()
+    try:
+        alias = settings.EXPORT_STORAGE
+    except ImproperlyConfigured as error:
+        return ExportStatus(storage="", exported_at=None, due=str(error))
+    if not alias or publication is None:
+        return None
+    exported_at = publication.notified_at
+    if publication.exported_to != alias:
+        exported_at = None
+    return ExportStatus(
+        storage=alias,
+        exported_at=exported_at.isoformat() if exported_at else None,
+        due=_due(publication, site),
+    )
+
+
+def _due(publication: Publication, site: SitemapSite) -> str:
+    if publication.notified_at is None or publication.exported_to != settings.EXPORT_STORAGE:
+        return f"build {publication.build_id} is not exported"
+    if publication.export_doubt:
+        return "a builder lost its lease while it exported"
+    try:
+        files = Export(publication.exported_to, site)
+        if not files.is_of([publication.build]):
+            return f"its index is not that of build {publication.build_id}"
+        rows = BuildFile.objects.in_build(publication.build)
+        lacking = len(files.lacking([*rows.pages(), *rows.indexes()]))
+    except StorageFailure as error:
+        return str(error)
+    if not lacking:
+        return ""
+    return f"{lacking:,} file{'' if lacking == 1 else 's'} missing or cut short"

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from django.utils import timezone
 
+from django_sitemapkit.builds.manifest import page_name_of
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.protocol.dates import moment_of
 
@@ -30,40 +31,36 @@ def doubts(
 
     ``pages`` are those of the build, in order, and ``published`` those that are served.
     """
-    stored = {(row.section, row.number): row for row in published}
+    stored = {page_name_of(row): row for row in published}
     sections: defaultdict[str, list[BuildFile]] = defaultdict(list)
     for row in pages:
         if row.newest_lastmod:
             sections[row.section].append(row)
-    for lines in sections.values():
-        yield from _alike(lines)
-        made = [row for row in lines if not _reused(row, stored)]
-        yield from _of_now(made, started_at)
-        for row in made:
-            if previous := stored.get((row.section, row.number)):
-                yield from _backwards(row, previous)
+    for rows in sections.values():
+        yield from _alike(rows)
+        known = [(row, stored.get(page_name_of(row))) for row in rows]
+        made = [(row, old) for row, old in known if old is None or old.name != row.name]
+        yield from _of_now([row for row, _old in made], started_at)
+        for row, old in made:
+            if old is not None:
+                yield from _backwards(row, old)
 
 
-def _reused(row: BuildFile, stored: dict[tuple[str, int], BuildFile]) -> bool:
-    previous = stored.get((row.section, row.number))
-    return previous is not None and previous.name == row.name
-
-
-def _alike(lines: Sequence[BuildFile]) -> Iterator[str]:
-    urls = sum(row.lastmod_count for row in lines)
-    texts = {text for row in lines for text in (row.oldest_lastmod, row.newest_lastmod)}
+def _alike(rows: Sequence[BuildFile]) -> Iterator[str]:
+    urls = sum(row.lastmod_count for row in rows)
+    texts = {text for row in rows for text in (row.oldest_lastmod, row.newest_lastmod)}
     if len(texts) == 1 and urls >= LEAST_ALIKE:
         yield (
-            f"{lines[0].section}: every lastmod is {texts.pop()}, of {urls:,} URLs from"
-            f" {_shown(lines[0])} on: a lastmod says when the page itself last changed."
+            f"{rows[0].section}: every lastmod is {texts.pop()}, of {urls:,} URLs from"
+            f" {_shown(rows[0])} on: a lastmod says when the page itself last changed."
         )
 
 
-def _of_now(lines: Sequence[BuildFile], started_at: dt.datetime) -> Iterator[str]:
+def _of_now(rows: Sequence[BuildFile], started_at: dt.datetime) -> Iterator[str]:
     start = _aware(started_at).replace(microsecond=0)
     of_now = [
         row
-        for row in lines
+        for row in rows
         if row.lastmod_count >= LEAST_OF_NOW
         and len(row.oldest_lastmod) > DAY
         and moment_of(row.oldest_lastmod, dt.UTC) >= start

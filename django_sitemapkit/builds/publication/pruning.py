@@ -1,7 +1,7 @@
-"""Clearing away the files that nobody needs any more."""
+"""Deleting the files that nobody needs any more."""
 
 import datetime as dt
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from django.db.models import Q, QuerySet
@@ -17,13 +17,10 @@ from django_sitemapkit.sites import SitemapSite
 ORPHAN_AGE = dt.timedelta(days=1)
 """How old a file must be that no manifest names before it is swept: younger ones may be in use."""
 
-NAMES = 5000
-"""Names of files read at a time."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pruned:
-    """What was cleared away."""
+    """What was deleted."""
 
     files: tuple[str, ...] = ()
     """Names of deleted files that a manifest had."""
@@ -52,8 +49,7 @@ def prune(
     storage = storage or SitemapStorage()
     if lease is None:
         with acquire(site) as own:
-            export = Export.of(site, storage, own)
-            return prune(site, own, storage, export=export, dry_run=dry_run)
+            return prune(site, own, storage, export=Export.of(site), dry_run=dry_run)
     over = _over(site)
     builds = Build.objects.filter(site=site.key)
     needed = _stored(builds.exclude(pk__in=over)) if over else set()
@@ -61,21 +57,26 @@ def prune(
     withdrawn, announced = True, None
     if export is not None and not dry_run:
         # While the manifests say what it may have, and for as long as an index there may name it.
-        withdrawn = export.withdraw()
+        withdrawn = export.withdraw(lease)
         publications = Publication.objects.filter(site=site.key)
         announced = publications.values_list("notified_build", flat=True).first()
     if not dry_run and over:
         with lease.fenced_transaction():
             # First the mark: from here on nobody publishes such a build again.
-            Build.objects.filter(pk__in=over).update(pruned_at=lease.now())
+            builds.filter(pk__in=over).update(pruned_at=lease.now())
         names = _deleted(names, storage, lease)
         with lease.fenced_transaction():
-            for build in Build.objects.filter(pk__in=over):
-                left = _stored(Build.objects.filter(pk=build.pk)) - set(names) - needed
-                if not left and withdrawn and build.pk != announced:
-                    BuildFile.objects.in_build(build).delete()
-    orphans, swept = _sweep(site, storage, lease, known, dry_run=dry_run)
-    return Pruned(files=tuple(names), orphans=orphans, swept=swept)
+            for pk in over if withdrawn else ():
+                left = _stored(builds.filter(pk=pk)) - set(names) - needed
+                if not left and pk != announced:
+                    BuildFile.objects.in_build(pk).delete()
+    orphans = _orphans(site, storage, lease, known)
+    if orphans and not dry_run:
+        orphans = _deleted(orphans, storage, lease)
+    if orphans is not None and not dry_run:
+        # They are on a disk of this host, or of one that shares it.
+        storage.sweep_workshops(folder_of(site), timezone.now() - ORPHAN_AGE)
+    return Pruned(files=tuple(names), orphans=tuple(orphans or ()), swept=orphans is not None)
 
 
 def _over(site: SitemapSite) -> list[int]:
@@ -97,20 +98,11 @@ def _over(site: SitemapSite) -> list[int]:
 
 def _stored(builds: QuerySet[Build]) -> set[str]:
     """Return the names of all files of some builds, each read once however many share it."""
-    lines = BuildFile.objects.filter(build__in=builds.order_by().values("pk"))
-    rows = lines.order_by("name").values_list("name", flat=True).distinct()
-    names: set[str] = set()
-    last = ""
-    while True:
-        some = list(rows.filter(name__gt=last)[:NAMES])
-        names.update(some)
-        if len(some) < NAMES:
-            return names
-        last = some[-1]
+    rows = BuildFile.objects.filter(build__in=builds.order_by().values("pk")).exclude(name="")
+    return set(rows.order_by().values_list("name", flat=True).distinct())
 
 
-def _deleted(names: Sequence[str], storage: SitemapStorage, lease: BuildLease) -> list[str]:
-    """Delete files; return those that are gone."""
+def _deleted(names: Iterable[str], storage: SitemapStorage, lease: BuildLease) -> list[str]:
     gone = []
     for name in names:
         lease.heartbeat()
@@ -119,36 +111,24 @@ def _deleted(names: Sequence[str], storage: SitemapStorage, lease: BuildLease) -
     return gone
 
 
-def _sweep(
-    site: SitemapSite,
-    storage: SitemapStorage,
-    lease: BuildLease,
-    known: Collection[str],
-    *,
-    dry_run: bool,
-) -> tuple[tuple[str, ...], bool]:
-    """Delete old files in the site's folder that no manifest has.
+def _orphans(
+    site: SitemapSite, storage: SitemapStorage, lease: BuildLease, known: Collection[str]
+) -> list[str] | None:
+    """Return the old files in the site's folder that no manifest has; None if it cannot be listed.
 
     When a file was stored is asked only for those: the storage may need a request for each.
     """
     found = storage.names(folder_of(site))
     if found is None:
-        return (), False
-    if not dry_run:
-        # They are on a disk of this host, or of one that shares it.
-        storage.sweep_workshops(folder_of(site), timezone.now() - ORPHAN_AGE)
+        return None
     unknown = set(found).difference(known)
     unknown -= _stored(Build.objects.filter(site=site.key)) if unknown else set()
-    orphans = list(_old(sorted(unknown), storage, lease)) if unknown else []
-    return tuple(orphans if dry_run else _deleted(orphans, storage, lease)), True
-
-
-def _old(names: Sequence[str], storage: SitemapStorage, lease: BuildLease) -> Iterator[str]:
-    """Yield the files that were stored long ago."""
-    old = lease.now() - ORPHAN_AGE
-    for name in names:
+    # By timestamps, for one of the two may be naive: not every storage follows USE_TZ.
+    old = (lease.now() - ORPHAN_AGE).timestamp() if unknown else 0.0
+    orphans = []
+    for name in sorted(unknown):
         lease.heartbeat()
         stored_at = storage.stored_at(name)
-        # By timestamps, for one of the two may be naive: not every storage follows USE_TZ.
-        if stored_at is not None and stored_at.timestamp() < old.timestamp():
-            yield name
+        if stored_at is not None and stored_at.timestamp() < old:
+            orphans.append(name)
+    return orphans

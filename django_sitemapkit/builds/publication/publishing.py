@@ -1,8 +1,13 @@
 """Publishing a finished build, holding one for review, and going back to an earlier one."""
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+import hashlib
+import secrets
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+
+from django.utils import timezone
 
 from django_sitemapkit.builds.lease import BuildLease, acquire
 from django_sitemapkit.builds.manifest import (
@@ -11,18 +16,19 @@ from django_sitemapkit.builds.manifest import (
     page_entries_of,
     page_name_of,
     page_rows_of,
+    take_over,
 )
 from django_sitemapkit.builds.publication.delivery import deliver
 from django_sitemapkit.builds.publication.export import Export
 from django_sitemapkit.builds.publication.gates import FinishedBuild, reason_to_hold
-from django_sitemapkit.builds.publication.indexes import BuildIndexes
 from django_sitemapkit.builds.publication.lastmods import doubts
-from django_sitemapkit.builds.results import FileResult
+from django_sitemapkit.builds.results import FileResult, result_of_row
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost, NothingToPublish
 from django_sitemapkit.models import Build, BuildFile, Publication, StoredNow
-from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
+from django_sitemapkit.publishing.storage import sync
 from django_sitemapkit.registry import NOT_REGISTERED, registry
-from django_sitemapkit.rendering import external_entries, write_indexes
+from django_sitemapkit.rendering import Index, external_entries, write_indexes
 from django_sitemapkit.sites import SitemapSite
 
 DESCRIBED = (
@@ -44,6 +50,79 @@ class Outcome:
     """Its indexes; none if they are stored already."""
     reason: str = ""
     """Why it is held."""
+
+
+class BuildIndexes:
+    """The indexes of a build, by number, as they are to be stored."""
+
+    def __init__(self, indexes: Mapping[int, Index], storage: SitemapStorage) -> None:
+        self._indexes = indexes
+        self._hashes = {
+            number: hashlib.sha256(index.data).hexdigest() for number, index in indexes.items()
+        }
+        self._storage = storage
+
+    def same_among(
+        self, stored: Iterable[BuildFile], distrusted: Collection[str] = ()
+    ) -> dict[int, BuildFile]:
+        """Return the stored indexes that have the same bytes, and are there still, by number."""
+        return {
+            row.number: row
+            for row in stored
+            if row.sha256 == self._hashes.get(row.number)
+            and row.name not in distrusted
+            and self._storage.has(row.name)
+        }
+
+    def are(self, stored: Sequence[BuildFile], distrusted: Collection[str] = ()) -> bool:
+        """Return whether they are what is stored, all of it and nothing else."""
+        same = self.same_among(stored, distrusted)
+        return self._hashes.keys() == same.keys() == {row.number for row in stored}
+
+    def store(
+        self,
+        site: SitemapSite,
+        record: Build,
+        known: Sequence[BuildFile],
+        same: Mapping[int, BuildFile],
+        lease: BuildLease,
+    ) -> list[FileResult]:
+        """Store them, and add their rows to the manifest, unless they are ``same`` as stored ones.
+
+        ``known`` are the rows of the build that a killed process left.
+        """
+        left = {row.number: row for row in known}
+        results: list[FileResult] = []
+        for number, index in self._indexes.items():
+            started = time.perf_counter()
+            row = left.pop(number, BuildFile(build=record, section="", number=number))
+            if number in same:
+                take_over(row, same[number])
+            else:
+                self._put(site, row, index, lease)
+            with lease.fenced_transaction():
+                row.save()
+            state, seconds = "same" if number in same else "stored", time.perf_counter() - started
+            results.append(replace(result_of_row(row), state=state, seconds=seconds))
+        if left:
+            with lease.fenced_transaction():
+                BuildFile.objects.filter(pk__in=[row.pk for row in left.values()]).delete()
+        return results
+
+    def _put(self, site: SitemapSite, row: BuildFile, index: Index, lease: BuildLease) -> None:
+        # A restored database gives out the same build and fence once more.
+        extension = f"{lease.fence}-{secrets.token_hex(3)}.xml"
+        row.sha256 = self._hashes[row.number]
+        row.name = file_name(site, str(row), row.sha256, row.build_id, extension)
+        row.urls, row.lastmod = index.sitemaps, timezone.now()
+        row.xml_bytes = row.stored_bytes = len(index.data)
+        row.status = BuildFile.Status.DONE
+        with self._storage.workshop(folder_of(site)) as folder:
+            path = folder / "index.xml"
+            with path.open("wb") as file:
+                file.write(index.data)
+                sync(file)
+            self._storage.put(row.name, path)
 
 
 def publish_finished(
@@ -135,7 +214,7 @@ def _end_as(
             if known is None:
                 row.build = same
                 row.save()
-            elif not _described_alike(known, row):
+            elif any(getattr(known, name) != getattr(row, name) for name in DESCRIBED):
                 for name in DESCRIBED:
                     setattr(known, name, getattr(row, name))
                 known.save(update_fields=DESCRIBED)
@@ -147,11 +226,7 @@ def _end_as(
 
 def _give_up_held(builds: SiteBuilds, record: Build, lease: BuildLease) -> None:
     """Give up what was held before: a later build is in order."""
-    held = [
-        build.pk
-        for build in builds.unpublished
-        if build.status == Build.Status.HELD and build.pk < record.pk
-    ]
+    held = [b.pk for b in builds.unpublished if b.status == Build.Status.HELD and b.pk < record.pk]
     if held:
         with lease.fenced_transaction():
             Build.objects.filter(pk__in=held).update(
@@ -159,8 +234,20 @@ def _give_up_held(builds: SiteBuilds, record: Build, lease: BuildLease) -> None:
             )
 
 
-def _described_alike(one: BuildFile, other: BuildFile) -> bool:
-    return all(getattr(one, name) == getattr(other, name) for name in DESCRIBED)
+def stored_build(site: SitemapSite, build: int) -> Build:
+    """Return a build that was published or is held for review, and whose files are kept.
+
+    Raises BuildFailed if there is no such build.
+    """
+    record = Build.objects.filter(site=site.key, pk=build).first()
+    if record is None:
+        raise BuildFailed(f"Site {site.key!r} has no build {build}.")
+    if record.published_at is None and record.status != Build.Status.HELD:
+        reason = f": {record.reason}" if record.reason else ""
+        raise BuildFailed(f"Build {build} is neither published nor held for review{reason}.")
+    if record.pruned_at is not None:
+        raise BuildFailed(f"Build {build} was pruned: its files are gone.")
+    return record
 
 
 def publish(site: SitemapSite, build: int) -> int:
@@ -173,16 +260,7 @@ def publish(site: SitemapSite, build: int) -> int:
     BuildRunning while the site is being built.
     """
     with acquire(site) as lease:
-        record = Build.objects.filter(site=site.key, pk=build).first()
-        ever = record is not None and record.published_at is not None
-        if record is None or not (ever or record.status == Build.Status.HELD):
-            raise BuildFailed(
-                f"Site {site.key!r} has neither published a build {build} nor held it for review."
-                if record is None or not record.reason
-                else f"Site {site.key!r}: build {build} cannot be published: {record.reason}."
-            )
-        if record.pruned_at is not None:
-            raise BuildFailed(f"Build {build} was pruned: its files are gone.")
+        record = stored_build(site, build)
         storage = SitemapStorage()
         for row in BuildFile.objects.in_build(record).filter(status=BuildFile.Status.DONE):
             lease.heartbeat()
@@ -194,7 +272,7 @@ def publish(site: SitemapSite, build: int) -> int:
         again = builds.published == record
         _serve(builds, record, lease)
         _give_up_held(builds, record, lease)
-        return deliver(builds, lease, Export.of(site, storage, lease), everything=again)
+        return deliver(builds, lease, Export.of(site), everything=again)
 
 
 def _serve(builds: SiteBuilds, record: Build, lease: BuildLease) -> None:

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import IO
 
 from django_sitemapkit.builds.manifest import page_name_of
+from django_sitemapkit.builds.publication.publishing import stored_build
 from django_sitemapkit.builds.stored_files import (
     location_and_values,
     stored_entries_of,
@@ -28,10 +29,8 @@ from django_sitemapkit.sites import SitemapSite
 PART = 20_000
 """URLs of a part, about: what is in memory at a time."""
 
-
 BUFFERED = 20_000
 """Lines dealt out before they are written to the parts' files."""
-
 
 Lines = Iterable[bytes]
 
@@ -64,10 +63,7 @@ def compare(
     folder: Path,
     heartbeat: Callable[[], None] = lambda: None,
 ) -> Iterator[Difference]:
-    """Yield what differs between two manifests' pages; ``folder`` is for files on the way.
-
-    Raises StorageFailure where a file is lost or damaged.
-    """
+    """Yield what differs between two manifests' pages; ``folder`` is for files on the way."""
     before, after = {row.name for row in previous}, {row.name for row in present}
     old = [row for row in previous if row.name not in after]
     new = [row for row in present if row.name not in before]
@@ -85,9 +81,8 @@ def compare(
 
 def _compare(old: Lines, new: Lines) -> Iterator[Difference]:
     left = dict(map(location_and_values, old))
-    for location, values in dict(
-        map(location_and_values, new)
-    ).items():  # Two sections may list one URL.
+    right = dict(map(location_and_values, new))  # Two sections may list one URL.
+    for location, values in right.items():
         previous = left.pop(location, None)
         if previous is None:
             yield Difference(DifferenceKind.ADDED, unescaped(location))
@@ -135,33 +130,20 @@ def differences_of(
     entries. Raises BuildFailed where there is no such
     build, or nothing to compare it with, and StorageFailure where a file is lost or damaged.
     """
-    record = _asked(site, build)
-    previous = record.previous if since is None else _asked(site, since)
-    for needed in (record, previous):
-        if needed is None:
-            raise BuildFailed(f"Build {record.pk} has none before it: all of its URLs are new.")
-        if needed.pruned_at is not None:
-            raise BuildFailed(f"Build {needed.pk} was pruned: its files are gone.")
-    assert previous is not None  # noqa: S101  said above
+    if build is None:
+        latest = Build.objects.held(site) or Build.objects.published(site)
+        if latest is None:
+            raise BuildFailed(f"Nothing of site {site.key!r} is published yet.")
+        build = latest.pk
+    record = stored_build(site, build)
+    earlier = record.previous_id if since is None else since
+    if earlier is None:
+        raise BuildFailed(f"Build {build} has none before it: all of its URLs are new.")
+    previous = stored_build(site, earlier)
     old = list(BuildFile.objects.in_build(previous).pages())
     new = list(BuildFile.objects.in_build(record).pages())
     with TemporaryDirectory() as folder:
         yield from compare(old, new, SitemapStorage(), Path(folder), heartbeat)
-
-
-def _asked(site: SitemapSite, build: int | None) -> Build:
-    if build is None:
-        record = Build.objects.held(site) or Build.objects.published(site)
-        if record is None:
-            raise BuildFailed(f"Nothing of site {site.key!r} is published yet.")
-        return record
-    found = Build.objects.filter(site=site.key, pk=build).first()
-    if found is None:
-        raise BuildFailed(f"Site {site.key!r} has no build {build}.")
-    if found.published_at is None and found.status != Build.Status.HELD:
-        reason = f": {found.reason}" if found.reason else ""
-        raise BuildFailed(f"Build {build} is neither published nor held for review{reason}.")
-    return found
 
 
 def changed_pages(previous: Build | None, present: Build) -> list[BuildFile]:

@@ -19,7 +19,7 @@ from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.sites import SitemapSite
 
 Known = dict[int, list[BuildFile]]
-"""The lines of a section's pages, by number: as published, and as held for review."""
+"""The rows of a section's pages, by number: as published, and as held for review."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +44,9 @@ def due(site: SitemapSite, *, rows: bool = True) -> Iterator[SectionDue]:
     look = _Look(site, rows=rows)
     for section in sections_of(site):
         name = section.get_name()
-        lines = look.known.pop(name, None)
+        known = look.known.pop(name, None)
         try:
-            pages = look.at(section, lines)
+            pages = look.at(section, known)
         except Exception as error:  # noqa: BLE001  one that fails hides nothing of the others
             look.pass_page(Reason.BROKEN)  # What it lists, nobody knows.
             yield _broken(name, error)
@@ -55,12 +55,10 @@ def due(site: SitemapSite, *, rows: bool = True) -> Iterator[SectionDue]:
     for name, gone in look.known.items():
         yield SectionDue(section=name, pages=dict(look.gone(gone)))
     try:
-        lost = look.lost_indexes()
+        if lost := look.lost_indexes():
+            yield SectionDue(section="", pages={Reason.LOST: lost})
     except Exception as error:  # noqa: BLE001  each storage has errors of its own
         yield _broken("", error)
-    else:
-        if lost:
-            yield SectionDue(section="", pages={Reason.LOST: lost})
 
 
 def _broken(name: str, error: Exception) -> SectionDue:
@@ -74,7 +72,7 @@ class _Look:
     def __init__(self, site: SitemapSite, *, rows: bool) -> None:
         self._site = site
         self._rows = rows
-        self._prefix = NO_URLS if settings.DEDUPLICATE else None
+        self._prefix = NO_URLS
         self._reuse = Reuse(
             site,
             lambda row: self._files.has(row.name),
@@ -131,31 +129,25 @@ class _Look:
 
     def _duplicates(self, row: BuildFile) -> Reason | None:
         """Return the reason why what a page leaves out may be another than when it was made."""
-        if self._prefix is None or row.prefix_digest == self._prefix:
+        if not settings.DEDUPLICATE or row.prefix_digest == self._prefix:
             return None
         return Reason.DUPLICATES if row.duplicates or not row.prefix_digest else None
 
     def pass_page(self, urls_digest: str) -> None:
         """Go on behind a page; where a reason stands for what it lists, that is not known."""
-        if self._prefix is not None:
-            self._prefix = next_prefix(self._prefix, urls_digest)
+        self._prefix = next_prefix(self._prefix, urls_digest)
 
     def gone(self, known: Known) -> Counter[str]:
         """Count the files that the next build has no more."""
-        lines = (row for stored in known.values() for row in stored)
-        gone = sum(
-            row.status == BuildFile.Status.DONE and row.build_id == self._last_id for row in lines
-        )
+        rows = (row for stored in known.values() for row in stored)
+        last = self._last.pk if self._last else None
+        gone = sum(row.status == BuildFile.Status.DONE and row.build_id == last for row in rows)
         return Counter({Reason.GONE: gone} if gone else {})
-
-    @property
-    def _last_id(self) -> int | None:
-        return self._last.pk if self._last else None
 
     def lost_indexes(self) -> int:
         """Count the indexes whose stored files are gone."""
-        lines = self._builds.indexes_of(self._last)
-        return sum(not self._files.has(row.name) for row in lines)
+        rows = self._builds.indexes_of(self._last)
+        return sum(not self._files.has(row.name) for row in rows)
 
 
 def _unseen(section: SectionReader, known: Known | None) -> Counter[str]:

@@ -14,35 +14,24 @@ SECTIONS_PER_QUERY = 100
 def published_with(
     site: SitemapSite, section: str, number: int
 ) -> tuple[Build | None, BuildFile | None]:
-    """Return the build that a site serves, and its file at an address, by one query.
+    """Return the build that a site serves, and the file at an address: mostly by one query.
 
-    The file is None if that build has none there; ``published_file`` then asks earlier builds.
+    An address that only an earlier build has answers from there through the grace period, so
+    that a reader of the index of then finds all that it lists; but not a page from which editors
+    have taken the last URL.
     """
     wanted = Q(files__section=section, files__number=number)
     builds = Build.objects.annotate(file=FilteredRelation("files", condition=wanted))
     builds = builds.select_related("file").defer("file__override_hashes")  # type: ignore[misc]
     publication = Publication.objects.filter(site=site.key)
     published = builds.filter(pk__in=publication.values("build")).first()
-    file = getattr(published, "file", None)
+    if published is None:
+        return None, None
+    file: BuildFile | None = getattr(published, "file", None)
+    if file is None or file.status != BuildFile.Status.DONE:
+        rows = BuildFile.objects.answering(site).filter(section=section, number=number)
+        file = rows.defer("override_hashes").first()
     return published, file if file and file.status == BuildFile.Status.DONE else None
-
-
-def published_file(site: SitemapSite, section: str, number: int) -> BuildFile | None:
-    """Return the published file of a page or, for the section "", of an index; or None.
-
-    An address that only an earlier build has answers from there through the grace period, so
-    that a reader of the index of then finds all that it lists. It is read where it was written:
-    a replica that is behind would have no page of a build that was published just now.
-
-    A page from which editors have taken the last URL is not answered from an earlier build.
-    """
-    row = (
-        BuildFile.objects.answering(site)
-        .filter(section=section, number=number)
-        .defer("override_hashes")
-        .first()
-    )
-    return row if row is not None and row.status == BuildFile.Status.DONE else None
 
 
 def earlier_pages(site: SitemapSite, live: Build) -> Iterator[BuildFile]:
@@ -62,11 +51,6 @@ def earlier_pages(site: SitemapSite, live: Build) -> Iterator[BuildFile]:
         if address not in seen and row.status == BuildFile.Status.DONE:
             yield row
         seen.add(address)
-
-
-def has_section(build: Build, name: str) -> bool:
-    """Return whether a build has a section, with URLs or without."""
-    return BuildFile.objects.in_build(build).filter(section=name).exists()
 
 
 def unbuilt(build: Build, names: Sequence[str]) -> set[str]:

@@ -7,9 +7,8 @@ from typing import Any
 
 from django.db.models import Count, Q, Sum
 
-from django_sitemapkit.builds.report.status import who_builds
-from django_sitemapkit.conf import settings
-from django_sitemapkit.models import Build, BuildFile, BuildRequest, DatabaseNow, Lease, Publication
+from django_sitemapkit.builds.report.status import living_leases, who_builds
+from django_sitemapkit.models import Build, BuildFile, BuildRequest, Publication
 from django_sitemapkit.sites import SitemapSite
 
 _Status = BuildFile.Status
@@ -89,19 +88,14 @@ def summaries_of(sites: Sequence[SitemapSite]) -> list[SiteSummary]:
     publications = {row.site: row for row in Publication.objects.filter(site__in=keys)}
     done = Q(status=_Status.DONE)
     live = [publication.build_id for publication in publications.values()]
-    lines = BuildFile.objects.filter(build__in=live).exclude(section="")
-    totals: dict[int, Any] = {
-        total["build"]: total
-        for total in lines.values("build").annotate(
-            pages=Count("pk", filter=done),
-            urls=Sum("urls", filter=done, default=0),
-            skipped=Sum("skipped", default=0),
-        )
-    }
-    names = [f"build:{key}" for key in keys]
-    silence = DatabaseNow() - dt.timedelta(seconds=settings.LEASE_SECONDS)
-    leases = Lease.objects.filter(name__in=names, heartbeat__gte=silence).exclude(owner="")
-    running = set(leases.values_list("name", flat=True))
+    rows = BuildFile.objects.filter(build__in=live).exclude(section="")
+    totals: Any = rows.values("build").annotate(
+        pages=Count("pk", filter=done),
+        urls=Sum("urls", filter=done, default=0),
+        skipped=Sum("skipped", default=0),
+    )
+    found = {total.pop("build"): total for total in totals}
+    running = set(living_leases(sites).values_list("name", flat=True))
     held_builds = Build.objects.filter(site__in=keys, status=Build.Status.HELD, pruned_at=None)
     held = set(held_builds.values_list("site", flat=True).distinct())
     asked = BuildRequest.objects.filter(site__in=keys, ended_at=None).values("site")
@@ -109,15 +103,13 @@ def summaries_of(sites: Sequence[SitemapSite]) -> list[SiteSummary]:
     summaries = []
     for site in sites:
         publication = publications.get(site.key)
-        total: dict[str, Any] = totals.get(publication.build_id, {}) if publication else {}
+        build = publication.build_id if publication else None
         summaries.append(
             SiteSummary(
                 site=site,
-                build=publication.build_id if publication else None,
+                build=build,
                 published_at=publication.published_at if publication else None,
-                pages=total.get("pages", 0),
-                urls=total.get("urls", 0),
-                skipped=total.get("skipped", 0),
+                **found.get(build, {"pages": 0, "urls": 0, "skipped": 0}),
                 running=f"build:{site.key}" in running,
                 held=site.key in held,
                 requests=requests.get(site.key, 0),

@@ -1,13 +1,13 @@
 """What is published and what is going on, as values."""
 
 import datetime as dt
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from django.db.models import Count, Max, Q, Sum
+from django.db.models import Count, Max, Q, QuerySet, Sum
 
-from django_sitemapkit.builds.publication import ExportStatus, export_status
+from django_sitemapkit.builds.publication.export import ExportStatus, export_status
 from django_sitemapkit.builds.report.due import SectionDue, due
 from django_sitemapkit.builds.stored_files import holds_location
 from django_sitemapkit.conf import settings
@@ -34,7 +34,7 @@ class SectionStatus:
     """Its files that list any URL."""
     urls: int = 0
     """URLs in them."""
-    bytes: int = 0
+    xml_bytes: int = 0
     """Bytes of XML in them."""
     skipped: int = 0
     """Rows that were left out."""
@@ -122,9 +122,9 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
         site=site.key,
         base_url=f"{site.origin}{site.path}",
         build=publication.build_id if publication else None,
-        published_at=publication.published_at.isoformat() if publication else None,
+        published_at=_text(publication.published_at) if publication else None,
         checked_at=checked_at,
-        as_of=publication.now.isoformat() if publication else None,
+        as_of=_text(publication.now) if publication else None,
         running=who_builds(site),
         sections=sections,
         due=tuple(item for item in due(site, rows=rows) if item.pages),
@@ -144,64 +144,66 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
 
 def is_being_built(site: SitemapSite) -> bool:
     """Return whether a process that is alive has the lease of a site."""
+    return living_leases([site]).exists()
+
+
+def living_leases(sites: Iterable[SitemapSite]) -> QuerySet[Lease]:
+    """Return the leases of processes that build some sites and are alive."""
     silence = DatabaseNow() - dt.timedelta(seconds=settings.LEASE_SECONDS)
-    held = Lease.objects.filter(name=f"build:{site.key}", heartbeat__gte=silence)
-    return held.exclude(owner="").exists()
+    names = [f"build:{site.key}" for site in sites]
+    return Lease.objects.filter(name__in=names, heartbeat__gte=silence).exclude(owner="")
 
 
 def who_builds(site: SitemapSite) -> str:
     """Return who builds a site since when, or ""."""
-    held = Lease.objects.filter(name=f"build:{site.key}").exclude(owner="")
-    lease = held.first()
-    if lease is None:
-        return ""
-    if not is_being_built(site):
-        return f"{lease.holder}, who gives no sign any more: the next build takes over"
-    return lease.holder
+    lease = Lease.objects.filter(name=f"build:{site.key}").exclude(owner="").first()
+    if lease is None or is_being_built(site):
+        return lease.holder if lease else ""
+    return f"{lease.holder}, who gives no sign any more: the next build takes over"
 
 
 def _sections(
     site: SitemapSite, build: Build | None
 ) -> tuple[tuple[SectionStatus, ...], str | None]:
     """Return the sections as they are published, and when the oldest of all was last built."""
-    lines = (
+    rows = (
         BuildFile.objects.in_build(build).exclude(section="") if build else BuildFile.objects.none()
     )
     done = Q(status=BuildFile.Status.DONE)
-    totals = lines.values("section").annotate(
+    totals: Any = rows.values("section").annotate(
         pages=Count("pk", filter=done),
         urls=Sum("urls", filter=done, default=0),
-        bytes=Sum("xml_bytes", filter=done, default=0),
+        xml_bytes=Sum("xml_bytes", filter=done, default=0),
         skipped=Sum("skipped", default=0),
         changed_at=Max("lastmod", filter=done),
     )
-    found = {total["section"]: total for total in totals}
+    found = {total.pop("section"): total for total in totals}
     checked = _checked(build, found) if build else {}
     known = {
         name: SectionStatus(
             name=name,
             built=True,
-            pages=total["pages"],
-            urls=total["urls"],
-            bytes=total["bytes"],
-            skipped=total["skipped"],
-            changed_at=total["changed_at"].isoformat() if total["changed_at"] else None,
-            checked_at=checked[name].isoformat() if name in checked else None,
+            changed_at=_text(total.pop("changed_at")),
+            checked_at=_text(checked.get(name)),
+            **total,
         )
         for name, total in found.items()
     }
     names = [section.get_name() for section in sections_of(site)]
     sections = tuple(known.get(name, SectionStatus(name=name, built=False)) for name in names)
-    return sections, min(checked.values()).isoformat() if checked else None
+    return sections, _text(min(checked.values(), default=None))
 
 
 def _checked(build: Build, sections: Collection[str]) -> dict[str, dt.datetime]:
     """Return when the builds ended that last compared these sections with their rows."""
     checkers = build.checkers_of(sections)
     ended = Build.objects.filter(pk__in=set(checkers.values())).exclude(ended_at=None)
-    moments = {record.pk: record.ended_at for record in ended}
-    found = {name: moments.get(pk) for name, pk in checkers.items()}
-    return {name: moment for name, moment in found.items() if moment is not None}
+    moments: dict[int, Any] = dict(ended.values_list("pk", "ended_at"))
+    return {name: moments[pk] for name, pk in checkers.items() if pk in moments}
+
+
+def _text(moment: dt.datetime | None) -> str | None:
+    return moment.isoformat() if moment else None
 
 
 def find_url(site: SitemapSite, url: str) -> Iterator[str]:

@@ -1,14 +1,12 @@
 """Verifying published files: each is read whole and compared with the manifest."""
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO
 
-from django_sitemapkit.builds.stored_files import what_differs
+from django_sitemapkit.builds.stored_files import damage_of
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.rendering import index_address, page_address
+from django_sitemapkit.rendering import page_address
 from django_sitemapkit.sites import SitemapSite
 
 
@@ -36,29 +34,18 @@ def verify_published(site: SitemapSite) -> Iterator[VerifiedFile]:
     storage = SitemapStorage()
     files = BuildFile.objects.in_build(build).filter(status=BuildFile.Status.DONE) if build else ()
     for file in sorted(files, key=lambda file: (file.section != "", file.position, file.number)):
-        if file.section:
-            address = page_address(site, file.section, file.number)
-        else:
-            address = index_address(site, file.number)
         yield VerifiedFile(
-            address=address, name=file.name, section=file.section, fault=_fault(storage, file)
+            address=page_address(site, file.section, file.number),
+            name=file.name,
+            section=file.section,
+            fault=_fault(storage, file),
         )
 
 
 def _fault(storage: SitemapStorage, file: BuildFile) -> str:
     try:
         with storage.open(file.name) as content:
-            if file.section:
-                why = what_differs(content, file.sha256, file.urls)
-            else:
-                why = _hash_differs(content, file.sha256)
+            damage = damage_of(file, content)
     except Exception as error:  # noqa: BLE001  each storage has errors of its own
         return f"{file.name} cannot be read: {error}"
-    return why and f"{file.name} is damaged: {why}"
-
-
-def _hash_differs(content: IO[bytes], sha256: str) -> str:
-    digest = hashlib.sha256()
-    while block := content.read(65_536):
-        digest.update(block)
-    return "" if digest.hexdigest() == sha256 else "its SHA-256 differs"
+    return damage and f"{file.name} is damaged: {damage}"

@@ -59,7 +59,7 @@ class Command(PublishedCommand):
         for section in report.sections:
             line = (
                 f"  {section.name:<26} {section.pages:>6,} pages {section.urls:>12,} URLs"
-                f" {section.bytes:>14,} bytes"
+                f" {section.xml_bytes:>14,} bytes"
             )
             if section.skipped:
                 line += f"  {count_of(section.skipped, 'row')} skipped"

@@ -671,8 +671,7 @@ def test_workers_are_told_whether_all_is_to_be_made(site, full):
             job = processes._job(builder)
             site.rendered.clear()
         pipe = Pipe(line.pk)
-        processes.work(pipe, job)
-    assert job.full == full
+        job(pipe)
     ready, result = pipe.sent
     assert (ready, result.state) == ("ready", "same")
     assert site.rendered == [FIRST] * full

@@ -7,7 +7,7 @@ from django_sitemapkit import Element, Section
 from django_sitemapkit.builds import differences_of
 from django_sitemapkit.builds import preview as preview_of
 from django_sitemapkit.builds.make.reuse import Reason
-from django_sitemapkit.builds.report import due
+from django_sitemapkit.builds.report.due import due
 from tests.builds import BASE, SITE, live, manifest, run, served, states, use_storage, xml
 from tests.languages import COLUMNS, IN_ALL, ROUTE, ROWS, place
 from tests.testapp.models import Photo, Place, PlaceTranslation

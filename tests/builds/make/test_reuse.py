@@ -3,7 +3,7 @@
 import pytest
 
 from django_sitemapkit.builds import status_of
-from django_sitemapkit.builds.report import due
+from django_sitemapkit.builds.report.due import due
 from tests.builds import (
     ALL,
     SITE,

@@ -254,7 +254,7 @@ def test_a_build_in_order_again_gives_up_what_was_held_back(
         "abandoned",
         f"build {Build.objects.latest('pk').pk} was in order again",
     )
-    with pytest.raises(BuildFailed, match=f"build {held}\\b"):
+    with pytest.raises(BuildFailed, match=f"Build {held}\\b"):
         publish(SITE, held)
     assert not own & storage.names()
     assert len(in_order(served(client))) == 12

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import status_of
 from django_sitemapkit.builds.make.reuse import Reason
-from django_sitemapkit.builds.report import due
+from django_sitemapkit.builds.report.due import due
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.planning import refresh
 from django_sitemapkit.registry import registry
