@@ -453,7 +453,7 @@ def test_a_base_url_without_scheme():
     assert message == (
         "SITEMAPKIT_BASE_URL is 'www.example.com': add https://, as in \"https://www.example.com\"."
     )
-    assert hint.startswith("Scheme, host, port and, if mounted so, path of the one site")
+    assert hint.startswith("The one site: scheme, host, port")
     assert said(checks.sites.check_host) == []
 
 

@@ -18,7 +18,7 @@ from django_sitemapkit.submission.models import SubmittedSitemap
 from django_sitemapkit.submission.options import SubmitOptions, submit_options
 from django_sitemapkit.submission.results import SubmissionResult
 from django_sitemapkit.submission.robots import robots_problem
-from django_sitemapkit.views.addresses import addresses_of
+from django_sitemapkit.views.published import addresses_of
 
 LEASE_SECONDS = 300
 """Seconds after which a submitter that was killed no longer keeps others from submitting."""
