@@ -37,5 +37,5 @@ def audit_before_publishing(finished: "FinishedBuild") -> str:
     value = getattr(settings, "SITEMAPKIT_AUDIT", {})
     if isinstance(value, Mapping) and value.get("max_bad") is None:
         return ""
-    reason: str = import_module("django_sitemapkit.audit.gate").reason_to_hold(finished)
+    reason: str = import_module("django_sitemapkit.audit.gate").audit_build(finished)
     return reason

@@ -12,18 +12,17 @@ from itertools import islice
 from django.db import router, transaction
 
 from django_sitemapkit.audit.entries import SitemapEntry, entries_of_build, live_entries
-from django_sitemapkit.audit.judge import Judge, Verdict
+from django_sitemapkit.audit.judge import Fetch, Judge, Verdict
 from django_sitemapkit.audit.kinds import BAD_KINDS, FindingKind
 from django_sitemapkit.audit.models import AuditedTitle, AuditFinding, AuditRun
 from django_sitemapkit.audit.options import AuditOptions, audit_options
 from django_sitemapkit.audit.web.in_process import InProcessFetcher
-from django_sitemapkit.audit.web.responses import Fetched
 from django_sitemapkit.builds.lease import BuildLease, acquire
 from django_sitemapkit.models import Build, BuildFile, hash_of
 from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import SitemapSite, all_sites
 
-BATCH = 100
+URLS_PER_RECORD = 100
 """URLs that are recorded together: what an interrupted audit may have to fetch again."""
 
 KEEP_RUNS = 30
@@ -34,11 +33,10 @@ MAX_DETAIL = 1_000
 
 ROWS_PER_DELETE = 1_000
 
-LEASE_SECONDS = 600
+AUDIT_LEASE_SECONDS = 600
 """Seconds after which an audit that was killed no longer keeps others from auditing the site."""
 
 OnProgress = Callable[[AuditRun], None]
-Fetch = Callable[[str], Fetched]
 
 
 def audit(
@@ -67,7 +65,7 @@ def audit(
             print(finding.url, finding.detail)
     """
     options = audit_options()
-    with acquire(site, "audit", LEASE_SECONDS) as lease:
+    with acquire(site, "audit", AUDIT_LEASE_SECONDS) as lease:
         published = Build.objects.published(site)
         run = _run_of(site, lease, published, sample, live=fetch is not None, restart=restart)
         if published is None:
@@ -133,11 +131,11 @@ def _verdicts(
 ) -> Iterator[list[Verdict]]:
     """Yield the verdicts on entries, in their order, in batches."""
     if concurrency == 1:
-        while batch := list(islice(entries, BATCH)):
+        while batch := list(islice(entries, URLS_PER_RECORD)):
             yield [judge.judge(entry) for entry in batch]
         return
     with ThreadPoolExecutor(concurrency) as threads:
-        while batch := list(islice(entries, BATCH)):
+        while batch := list(islice(entries, URLS_PER_RECORD)):
             yield list(threads.map(judge.judge, batch))
 
 

@@ -2,7 +2,7 @@
 
 from django.utils import timezone
 
-from django_sitemapkit.audit.auditing import BATCH, finish, judge_of, record
+from django_sitemapkit.audit.auditing import URLS_PER_RECORD, finish, judge_of, record
 from django_sitemapkit.audit.entries import entries_of_build
 from django_sitemapkit.audit.kinds import BAD_KINDS
 from django_sitemapkit.audit.models import AuditRun
@@ -10,7 +10,7 @@ from django_sitemapkit.audit.options import audit_options
 from django_sitemapkit.builds import FinishedBuild
 
 
-def reason_to_hold(finished: FinishedBuild) -> str:
+def audit_build(finished: FinishedBuild) -> str:
     """Return why a sample of the build is too bad to be published, or ""; record the findings."""
     options = audit_options()
     allowed = 1 if options.max_bad is None else options.max_bad
@@ -26,7 +26,7 @@ def reason_to_hold(finished: FinishedBuild) -> str:
     for entry in entries_of_build(finished.pages, options.sample):
         finished.heartbeat()
         batch.append(judge.judge(entry))
-        if len(batch) == BATCH:
+        if len(batch) == URLS_PER_RECORD:
             record(run, batch)
             batch = []
     record(run, batch)

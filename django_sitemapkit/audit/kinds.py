@@ -31,36 +31,36 @@ class FindingKind(TextChoices):
     LASTMOD = "lastmod", _("lastmod differs from Last-Modified")
 
 
-Kind = FindingKind
+_Kind = FindingKind
 
 BAD_KINDS = frozenset(
     {
-        *(Kind.NOT_FOUND, Kind.GONE, Kind.CLIENT_ERROR, Kind.SERVER_ERROR, Kind.NO_ANSWER),
-        *(Kind.LOGIN, Kind.REDIRECT, Kind.REDIRECT_LOOP, Kind.REFRESH),
-        *(Kind.NOINDEX, Kind.CANONICAL, Kind.ROBOTS, Kind.SOFT_404),
+        *(_Kind.NOT_FOUND, _Kind.GONE, _Kind.CLIENT_ERROR, _Kind.SERVER_ERROR, _Kind.NO_ANSWER),
+        *(_Kind.LOGIN, _Kind.REDIRECT, _Kind.REDIRECT_LOOP, _Kind.REFRESH),
+        *(_Kind.NOINDEX, _Kind.CANONICAL, _Kind.ROBOTS, _Kind.SOFT_404),
     }
 )
 """What a search engine does not index: such a URL should not be in a sitemap."""
 
 ADVICE: Mapping[str, Any] = {
-    Kind.NOT_FOUND: _("Exclude the URL, or correct what the section lists."),
-    Kind.GONE: _("Exclude the URL, or correct what the section lists."),
-    Kind.CLIENT_ERROR: _("Find out why the page refuses a plain GET request."),
-    Kind.SERVER_ERROR: _("Correct the error in the view."),
-    Kind.NO_ANSWER: _("Check the server and its time limits."),
-    Kind.LOGIN: _("Exclude pages that visitors cannot see without logging in."),
-    Kind.REDIRECT: _("List the target of the redirect instead."),
-    Kind.REDIRECT_LOOP: _("Correct the redirects, or exclude the URL."),
-    Kind.REFRESH: _("List the target of the refresh instead."),
-    Kind.NOINDEX: _("Remove noindex, or exclude the URL."),
-    Kind.CANONICAL: _("List the canonical URL instead, or correct the canonical link."),
-    Kind.ROBOTS: _("Allow the URL in robots.txt, or exclude it."),
-    Kind.SOFT_404: _("Answer with 404, or exclude the URL."),
-    Kind.HREFLANG: _("Give the sitemap and the head of the page the same language links."),
-    Kind.HREFLANG_RETURN: _("Let each language version link to all others."),
-    Kind.TITLE_MISSING: _("Give the page a title."),
-    Kind.TITLE_REPEATED: _("Give each page a title of its own."),
-    Kind.SLOW: _("Make the page faster: search engines crawl slow sites less."),
-    Kind.LASTMOD: _("Take lastmod from what the page takes Last-Modified from."),
+    _Kind.NOT_FOUND: _("Exclude the URL, or correct what the section lists."),
+    _Kind.GONE: _("Exclude the URL, or correct what the section lists."),
+    _Kind.CLIENT_ERROR: _("Find out why the page refuses a plain GET request."),
+    _Kind.SERVER_ERROR: _("Correct the error in the view."),
+    _Kind.NO_ANSWER: _("Check the server and its time limits."),
+    _Kind.LOGIN: _("Exclude pages that visitors cannot see without logging in."),
+    _Kind.REDIRECT: _("List the target of the redirect instead."),
+    _Kind.REDIRECT_LOOP: _("Correct the redirects, or exclude the URL."),
+    _Kind.REFRESH: _("List the target of the refresh instead."),
+    _Kind.NOINDEX: _("Remove noindex, or exclude the URL."),
+    _Kind.CANONICAL: _("List the canonical URL instead, or correct the canonical link."),
+    _Kind.ROBOTS: _("Allow the URL in robots.txt, or exclude it."),
+    _Kind.SOFT_404: _("Answer with 404, or exclude the URL."),
+    _Kind.HREFLANG: _("Give the sitemap and the head of the page the same language links."),
+    _Kind.HREFLANG_RETURN: _("Let each language version link to all others."),
+    _Kind.TITLE_MISSING: _("Give the page a title."),
+    _Kind.TITLE_REPEATED: _("Give each page a title of its own."),
+    _Kind.SLOW: _("Make the page faster: search engines crawl slow sites less."),
+    _Kind.LASTMOD: _("Take lastmod from what the page takes Last-Modified from."),
 }
 """What to do about each kind."""

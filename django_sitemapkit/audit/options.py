@@ -45,7 +45,7 @@ class AuditOptions:
             raise ImproperlyConfigured(f'SITEMAPKIT_AUDIT["soft_404"]: {error}') from error
 
 
-NAMES = tuple(field.name for field in fields(AuditOptions))
+AUDIT_KEYS = tuple(field.name for field in fields(AuditOptions))
 
 
 def audit_options() -> AuditOptions:
@@ -53,9 +53,9 @@ def audit_options() -> AuditOptions:
     value = getattr(settings, "SITEMAPKIT_AUDIT", {})
     if not isinstance(value, Mapping):
         raise ImproperlyConfigured('SITEMAPKIT_AUDIT must be a dict such as {"max_bad": 0.1}.')
-    if unknown := sorted(set(value) - set(NAMES), key=repr):
+    if unknown := sorted(set(value) - set(AUDIT_KEYS), key=repr):
         raise ImproperlyConfigured(
-            f"SITEMAPKIT_AUDIT has unknown keys {unknown}; it may have {sorted(NAMES)}."
+            f"SITEMAPKIT_AUDIT has unknown keys {unknown}; it may have {sorted(AUDIT_KEYS)}."
         )
     options = AuditOptions(**value)
     _require(

@@ -13,13 +13,13 @@ from urllib.parse import urlsplit
 
 from django_sitemapkit.printable import printable
 
-MAX_URLS = 10_000
+URLS_PER_REQUEST = 10_000
 """URLs of one request."""
 
-MAX_BYTES = 4_000_000
+BYTES_PER_REQUEST = 4_000_000
 """Bytes of URLs of one request: the protocol sets no limit, databases and servers do."""
 
-TIMEOUT_SECONDS = 30
+REQUEST_SECONDS = 30
 """Seconds that a server may take to answer."""
 
 MIN_WAIT_SECONDS = 600
@@ -29,7 +29,7 @@ MAX_ANSWER = 300
 """Characters of an answer that are kept."""
 
 
-class Outcome(Enum):
+class AnswerKind(Enum):
     """What an answer asks the sender to do."""
 
     ACCEPTED = "accepted"
@@ -45,10 +45,10 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class IndexNowAnswer:
     """What an endpoint of IndexNow answered."""
 
-    outcome: Outcome
+    outcome: AnswerKind
     """What to do."""
     text: str
     """The status and the reason, for people."""
@@ -56,14 +56,14 @@ class Answer:
     """The seconds that the server asks to wait."""
 
 
-def batches(urls: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+def batches_by_host(urls: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
     """Yield hosts with at most 10,000 of their URLs; http and https of a host are one."""
     open_batches: dict[str, list[str]] = {}
     sizes: dict[str, int] = {}
     for url in urls:
         host = urlsplit(url).hostname or ""
         batch = open_batches.setdefault(host, [])
-        if batch and (len(batch) == MAX_URLS or sizes[host] + len(url) > MAX_BYTES):
+        if batch and (len(batch) == URLS_PER_REQUEST or sizes[host] + len(url) > BYTES_PER_REQUEST):
             yield host, batch
             batch = open_batches[host] = []
             sizes[host] = 0
@@ -74,7 +74,7 @@ def batches(urls: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
 
 def send(
     endpoint: str, *, host: str, key: str, key_location: str | None, urls: Sequence[str]
-) -> Answer:
+) -> IndexNowAnswer:
     """Send one request, and return what the server answered."""
     document: dict[str, object] = {"host": host, "key": key, "urlList": list(urls)}
     if key_location:
@@ -88,7 +88,7 @@ def send(
         },
     )
     try:
-        with _opener.open(request, timeout=TIMEOUT_SECONDS) as response:
+        with _opener.open(request, timeout=REQUEST_SECONDS) as response:
             return _answer(response.status, response.reason)
     except urllib.error.HTTPError as error:
         with error:
@@ -96,7 +96,7 @@ def send(
             return _answer(error.code, error.reason, retry_after)
     except (OSError, HTTPException) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
-        return Answer(outcome=Outcome.FAILED, text=_short(f"no answer: {reason}"))
+        return IndexNowAnswer(outcome=AnswerKind.FAILED, text=_short(f"no answer: {reason}"))
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -109,19 +109,21 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 _opener = urllib.request.build_opener(_NoRedirects)
 
 _REASONS = {
-    200: (Outcome.ACCEPTED, "accepted"),
-    202: (Outcome.ACCEPTED, "accepted; the key is being checked"),
-    400: (Outcome.INVALID, "the request is invalid"),
-    403: (Outcome.FORBIDDEN, "the key is not valid: the key file is missing or has another key"),
-    422: (Outcome.INVALID, "the URLs do not belong to the host, or the key has the wrong form"),
-    429: (Outcome.TOO_MANY, "too many requests"),
+    200: (AnswerKind.ACCEPTED, "accepted"),
+    202: (AnswerKind.ACCEPTED, "accepted; the key is being checked"),
+    400: (AnswerKind.INVALID, "the request is invalid"),
+    403: (AnswerKind.FORBIDDEN, "the key is not valid: the key file is missing or has another key"),
+    422: (AnswerKind.INVALID, "the URLs do not belong to the host, or the key has the wrong form"),
+    429: (AnswerKind.TOO_MANY, "too many requests"),
 }
 
 
-def _answer(status: int, reason: str, retry_after: float = 0) -> Answer:
-    default = Outcome.FAILED if status >= 500 else Outcome.INVALID
+def _answer(status: int, reason: str, retry_after: float = 0) -> IndexNowAnswer:
+    default = AnswerKind.FAILED if status >= 500 else AnswerKind.INVALID
     outcome, meaning = _REASONS.get(status, (default, reason))
-    return Answer(outcome=outcome, text=_short(f"{status}: {meaning}"), retry_after=retry_after)
+    return IndexNowAnswer(
+        outcome=outcome, text=_short(f"{status}: {meaning}"), retry_after=retry_after
+    )
 
 
 def _seconds_of(value: str) -> float:

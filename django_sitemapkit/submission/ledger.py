@@ -14,7 +14,12 @@ from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build
 from django_sitemapkit.sites import SitemapSite
-from django_sitemapkit.submission.indexnow import MIN_WAIT_SECONDS, Answer, Outcome, batches
+from django_sitemapkit.submission.indexnow import (
+    MIN_WAIT_SECONDS,
+    AnswerKind,
+    IndexNowAnswer,
+    batches_by_host,
+)
 from django_sitemapkit.submission.models import SubmittedSite, UrlBatch
 
 Status = UrlBatch.Status
@@ -70,7 +75,7 @@ class Ledger:
         """Put the changes up to a build into batches: all of them, or none if killed meanwhile."""
         with self.lease.fenced_transaction():
             self._batches(Status.COLLECTING).delete()  # Of a process that was killed.
-        for host, urls in batches(change.location for change in changes):
+        for host, urls in batches_by_host(change.location for change in changes):
             with self.lease.fenced_transaction():
                 UrlBatch.objects.create(
                     site=self.site.key,
@@ -97,30 +102,30 @@ class Ledger:
                 batch.save(update_fields=["sent_at"])
             yield batch
 
-    def record(self, batch: UrlBatch, answer: Answer) -> int:
+    def record(self, batch: UrlBatch, answer: IndexNowAnswer) -> int:
         """Record what the endpoint answered; return how many URLs will not be sent again."""
         batch.answer = answer.text
         stopped = 0
         with self.lease.fenced_transaction():
-            if answer.outcome is Outcome.ACCEPTED:
+            if answer.outcome is AnswerKind.ACCEPTED:
                 batch.status, batch.urls = Status.ACCEPTED, ""
-            elif answer.outcome in {Outcome.INVALID, Outcome.FORBIDDEN}:
+            elif answer.outcome in {AnswerKind.INVALID, AnswerKind.FORBIDDEN}:
                 batch.status, stopped = Status.REJECTED, batch.count
-            elif answer.outcome is Outcome.FAILED and batch.failures + 1 >= MAX_FAILURES:
+            elif answer.outcome is AnswerKind.FAILED and batch.failures + 1 >= MAX_FAILURES:
                 batch.status, stopped = Status.FAILED, batch.count
             else:
                 self._wait(batch, answer)
-            batch.failures += answer.outcome is Outcome.FAILED
+            batch.failures += answer.outcome is AnswerKind.FAILED
             batch.save(update_fields=["status", "urls", "answer", "failures"])
-            if answer.outcome is Outcome.FORBIDDEN:
+            if answer.outcome is AnswerKind.FORBIDDEN:
                 same_host = self._batches(Status.PENDING).filter(host=batch.host)
                 stopped += same_host.aggregate(urls=Sum("count"))["urls"] or 0
                 same_host.update(status=Status.REJECTED, answer=answer.text)
         return stopped
 
-    def _wait(self, batch: UrlBatch, answer: Answer) -> None:
+    def _wait(self, batch: UrlBatch, answer: IndexNowAnswer) -> None:
         seconds: float = min(MAX_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2**batch.failures)
-        if answer.outcome is Outcome.TOO_MANY:
+        if answer.outcome is AnswerKind.TOO_MANY:
             seconds = MIN_WAIT_SECONDS
         seconds = min(max(seconds, answer.retry_after), MAX_RETRY_AFTER_SECONDS)
         until = self.lease.now() + dt.timedelta(seconds=seconds)

@@ -44,7 +44,7 @@ class SubmitOptions:
     """Whether to submit in the background each time a build has been published."""
 
 
-NAMES = tuple(field.name for field in fields(SubmitOptions))
+SUBMIT_KEYS = tuple(field.name for field in fields(SubmitOptions))
 
 
 def submit_options() -> SubmitOptions:
@@ -54,9 +54,9 @@ def submit_options() -> SubmitOptions:
         raise ImproperlyConfigured(
             'SITEMAPKIT_SUBMIT must be a dict such as {"indexnow_key": "…"}.'
         )
-    if unknown := sorted(set(value) - set(NAMES), key=repr):
+    if unknown := sorted(set(value) - set(SUBMIT_KEYS), key=repr):
         raise ImproperlyConfigured(
-            f"SITEMAPKIT_SUBMIT has unknown keys {unknown}; it may have {sorted(NAMES)}."
+            f"SITEMAPKIT_SUBMIT has unknown keys {unknown}; it may have {sorted(SUBMIT_KEYS)}."
         )
     options = SubmitOptions(**{"google_properties": {}, **value})
     _check_key(options.indexnow_key)

@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import SitemapSite
 
-MAX_BYTES = 512_000
+ROBOTS_BYTES = 512_000
 """Crawlers read the first 500 KiB of robots.txt (RFC 9309, 2.5)."""
 
-TIMEOUT_SECONDS = 30
+ROBOTS_SECONDS = 30
 """Seconds that the server may take between two blocks."""
 
 
@@ -32,8 +32,8 @@ def robots_problem(site: SitemapSite, indexes: Collection[str]) -> str:
 def _read(address: str) -> str:
     """Return the first 500 KiB of a robots.txt."""
     request = urllib.request.Request(address, headers={"User-Agent": "django-sitemapkit"})  # noqa: S310
-    with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:  # noqa: S310
-        text: bytes = response.read(MAX_BYTES)
+    with urllib.request.urlopen(request, timeout=ROBOTS_SECONDS) as response:  # noqa: S310
+        text: bytes = response.read(ROBOTS_BYTES)
     return text.decode("utf-8-sig", "replace")
 
 

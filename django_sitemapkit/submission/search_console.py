@@ -22,7 +22,7 @@ from django_sitemapkit.printable import printable
 
 SCOPE = "https://www.googleapis.com/auth/webmasters"
 
-TIMEOUT_SECONDS = 30
+API_SECONDS = 30
 """Seconds that the API may take to answer."""
 
 
@@ -80,7 +80,7 @@ class SearchConsole:
     def _call(self, method: str, site_property: str, address: str) -> dict[str, Any]:
         url = f"{self._endpoint}/sites/{quote(site_property, '')}/sitemaps/{quote(address, '')}"
         try:
-            response = self._session.request(method, url, timeout=TIMEOUT_SECONDS)
+            response = self._session.request(method, url, timeout=API_SECONDS)
             document = _document_of(response)
         except (GoogleAuthError, requests.RequestException) as error:
             raise SearchConsoleError(f"Search Console: {printable(error)}") from error

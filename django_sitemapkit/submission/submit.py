@@ -20,7 +20,7 @@ from django_sitemapkit.submission.results import SubmissionResult
 from django_sitemapkit.submission.robots import robots_problem
 from django_sitemapkit.views.published import addresses_of
 
-LEASE_SECONDS = 300
+SUBMIT_LEASE_SECONDS = 300
 """Seconds after which a submitter that was killed no longer keeps others from submitting."""
 
 
@@ -42,7 +42,7 @@ def submit(
     """
     options = submit_options()
     result = SubmissionResult(site=site.key)
-    with acquire(site, "submit", LEASE_SECONDS) as lease:
+    with acquire(site, "submit", SUBMIT_LEASE_SECONDS) as lease:
         ledger = Ledger(site, lease)
         if options.indexnow_key:
             if retry and not dry_run:
@@ -77,7 +77,7 @@ def _collect(ledger: Ledger, since: int | None, result: SubmissionResult, *, dry
 
     if dry_run:
         locations = (change.location for change in counted())
-        result.requests = sum(1 for _ in indexnow.batches(locations))
+        result.requests = sum(1 for _ in indexnow.batches_by_host(locations))
     else:
         ledger.collect(published, counted())
 
@@ -95,7 +95,7 @@ def _send(ledger: Ledger, options: SubmitOptions, result: SubmissionResult) -> N
         )
         rejected = ledger.record(batch, answer)
         result.requests += 1
-        if answer.outcome is indexnow.Outcome.ACCEPTED:
+        if answer.outcome is indexnow.AnswerKind.ACCEPTED:
             result.accepted += batch.count
         else:
             result.rejected += rejected

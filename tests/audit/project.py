@@ -56,7 +56,7 @@ def main(step):
         call_command("migrate", verbosity=0)
         call_command("build_sitemaps", verbosity=0)
         return
-    auditing.BATCH = 10
+    auditing.URLS_PER_RECORD = 10
     Lease.objects.update(owner="")  # A killed process's lease expires in ten minutes.
     options = ["--restart"] if step == "restart" else []
     with Path(FOLDER, f"{step}.json").open("w") as out:

@@ -169,7 +169,7 @@ def outcome(audited):
 
 def test_an_interrupted_audit_is_continued(faulty, monkeypatch):
     """It ends with the findings of one that was not interrupted, whenever it was."""
-    monkeypatch.setattr(auditing, "BATCH", 7)
+    monkeypatch.setattr(auditing, "URLS_PER_RECORD", 7)
     run()
     whole = outcome(audit(SITE, sample=None, restart=True, fetch=killed_after(10_000)))
     for count in (0, 1, 8, 40, 41, 200):
@@ -184,7 +184,7 @@ def test_an_interrupted_audit_is_continued(faulty, monkeypatch):
 
 def test_another_build_or_sample_starts_again(faulty, monkeypatch):
     """What was begun is deleted with its findings."""
-    monkeypatch.setattr(auditing, "BATCH", 7)
+    monkeypatch.setattr(auditing, "URLS_PER_RECORD", 7)
     run()
     with pytest.raises(Killed):
         audit(SITE, sample=None, fetch=killed_after(50))

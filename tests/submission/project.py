@@ -64,7 +64,7 @@ def main(step):
     from django_sitemapkit.submission import indexnow
     from django_sitemapkit.submission.submit import submit
 
-    indexnow.MAX_URLS = URLS // REQUESTS
+    indexnow.URLS_PER_REQUEST = URLS // REQUESTS
     if step == "prepare":
         call_command("migrate", verbosity=0)
         build(["/"])

@@ -14,7 +14,7 @@ from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost
 from django_sitemapkit.models import Build, BuildFile, Lease
 from django_sitemapkit.submission import indexnow, ledger
-from django_sitemapkit.submission.indexnow import batches
+from django_sitemapkit.submission.indexnow import batches_by_host
 from django_sitemapkit.submission.models import SubmittedSite, UrlBatch
 from django_sitemapkit.submission.options import submit_options
 from django_sitemapkit.submission.submit import submit
@@ -204,14 +204,14 @@ def test_a_dry_run_sends_and_records_nothing(engine):
 def test_batches(urls, expected):
     """At most 10,000 URLs of one host, whatever the scheme; no request of any size."""
     found = {}
-    for host, batch in batches(urls):
+    for host, batch in batches_by_host(urls):
         found.setdefault(host, []).append(len(batch))
     assert found == expected
 
 
 def test_large_changes_take_several_requests(engine, monkeypatch):
     """All URLs are sent, each once."""
-    monkeypatch.setattr(indexnow, "MAX_URLS", 2)
+    monkeypatch.setattr(indexnow, "URLS_PER_REQUEST", 2)
     begin("a", "b", "c", "d", "e")
     result = submit(SITE)
     assert (result.requests, result.accepted) == (3, 5)
@@ -241,7 +241,7 @@ def test_what_is_refused_is_not_sent_again(engine, status):
 
 def test_a_wrong_key_stops_all_of_its_host(engine, monkeypatch):
     """Each request would be refused for the same reason."""
-    monkeypatch.setattr(indexnow, "MAX_URLS", 1)
+    monkeypatch.setattr(indexnow, "URLS_PER_REQUEST", 1)
     begin("a", "b", "c")
     engine.answers.append((403,))
     result = submit(SITE)
@@ -299,7 +299,7 @@ def test_a_failure_is_sent_again_later(engine, answer):
 
 def test_a_server_that_does_not_answer_in_time(engine, monkeypatch):
     """Its request is sent again later, like one that failed."""
-    monkeypatch.setattr(indexnow, "TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(indexnow, "REQUEST_SECONDS", 0.05)
     begin("a")
     over = threading.Event()
     engine.answers.append(lambda: over.wait(5))
@@ -314,7 +314,7 @@ def test_a_server_that_does_not_answer_in_time(engine, monkeypatch):
 
 def test_only_the_batch_in_flight_is_sent_again(engine, monkeypatch):
     """A process that is killed after the engine has taken a request has not recorded it."""
-    monkeypatch.setattr(indexnow, "MAX_URLS", 1)
+    monkeypatch.setattr(indexnow, "URLS_PER_REQUEST", 1)
     begin("a", "b", "c")
     record = ledger.Ledger.record
 
@@ -333,7 +333,7 @@ def test_only_the_batch_in_flight_is_sent_again(engine, monkeypatch):
 
 def test_a_kill_while_collecting_leaves_nothing_half(engine, monkeypatch):
     """The next run collects all again."""
-    monkeypatch.setattr(indexnow, "MAX_URLS", 1)
+    monkeypatch.setattr(indexnow, "URLS_PER_REQUEST", 1)
     begin("a", "b", "c")
     prove = BuildLease.prove
 
@@ -363,7 +363,7 @@ def test_one_process_submits_at_a_time(engine):
 
 def test_a_lost_lease_ends_the_submission(engine, monkeypatch):
     """Before the next request."""
-    monkeypatch.setattr(indexnow, "MAX_URLS", 1)
+    monkeypatch.setattr(indexnow, "URLS_PER_REQUEST", 1)
     begin("a", "b")
     record = ledger.Ledger.record
 

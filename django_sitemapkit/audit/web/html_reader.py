@@ -5,10 +5,10 @@ import re
 from django_sitemapkit.audit.web.directives import RobotsDirectives
 from django_sitemapkit.audit.web.markup import attributes_of, plain, tags
 
-MAX_LINKS = 5_000
+MAX_PAGE_LINKS = 5_000
 """Links of one page that are kept; as many alternates are."""
 
-MAX_TEXT = 200
+MAX_LINK_TEXT = 200
 """Characters of a link's text, and of a title ten times as many, that are kept."""
 
 _HEAD_TAGS = frozenset(
@@ -92,7 +92,7 @@ class PageReader:
     def _end_title(self) -> None:
         if self._in_title:
             self._in_title = False
-            self.title = self._collected(10 * MAX_TEXT)
+            self.title = self._collected(10 * MAX_LINK_TEXT)
 
     def _start_link(self, attributes: dict[str, str]) -> None:
         self._in_head = False
@@ -106,22 +106,24 @@ class PageReader:
         if self._link is not None:
             href, nofollow = self._link
             self._link = None
-            self._add_link(href, self._collected(MAX_TEXT) or self._alt, nofollow=nofollow)
+            self._add_link(href, self._collected(MAX_LINK_TEXT) or self._alt, nofollow=nofollow)
 
     def _add_area(self, attributes: dict[str, str]) -> None:
         self._in_head = False
         if href := attributes.get("href", ""):
             nofollow = "nofollow" in _tokens(attributes)
-            self._add_link(href, _shortened(attributes.get("alt", ""), MAX_TEXT), nofollow=nofollow)
+            self._add_link(
+                href, _shortened(attributes.get("alt", ""), MAX_LINK_TEXT), nofollow=nofollow
+            )
 
     def _add_link(self, href: str, text: str, *, nofollow: bool) -> None:
-        if len(self.links) < MAX_LINKS:
+        if len(self.links) < MAX_PAGE_LINKS:
             self.links.append((href, text, nofollow))
 
     def _read_image(self, attributes: dict[str, str]) -> None:
         self._in_head = False
         if self._link is not None:
-            self._alt = self._alt or _shortened(attributes.get("alt", ""), MAX_TEXT)
+            self._alt = self._alt or _shortened(attributes.get("alt", ""), MAX_LINK_TEXT)
 
     def _read_base(self, attributes: dict[str, str]) -> None:
         self.base = self.base or attributes.get("href", "")
@@ -138,7 +140,7 @@ class PageReader:
         if "canonical" in kinds:
             self.canonical = self.canonical or href
         code = attributes.get("hreflang", "").strip()
-        if "alternate" in kinds and code and len(self.alternates) < MAX_LINKS:
+        if "alternate" in kinds and code and len(self.alternates) < MAX_PAGE_LINKS:
             self.alternates.append((code, href))
 
     def _read_meta(self, attributes: dict[str, str]) -> None:
@@ -149,7 +151,7 @@ class PageReader:
 
     def _collect(self) -> None:
         self._text = []
-        self._room = 20 * MAX_TEXT  # Most of it may be spaces.
+        self._room = 20 * MAX_LINK_TEXT  # Most of it may be spaces.
 
     def _collected(self, length: int) -> str:
         self._room = 0

@@ -13,11 +13,11 @@ from django.test import Client
 from django.test.client import ClientHandler
 
 from django_sitemapkit.audit.web.responses import (
-    MAX_BYTES,
+    MAX_BODY_BYTES,
     MAX_MESSAGE,
-    Answer,
     Fetched,
     FetchError,
+    HttpAnswer,
     follow,
     is_read,
     read_body,
@@ -25,7 +25,7 @@ from django_sitemapkit.audit.web.responses import (
 from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import SitemapSite
 
-HEADERS = {
+CLIENT_HEADERS = {
     "Accept": "text/html,application/xhtml+xml,*/*;q=0.8",
     "User-Agent": "django-sitemapkit",
     "X-Sitemapkit-Audit": "1",  # For views that count visits or send mail.
@@ -43,12 +43,12 @@ class InProcessFetcher:
     outlast it. The signals behind the test client are the process's: use it in one thread.
     """
 
-    def __init__(self, sites: Iterable[SitemapSite], *, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, sites: Iterable[SitemapSite], *, max_bytes: int = MAX_BODY_BYTES) -> None:
         # The longest path first: a site may be mounted below another one.
         by_path = sorted(sites, key=lambda site: len(site.path), reverse=True)
         self._sites = [(urlsplit(site.origin).netloc, f"{site.path}/", site) for site in by_path]
         self._max_bytes = max_bytes
-        self._client = Client(raise_request_exception=False, headers=HEADERS)
+        self._client = Client(raise_request_exception=False, headers=CLIENT_HEADERS)
         self._client.handler = _Handler(max_bytes)
 
     def fetch(self, url: str) -> Fetched:
@@ -68,7 +68,7 @@ class InProcessFetcher:
                 return site
         return None
 
-    def _ask(self, url: str) -> Answer:
+    def _ask(self, url: str) -> HttpAnswer:
         site = self._site_of(url)
         if site is None:
             raise FetchError("foreign-host", f"{url} is on none of the project's sites.")
@@ -77,9 +77,9 @@ class InProcessFetcher:
             try:
                 return self._answer(self._client.get(url, **_environ(url, site)))
             except Exception as error:  # noqa: BLE001  a project's view may raise anything
-                return Answer(status=500, headers=(), error=_exception(error))
+                return HttpAnswer(status=500, headers=(), error=_exception(error))
 
-    def _answer(self, response: Any) -> Answer:
+    def _answer(self, response: Any) -> HttpAnswer:
         headers = tuple(response.items())
         error = None
         if response.exc_info:
@@ -90,7 +90,7 @@ class InProcessFetcher:
         if response.streaming or is_read(headers):
             encoding = response.get("Content-Encoding", "")
             body, incomplete = read_body(_blocks(response), encoding, self._max_bytes)
-        return Answer(
+        return HttpAnswer(
             status=response.status_code, headers=headers, body=body, error=error or incomplete
         )
 

@@ -21,12 +21,12 @@ from urllib3 import exceptions as urllib3
 from django_sitemapkit.audit.web import addresses
 from django_sitemapkit.audit.web.connections import Budget, Connections, Stopwatch
 from django_sitemapkit.audit.web.responses import (
-    MAX_BYTES,
+    MAX_BODY_BYTES,
     MAX_MESSAGE,
     REDIRECTS,
-    Answer,
     Fetched,
     FetchError,
+    HttpAnswer,
     follow,
     is_read,
     read_body,
@@ -67,7 +67,7 @@ class LiveFetcher:
     """Seconds that connecting, and each read, may take."""
     max_seconds_per_page: float = 30.0
     """Seconds that a page may take, with its redirects and retries, but for waiting."""
-    max_bytes: int = MAX_BYTES
+    max_bytes: int = MAX_BODY_BYTES
     """Bytes of a decompressed body that are read."""
     rate: float | None = None
     """Requests a second, by all threads together; None for no limit."""
@@ -135,7 +135,7 @@ class LiveFetcher:
         if start > now:
             self._wait(start - now, watch)
 
-    def _ask(self, url: str, watch: Stopwatch) -> Answer:
+    def _ask(self, url: str, watch: Stopwatch) -> HttpAnswer:
         """Return the answer to one request. Raises FetchError where there is none."""
         self._pace(watch)
         parts = urlsplit(url)
@@ -154,7 +154,7 @@ class LiveFetcher:
                     break
         raise failure or FetchError("unknown-host", "It has no address.")
 
-    def _exchange(self, url: str, address: str, port: int, watch: Stopwatch) -> Answer:
+    def _exchange(self, url: str, address: str, port: int, watch: Stopwatch) -> HttpAnswer:
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.netloc}"
         headers = HEADERS | {"User-Agent": self.user_agent, "Host": parts.netloc}
@@ -186,7 +186,7 @@ class LiveFetcher:
                 connection.close()
             return answer
 
-    def _read(self, response: Any) -> Answer:
+    def _read(self, response: Any) -> HttpAnswer:
         """Read what is wanted of a response, and of a redirect what is in the way of the next."""
         status, headers = response.status, tuple(response.headers.items())
         blocks = response.stream(MAX_DRAINED, decode_content=False)
@@ -203,7 +203,7 @@ class LiveFetcher:
                     body, error = read_body(blocks, encoding, self.max_bytes)
         except FetchError as failure:
             error = failure
-        return Answer(status=status, headers=headers, body=body, error=error)
+        return HttpAnswer(status=status, headers=headers, body=body, error=error)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 from django_sitemapkit.audit.web.directives import RobotsDirectives, linked
 from django_sitemapkit.audit.web.html_reader import PageReader, refresh_target
-from django_sitemapkit.audit.web.responses import MAX_BYTES, content_type
+from django_sitemapkit.audit.web.responses import MAX_BODY_BYTES, content_type
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.locations import normalise_url
 
@@ -39,7 +39,7 @@ _NO_CHARSETS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class WebLink:
     """A link of a web page."""
 
     url: str
@@ -68,7 +68,7 @@ class WebPage:
     """The URL that it names as canonical."""
     alternates: tuple[tuple[str, str], ...]
     """The hreflang and the URL of each version that it names."""
-    links: tuple[Link, ...]
+    links: tuple[WebLink, ...]
     """Its links to http and https URLs, in its order; at most 5,000."""
     language: str
     """The language that it declares, or ""."""
@@ -89,7 +89,7 @@ class WebPage:
         ``unavailable_after`` is compared with ``now``. The first 3,000,000 bytes are read.
         """
         pairs = list(headers.items() if isinstance(headers, Mapping) else headers)
-        kind, body = content_type(pairs), body[:MAX_BYTES]
+        kind, body = content_type(pairs), body[:MAX_BODY_BYTES]
         is_html = kind in HTML_TYPES or (not kind and _HTML_START.match(body) is not None)
         robots = RobotsDirectives(now)
         reader = PageReader(robots)
@@ -109,7 +109,7 @@ class WebPage:
             nofollow=robots.nofollow,
             canonical=in_page.absolute(reader.canonical) or in_headers.canonical,
             alternates=(*((code, to) for code, to in alternates if to), *in_headers.alternates),
-            links=tuple(Link(to, text, nofollow) for to, text, nofollow in links if to),
+            links=tuple(WebLink(to, text, nofollow) for to, text, nofollow in links if to),
             language=reader.language,
             refresh=in_page.absolute(reader.refresh) or in_headers.refresh,
         )

@@ -10,10 +10,10 @@ from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.locations import QUICK_URL, normalise_url, split_origin
 
-MAX_BYTES = 3_000_000
+MAX_BODY_BYTES = 3_000_000
 """Bytes of a decompressed body that are read. Googlebot indexes no more of a web page."""
 
-MAX_HOPS = 10
+MAX_REDIRECTS = 10
 """Redirects that are followed; Googlebot follows as many."""
 
 MAX_MESSAGE = 200
@@ -66,7 +66,7 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class HttpAnswer:
     """One response, before redirects are looked at."""
 
     status: int
@@ -78,7 +78,7 @@ class Answer:
 
 def follow(
     url: str,
-    ask: Callable[[str], Answer],
+    ask: Callable[[str], HttpAnswer],
     seconds: Callable[[], float],
     *,
     follows: Callable[[str], bool] = lambda target: True,
@@ -91,7 +91,7 @@ def follow(
     """
     hops: list[tuple[str, int]] = []
     target = url
-    answer: Answer | None = None
+    answer: HttpAnswer | None = None
     error: FetchError | None = None
     try:
         target = absolute_url(url)
@@ -124,11 +124,11 @@ def follow(
 def _check_hops(hops: list[tuple[str, int]], target: str) -> None:
     if any(target == passed for passed, _ in hops):
         raise FetchError("redirect-loop", f"Redirect loop: back to {target}.")
-    if len(hops) > MAX_HOPS:
-        raise FetchError("too-many-redirects", f"More than {MAX_HOPS} redirects.")
+    if len(hops) > MAX_REDIRECTS:
+        raise FetchError("too-many-redirects", f"More than {MAX_REDIRECTS} redirects.")
 
 
-def _location(answer: Answer) -> str | None:
+def _location(answer: HttpAnswer) -> str | None:
     if answer.status not in REDIRECTS:
         return None
     location = next((value for key, value in answer.headers if key.lower() == "location"), None)

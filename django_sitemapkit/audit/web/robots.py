@@ -7,7 +7,7 @@ from protego import Protego
 
 from django_sitemapkit.audit.web.responses import Fetched
 
-MAX_BYTES = 512_000
+MAX_ROBOTS_BYTES = 512_000
 """How much of a robots.txt counts: 500 KiB."""
 
 _ALL = ""
@@ -24,7 +24,7 @@ class RobotsRules:
     def parse(cls, text: str) -> "RobotsRules":
         """Return the rules in a robots.txt; what is no rule is ignored."""
         # A byte order mark is no part of the first line (RFC 9309, 2.3).
-        counted = text.encode("utf-8", "replace")[:MAX_BYTES].decode("utf-8", "ignore")
+        counted = text.encode("utf-8", "replace")[:MAX_ROBOTS_BYTES].decode("utf-8", "ignore")
         return cls(Protego.parse(counted.removeprefix("\ufeff")))
 
     @classmethod
@@ -39,7 +39,7 @@ class RobotsRules:
             return cls.parse(_NOTHING)
         if not 200 <= status < 300:
             return cls.parse(_ALL)
-        return cls.parse(fetched.body[:MAX_BYTES].decode("utf-8", "replace"))
+        return cls.parse(fetched.body[:MAX_ROBOTS_BYTES].decode("utf-8", "replace"))
 
     def allows(self, url: str, user_agent: str = "Googlebot") -> bool:
         """Return whether a crawler may fetch an absolute URL of this origin."""

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from django_sitemapkit.audit.web import html_reader
-from django_sitemapkit.audit.web.pages import Link, WebPage
+from django_sitemapkit.audit.web.pages import WebLink, WebPage
 
 URL = "https://www.example.com/shop/page/"
 HTML = ("Content-Type", "text/html; charset=utf-8")
@@ -43,7 +43,7 @@ def test_an_ordinary_page():
         nofollow=False,
         canonical=URL,
         alternates=(("es", "https://www.example.com/es/page/"),),
-        links=(Link("https://www.example.com/shop/other/?a=1&b=2", "Other page"),),
+        links=(WebLink("https://www.example.com/shop/other/?a=1&b=2", "Other page"),),
         language="en-GB",
         refresh=None,
     )
@@ -186,9 +186,9 @@ def test_links():
         <a href="javascript:void(0)">no</a><a href="tel:1">no</a><a href="http://[x/">no</a>
         <map><area href="b?q=ñ" alt=" The  area "><area></map>"""
     assert parsed(html).links == (
-        Link("https://www.example.com/a", "A"),
-        Link("http://other.example/x", "Other"),
-        Link("https://www.example.com/shop/page/b?q=%C3%B1", "The area"),
+        WebLink("https://www.example.com/a", "A"),
+        WebLink("http://other.example/x", "Other"),
+        WebLink("https://www.example.com/shop/page/b?q=%C3%B1", "The area"),
     )
 
 
@@ -367,7 +367,7 @@ def test_character_references_in_text():
 
 def test_bounds(monkeypatch):
     """Links, alternates and bytes are limited."""
-    monkeypatch.setattr(html_reader, "MAX_LINKS", 3)
+    monkeypatch.setattr(html_reader, "MAX_PAGE_LINKS", 3)
     html = "<link rel=alternate hreflang=es href=/>" * 5 + "<a href=/>" * 5
     page = parsed(html)
     assert (len(page.alternates), len(page.links)) == (3, 3)

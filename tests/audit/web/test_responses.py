@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-from django_sitemapkit.audit.web.responses import Answer, Fetched, follow, is_read, read_body
+from django_sitemapkit.audit.web.responses import Fetched, HttpAnswer, follow, is_read, read_body
 
 
 def answering(answers):
@@ -13,7 +13,7 @@ def answering(answers):
 
     def ask(url):
         status, headers = answers.get(url.removeprefix("https://a.example"), (200, {}))
-        return Answer(status=status, headers=tuple(headers.items()))
+        return HttpAnswer(status=status, headers=tuple(headers.items()))
 
     return ask
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from django_sitemapkit.audit.web.responses import Fetched
-from django_sitemapkit.audit.web.robots import MAX_BYTES, RobotsRules
+from django_sitemapkit.audit.web.robots import MAX_ROBOTS_BYTES, RobotsRules
 
 URL = "https://www.example.com/private/page?a=1"
 
@@ -49,7 +49,7 @@ def test_sitemaps():
 
 def test_only_the_first_500_kib_count():
     """A rule behind them does not."""
-    long = "# ñ\n" * (MAX_BYTES // 5 + 1)
+    long = "# ñ\n" * (MAX_ROBOTS_BYTES // 5 + 1)
     assert RobotsRules.parse(f"{long}User-agent: *\nDisallow: /").allows(URL)
 
 
