@@ -31,6 +31,7 @@ INSTALLED_APPS = [
     "django_sitemapkit.advice",
     "django_sitemapkit.audit",
     "django_sitemapkit.contrib.people",
+    "django_sitemapkit.submission",
     "example_project.gazetteer",
 ]
 
@@ -95,6 +96,8 @@ STORAGES = {
 }
 
 SITEMAPKIT_SERVE_FROM = "auto"
+# Without a key, submit_sitemaps says what to set: an example has nothing to tell search engines.
+SITEMAPKIT_SUBMIT = {"indexnow_key": os.environ.get("INDEXNOW_KEY", "")}
 # Not "auto": files and times would depend on whether the tests have put ISA-L into .venv.
 SITEMAPKIT_GZIP_BACKEND = "zlib"
 SITEMAPKIT_BASE_URL = os.environ.get("SITEMAPKIT_BASE_URL", "http://127.0.0.1:8000")
