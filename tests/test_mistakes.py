@@ -206,6 +206,29 @@ def test_a_mistake_in_a_section_is_named_with_its_fix(
 
 
 @pytest.mark.django_db
+def test_a_queryset_that_raises_later_leaves_the_others_in_the_index(sections, client, caplog):
+    """It may be a property, or a manager, that worked for the request before."""
+    state = {"is_broken": False}
+
+    class Manager:
+        def __get__(self, section, owner):
+            if state["is_broken"]:
+                raise RuntimeError("no tenant is chosen")
+            return Product.objects.all()
+
+    factories.products(2)
+    sections.add(type("Fine", (Section,), {"queryset": Product.objects.all(), "location": PRODUCT}))
+    sections.add(type("Fickle", (Section,), {"queryset": Manager(), "location": PRODUCT}))
+    assert b"sitemap-fickle-1.xml" in client.get("/sitemap.xml").content
+    state["is_broken"] = True
+    response = client.get("/sitemap.xml")
+    assert response.status_code == 200
+    assert b"sitemap-fine-1.xml" in response.content
+    assert b"fickle" not in response.content
+    assert "no tenant is chosen" in caplog.text
+
+
+@pytest.mark.django_db
 def test_a_section_that_raises_leaves_the_others_in_the_index(sections, client, caplog):
     """The log names it with the reason, in one line without a traceback; its page waits."""
     declare(Section, get_queryset=raising, location=PRODUCT)

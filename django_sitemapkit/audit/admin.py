@@ -270,9 +270,14 @@ def last_audit(request: HttpRequest, site: SitemapSite) -> str:
     if run is None:
         return ""
     kinds = [
-        {"label": kind.label, "count": run.counts[kind], "address": findings_of(run, kind)}
+        {"label": kind.label, "count": number(run.counts[kind]), "address": findings_of(run, kind)}
         for kind in FindingKind
         if run.counts.get(kind)
     ]
-    context = {"run": run, "kinds": kinds}
+    context = {
+        "run": run,
+        "checked": number(run.checked),
+        "bad": number(run.bad),
+        "kinds": kinds,
+    }
     return render_to_string("admin/sitemapkit_audit/panel.html", context, request)

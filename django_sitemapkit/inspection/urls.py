@@ -229,5 +229,7 @@ def _page_address_of(section: SectionReader, key: Any) -> str:
         return page.keys.lower != key and not keyset.increasing([page.keys.lower, key])
 
     pages = all_pages(section)
+    if not pages:
+        return ""
     place = bisect_left(pages[1:], True, key=begins_after)  # The first page has no lower bound.
     return page_address(section.site, section.get_name(), pages[place].number)

@@ -52,7 +52,60 @@ def seed():
             for number in range(CITIES)
         )
     Article.objects.create(title="On maps", slug="on-maps", summary="Maps.", body="Maps.")
+    add_audit()
+    add_submissions()
     sys.stdout.write(json.dumps(sessions()))
+
+
+def add_audit():
+    """Add an audit with a finding of each kind."""
+    from django.utils import timezone
+
+    from django_sitemapkit.audit.kinds import BAD_KINDS, FindingKind
+    from django_sitemapkit.audit.models import AuditFinding, AuditRun
+
+    audited = AuditRun.objects.create(
+        site="default",
+        status="finished",
+        sample=200,
+        started_at=timezone.now(),
+        ended_at=timezone.now(),
+        checked=1_000,
+        bad=len(BAD_KINDS),
+        counts=dict.fromkeys(FindingKind.values, 1),
+    )
+    AuditFinding.objects.bulk_create(
+        AuditFinding(
+            run=audited,
+            section="countries",
+            kind=kind,
+            url=f"http://127.0.0.1/{kind}/{'a-long-address/' * 9}",
+            detail=f"http://127.0.0.1/{kind}/ (301) → http://127.0.0.1/elsewhere/",
+        )
+        for kind in FindingKind
+    )
+
+
+def add_submissions():
+    """Add a request to IndexNow that was rejected, and an index in Search Console."""
+    from django.utils import timezone
+
+    from django_sitemapkit.submission.models import SubmittedSite, SubmittedSitemap, UrlBatch
+
+    SubmittedSite.objects.create(site="default", build=1)
+    UrlBatch.objects.create(
+        site="default",
+        host="127.0.0.1",
+        build=1,
+        status="rejected",
+        count=300,
+        urls="\n".join(f"http://127.0.0.1/{number}/" for number in range(300)),
+        answer="403: the key is not valid: the key file is missing or has another key",
+        created_at=timezone.now(),
+    )
+    SubmittedSitemap.objects.create(
+        site="default", address="http://127.0.0.1/sitemap.xml", errors=2, warnings=3
+    )
 
 
 def addresses(slug):

@@ -18,6 +18,10 @@ SCREENS = [
     *("sitemapkit/exclusionrule/", "sitemapkit/exclusionrule/1/change/"),
     *("sitemapkit/sectionsettings/", "sitemapkit/sectionsettings/add/"),
     *("sitemapkit/sectionsettings/1/change/", "gazetteer/city/203/change/"),
+    *("sitemapkit_audit/auditrun/", "sitemapkit_audit/auditrun/1/change/"),
+    *("sitemapkit_audit/auditfinding/", "sitemapkit_audit/auditfinding/1/change/"),
+    *("sitemapkit_submission/urlbatch/", "sitemapkit_submission/urlbatch/1/change/"),
+    *("sitemapkit_submission/submittedsitemap/",),
 ]
 """Every screen; the addresses are those that ``fill`` makes."""
 

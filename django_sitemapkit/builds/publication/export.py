@@ -255,6 +255,8 @@ class Export:
 
 
 def _require_intact(row: BuildFile, path: Path) -> None:
+    if (size := path.stat().st_size) != row.stored_bytes:  # Else it counted as truncated for ever.
+        raise StorageFailure(f"{row.name} has {size:,} bytes, not {row.stored_bytes:,}.")
     with path.open("rb") as file:
         if damage := damage_of(row, file):
             raise StorageFailure(f"{row.name} is damaged: {damage}.")
