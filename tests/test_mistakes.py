@@ -63,8 +63,8 @@ def raising(self):
     return {}["prices"]
 
 
-RENAME = "Call it get_queryset(), and return a QuerySet; for a list derive from ItemSection."
-RETURN = "Let items() return a list or a QuerySet whenever it is called; it gets no request."
+RENAME = "Rename it to get_queryset() and return a QuerySet; for a list derive from ItemSection."
+RETURN = "Let items() return a list or a QuerySet whenever it is called; there is no request."
 VALUES = "Use a list of its keys or values, such as list(urls.values())."
 DECLARATIONS = {
     "items() on a Section": (
@@ -89,7 +89,7 @@ DECLARATIONS = {
             ", or of a polymorphic model."
         ),
         (
-            "Leave specific() out, or call non_polymorphic(): rows of Product are read, and a"
+            "Remove specific(), or call non_polymorphic(): rows of Product are read, and a"
             " method may ask each of them for its object of the other class."
         ),
     ),
@@ -176,7 +176,7 @@ DECLARATIONS = {
     ),
     "objects without an address": (
         (StaticSection, {"items": lambda self: [Words("/a/"), Words()]}),
-        "items: <words> is neither text nor has it a get_absolute_url().",
+        "items: <words> is not a string and has no get_absolute_url().",
         "Write location(self, item), or give Words a get_absolute_url().",
     ),
     "an unknown URL name": (
@@ -463,7 +463,7 @@ def test_sitemaps_below_a_path():
     ((_, hint),) = said(checks.addresses.check_scope)
     assert hint == (
         "Include django_sitemapkit.urls at the root of the URLconf, not within i18n_patterns() or"
-        " below another path, unless you want this."
+        " below another path, unless you want that restriction."
     )
 
 

@@ -187,7 +187,7 @@ def test_a_preview_shows_what_is_not_saved():
     (row,) = overrides("/about/", priority="0.5")
     before = live("pages")
     text = text_of(preview("urloverride", row, include="false"))
-    assert "A URL override leaves it out." in text
+    assert "A URL override excludes it." in text
     assert UrlOverride.objects.get().include is None
     assert live("pages") == before
     assert not LogEntry.objects.exists()

@@ -200,7 +200,7 @@ def test_a_storage_that_lists_nothing_is_told(settings, sections):
     """Orphans were not looked for."""
     use_storage(settings, "Wordless")
     ask("prune")
-    assert process_requests(SITE)[0].outcome.endswith("so orphans were not looked for.")
+    assert process_requests(SITE)[0].outcome.endswith("so orphans were not searched for.")
 
 
 @pytest.mark.thorough

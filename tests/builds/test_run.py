@@ -89,7 +89,7 @@ def test_a_result_tells_of_each_file_and_of_the_index(storage):
     index = result.files[-1]
     assert (index.section, index.urls) == ("", 7)
     assert result.stored == 8
-    assert result.finished is None
+    assert result.resumed is None
 
 
 def test_an_unchanged_site_is_recorded_as_unchanged_and_stores_nothing(storage):
@@ -261,7 +261,7 @@ def test_a_killed_build_without_a_url_gives_way_to_the_rows_of_now(storage, clie
     Reading.objects.create(level=7)
     result = run()
     assert (result.status, result.urls) == ("published", 1)
-    assert "no section has a URL" in result.stopped
+    assert "no section has a URL" in result.abandoned
     assert len(in_order(served(client))) == 1
 
 
@@ -439,7 +439,7 @@ def test_a_killed_build_is_finished_by_the_next_call(storage, client, settings, 
     expected = in_order(live(client, settings))
     assert in_order(served(client)) == expected
     assert ("https://www.example.com/products/all/p4/", "2025-01-02T12:00:00+00:00") in expected
-    assert result.finished == left.pk
+    assert result.resumed == left.pk
 
 
 @pytest.mark.parametrize("method", ["save", "size"])
@@ -483,7 +483,7 @@ def test_a_build_whose_declarations_changed_is_abandoned(storage, sections):
     result = run()
     left = Build.objects.order_by("pk").first()
     assert left.status == "abandoned"
-    assert left.reason == result.stopped != ""
+    assert left.reason == result.abandoned != ""
     assert "changed" in left.reason
     assert b"<changefreq>daily</changefreq>" in xml(storage, manifest()[("articles", 1)])
 

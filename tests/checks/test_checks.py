@@ -754,7 +754,7 @@ def test_a_storage_that_cannot_say_what_it_has(settings, exporting):
     assert message.id == "sitemapkit.W045"
     assert message.msg == (
         "The storage of the sitemaps has no size(), listdir(), get_modified_time(): each file is"
-        " read back to learn its size; files that no build has are never found, and stay; files"
+        " read back to learn its size; files that do not belong to any build are never found, and stay; files"
         " that no build has are never known to be old, and stay."
     )
     exporting(silent)

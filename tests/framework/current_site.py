@@ -80,7 +80,7 @@ def test_a_host_that_the_framework_does_not_have_lists_no_other_hosts_pages(
         " asked for, which has no site 'other.example'; SITE_ID would be another host's."
     )
     assert message.hint == (
-        "Add 'other.example' to the sites of the framework, or write a Section that asks self.site."
+        "Add 'other.example' to the sites of the framework, or write a Section that uses self.site."
     )
     assert [listed(client, host) for host in HOSTS] == [["https://www.example.com/flat-1/"], 503]
 

@@ -289,7 +289,7 @@ def test_a_path_that_no_section_is_known_to_give_is_told_what_holds(sections):
     assert inspect_path(SITE, "/unknown/").why == "The exclusion rule /un leaves it out."
     row.include = False
     row.save()
-    assert inspect_path(SITE, "/unknown/").why == "A URL override leaves it out."
+    assert inspect_path(SITE, "/unknown/").why == "A URL override excludes it."
 
 
 def test_an_extra_url_is_told_of(sections):
@@ -313,7 +313,7 @@ def test_an_item_of_a_list_is_told_of(sections):
     assert found.page == f"{BASE}/sitemap-pages-2.xml.gz"
     assert inspect_path(SITE, "/a%20b/").page == f"{BASE}/sitemap-pages-1.xml.gz"
     by_path("/about/", include=False)
-    assert inspect_path(SITE, "/about/").why == "A URL override leaves it out."
+    assert inspect_path(SITE, "/about/").why == "A URL override excludes it."
 
 
 class Old(Sitemap):

@@ -179,7 +179,7 @@ def test_what_does_not_pass_is_an_error(storage, inner):
 def test_a_storage_that_cannot_tell_whether_a_file_is_there_is_an_error(storage, inner):
     """Neither answer would be true."""
     struck(inner, "exists", raising(TimeoutError("too slow")))
-    with pytest.raises(StorageFailure, match=f"{NAME} could not be looked for: too slow"):
+    with pytest.raises(StorageFailure, match=f"{NAME} could not be looked up: too slow"):
         storage.has(NAME)
 
 

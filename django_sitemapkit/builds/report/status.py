@@ -117,12 +117,15 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
     publications = Publication.objects.filter(site=site.key).select_related("build")
     publication = publications.annotate(now=StoredNow()).first()
     builds = Build.objects.filter(site=site.key)
+    published_at = None
+    if publication is not None:
+        published_at = publication.published_at.isoformat(timespec="seconds")
     sections, checked_at = _sections(site, publication.build if publication else None)
     return SiteStatus(
         site=site.key,
         base_url=f"{site.origin}{site.path}",
         build=publication.build_id if publication else None,
-        published_at=_text(publication.published_at) if publication else None,
+        published_at=published_at,
         checked_at=checked_at,
         as_of=_text(publication.now) if publication else None,
         running=who_builds(site),
@@ -159,7 +162,7 @@ def who_builds(site: SitemapSite) -> str:
     lease = Lease.objects.filter(name=f"build:{site.key}").exclude(owner="").first()
     if lease is None or is_being_built(site):
         return lease.holder if lease else ""
-    return f"{lease.holder}, who gives no sign any more: the next build takes over"
+    return f"{lease.holder}; no recent heartbeat, so the next build takes over"
 
 
 def _sections(
@@ -226,4 +229,4 @@ def find_url(site: SitemapSite, url: str) -> Iterator[str]:
         if listed:
             yield page_address(site, row.section, row.number)
     if lost:
-        raise StorageFailure(f"{lost[0]}; validate_sitemaps --repair stores it again.")
+        raise StorageFailure(f"{lost[0]}. Run validate_sitemaps --repair to store it again.")

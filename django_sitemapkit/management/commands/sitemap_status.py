@@ -5,7 +5,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import SiteStatus, status_of
-from django_sitemapkit.management.base import Exit, PublishedCommand, count_of
+from django_sitemapkit.management.base import Exit, PublishedCommand
+from django_sitemapkit.printable import count_of
 
 MAX_HOURS = 876_000
 """A hundred years, within the range of dates."""
@@ -58,8 +59,8 @@ class Command(PublishedCommand):
             write(f"  being built by {report.running}")
         for section in report.sections:
             line = (
-                f"  {section.name:<26} {section.pages:>6,} pages {section.urls:>12,} URLs"
-                f" {section.xml_bytes:>14,} bytes"
+                f"  {section.name:<26} pages: {section.pages:>6,}  URLs: {section.urls:>12,}"
+                f"  bytes: {section.xml_bytes:>14,}"
             )
             if section.skipped:
                 line += f"  {count_of(section.skipped, 'row')} skipped"

@@ -495,7 +495,7 @@ def test_a_killed_build_is_finished(bench, count):
     with pytest.raises(Killed):
         bench.build(on_file=on_file)
     result, _, pages = bench.build()
-    assert result.finished
+    assert result.resumed
     assert result.status == "unchanged"
     assert pages == {"firsts": "abcd", "seconds": "xyz", "thirds": "t"}
 
@@ -513,7 +513,7 @@ def test_a_killed_build_of_the_other_setting_is_given_up(built, settings):
         run(full=True, on_file=on_file)
     settings.SITEMAPKIT_DEDUPLICATE = True
     result, _, pages = built.build()
-    assert result.stopped
+    assert result.abandoned
     assert pages == {"firsts": "abcdt", "seconds": "xyz", "thirds": "u"}
 
 
@@ -581,7 +581,7 @@ def test_damaged_pages_that_others_have_to_know_are_made_anew(built, size, full)
         run(on_file=kill)
     result, _, pages = built.build(full=full)
     assert (result.status, result.build) == ("published", manifest()["firsts", 1].build_id)
-    assert "cannot be read" in result.stopped or "is damaged" in result.stopped
+    assert "cannot be read" in result.abandoned or "is damaged" in result.abandoned
     assert pages == {"firsts": "abcd", "seconds": "yz", "thirds": "tux"}
     after = manifest()
     assert after["firsts", 1].sha256 == before["firsts", 1].sha256

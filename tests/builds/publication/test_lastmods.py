@@ -290,7 +290,7 @@ def test_a_date_of_the_future_is_left_out(sections):
     (file,) = (file for file in result.files if file.section)
     (problem,) = file.problems
     assert "p12" in problem
-    assert "lies in the future" in problem
+    assert "is in the future" in problem
     assert (file.urls, file.skipped) == (3, 0)
     assert result.warnings == ()
     line = manifest()["products", 1]
