@@ -195,7 +195,7 @@ class Settings:
     BASE_URL = _Setting(
         None,
         _base_url_or_none,
-        'The only site: scheme, host, port and, if mounted below the root, path, as in'
+        "The only site: scheme, host, port and, if mounted below the root, path, as in"
         ' "https://example.com".'
         " Without it SITES, the sites framework or, in live views, the request's host decide.",
     )

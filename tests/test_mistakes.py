@@ -85,8 +85,8 @@ DECLARATIONS = {
     "specific()": (
         (Section, {"get_queryset": lambda self: specific(), "location": PRODUCT}),
         (
-            "its queryset gives objects of several classes, by SpecificIterable: that of specific()"
-            ", or of a polymorphic model."
+            "its queryset returns objects of several classes, by SpecificIterable: it uses"
+            " specific(), or its model is polymorphic."
         ),
         (
             "Remove specific(), or call non_polymorphic(): rows of Product are read, and a"
@@ -359,7 +359,7 @@ def test_nothing_is_registered(sections, client, storage):
         call_command("build_sitemaps", skip_checks=True)
     assert str(error.value).startswith(
         "Site 'default': no section is registered; declare one in the module sitemaps.py of an"
-        " installed app, with @register above it; what was published stays."
+        " installed app, with @register above it. The published build stays."
     )
     assert client.get(INDEX).status_code == 404
     declare(StaticSection, items=["home"])
@@ -453,7 +453,7 @@ def test_a_base_url_without_scheme():
     assert message == (
         "SITEMAPKIT_BASE_URL is 'www.example.com': add https://, as in \"https://www.example.com\"."
     )
-    assert hint.startswith("The one site: scheme, host, port")
+    assert hint.startswith("The only site: scheme, host, port")
     assert said(checks.sites.check_host) == []
 
 

@@ -235,11 +235,11 @@ def test_both_histories_tell_who_changed_what():
     ]
     assert shown == [
         ("urloverride", 1, "Added."),
-        ("reading", 2, "Added URL override “testapp.reading 3”."),
+        ("reading", 2, "Added URL override “Reading 3”."),
         ("urloverride", 2, "Changed note."),
-        ("reading", 2, "Changed Note for URL override “testapp.reading 3”."),
+        ("reading", 2, "Changed Note for URL override “Reading 3”."),
         ("urloverride", 3, ""),
-        ("reading", 2, "Deleted URL override “testapp.reading 3”."),
+        ("reading", 2, "Deleted URL override “Reading 3”."),
     ]
     assert {entry.user.username for entry in entries} == {"editor"}
 

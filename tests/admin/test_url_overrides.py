@@ -163,7 +163,7 @@ def test_says_why_a_url_is_not_listed():
     ExclusionRule(site="default", pattern="/about").save()
     about, nowhere = overrides("/about/", "/nowhere/")
     text = text_of(chief().get(page("urloverride", "change", about.pk)))
-    assert "The exclusion rule /about leaves it out." in text
+    assert "The exclusion rule /about excludes it." in text
     text = text_of(chief().get(page("urloverride", "change", nowhere.pk)))
     assert "This URL is not in the sitemap" in text
 

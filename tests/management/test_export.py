@@ -78,10 +78,13 @@ def test_the_status_knows_the_export(shown, settings):
 
     shown.put("sitemap.xml", b"of a backup")
     build = Publication.objects.get().build_id
-    assert export_line() == f"export to 'shown': due: its index is not that of build {build}"
+    assert (
+        export_line()
+        == f"export to 'shown': due: the exported index does not belong to build {build}"
+    )
 
     Publication.objects.update(notified_at=None)
-    due = f"build {build} is not exported"
+    due = f"build {build} has not been exported"
     assert export_json() == {"storage": "shown", "exported_at": None, "due": due}
 
     settings.SITEMAPKIT_EXPORT_STORAGE = None

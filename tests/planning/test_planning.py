@@ -557,7 +557,7 @@ def test_bounds_out_of_order_plan_the_section_anew_and_say_so():
         for old, new in ((low, "swapping"), (high, low), ("swapping", high)):
             Page.objects.filter(**{bound: old}).update(**{bound: new})
     change = refresh(section)
-    assert "orders 'text' in another way" in change.replanned
+    assert "orders 'text' differently" in change.replanned
     assert change.retired == (1, 2, 3, 4, 5)
     assert set(placed(section).values()) == {6, 7, 8, 9, 10}
 

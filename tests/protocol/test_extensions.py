@@ -310,8 +310,8 @@ def test_a_video_at_its_limits(changes, tag, text):
         ({"platform": Allow("WEB")}, "platform of a video: 'WEB'"),
         ({"platform": Deny(1)}, "platform of a video: 1"),
         ({"tags": "abc"}, "tags of a video: 'abc' is one text"),
-        ({"tags": [1]}, "tag of a video: 1 is not text"),
-        ({"title": 1}, "title of a video: 1 is not text"),
+        ({"tags": [1]}, "tag of a video: 1 is not a string"),
+        ({"title": 1}, "title of a video: 1 is not a string"),
         (
             {"uploader": "u", "uploader_info": "https://other.example/u"},
             "uploader_info of a video: 'https://other.example/u' is not on the host",

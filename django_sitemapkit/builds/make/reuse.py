@@ -38,7 +38,7 @@ class Reason(TextChoices):
     SOMEWHERE = "may be affected by changed overrides", _("may be affected by changed overrides")
     DUPLICATES = "may be affected by changed duplicates", _("may be affected by changed duplicates")
     AGAIN = "deduplication was switched off", _("deduplication was switched off")
-    BROKEN = "section cannot be read", _("section cannot be read")
+    BROKEN = "cannot be read", _("cannot be read")
 
 
 class Fingerprints:

@@ -117,15 +117,12 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
     publications = Publication.objects.filter(site=site.key).select_related("build")
     publication = publications.annotate(now=StoredNow()).first()
     builds = Build.objects.filter(site=site.key)
-    published_at = None
-    if publication is not None:
-        published_at = publication.published_at.isoformat(timespec="seconds")
     sections, checked_at = _sections(site, publication.build if publication else None)
     return SiteStatus(
         site=site.key,
         base_url=f"{site.origin}{site.path}",
         build=publication.build_id if publication else None,
-        published_at=published_at,
+        published_at=_text(publication.published_at) if publication else None,
         checked_at=checked_at,
         as_of=_text(publication.now) if publication else None,
         running=who_builds(site),

@@ -1,5 +1,6 @@
 """Show what is published and what is being built, and check its age."""
 
+import datetime as dt
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -53,7 +54,10 @@ class Command(PublishedCommand):
 
     def _show(self, report: SiteStatus) -> None:
         write = self.stdout.write
-        published = f"build {report.build}, {report.published_at}" if report.build else "nothing"
+        published = "nothing"
+        if report.published_at is not None:
+            at = dt.datetime.fromisoformat(report.published_at).isoformat(timespec="seconds")
+            published = f"build {report.build}, {at}"
         write(f"Site {report.site!r} at {report.base_url}: published: {published}")
         if report.running:
             write(f"  being built by {report.running}")

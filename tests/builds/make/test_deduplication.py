@@ -597,7 +597,7 @@ def test_excluding_at_once_makes_no_damaged_page_anew(built):
     cut_short(built, manifest()["firsts", 1], 60)
     Product.objects.filter(shop__slug="firsts", note="c").update(note="t")
     override = by_object(Product.objects.get(note="d"), include=False)
-    with pytest.raises(BuildFailed, match="build it as a whole"):
+    with pytest.raises(BuildFailed, match="for the whole site"):
         exclude_now(SITE, override)
     assert built.build()[2] == {"firsts": "abt", "seconds": "xyz", "thirds": "u"}
 
@@ -630,7 +630,7 @@ def test_a_build_of_one_section_does_without_a_lost_page_of_another(
     add("seconds", "bd")
     with caplog.at_level("WARNING", "django_sitemapkit"):
         result = preview(SITE, sections=["seconds"]) if dry else run(sections=["seconds"])
-    assert caplog.text.count("what it lists may be listed twice") == 1
+    assert caplog.text.count("Its URLs may be listed twice") == 1
     urls = [file.urls for file in result.files if file.section == "seconds"]
     stays = known and not dry  # The page that has left out "a" already.
     assert sum(urls) == (4 if stays else 5)  # "b" again, "a" where it is asked for, and no "d".
@@ -647,7 +647,7 @@ def test_a_full_disk_ends_the_build(built, monkeypatch):
     monkeypatch.setattr(UrlIndex, "commit", full)
     add("thirds", "v")
     before = listed(built.storage)
-    with pytest.raises(BuildFailed, match="could not be kept: database or disk is full"):
+    with pytest.raises(BuildFailed, match="could not be stored: database or disk is full"):
         run()
     assert listed(built.storage) == before
 

@@ -148,7 +148,7 @@ def test_a_lower_fence_is_refused(two, client):
     """A publication with a higher one came later."""
     first, _, second, after = two
     Publication.objects.update(fence=F("fence") + 10)
-    with pytest.raises(LeaseLost, match="a later builder"):
+    with pytest.raises(LeaseLost, match="another process has already"):
         publish(SITE, first)
     assert Publication.objects.get().build_id == second
     assert served(client) == after
