@@ -212,7 +212,7 @@ class SitemapStorage:
             sync_folder(local.parent)
         if stored != name:
             self._discard(stored)
-            raise StorageFailure(f"the storage stored it as {stored!r}")
+            raise StorageFailure(f"the storage stored it as {stored!r} instead")
 
     def _discard(self, name: str) -> None:
         with contextlib.suppress(Exception):

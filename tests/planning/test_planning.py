@@ -164,7 +164,7 @@ def test_a_small_section_is_served_while_someone_else_plans_it(held):
 def test_a_large_section_asks_for_patience_while_someone_else_plans_it(held):
     """Two requests never plan at once; the one that lost says which section, and why."""
     shops(11)
-    with pytest.raises(NotPlanned, match=r"'things'.*being planned right now"):
+    with pytest.raises(NotPlanned, match=r"'things'.*another process is planning it right now"):
         pages_of(by_id())
     with pytest.raises(NotPlanned):
         page_of(by_id(), 1)

@@ -219,9 +219,9 @@ def test_an_origin_alone_is_its_root(url, normal):
         ("https://example..com/x", "host name"),
         ("https://%65xample.com/x", "host name"),
         ("https://www.example.com\\x/y", "host name"),
-        (None, "not text"),
-        (b"/x", "not text"),
-        (1, "not text"),
+        (None, "not a string"),
+        (b"/x", "not a string"),
+        (1, "not a string"),
     ],
     ids=ascii,
 )

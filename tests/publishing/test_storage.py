@@ -100,7 +100,7 @@ def test_what_is_deleted_is_gone_and_may_be_deleted_again(storage):
 def test_another_name_is_an_error_and_both_are_gone(storage, inner):
     """Nobody would look for the file under it; a local file that was moved is not tried again."""
     struck(inner, "save", renaming, times=9)
-    with pytest.raises(StorageFailure, match=r"called it .*_1' instead"):
+    with pytest.raises(StorageFailure, match=r"stored it as .*_1' instead"):
         put(storage)
     assert inner.names() == set()
 
