@@ -380,7 +380,7 @@ def test_too_many_urls_to_compare_are_left_to_the_command(two, monkeypatch):
 def test_what_cannot_be_compared_is_told(two, built):
     """The first build, a pruned one, and one whose files are lost."""
     client = person("viewer")
-    assert "has none before it" in text_of(client.get(page("differences", two[0])))
+    assert "has no previous build" in text_of(client.get(page("differences", two[0])))
     built.on_call = lambda number, *call: failing(OSError(EVIL))(*call)
     assert "cannot be read" in text_of(client.get(page("differences", two[1])))
     Build.objects.filter(pk=two[0]).update(pruned_at=timezone.now())
@@ -456,7 +456,7 @@ def test_what_cannot_be_published_is_told(two, settings):
     assert 'class="button sitemapkit-button default"' not in text
     assert page("publish", two[0]) not in text_of(browser.get(page("change", two[0])))
     text = text_of(browser.post(page("publish", two[0]), follow=True))
-    assert "was pruned: its files are gone" in text
+    assert "was pruned: its files were deleted" in text
     assert Publication.objects.get().build_id == two[1]
     assert not LogEntry.objects.exists()
 

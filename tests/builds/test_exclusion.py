@@ -322,7 +322,7 @@ def test_a_page_that_the_plan_has_no_more_is_left_to_a_build(site, client):
     shop = Shop.objects.get(slug="all")
     Product.objects.bulk_create(Product(shop=shop, slug=f"new{n}") for n in range(3))
     refresh(section_of(SITE, "products"))
-    with pytest.raises(BuildFailed, match="build it as a whole"):
+    with pytest.raises(BuildFailed, match="for the whole site"):
         now(by_path("/products/other/p4/", include=False))
     assert not Build.objects.filter(status="running").exists()
     site.build()

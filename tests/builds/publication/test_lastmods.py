@@ -275,7 +275,7 @@ def test_a_key_is_shown_on_one_line(sections):
     run()
     Product.objects.update(updated_at=EPOCH - dt.timedelta(days=1))
     (warning,) = warned()
-    assert "of 'a\\nb'" in warning
+    assert "('a\\nb')" in warning
 
 
 # The future

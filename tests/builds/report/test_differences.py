@@ -202,7 +202,7 @@ def test_a_first_build_has_nothing_before_it(storage):
     """All of its URLs are new."""
     first = run().build
     for build in (None, first):
-        with pytest.raises(BuildFailed, match=f"Build {first} has none before it"):
+        with pytest.raises(BuildFailed, match=f"Build {first} has no previous build"):
             shown(build)
 
 
