@@ -1,6 +1,6 @@
 """Sitemaps for large Django sites.
 
-What stands here may be imported before the app registry is ready: in models and settings too.
+These names can be imported before the app registry is ready, for example in models and settings.
 """
 
 from django_sitemapkit.mixins import SitemapMixin

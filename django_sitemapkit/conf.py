@@ -103,7 +103,7 @@ def _fraction(name: str, value: Any) -> float:
 
 def _header(name: str, value: Any) -> str:
     if not isinstance(value, str) or not value.isprintable():
-        raise ImproperlyConfigured(f'{name} must be a header\'s text such as "max-age=600", or "".')
+        raise ImproperlyConfigured(f'{name} must be a header value such as "max-age=600", or "".')
     return value
 
 
@@ -137,7 +137,7 @@ def _base_url_or_none(name: str, value: Any) -> str | None:
 
 def _base_url(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise ImproperlyConfigured(f'{name} must be text such as "https://www.example.com".')
+        raise ImproperlyConfigured(f'{name} must be a string such as "https://www.example.com".')
     if "//" not in value and not value.startswith("/"):
         raise ImproperlyConfigured(
             f'{name} is {value!r}: add https://, as in "https://{value or "www.example.com"}".'
@@ -159,7 +159,7 @@ def _sites(name: str, value: Any) -> dict[str, SiteSettings]:
 
 def _site(name: str, key: object, options: object) -> SiteSettings:
     if not isinstance(key, str) or not key or len(key) > 100:
-        raise ImproperlyConfigured(f"{name}: a key is text of 1 to 100 characters.")
+        raise ImproperlyConfigured(f"{name}: a key is a string of 1 to 100 characters.")
     if not isinstance(options, Mapping) or "BASE_URL" not in options:
         raise ImproperlyConfigured(f'{name} must be a dict with a "BASE_URL".')
     if unknown := sorted(set(options) - _SITE_KEYS):
@@ -195,13 +195,14 @@ class Settings:
     BASE_URL = _Setting(
         None,
         _base_url_or_none,
-        'The one site: scheme, host, port and, if mounted so, path, as in "https://example.com".'
+        "The only site: scheme, host, port and, if mounted below the root, path, as in"
+        ' "https://example.com".'
         " Without it SITES, the sites framework or, in live views, the request's host decide.",
     )
     SITES = _Setting(
         {},
         _sites,
-        "Several sites by a key of yours, each a dict of BASE_URL, SECTIONS and URLCONF.",
+        "Several sites by a key of your choice, each a dict of BASE_URL, SECTIONS and URLCONF.",
     )
     MAX_URLS = _Setting(
         limits.MAX_URLS,
@@ -211,26 +212,26 @@ class Settings:
     MAX_BYTES = _Setting(
         limits.MAX_BYTES,
         _whole_number(4096, limits.MAX_BYTES),
-        "Uncompressed bytes of a page or an index, up to the protocol's limit. Baidu asks for"
+        "Uncompressed bytes of a page or an index, up to the protocol's limit. Baidu requires"
         " 10,485,760.",
     )
     MAX_SITEMAPS = _Setting(
         limits.MAX_URLS,
         _whole_number(1, limits.MAX_URLS),
         "Sitemaps in one index, up to the protocol's limit. In 2006 the limit was 1,000. What"
-        " does not fit stands in further indexes.",
+        " does not fit goes into further indexes.",
     )
     SCHEMA_LOCATION: _Setting[bool] = _Setting(
         False,
         _switch,
-        "Whether files name the schema to check them by, in ``xsi:schemaLocation``. Validators"
-        " know where it is, and search engines do not look.",
+        "Whether files name their XML schema in ``xsi:schemaLocation``. Validators know where"
+        " it is, and search engines ignore it.",
     )
     DEDUPLICATE: _Setting[bool] = _Setting(
         False,
         _switch,
-        "Whether a build lists each URL once, on the first page that has it. One process makes"
-        " the pages then, whatever RUNNER is. Live pages do not look at each other.",
+        "Whether a build lists each URL once, on the first page that has it. One process then"
+        " renders all pages, whatever RUNNER is. Live pages are not deduplicated.",
     )
     CACHE_CONTROL = _Setting(
         "max-age=600", _header, 'The Cache-Control header of sitemaps; "" sends none.'
@@ -238,17 +239,17 @@ class Settings:
     SERVE_FROM: _Setting[str] = _Setting(
         "auto",
         _one_of("auto", "live", "published"),
-        'What the views answer with. "auto" is the published files of a section that has any,'
+        'What the views serve. "auto" serves the published files of a section if it has any,'
         " else its rows.",
     )
     KEEP_REPLACED_SECONDS = _Setting(
         86_400,
         _whole_number(0),
-        "Seconds that the files of a replaced build stay. A reader that has the index of then"
-        " still gets every file it names.",
+        "Seconds that the files of a replaced build are kept. A crawler that has its index can"
+        " still fetch every file in it.",
     )
     KEEP_BUILDS = _Setting(
-        3, _at_least_one, "Published builds whose files stay beyond that, to roll back to."
+        3, _at_least_one, "Published builds whose files are kept beyond that, to roll back to."
     )
     LEASE_SECONDS = _Setting(
         60, _at_least_one, "Seconds without a heartbeat after which a builder is presumed dead."
@@ -256,18 +257,19 @@ class Settings:
     GZIP_BACKEND: _Setting[str] = _Setting(
         "auto",
         _one_of("auto", "zlib", "isal"),
-        'What compresses. "auto" is ISA-L where the extra ``fast`` is installed, else zlib.',
+        'The compression library. "auto" is ISA-L where the extra ``fast`` is installed, else'
+        " zlib.",
     )
     RUNNER = _Setting(
         "inline",
         _runner,
-        'What makes the pages of a build: "inline", which is the process that builds, alone,'
+        'What renders the pages of a build: "inline", which is only the process that builds,'
         ' "processes", or a runner\'s dotted path.',
     )
     WORKERS = _Setting(
         None,
         _number_or_none,
-        'Processes of the runner "processes"; None for as many as the machine has cores.',
+        'Processes of the runner "processes"; None for one per CPU core.',
     )
     MAX_SHRINK = _Setting(
         0.5,
@@ -276,20 +278,20 @@ class Settings:
         " would lose more is held for review until someone publishes it. 1 holds none.",
     )
     EXPORT_STORAGE = _Setting(
-        None, _storage_alias, "An alias in STORAGES that gets a copy under names that stay."
+        None, _storage_alias, "An alias in STORAGES that gets a copy under stable names."
     )
     EXPORT_TEXT: _Setting[bool] = _Setting(
-        False, _switch, "Whether the export has each page as a text sitemap too, a gzip file."
+        False, _switch, "Whether to export each page as a gzipped text sitemap too."
     )
     SENDFILE: _Setting[str | None] = _Setting(
         None,
         _one_of(None, "x-accel-redirect", "x-sendfile"),
-        "Which header lets the web server send the files.",
+        "The header by which the web server sends the files.",
     )
     SENDFILE_ROOT = _Setting(
         "/sitemapkit/",
         _internal_path,
-        "The internal location of nginx that stands for the storage.",
+        "The internal nginx location of the storage.",
     )
 
 

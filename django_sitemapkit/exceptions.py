@@ -6,7 +6,7 @@ from django_sitemapkit.printable import printable
 class SitemapKitError(Exception):
     """The base of all errors raised on purpose by django-sitemapkit.
 
-    Its message is one line, whatever the error of a storage or the value of a row that it tells.
+    Its message is one line, whatever it quotes of a storage's error or a row's value.
     """
 
     def __init__(self, *arguments: object) -> None:
@@ -15,7 +15,7 @@ class SitemapKitError(Exception):
 
 
 class InvalidValue(SitemapKitError, ValueError):
-    """One value of one entry breaks the protocol: the entry is left out, the file goes on.
+    """One value of one entry breaks the protocol: the value is left out, or the row.
 
     ``code`` is a short stable word for the kind of fault (``"url-not-allowed"``), fit for
     counting; the message says what is wrong in the words Search Console uses, and the way out.
@@ -45,36 +45,36 @@ class InvalidSitemap(SitemapKitError, ValueError):
 class RepeatedRow(SitemapKitError):
     """A section's queryset gives a row more than once, or not in the order of its key.
 
-    Paged so, rows would be listed twice or lost: the page fails.
+    With keyset pagination such rows would be listed twice or lost, so the page fails.
     """
 
 
 class NotPlanned(SitemapKitError):
-    """A large section has no plan yet, and someone else is making it, or it cannot be stored."""
+    """A large section has no plan yet, and another process is making it, or it cannot be stored."""
 
 
 class BuildRunning(SitemapKitError):
-    """Someone else is building the site; the message says who, and since when."""
+    """Another process is building the site; the message says which one, and since when."""
 
 
 class LeaseLost(SitemapKitError):
-    """This process was silent for so long that another one took its lease: it must stop."""
+    """This process sent no heartbeat for too long, and another one has its lease: it must stop."""
 
 
 class StorageFailure(SitemapKitError):
-    """A file could not be stored whole; what is published is as it was."""
+    """A file could not be stored completely; the published files are unchanged."""
 
 
 class BuildFailed(SitemapKitError):
-    """A build could not be finished; what is published is as it was, the next run goes on."""
+    """A build could not be finished; the published build stays, and the next run resumes it."""
 
 
 class NothingToPublish(BuildFailed):
-    """A build is finished, and not to be published: there is nothing in it.
+    """A build is finished, but not published, because it lists nothing.
 
-    The next run begins a new one.
+    The next run starts a new build.
     """
 
 
 class NotPublished(SitemapKitError):
-    """A section is published, and has no such page."""
+    """A section is published, but has no such page."""

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from django.apps import apps
 from django.db.models import Model
 
 
@@ -34,3 +35,11 @@ def identity_of(obj: Model) -> tuple[str, str]:
         stored = rows.values_list("pk", flat=True).first()
         key = key if stored is None else stored
     return label_of(type(obj)), str(key)
+
+
+def model_name(label: str) -> str:
+    """Return the verbose name of the model with that label, or the label if there is none."""
+    try:
+        return str(apps.get_model(label)._meta.verbose_name)
+    except (LookupError, ValueError):
+        return label

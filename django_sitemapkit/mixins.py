@@ -14,9 +14,9 @@ from django_sitemapkit.sections import Section
 
 
 class SitemapMixin:
-    """A model that is a section: the options stand in an inner ``class Sitemap``.
+    """A model that is a section: the options are in an inner ``class Sitemap``.
 
-    All options of ``Section`` are allowed there, but for ``queryset``. All rows of the default
+    All options of ``Section`` are allowed there, except ``queryset``. All rows of the default
     manager are listed; ``queryset_method`` names a method of the manager, or of its querysets,
     that returns other rows, and ``filter`` is a ``Q`` that selects from them. The section's name
     is the model's ``verbose_name_plural`` unless ``name`` is set.

@@ -34,6 +34,11 @@ def printable_lines(value: object) -> str:
     return "\n".join(map(printable, str(value).split("\n")))
 
 
+def count_of(number: int, thing: str) -> str:
+    """Return a count with its noun: ``1 row``, ``2,000 rows``."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def _shown(character: str) -> str:
     if character.isprintable() or unicodedata.category(character) == "Zs":
         return character

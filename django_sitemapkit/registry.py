@@ -74,7 +74,7 @@ class Registry:
             )
         if name == EXTRA_URLS:
             raise ImproperlyConfigured(
-                f"{_path(section)}: the name {name!r} is that of the URLs added in the admin."
+                f"{_path(section)}: the name {name!r} is reserved for the URLs added in the admin."
             )
         if taken := self._sections.get(name):
             raise ImproperlyConfigured(

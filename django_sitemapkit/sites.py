@@ -214,11 +214,11 @@ class NoFrameworkSite(ImproperlyConfigured):
 
     def __init__(self, host: str) -> None:
         self.message = (
-            "the current site of the sites framework is asked for, which has no site"
-            f" {host!r}; SITE_ID would be another host's."
+            "the section asked for the current site of the sites framework, which has no site"
+            f" for {host!r}; SITE_ID belongs to another host."
         )
         self.hint = (
-            f"Add {host!r} to the sites of the framework, or write a Section that asks self.site."
+            f"Add {host!r} to the sites of the framework, or write a Section that uses self.site."
         )
         super().__init__(f"{self.message} {self.hint}")
 
@@ -299,8 +299,8 @@ def _from_request(request: HttpRequest) -> SitemapSite:
     open_to_all = not hosts or any(host.startswith((".", "*")) for host in hosts)
     if open_to_all and not django_settings.DEBUG:
         raise ImproperlyConfigured(
-            "Set SITEMAPKIT_BASE_URL: with wildcards in ALLOWED_HOSTS anyone could write a host"
-            " of theirs into the sitemap."
+            "Set SITEMAPKIT_BASE_URL: with wildcards in ALLOWED_HOSTS anyone could put another"
+            " host into the sitemap."
         )
     host = request.get_host()
     if not django_settings.DEBUG:

@@ -1,4 +1,4 @@
-"""The package's addresses; include them where the sitemap shall stand, best at the root."""
+"""The package's URL patterns; include them at the root of the URLconf."""
 
 from django.urls import path, re_path
 

@@ -22,7 +22,7 @@ def main() -> int:
     total = len(STEPS) + 1
     _parser(total).parse_args()
     began = time.monotonic()
-    _heading(1, total, "Make the environment")
+    _heading(1, total, "Create the environment")
     from example_project.bootstrap import ensure_environment  # noqa: PLC0415  (after the heading)
 
     python = ensure_environment(["example"])
@@ -41,7 +41,7 @@ def main() -> int:
 
 def _parser(total: int) -> argparse.ArgumentParser:
     """Return what answers ``--help``, and refuses arguments: there are none."""
-    titles = ["Make the environment", *(title for title, _ in STEPS)]
+    titles = ["Create the environment", *(title for title, _ in STEPS)]
     return argparse.ArgumentParser(
         prog="python3 -m example_project",
         formatter_class=argparse.RawDescriptionHelpFormatter,

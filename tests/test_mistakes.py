@@ -63,8 +63,8 @@ def raising(self):
     return {}["prices"]
 
 
-RENAME = "Call it get_queryset(), and return a QuerySet; for a list derive from ItemSection."
-RETURN = "Let items() return a list or a QuerySet whenever it is called; it gets no request."
+RENAME = "Rename it to get_queryset() and return a QuerySet; for a list derive from ItemSection."
+RETURN = "Let items() return a list or a QuerySet whenever it is called; there is no request."
 VALUES = "Use a list of its keys or values, such as list(urls.values())."
 DECLARATIONS = {
     "items() on a Section": (
@@ -85,11 +85,11 @@ DECLARATIONS = {
     "specific()": (
         (Section, {"get_queryset": lambda self: specific(), "location": PRODUCT}),
         (
-            "its queryset gives objects of several classes, by SpecificIterable: that of specific()"
-            ", or of a polymorphic model."
+            "its queryset returns objects of several classes, by SpecificIterable: it uses"
+            " specific(), or its model is polymorphic."
         ),
         (
-            "Leave specific() out, or call non_polymorphic(): rows of Product are read, and a"
+            "Remove specific(), or call non_polymorphic(): rows of Product are read, and a"
             " method may ask each of them for its object of the other class."
         ),
     ),
@@ -176,7 +176,7 @@ DECLARATIONS = {
     ),
     "objects without an address": (
         (StaticSection, {"items": lambda self: [Words("/a/"), Words()]}),
-        "items: <words> is neither text nor has it a get_absolute_url().",
+        "items: <words> is not a string and has no get_absolute_url().",
         "Write location(self, item), or give Words a get_absolute_url().",
     ),
     "an unknown URL name": (
@@ -382,7 +382,7 @@ def test_nothing_is_registered(sections, client, storage):
         call_command("build_sitemaps", skip_checks=True)
     assert str(error.value).startswith(
         "Site 'default': no section is registered; declare one in the module sitemaps.py of an"
-        " installed app, with @register above it; what was published stays."
+        " installed app, with @register above it. The published build stays."
     )
     assert client.get(INDEX).status_code == 404
     declare(StaticSection, items=["home"])
@@ -476,7 +476,7 @@ def test_a_base_url_without_scheme():
     assert message == (
         "SITEMAPKIT_BASE_URL is 'www.example.com': add https://, as in \"https://www.example.com\"."
     )
-    assert hint.startswith("The one site: scheme, host, port")
+    assert hint.startswith("The only site: scheme, host, port")
     assert said(checks.sites.check_host) == []
 
 
@@ -486,7 +486,7 @@ def test_sitemaps_below_a_path():
     ((_, hint),) = said(checks.addresses.check_scope)
     assert hint == (
         "Include django_sitemapkit.urls at the root of the URLconf, not within i18n_patterns() or"
-        " below another path, unless you want this."
+        " below another path, unless you want that restriction."
     )
 
 

@@ -99,7 +99,6 @@ def test_what_is_compiled_is_what_is_written(language):
     assert compiled == written, UPDATE
 
 
-@pytest.mark.thorough
 def test_what_the_code_asks_for_is_in_the_catalogue(language, tmp_path):
     """``makemessages`` finds no text that is not there, and none is there that it does not find."""
     if not shutil.which("xgettext"):

@@ -37,11 +37,11 @@ from django_sitemapkit.admin.sections import declared_sections
 from django_sitemapkit.admin.transfers import TransferAdmin
 from django_sitemapkit.builds import exclude_now
 from django_sitemapkit.exceptions import BuildRunning, InvalidValue, SitemapKitError
-from django_sitemapkit.identities import identity_model, identity_of
+from django_sitemapkit.identities import identity_model, identity_of, model_name
 from django_sitemapkit.inspection import inspect_object, inspect_path
 from django_sitemapkit.models import ExtraUrl, UrlOverride, hash_of
 from django_sitemapkit.overrides.cells import OVERRIDE_TABLE
-from django_sitemapkit.overrides.objects import named_model, named_object
+from django_sitemapkit.overrides.objects import named_object
 from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.sites import SitemapSite
 
@@ -58,13 +58,13 @@ class OverrideForm(EditorSettingForm):
         super().__init__(*args, **options)
         if "model" in self.fields:
             listed = _listed_models(list(self.sites))
-            names = sorted((capfirst(_model_name(label)), label) for label in listed)
+            names = sorted((capfirst(model_name(label)), label) for label in listed)
             self.fields["model"] = forms.ChoiceField(
-                label=_("Or an object: its model"),
+                label=_("Object: model"),
                 required=False,
                 choices=[("", "---------"), *((label, name) for name, label in names)],
             )
-            self.fields["object_id"].label = _("And its primary key")
+            self.fields["object_id"].label = _("Object: primary key")
             self.fields["object_id"].help_text = _(
                 "The override stays with the object when its URL changes."
             )
@@ -174,16 +174,16 @@ class UrlOverrideAdmin(TransferAdmin):
         found = named_object(obj.model, obj.object_id)
         if found is None:
             return format_html(
-                "{} {} ({})", _model_name(obj.model), obj.object_id, gettext("deleted")
+                "{} {} ({})", model_name(obj.model), obj.object_id, gettext("deleted")
             )
         return format_html(
-            "{}: {}", capfirst(_model_name(obj.model)), _link_to(self.admin_site, found)
+            "{}: {}", capfirst(model_name(obj.model)), _link_to(self.admin_site, found)
         )
 
     @admin.display(description=_("URL or object"), ordering="path")
     def subject(self, obj: UrlOverride) -> str:
         """Return the path, or the model and key of the object, without a query."""
-        return obj.path or f"{capfirst(_model_name(obj.model))} {obj.object_id}"
+        return str(obj)
 
     @admin.display(description=_("include"), ordering="include", empty_value="")
     def is_included(self, obj: UrlOverride) -> str:
@@ -350,12 +350,6 @@ def _listed_models(sites: list[SitemapSite]) -> dict[str, type[models.Model]]:
                 model = identity_model(keyset.queryset.model)
                 found[model._meta.label_lower] = model
     return found
-
-
-def _model_name(label: str) -> str:
-    """Return the verbose name of the model with that label, or the label if there is none."""
-    model = named_model(label)
-    return str(model._meta.verbose_name) if model else label
 
 
 def _link_to(site: admin.AdminSite, obj: Any) -> str:

@@ -27,7 +27,7 @@ class Deadline:
         self._end = time.monotonic() + seconds
 
     def __str__(self) -> str:
-        return f"the time limit of {self.seconds:,g} seconds is over"
+        return f"the time limit of {self.seconds:,g} seconds was reached"
 
     @property
     def left(self) -> float:

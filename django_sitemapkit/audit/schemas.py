@@ -55,7 +55,7 @@ class Schemas:
         parsed into one, which takes about twenty times as much memory as the XML.
         """
         if kind is None or kind not in self._schemas:
-            return [(f"There is no schema for a {kind}: it was not checked by any.", "warning")]
+            return [(f"There is no schema for a {kind}, so it was not checked.", "warning")]
         file.seek(0)
         compressed = file.read(2) == b"\x1f\x8b"
         file.seek(0)

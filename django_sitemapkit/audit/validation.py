@@ -170,7 +170,7 @@ def _fetch(
         with fetched(address, deadline) as blocks:
             return _validate(address, blocks, address, nested=nested, hosts=hosts, schemas=schemas)
     except Redirected as redirect:
-        error = f"Redirect to {redirect}: list the address itself."
+        error = f"Redirect to {redirect}: list the target instead."
         return DocumentReport(source=address, errors=(error,))
     except (OSError, HTTPException, ValueError) as error:
         if not nested:

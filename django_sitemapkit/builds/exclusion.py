@@ -66,7 +66,7 @@ def exclude_now(
     with acquire(site) as lease:
         builder = _PagesBuilder(site, lease, started_by)
         for left in builder.builds.running:
-            lease.abandon(left, "a URL had to be excluded at once")
+            lease.abandon(left, "a URL was excluded from the published files")
         published = builder.builds.published
         if published is None:
             return None
@@ -79,7 +79,9 @@ def exclude_now(
         try:
             result = builder.run()
         except (PagesMoved, PageDamaged) as error:
-            raise BuildFailed(f"Site {site.key!r}: {error}; build it as a whole.") from error
+            raise BuildFailed(
+                f"Site {site.key!r}: {error}. Run build_sitemaps for the whole site."
+            ) from error
         if result.status == "unchanged":  # Else the addresses are announced with what is published.
             notify(site, published.pk, withdrawn)
         return result
@@ -126,7 +128,7 @@ class _PagesBuilder(Builder):
         """Record a build with the rows of the published one, some of them to be made."""
         published = self.builds.published
         if published is None:
-            raise BuildFailed(f"Nothing of site {self.site.key!r} is published any more.")
+            raise BuildFailed(f"Site {self.site.key!r} no longer has a published build.")
         rows = [
             pending_copy_of(row) if page_name_of(row) in self._listing else copy_of(row)
             for row in self.builds.rows_of(published)

@@ -37,8 +37,8 @@ class BuildLease:
         """Renew the lease at once. Raises LeaseLost if another process has taken over."""
         if not self.row.renew():
             raise LeaseLost(
-                f"{self.row.name}: this process gave no sign for too long, and another one has"
-                " taken over."
+                f"{self.row.name}: this process sent no heartbeat for too long, and another"
+                " process acquired the lease."
             )
         self._last = time.monotonic()
 
@@ -78,8 +78,11 @@ def acquire(
     row = Lease.objects.acquire(name, seconds=seconds)
     if row is None:
         if holder := Lease.objects.filter(name=name).exclude(owner="").first():
-            raise BuildRunning(f"{name} is held by {holder.holder}.")
-        raise BuildRunning(f"{name} was held by another process until now; try again.")
+            raise BuildRunning(f"The {work} lease of site {site.key!r} is held by {holder.holder}.")
+        raise BuildRunning(
+            f"The {work} lease of site {site.key!r} was held by another process"
+            " until now. Try again."
+        )
     try:
         yield BuildLease(row, seconds)
     finally:

@@ -20,6 +20,7 @@ from django_sitemapkit.builds.results import close_requests, summary_of
 from django_sitemapkit.builds.run import build
 from django_sitemapkit.exceptions import BuildRunning, LeaseLost, SitemapKitError
 from django_sitemapkit.models import BuildRequest
+from django_sitemapkit.printable import count_of
 from django_sitemapkit.sites import SitemapSite
 
 logger = logging.getLogger("django_sitemapkit")
@@ -100,7 +101,7 @@ class RequestWorkers:
                 try:
                     process_requests(site, choose)
                 except Exception:  # A thread's own error reaches nobody.
-                    logger.exception("Site %r: the requests could not be processed.", site.key)
+                    logger.exception("Site %r: queued requests could not be processed.", site.key)
                 with self._lock:
                     if not self._at_work[site.key]:
                         break
@@ -133,7 +134,7 @@ def process_requests(
             _do(site, asked, choose)
         except (BuildRunning, LeaseLost) as error:
             if time.monotonic() >= until:
-                logger.info("Site %r: request %s waits on: %s", site.key, asked.pk, error)
+                logger.info("Site %r: request %s is still queued: %s", site.key, asked.pk, error)
                 break
             time.sleep(REQUEST_POLL_SECONDS)
             continue
@@ -170,16 +171,23 @@ def _check(site: SitemapSite, asked: BuildRequest) -> None:
         if file.fault:
             faults.append(f"{file.address}: {file.fault}")
     if not faults:
-        text = f"{count:,} files are intact." if count else "Nothing is published."
+        verb = "is" if count == 1 else "are"
+        text = f"{count_of(count, 'file')} {verb} intact." if count else "Nothing is published."
         close_requests([asked.pk], text)
         return
-    lines = [f"{len(faults):,} of {count:,} files are damaged.", *faults[:MAX_LISTED_FAULTS]]
+    lines = [
+        f"Damaged: {len(faults):,} of {count_of(count, 'file')}.",
+        *faults[:MAX_LISTED_FAULTS],
+    ]
     close_requests([asked.pk], "\n".join(lines), failed=True)
 
 
 def _prune(site: SitemapSite, asked: BuildRequest) -> None:
     pruned = prune(site)
-    text = f"{len(pruned.files):,} files and {len(pruned.orphans):,} orphans were deleted."
+    text = (
+        f"{count_of(len(pruned.files), 'file')} and {count_of(len(pruned.orphans), 'orphan')}"
+        " were deleted."
+    )
     if not pruned.swept:
-        text += " The storage cannot list its files, so orphans were not looked for."
+        text += " The storage cannot list its files, so orphans were not searched for."
     close_requests([asked.pk], text)

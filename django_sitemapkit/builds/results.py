@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from django.utils import timezone
 
 from django_sitemapkit.models import BuildFile, BuildRequest
-from django_sitemapkit.printable import printable_lines
+from django_sitemapkit.printable import count_of, printable_lines
 from django_sitemapkit.sites import SitemapSite
 
 logger = logging.getLogger("django_sitemapkit")
@@ -37,7 +37,7 @@ class FileResult:
     kinds: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     """How many problems there are of each kind, and the first of them, by their code."""
     skipped: int = 0
-    """Rows that were left out."""
+    """Rows that were skipped."""
     duplicates: int = 0
     """Those among them whose URL is listed already, by this page or by one before it."""
 
@@ -72,14 +72,14 @@ class BuildResult:
     """All files of the build in the order they were made."""
     seconds: float = 0.0
     """How long it took."""
-    finished: int | None = None
-    """The id of a killed build that was finished first; None if there was none."""
-    stopped: str = ""
+    resumed: int | None = None
+    """The id of an interrupted build that was resumed first; None if there was none."""
+    abandoned: str = ""
     """Why a build before it was abandoned; "" if none was."""
     reason: str = ""
     """Why it is held for review; "" if it is not."""
     warnings: Sequence[str] = ()
-    """What its lastmods say that can hardly be true."""
+    """Implausible lastmods."""
     exported: int | None = None
     """Files that were copied to the export; None where there is none."""
 
@@ -105,7 +105,7 @@ class BuildResult:
 
     @property
     def skipped(self) -> int:
-        """Rows that were left out of the pages it made."""
+        """Rows that were skipped in the pages it rendered."""
         return sum(file.skipped for file in self.files)
 
 
@@ -140,10 +140,10 @@ def summary_of(result: BuildResult) -> str:
     if result.status == "held":
         return f"Build {result.build} is held for review: {result.reason}."
     text = (
-        f"Build {result.build}: {result.status}; {result.urls:,} URLs in {len(result.files):,}"
-        f" files, {result.stored:,} stored."
+        f"Build {result.build}: {result.status}; {count_of(result.urls, 'URL')} in"
+        f" {count_of(len(result.files), 'file')}, {result.stored:,} stored."
     )
-    return f"{text} {result.skipped:,} rows were left out." if result.skipped else text
+    return f"{text} {count_of(result.skipped, 'row')} skipped." if result.skipped else text
 
 
 def answered_by_build(site: SitemapSite, sections: Collection[str], *, full: bool) -> list[int]:

@@ -125,8 +125,10 @@ def build(
                 if answered:
                     close_requests(answered, summary_of(result), build=result.build)
                 return result
-            builder.finished = result.build
-    raise BuildFailed(f"Site {site.key!r}: its pages kept changing; build again.")
+            builder.resumed = result.build
+    raise BuildFailed(
+        f"Site {site.key!r}: its pages kept changing during the build. Run the build again."
+    )
 
 
 class Builder:
@@ -158,11 +160,11 @@ class Builder:
         self.export = Export.of(site)
         self.builds = SiteBuilds(site)
         self.files: list[FileResult] = []
-        self.stopped = ""
+        self.abandoned = ""
         """Why a build before this one was abandoned."""
         self.leaving: Mapping[str, int] = {}
         """How many URLs of a section are meant to go, however many that are."""
-        self.finished: int | None = None
+        self.resumed: int | None = None
         """The id of the build that was resumed and finished before this one."""
         self.continued = False
         """Whether it is the build of a process that was killed."""
@@ -195,8 +197,8 @@ class Builder:
             status=outcome.status,
             files=tuple(self.files),
             seconds=time.perf_counter() - started,
-            finished=self.finished,
-            stopped=self.stopped,
+            resumed=self.resumed,
+            abandoned=self.abandoned,
             reason=outcome.reason,
             warnings=tuple(record.warnings.splitlines()),
             exported=None if self.export is None else self.exported,
@@ -240,7 +242,7 @@ class Builder:
                     left.save(update_fields=["fence"])
                 self.continued = True
                 return left
-            self._abandon(left, "the code, the settings or the sections asked for have changed")
+            self._abandon(left, "the code, the settings or the chosen sections have changed")
         return None
 
     def _freeze(self, plans: Mapping[str, Sequence[PlannedPage]]) -> Build:
@@ -304,8 +306,7 @@ class Builder:
         if self.runner.is_inline:
             return self.runner
         logger.warning(
-            "Site %r: SITEMAPKIT_DEDUPLICATE has one process make the pages, one after the"
-            " other; the runner %r is not used.",
+            "Site %r: SITEMAPKIT_DEDUPLICATE needs a single process, so the runner %r is not used.",
             *(self.site.key, type(self.runner).__name__),
         )
         return InlineRunner()
@@ -325,7 +326,7 @@ class Builder:
             self._kept.record()
             rows = self._make_pages(record, list(BuildFile.objects.in_build(record)))
             if lost := StoredFiles(self.site, self.storage).lost(page_rows_of(rows)):
-                raise BuildFailed(f"{lost[0].name} was stored, but the storage does not have it.")
+                raise BuildFailed(f"{lost[0].name} was stored, but is missing from the storage.")
         return rows
 
     def _publish(self, record: Build, rows: Sequence[BuildFile]) -> Outcome:
@@ -363,7 +364,10 @@ class Builder:
         except LeaseLost as error:
             logger.info("Site %r: %s It deletes the old files.", self.site.key, error)
         except Exception:  # The build is published: the next one deletes what is left.
-            logger.exception("Site %r: the old files could not be deleted.", self.site.key)
+            logger.exception(
+                "Site %r: old files could not be deleted; the next build tries again.",
+                self.site.key,
+            )
         self.builds = SiteBuilds(self.site)
 
     def distrust_damaged(self) -> None:
@@ -381,8 +385,8 @@ class Builder:
 
     def stop(self, reason: str) -> None:
         """Note why a build came to nothing; the next one starts from what is there now."""
-        logger.info("Site %r: %s; it is built again.", self.site.key, reason)
-        self.stopped = reason
+        logger.info("Site %r: %s. The site is built again.", self.site.key, reason)
+        self.abandoned = reason
         self.builds = SiteBuilds(self.site)
 
     def _report(self, result: FileResult, total: int) -> None:

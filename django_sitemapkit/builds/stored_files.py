@@ -12,6 +12,7 @@ from xml.sax.saxutils import unescape
 
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import BuildFile
+from django_sitemapkit.printable import count_of
 from django_sitemapkit.protocol.writers import escaped
 from django_sitemapkit.publishing import SitemapStorage, folder_of
 from django_sitemapkit.reading.keysets import noop
@@ -73,12 +74,12 @@ def what_differs(file: IO[bytes], sha256: str, urls: int) -> str:
             rest = rest[1 - len(_END_OF_ENTRY) :]
         parser.Parse(b"", True)
     except (zlib.error, EOFError) as error:
-        return f"its compression is broken: {error}"
+        return f"its gzip data is damaged: {error}"
     except expat.ExpatError as error:
-        return f"it is not well-formed: {error}"
+        return f"its XML is not well-formed: {error}"
     if found != urls:
         return f"it has {found:,} entries, not {urls:,}"
-    return "" if digest.hexdigest() == sha256 else "its hash is another one"
+    return "" if digest.hexdigest() == sha256 else "its SHA-256 differs"
 
 
 def damage_of(row: BuildFile, file: IO[bytes]) -> str:
@@ -86,7 +87,7 @@ def damage_of(row: BuildFile, file: IO[bytes]) -> str:
     if row.section:
         return what_differs(file, row.sha256, row.urls)
     same = hashlib.sha256(file.read()).hexdigest() == row.sha256
-    return "" if same else "its hash is another one"
+    return "" if same else "its SHA-256 differs"
 
 
 def decompressed(file: IO[bytes]) -> Iterator[bytes]:
@@ -101,11 +102,11 @@ def decompressed(file: IO[bytes]) -> Iterator[bytes]:
             yield data
             data = decompressor.decompress(decompressor.unconsumed_tail, 262_144)
         if decompressor.unused_data:
-            raise zlib.error("something follows the end of the gzip stream")
+            raise zlib.error("there is data after the end of the gzip stream")
     if data := decompressor.flush():
         yield data
     if not decompressor.eof:
-        raise EOFError("the gzip stream is cut short")
+        raise EOFError("the gzip stream is truncated")
 
 
 def holds_location(file: IO[bytes], location: str) -> bool:
@@ -146,7 +147,9 @@ def locations_of(
         missing -= len(some)
         yield [unescaped(location_and_values(entry)[0]) for entry in some]
     if missing:  # An empty file is no error to gzip.
-        raise StorageFailure(f"{row.name} is damaged: it does not list {row.urls:,} URLs")
+        raise StorageFailure(
+            f"{row.name} is damaged: it does not contain {count_of(row.urls, 'URL')}"
+        )
 
 
 def location_and_values(entry: bytes) -> tuple[bytes, bytes]:

@@ -37,7 +37,7 @@ def check_addresses() -> Found:
         try:
             site.scope()
         except ImproperlyConfigured as error:
-            yield str(error), "Until then no sitemap is served."
+            yield str(error), "Correct the URLconf; until then no sitemap is served."
 
 
 @check("sitemapkit.W006", Tags.urls)
@@ -49,10 +49,10 @@ def check_scope() -> Found:
         except ImproperlyConfigured:
             continue
         if not site.prefix.startswith(directory):
-            message = f"Site {site.key!r}: a sitemap in {directory} may list nothing outside of it."
+            message = f"Site {site.key!r}: a sitemap in {directory} can only list URLs below it."
             hint = (
                 "Include django_sitemapkit.urls at the root of the URLconf, not within"
-                " i18n_patterns() or below another path, unless you want this."
+                " i18n_patterns() or below another path, unless you want that restriction."
             )
             yield message, hint
 
@@ -67,7 +67,7 @@ def check_robots() -> Found:
         if len(found) > 1 and robots in found:
             first = "the package's" if found[0] is robots else "the other one"
             yield (
-                f"Site {site.key!r}: two views answer for robots.txt; Django calls {first}.",
+                f"Site {site.key!r}: two views match robots.txt; {first} is used.",
                 "Remove one of the two from the URLconf.",
             )
 

@@ -19,15 +19,15 @@ OVERWRITING = ("file_overwrite", "overwrite_files", "allow_overwrite")
 S3 = "storages.backends.s3"
 
 LOST_IN_BUILDS = {
-    "size": "each file is read back to learn its size",
-    "listdir": "files that no build has are never found, and stay",
-    "get_modified_time": "files that no build has are never known to be old, and stay",
+    "size": "each file is read back to get its size",
+    "listdir": "files without a build are never found, and stay",
+    "get_modified_time": "files without a build are never recognised as old, and stay",
 }
 """What builds lack without some methods of the storage of their files."""
 
 LOST_IN_EXPORT = {
-    "size": "each file is read back to learn its size",
-    "listdir": "each file is asked for by its name, and files that no build has stay public",
+    "size": "each file is read back to get its size",
+    "listdir": "each file is looked up by its name, and files without a build stay public",
 }
 """The same for the storage of the export."""
 
@@ -40,7 +40,7 @@ def check_storage() -> Found:
     source = _sitemap_storage()
     nowhere = source is None or (isinstance(source, FileSystemStorage) and _place(source) is None)
     what = (
-        "build_sitemaps has no place for its files."
+        "build_sitemaps has no storage for its files."
         if nowhere
         else "sitemaps are stored among the static files, where `collectstatic --clear` deletes"
         " them."
@@ -65,8 +65,8 @@ def check_storage_reads_as_stored() -> Found:
     """Report a storage of the files that would decompress what it reads."""
     if getattr(_sitemap_storage(), "gzip", False) and value_of("SERVE_FROM") != "live":
         message = (
-            "The storage of the sitemaps has gzip=True: it decompresses what it reads, and gives"
-            " other bytes than it was given."
+            "The storage of the sitemaps has gzip=True: it decompresses files when it reads"
+            " them, so they differ from what was stored."
         )
         hint = "Remove gzip from its OPTIONS: the files are compressed already."
         yield message, hint

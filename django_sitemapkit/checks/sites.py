@@ -65,7 +65,7 @@ def check_addresses_differ() -> Found:
         if base in taken:
             yield (
                 f"Sites {taken[base]!r} and {site.key!r} of SITEMAPKIT_SITES are both {base}.",
-                "Give each a base URL of its own.",
+                "Give each its own base URL.",
             )
         taken.setdefault(base, site.key)
 
@@ -151,7 +151,7 @@ def check_migrations(
     with suppress(DatabaseFailure):
         connections[alias].ensure_connection()
     missing = unapplied_migrations(own=True)
-    hint = "Until then nothing is built or served."
+    hint = "Correct the settings; until then nothing is built or served."
     return [message_of("sitemapkit.W041", missing, hint)] if missing else []
 
 

@@ -118,7 +118,7 @@ def item_at(section: SectionReader, location: str) -> tuple[int, int, Chunk] | N
                 return begin + item, place, chunk
             begin += len(chunk.keys) if chunk.read is None else chunk.read
     except Exception:
-        logger.exception("%r could not be asked for its URLs.", section)
+        logger.exception("The URLs of %r could not be read.", section)
     return None
 
 

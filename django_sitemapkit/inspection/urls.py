@@ -68,7 +68,7 @@ def inspect_object(site: SitemapSite, obj: Model) -> list[UrlInspection]:
     inspected = [_inspect_row(s, obj.pk) for s in on.values() if label_or_none(s) == label]
     for cls in registry:
         if cls.get_name() not in on and label_or_none(reader_of(cls(site))) == label:
-            why = _("The section %(section)s is switched off, or not one of this site.")
+            why = _("Section %(section)s is switched off, or this site does not have it.")
             inspected.append(
                 UrlInspection(section=cls.get_name(), why=why % {"section": cls.get_name()})
             )
@@ -133,8 +133,8 @@ def _why_absent(section: SectionReader, pk: Any) -> str:
     if isinstance(section, QuerySetReader) and section.row_value_columns:
         model = section.rows.model
         if model._base_manager.filter(pk=pk, sitemap_include=False).exists():
-            return _("It is left out by its own setting “list in the sitemap”.")
-    text = _("The section %(section)s does not have it: its queryset leaves it out.")
+            return _("Its own setting “list in the sitemap” excludes it.")
+    text = _("Section %(section)s does not list it: it is not in the queryset.")
     return text % {"section": section.get_name()}
 
 
@@ -201,8 +201,8 @@ def _origin_of(section: SectionReader, chunk: Chunk, tag: str, *, overridden: bo
 
 def _excluded(pattern: str) -> str:
     if pattern:
-        return _("The exclusion rule %(pattern)s leaves it out.") % {"pattern": pattern}
-    return _("A URL override leaves it out.")
+        return _("The exclusion rule %(pattern)s excludes it.") % {"pattern": pattern}
+    return _("A URL override excludes it.")
 
 
 def _single_row(chunk: Chunk, place: int) -> Chunk:

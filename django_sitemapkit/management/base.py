@@ -22,7 +22,7 @@ from django.db.models import IntegerChoices
 from django_sitemapkit.builds import BuildResult, FileResult
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.models.migrated import unapplied_migrations
-from django_sitemapkit.printable import printable, printable_lines
+from django_sitemapkit.printable import count_of, printable, printable_lines
 from django_sitemapkit.sites import SitemapSite, all_sites
 
 CLEAR_LINE = "\r\x1b[K"
@@ -240,7 +240,7 @@ def held_back(result: BuildResult) -> str:
 def describe(result: FileResult) -> str:
     """Return a line about a file."""
     name = f"{result.section or 'index'} {result.number or ''}"
-    what = "sitemaps" if not result.section else "URLs"
+    what = ("URL" if result.section else "sitemap") + ("" if result.urls == 1 else "s")
     line = (
         f"{name:<28} {result.state:<7} {result.urls:>9,} {what:<8} {result.xml_bytes:>12,} bytes"
         f" {result.stored_bytes:>11,} stored {result.seconds:>7.2f} s"
@@ -248,8 +248,3 @@ def describe(result: FileResult) -> str:
     if result.skipped:
         line += f"  {count_of(result.skipped, 'row')} skipped"
     return f"{line}, {result.duplicates:,} of them duplicates" if result.duplicates else line
-
-
-def count_of(number: int, thing: str) -> str:
-    """Return a count with its noun: ``1 row``, ``2,000 rows``."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"

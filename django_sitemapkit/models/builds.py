@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.conf import settings
@@ -89,7 +90,7 @@ class Build(models.Model):
     status = models.CharField(_("status"), max_length=20, choices=Status, default=Status.RUNNING)
     declaration = models.CharField(_("declaration"), max_length=64)
     """A digest of its code and settings."""
-    fence = models.PositiveBigIntegerField(_("fence"))
+    fence = models.PositiveBigIntegerField(_("fencing token"))
     """The fencing token of its lease."""
     started_at = models.DateTimeField(_("started at"))
     ended_at = models.DateTimeField(_("ended at"), null=True)
@@ -126,7 +127,7 @@ class Build(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.pk} ({self.site})"
+        return gettext("Build %(build)s") % {"build": self.pk}
 
     def checkers_of(self, sections: Iterable[str]) -> dict[str, int]:
         """Return for each section the build that last compared its files with the rows."""
@@ -161,7 +162,7 @@ class BuildFile(models.Model):
     stored_bytes = models.PositiveBigIntegerField(_("bytes in storage"), default=0)
     lastmod = models.DateTimeField(_("last changed"), null=True)
     """When the hash of its XML last changed."""
-    skipped = models.PositiveIntegerField(_("rows left out"), default=0)
+    skipped = models.PositiveIntegerField(_("rows skipped"), default=0)
     problems = models.TextField(_("problems"), blank=True)
     problem_kinds = models.JSONField(_("problems"), default=dict)
     """By code, how many there are and the first of them."""
@@ -212,7 +213,7 @@ class Publication(models.Model):
 
     site = models.CharField(_("site"), max_length=100, unique=True)
     build = models.ForeignKey(Build, models.PROTECT, related_name="+", verbose_name=_("build"))
-    fence = models.PositiveBigIntegerField(_("fence"))
+    fence = models.PositiveBigIntegerField(_("fencing token"))
     published_at = models.DateTimeField(_("published at"))
     notified_build = models.ForeignKey(
         Build,

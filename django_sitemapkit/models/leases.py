@@ -74,9 +74,9 @@ class Lease(models.Model):
 
     name = models.CharField(_("name"), max_length=200, unique=True)
     owner = models.CharField(_("owner"), max_length=200, blank=True)
-    fence = models.PositiveBigIntegerField(_("fence"), default=0)
+    fence = models.PositiveBigIntegerField(_("fencing token"), default=0)
     acquired_at = models.DateTimeField(_("acquired at"))
-    heartbeat = models.DateTimeField(_("last sign"))
+    heartbeat = models.DateTimeField(_("last heartbeat"))
 
     objects = LeaseManager()
 
@@ -115,7 +115,7 @@ class Lease(models.Model):
                     self._mine().update(owner="")
             except Error as error:
                 if is_last or connection.in_atomic_block:
-                    logger.warning("%s could not be given back, and expires: %s", self, error)
+                    logger.warning("%s could not be released, and will expire: %s", self, error)
                     return
                 # An exception out of a signal handler leaves mysqlclient in the middle of a query:
                 # all that follows on that connection fails with "Commands out of sync".

@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError
 from django.db import models, router, transaction
+from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.identities import identity_of
+from django_sitemapkit.identities import identity_of, model_name
 from django_sitemapkit.models.fields import changefreq_field, priority_field
 from django_sitemapkit.protocol.limits import MAX_LOCATION
 from django_sitemapkit.protocol.locations import normalise_path, normalise_pattern
@@ -283,6 +284,11 @@ class UrlOverride(HashedEditorSetting):
         ]
 
     def __str__(self) -> str:
+        return self.path or f"{capfirst(model_name(self.model))} {self.object_id}"
+
+    @property
+    def identity(self) -> str:
+        """The path, or the model's label and the key of the object."""
         return self.path or f"{self.model} {self.object_id}"
 
     def normalise_text(self, text: str) -> str:

@@ -303,7 +303,9 @@ def remember(section: SectionReader, pages: Collection[PlannedPage], *, lists: b
             with transaction.atomic(using=database):
                 plan.pages.filter(some).update(**values)
         except DatabaseError as error:
-            logger.warning("%r: what its pages list cannot be recorded: %s", section, error)
+            logger.warning(
+                "%r: which of its pages are empty cannot be recorded: %s", section, error
+            )
             return
 
 
@@ -343,7 +345,7 @@ def _plan_now(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:
                 return planned_pages(plan, keyset) if plan else create_plan(section, keyset)
             finally:
                 lease.release()
-        reason = "it is being planned right now"
+        reason = "another process is planning it right now"
     except DatabaseError as error:
         reason = f"its plan cannot be stored: {error}"
     if keyset.count(EVERYTHING, section.rows_per_page + 1) <= section.rows_per_page:

@@ -105,7 +105,7 @@ def refresh(
         change = _store(plan, pages, planned, keyset)
         if change is not None:
             return change
-    raise RuntimeError(f"Section {section.get_name()!r}: its pages kept changing; try again.")
+    raise RuntimeError(f"Section {section.get_name()!r}: its pages kept changing. Try again.")
 
 
 def _stored_plan(section: SectionReader) -> tuple[Plan | None, list[Page]]:
@@ -131,7 +131,7 @@ def _usable_pages(
     if not pages or len(pages) != len(stored) or pages[-1].keys.upper is not None:
         return pages, "its pages do not join"
     if not keyset.increasing([page.keys.lower for page in pages[1:]]):
-        return pages, f"the database orders {keyset.name!r} in another way than before"
+        return pages, f"the database orders {keyset.name!r} differently than before"
     return pages, ""
 
 

@@ -49,7 +49,7 @@ def format_lastmod(value: object, zone: dt.tzinfo = dt.UTC) -> str | None:
         if len(value) < len("YYYY-MM-DD"):
             raise _invalid_date(value, "does not name a day")
         return str.__str__(value) if _COMMON_FORM.fullmatch(value) else format_lastmod(moment)
-    raise _invalid_date(value, "is not a date, datetime or W3C text")
+    raise _invalid_date(value, "is not a date, datetime or W3C datetime string")
 
 
 def is_common(text: str) -> bool:
@@ -107,7 +107,7 @@ def _zone(text: str) -> dt.timezone:
         return dt.UTC
     offset = dt.timedelta(hours=int(text[1:3]), minutes=int(text[4:6]))
     if int(text[4:6]) > 59 or offset > dt.timedelta(hours=14):
-        raise ValueError(f"{text} is not a zone")
+        raise ValueError(f"{text} is not a time zone")
     return dt.timezone(-offset if text[0] == "-" else offset)
 
 

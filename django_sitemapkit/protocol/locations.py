@@ -78,7 +78,7 @@ class Scope:
         is neither, lies outside this scope, or has 2,048 characters or more.
         """
         if not isinstance(url, str):
-            raise _invalid_url(url, "it is not text; return a path or an absolute URL")
+            raise _invalid_url(url, "it is not a string; return a path or an absolute URL")
         if url.startswith("/") and not url.startswith("//"):
             return self.enclose(_normal_path(url))
         return self.enclose(_normal_path(self._strip_origin(url)))
@@ -141,7 +141,7 @@ class Scope:
             )
 
     def _not_on_origin(self, url: str) -> InvalidValue:
-        names_host = "two slashes at the beginning name a host; " if url.startswith("//") else ""
+        names_host = "two slashes at the beginning mean a host; " if url.startswith("//") else ""
         return InvalidValue(
             "url-not-allowed",
             f"URL not allowed: {quoted(url)} is not on {self.origin}; {names_host}scheme, host and"
@@ -173,7 +173,7 @@ def normalise_url(url: object, origin: str) -> str:
     path on ``origin``. Raises InvalidValue where it is neither, or has 2,048 characters or more.
     """
     if not isinstance(url, str):
-        raise _invalid_url(url, "it is not text; give a path or an absolute URL")
+        raise _invalid_url(url, "it is not a string; give a path or an absolute URL")
     path: str = resolve_scheme(url, origin)
     if not path.startswith("/"):
         origin, path = split_origin(path)
@@ -213,7 +213,7 @@ def normalise_path(path: str) -> str:
     if not path.startswith("/"):
         raise _invalid_url(path, "it does not begin with /")
     if path.startswith("//"):
-        raise _invalid_url(path, "two slashes at the beginning name a host")
+        raise _invalid_url(path, "two slashes at the beginning mean a host")
     return _normal_path(path)
 
 
@@ -260,7 +260,7 @@ def normalise_base(url: str) -> tuple[str, str]:
         raise _invalid_url(url, "a base URL has no query")
     path = path.rstrip("/")
     if path.startswith("//"):
-        raise _invalid_url(url, "its path begins with two slashes, which alone would name a host")
+        raise _invalid_url(url, "its path begins with two slashes, which would mean a host")
     return origin, path
 
 

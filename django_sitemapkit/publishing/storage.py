@@ -173,7 +173,8 @@ class SitemapStorage:
             if stored != name:
                 self._discard(stored)
                 raise StorageFailure(
-                    f"the storage does not overwrite, but called it {stored!r}; let it overwrite"
+                    f"the storage stored it as {stored!r} instead of overwriting it; make the"
+                    " storage overwrite files"
                 )
 
         self._persist(name, path, save, lambda name: None)
@@ -211,7 +212,7 @@ class SitemapStorage:
             sync_folder(local.parent)
         if stored != name:
             self._discard(stored)
-            raise StorageFailure(f"the storage called it {stored!r} instead")
+            raise StorageFailure(f"the storage stored it as {stored!r} instead")
 
     def _discard(self, name: str) -> None:
         with contextlib.suppress(Exception):
@@ -222,7 +223,7 @@ class SitemapStorage:
         try:
             return bool(self.storage.exists(name))
         except Exception as error:
-            raise StorageFailure(f"{name} could not be looked for: {error}") from error
+            raise StorageFailure(f"{name} could not be looked up: {error}") from error
 
     def size(self, name: str) -> int:
         """Return a file's size, by reading it where the storage has no other way to tell."""
@@ -292,7 +293,7 @@ def _no_place(error: ImproperlyConfigured) -> StorageFailure:
     why = str(error)
     if ALIAS not in django_settings.STORAGES:
         why = f'STORAGES has no "{ALIAS}". {ADD_ENTRY}'
-    return StorageFailure(f"There is no place for sitemaps: {why}")
+    return StorageFailure(f"There is no storage for sitemaps: {why}")
 
 
 def _why_not_in(folder: Path, error: OSError) -> str:
@@ -302,8 +303,8 @@ def _why_not_in(folder: Path, error: OSError) -> str:
             f' or set another location in STORAGES["{ALIAS}"].'
         )
     if error.errno in FULL:
-        return f"There is no room to make files in {folder}: {error.strerror}."
-    return f"No file can be made in {folder}: {error}"
+        return f"There is no space for files in {folder}: {error.strerror}."
+    return f"No file can be created in {folder}: {error}"
 
 
 def sync(file: IO[bytes]) -> None:

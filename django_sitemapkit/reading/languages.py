@@ -43,8 +43,8 @@ def default_url(url: object, section: BaseSection) -> str:
     if section.language_hosts and isinstance(url, str) and url.startswith("/"):
         raise InvalidValue(
             "invalid-url",
-            f"Invalid URL: {quoted(url)}: with language_hosts a path is another page on each host;"
-            " write the whole URL.",
+            f"Invalid URL: {quoted(url)}: with language_hosts a path is a different page on each"
+            " host; write the absolute URL.",
         )
     return normalise_url(url, section.site.origin)
 

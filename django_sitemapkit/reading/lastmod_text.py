@@ -148,5 +148,5 @@ def _moment(text: str) -> dt.date | dt.datetime:
         return dt.date.fromisoformat(text)
     moment = parse_datetime(text)
     if moment is None:
-        raise ValueError("it is no date or moment")
+        raise ValueError("it is not a date or datetime")
     return moment

@@ -206,7 +206,7 @@ class CompiledRoute:
                 if (path := candidate.fill(values)) is not None:
                     return path
         shown = ", ".join(map(ascii, values))
-        raise NoReverseMatch(f"no pattern of {self.viewname!r} takes the values ({shown})")
+        raise NoReverseMatch(f"no pattern of {self.viewname!r} matches the values ({shown})")
 
 
 @lru_cache(maxsize=1024)

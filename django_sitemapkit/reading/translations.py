@@ -56,7 +56,7 @@ def _target(model: type[Model], path: str) -> type[Model]:
     for name in path.split(LOOKUP_SEP) if path else ():
         found = model._meta.get_field(name).related_model
         if not isinstance(found, type):
-            raise FieldError(f"{path!r}: {name!r} is no relation of {model.__name__}.")
+            raise FieldError(f"{path!r}: {name!r} is not a relation of {model.__name__}.")
         model = found
     return model
 

@@ -71,8 +71,8 @@ class ExtensionFormatter:
         for number, one in enumerate(_several(value)):
             if number == most:
                 message = (
-                    f"Too many tags: {option} has more than {most:,} values for one URL; the rest"
-                    " are left out."
+                    f"Too many tags: {option} has more than {most:,} values for one URL; the"
+                    " rest are skipped."
                 )
                 self._problems.add(key, "too-many-tags", message, skipped=False)
                 return
@@ -124,6 +124,6 @@ def _of(kind: type[Any], value: Any, option: str) -> Any:
     if not isinstance(value, kind):
         raise InvalidValue(
             "invalid-tag-value",
-            f"Invalid tag value: {option}: {value!a} is not of the class {kind.__name__}.",
+            f"Invalid tag value: {option}: {value!a} is not an instance of {kind.__name__}.",
         )
     return value

@@ -39,7 +39,7 @@ def external_entries(site: SitemapSite) -> Iterator[IndexEntry]:
         problems = ProblemLog(section.get_name())
         for entry in _section_entries(section, problems):
             if entry.location in listed:
-                message = f"Duplicate: {entry.location} is in the index already."
+                message = f"Duplicate: {entry.location} is already in the index."
                 problems.add(entry.location, "duplicate-url", message)
                 continue
             listed.add(entry.location)
@@ -126,10 +126,10 @@ class Places:
 
 def _host_origin(host: Any) -> str:
     if not isinstance(host, str):
-        raise InvalidValue("invalid-host", f"Invalid host: {host!a} is not text.")
+        raise InvalidValue("invalid-host", f"Invalid host: {host!a} is not a string.")
     origin, path = normalise_base(host)
     if path:
-        message = f"Invalid host: {host!a} has a path; write {origin!r} alone."
+        message = f"Invalid host: {host!a} has a path; write only {origin!r}."
         raise InvalidValue("invalid-host", message)
     return origin
 

@@ -187,8 +187,8 @@ class PageRendering:
     def _report_unsplittable(self) -> None:
         """Say that a page by position is full of bytes: no plan can cut it where that happens."""
         message = (
-            f"File too large: {self.urls:,} URLs fill the file; those behind them on this page"
-            f" are left out until the section sets limit to {self.urls:,} or less."
+            f"File too large: {self.urls:,} URLs fill the file; the remaining rows of this page"
+            f" are skipped until the section sets limit to {self.urls:,} or less."
         )
         self.problems.add(self.overflow, "file-too-large", message)
 
@@ -201,11 +201,11 @@ class PageRendering:
         if is_rest or behind - begin > self._writer.max_urls:
             code = "too-many-urls"
             most = self.urls if is_rest else self._writer.max_urls
-            message = f"Too many URLs: one row gives more than fit on a page; {most:,} do."
+            message = f"Too many URLs: one row has more URLs than fit on a page, {most:,}."
         else:
             code = "file-too-large"
             message = (
-                f"File too large: this entry alone passes {self._writer.max_bytes:,} bytes,"
+                f"File too large: this entry alone exceeds {self._writer.max_bytes:,} bytes,"
                 " the limit of a file."
             )
         for place in range(begin, behind):

@@ -157,7 +157,7 @@ class ChunkPipeline:
             if (owner, location) in listed and row not in chunk.refusals:
                 chunk.refusals[row] = InvalidValue(
                     "duplicate-url",
-                    f"Duplicate URL: {location} is listed already; the first counts.",
+                    f"Duplicate URL: {location} is already listed; the first one is used.",
                 )
             listed.add((owner, location))
 
@@ -188,7 +188,8 @@ class ChunkPipeline:
         listed = seen(entries.locations)
         for row, where in listed.items():
             message = (
-                f"Duplicate URL: {entries.locations[row]} is listed by {where}; the first counts."
+                f"Duplicate URL: {entries.locations[row]} is listed by {where}; the first one is"
+                " used."
             )
             self.problems.add(entries.keys[row], "duplicate-url", message)
         return without(entries, listed) if listed else entries

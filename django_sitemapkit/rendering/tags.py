@@ -50,7 +50,7 @@ class TagFormatter:
 
     def __init__(self, problems: ProblemLog) -> None:
         self.comes_at: dt.datetime | None = None
-        """When the first lastmod comes that was left out because it lies in the future."""
+        """When the first lastmod comes that was left out because it is in the future."""
         self._problems = problems
         self._zone = timezone.get_default_timezone()
         self._formatters: dict[str, Callable[[Any], str | None]] = {
@@ -61,7 +61,7 @@ class TagFormatter:
         self.read_clock()
 
     def read_clock(self) -> None:
-        """Take the time by which a lastmod lies in the future."""
+        """Take the time by which a lastmod is in the future."""
         self._now = dt.datetime.now(dt.UTC)
         self._now_text = self._now.isoformat(timespec="seconds")
         self._today = self._now.astimezone(self._zone).date().isoformat()
@@ -138,7 +138,7 @@ class TagFormatter:
         return [row for row, value in present.items() if is_future(value, self._now, self._zone)]
 
     def _report_future(self, key: Any, text: str | None) -> None:
-        message = f"Invalid date: lastmod {text} lies in the future."
+        message = f"Invalid date: lastmod {text} is in the future."
         self._problems.add(key, "future-date", message, skipped=False)
         comes_at = None
         with suppress(OverflowError):  # A "never", such as 9999-12-31: it does not come.

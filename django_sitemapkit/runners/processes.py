@@ -76,8 +76,8 @@ def _require_sharing() -> None:
         connection: Any = connections[alias]
         if connection.vendor == "sqlite" and connection.is_in_memory_db():
             raise BuildFailed(
-                f"The database {alias!r} is in this process's memory, where no other process can"
-                " reach it; use the runner 'inline'."
+                f"The database {alias!r} is in memory, so worker processes cannot use it. Use"
+                " the runner 'inline'."
             )
         _require_public_schema(alias, connection)
 
@@ -92,8 +92,8 @@ def _require_public_schema(alias: str, connection: Any) -> None:
     schema = getattr(connection, "schema_name", None)
     if schema and schema != public:
         raise BuildFailed(
-            f"The database {alias!r} is switched to the schema {schema!r}, which worker processes"
-            " do not know of; use the runner 'inline' (--workers 1)."
+            f"The database {alias!r} is switched to the schema {schema!r}, but worker processes"
+            " connect to the public schema. Use the runner 'inline' (--workers 1)."
         )
 
 
@@ -213,5 +213,5 @@ def _make(builder: PageBuilder, pk: int) -> FileResult | Exception | None:
     except PICKLED as error:
         return error
     except Exception as error:
-        logger.exception("A worker process could not make a page.")
+        logger.exception("A worker process could not build a page.")
         return BuildFailed(f"A worker process failed: {type(error).__name__}: {error}")

@@ -33,8 +33,8 @@ class BaseSection:
     #: ``SITEMAPKIT_SITES``, or an id of the sites framework.
     sites: Collection[Any] | None = None
 
-    #: When a page last changed: a date, a datetime or a W3C text, an expression, or a method that
-    #: gets the object. In a ``Section`` text is a field path.
+    #: When a page last changed: a date, a datetime or a string in W3C datetime format, an
+    #: expression, or a method that gets the object. In a ``Section`` a string is a field path.
     lastmod: Any = None
 
     #: How often a page changes, such as ``"weekly"``: a value, an expression, or a method that gets
@@ -76,7 +76,7 @@ class BaseSection:
     language_hosts: Mapping[str, str] = {}
 
     #: Images: a method that gets the object and returns one or several ``Image``, URLs or files;
-    #: None for nothing. In a ``Section`` text is a field path.
+    #: None for nothing. In a ``Section`` a string is a field path.
     images: Any = None
 
     #: Videos: a method that gets the object and returns one or several ``Video``.
@@ -96,8 +96,8 @@ class BaseSection:
     #: ``city-guides``.
     heading: Any = None
 
-    #: The title of an entry there: a field path, an expression, or a method that gets the object.
-    #: Default: its path.
+    #: The title of an entry on the site map for people: a field path, an expression, or a method
+    #: that gets the object. Default: its path.
     title: Any = None
 
     #: Promise that the number of a page's rows, or their newest lastmod, changes whenever one of
@@ -171,7 +171,8 @@ class ItemSection(BaseSection):
                 return f"/archive/{item}/"
     """
 
-    #: The items, in a stable order: a sequence, or a method that returns one.
+    #: The items, in a stable order: an iterable that can be read again, such as a
+    #: list or a queryset, or a method that returns one.
     items: Any = ()
 
     def location(self, item: Any) -> str:
@@ -180,7 +181,7 @@ class ItemSection(BaseSection):
 
 
 class StaticSection(ItemSection):
-    """A section of a few pages by hand.
+    """A section of a few pages, listed by name or path.
 
     An item is a URL name without arguments, a path from the root of the host, or an absolute URL
     of the site; or an object that has a ``get_absolute_url()``.
@@ -236,8 +237,8 @@ class Route:
 class Translated:
     """A translated field, as an argument of a Route.
 
-    In each language it is what the row says in that language, and a row that says nothing in it,
-    or the empty text, has no version. ``Translated("slug")`` reads the columns ``slug_en`` and
+    Its value is that of the row in each language. A row whose value is None or empty in a language
+    has no version in it. ``Translated("slug")`` reads the columns ``slug_en`` and
     ``slug_fr`` where the model has them, as django-modeltranslation adds them, or the translations
     of django-parler. ``relation`` names any other relation to rows that hold one translation each,
     and ``language`` their column with the code. A path over relations to one object may lead to

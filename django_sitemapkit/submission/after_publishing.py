@@ -36,6 +36,6 @@ def _submit(site: SitemapSite) -> None:
     except BuildRunning as error:  # The other process may have begun before this build.
         logger.info("Site %r: %s", site.key, error)
     except Exception:
-        logger.exception("Site %r: it could not be submitted.", site.key)
+        logger.exception("Site %r: the build could not be submitted.", site.key)
     finally:
         connections.close_all()

@@ -112,7 +112,7 @@ def page(request: HttpRequest, section: str, number: str, form: str) -> HttpResp
     """Answer with one page of a section, as XML or text, or 404 if there is none with a URL."""
     site, responder = site_for(request), Responder(request, form)
     place = site, section, int(number), responder
-    reason = "There is no such sitemap, or it lists nothing at present."
+    reason = "This sitemap does not exist, or is currently empty."
     response = None
     try:
         if settings.SERVE_FROM != "live":

@@ -104,7 +104,7 @@ def _delivered(
             for start in range(0, len(data), RESPONSE_BLOCK_BYTES):
                 yield data[start : start + RESPONSE_BLOCK_BYTES]
     except Exception:
-        logger.exception("%r: page %s broke off.", section, page.number)
+        logger.exception("%r: page %s could not be completed.", section, page.number)
         raise
     if rendering.problems:
         logger.warning("%r: page %s: %s", section, page.number, rendering.problems.summary())

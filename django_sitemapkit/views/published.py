@@ -49,7 +49,7 @@ def published_index(
     """
     build, file = published_with(site, "", number)
     if build is None:
-        _require_live(f"Nothing of site {site.key!r} is published yet.")
+        _require_live(f"Site {site.key!r} has no published build yet.")
         return None
     indexes = _indexes_with_live(site, build)
     if number not in indexes:
@@ -97,7 +97,7 @@ def _indexes_of(site: SitemapSite, build: Build, live: list[LivePage]) -> dict[i
     try:
         entries += external_entries(site)
     except Exception:
-        logger.exception("Site %r: what is external is not in the index.", site.key)
+        logger.exception("Site %r: the external sitemaps are missing from the index.", site.key)
     return write_indexes(entries)
 
 
@@ -118,7 +118,9 @@ def _live_pages(site: SitemapSite, build: Build) -> list[LivePage]:
         except NotPlanned as error:
             logger.warning("%r is not in the index: %s", section, error)
         except Exception:
-            logger.exception("%r was never built, and fails: it is not in the index.", section)
+            logger.exception(
+                "%r was never built and cannot be read, so it is not in the index.", section
+            )
     return live
 
 
@@ -128,10 +130,10 @@ def _content(file: BuildFile) -> bytes | None:
         with SitemapStorage().open(file.name) as stored:
             content = stored.read()
     except Exception as error:  # noqa: BLE001  each storage has errors of its own
-        logger.error("%s is published, but lost: %s", file.name, error)  # noqa: TRY400
+        logger.error("%s is published, but its file is missing: %s", file.name, error)  # noqa: TRY400
         return None
     if hashlib.sha256(content).hexdigest() != file.sha256:
-        logger.error("%s is published, but damaged.", file.name)
+        logger.error("%s is published, but its file is damaged.", file.name)
         return None
     return content
 
@@ -169,7 +171,7 @@ def _render_lost(
     try:
         keys = keys_of(file, section)
     except (ValueError, ValidationError):
-        logger.exception("%r: page %s was cut by another key.", section, file.number)
+        logger.exception("%r: page %s was planned by another key.", section, file.number)
         return None
     return rendered(section, PlannedPage(file.number, keys), responder, planned=False)
 
@@ -261,10 +263,10 @@ def _opened(storage: SitemapStorage, file: BuildFile) -> IO[bytes] | None:
         first = stored.read(RESPONSE_BLOCK_BYTES)
         stored.seek(0)
     except Exception as error:  # noqa: BLE001  each storage has errors of its own
-        logger.error("%s is published, but lost: %s", file.name, error)  # noqa: TRY400
+        logger.error("%s is published, but its file is missing: %s", file.name, error)  # noqa: TRY400
         return None
     if not first or found != file.stored_bytes:
-        logger.error("%s is published, but damaged: it is cut short.", file.name)
+        logger.error("%s is published, but its file is truncated.", file.name)
         stored.close()
         return None
     return stored

@@ -31,10 +31,16 @@ class Named(models.Model):
 
     name = models.CharField(max_length=200)
     name_es = models.CharField(
-        "name in Spanish", max_length=200, blank=True, help_text="Empty where it is the common one."
+        "name in Spanish",
+        max_length=200,
+        blank=True,
+        help_text="Leave empty if it is the same as the name.",
     )
     name_fr = models.CharField(
-        "name in French", max_length=200, blank=True, help_text="Empty where it is the common one."
+        "name in French",
+        max_length=200,
+        blank=True,
+        help_text="Leave empty if it is the same as the name.",
     )
 
     class Meta:
@@ -86,15 +92,15 @@ class City(Named):
     geonameid = models.BigIntegerField("GeoNames id", primary_key=True)
     country = models.ForeignKey(Country, on_delete=models.CASCADE, related_name="cities")
     slug_en = models.CharField(
-        "address", max_length=200, help_text="Made of the name; letters of any script stay."
+        "address", max_length=200, help_text="Derived from the name; non-ASCII letters are kept."
     )
     slug_es = models.CharField("address in Spanish", max_length=200)
     slug_fr = models.CharField("address in French", max_length=200)
     latitude = models.FloatField()
     longitude = models.FloatField()
-    population = models.BigIntegerField(help_text="0 where GeoNames knows none.")
+    population = models.BigIntegerField(help_text="0 if unknown.")
     timezone = models.CharField(max_length=40)
-    other_names = models.TextField(blank=True, help_text="Names in other scripts, one a line.")
+    other_names = models.TextField(blank=True, help_text="Names in other scripts, one per line.")
 
     class Meta:
         verbose_name_plural = "cities"

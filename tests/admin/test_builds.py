@@ -380,7 +380,7 @@ def test_too_many_urls_to_compare_are_left_to_the_command(two, monkeypatch):
 def test_what_cannot_be_compared_is_told(two, built):
     """The first build, a pruned one, and one whose files are lost."""
     client = person("viewer")
-    assert "has none before it" in text_of(client.get(page("differences", two[0])))
+    assert "has no previous build" in text_of(client.get(page("differences", two[0])))
     built.on_call = lambda number, *call: failing(OSError(EVIL))(*call)
     assert "cannot be read" in text_of(client.get(page("differences", two[1])))
     Build.objects.filter(pk=two[0]).update(pruned_at=timezone.now())
@@ -399,10 +399,10 @@ def test_a_held_build_is_reviewed_and_published(held, client):
     before = served(client)
     browser = person("publisher")
     text = text_of(browser.get(page("change", held[1])))
-    assert "would go from 5 URLs to 2" in text
+    assert "would shrink from 5 to 2" in text
     assert page("differences", held[1]) in text
     text = text_of(browser.get(page("publish", held[1])))
-    assert "This build is held for review: section &#x27;products&#x27; would go from 5" in text
+    assert "This build is held for review: section &#x27;products&#x27; would shrink from 5" in text
     assert f"It replaces build {held[0]} (started " in text
     assert "URLs: 9)." in text
     assert "URLs: 6)." in text
@@ -456,7 +456,7 @@ def test_what_cannot_be_published_is_told(two, settings):
     assert 'class="button sitemapkit-button default"' not in text
     assert page("publish", two[0]) not in text_of(browser.get(page("change", two[0])))
     text = text_of(browser.post(page("publish", two[0]), follow=True))
-    assert "was pruned: its files are gone" in text
+    assert "was pruned: its files were deleted" in text
     assert Publication.objects.get().build_id == two[1]
     assert not LogEntry.objects.exists()
 
@@ -466,7 +466,7 @@ def test_while_the_site_is_built_nothing_is_published(two):
     """The message names the builder."""
     with acquire(SITE):
         text = text_of(person("publisher").post(page("publish", two[0]), follow=True))
-    assert "Build:default is held by process" in text
+    assert "The build lease of site &#x27;default&#x27; is held by process" in text
     assert Publication.objects.get().build_id == two[1]
 
 

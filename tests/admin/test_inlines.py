@@ -143,7 +143,7 @@ def test_an_object_of_any_key_is_steered_from_its_own_page(kind):
     assert not listed(obj)
     assert other is None or listed(other)
     text = text_of(client.get(url_of(obj)))
-    assert "A URL override leaves it out." in text
+    assert "A URL override excludes it." in text
     change = {"id": row.pk, "priority": "0.9"}
     response = client.post(url_of(obj), own(obj) | sent(change, initial=1))
     assert response.status_code == 302, errors_of(response)
@@ -235,11 +235,11 @@ def test_both_histories_tell_who_changed_what():
     ]
     assert shown == [
         ("urloverride", 1, "Added."),
-        ("reading", 2, "Added URL override “testapp.reading 3”."),
+        ("reading", 2, "Added URL override “Reading 3”."),
         ("urloverride", 2, "Changed note."),
-        ("reading", 2, "Changed Note for URL override “testapp.reading 3”."),
+        ("reading", 2, "Changed Note for URL override “Reading 3”."),
         ("urloverride", 3, ""),
-        ("reading", 2, "Deleted URL override “testapp.reading 3”."),
+        ("reading", 2, "Deleted URL override “Reading 3”."),
     ]
     assert {entry.user.username for entry in entries} == {"editor"}
 

@@ -331,7 +331,9 @@ def test_the_page_tells_of_a_held_build_and_links_it(built, settings):
     Product.objects.all().delete()
     held = run().build
     text = text_of(person("viewer").get(OVERVIEW))
-    assert f"Build {held} is held for review: section &#x27;products&#x27; would go from 5" in text
+    assert (
+        f"Build {held} is held for review: section &#x27;products&#x27; would shrink from 5" in text
+    )
     assert f'<a href="{page("change", held)}">Review this build</a>' in text
 
 

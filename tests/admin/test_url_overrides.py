@@ -163,7 +163,7 @@ def test_says_why_a_url_is_not_listed():
     ExclusionRule(site="default", pattern="/about").save()
     about, nowhere = overrides("/about/", "/nowhere/")
     text = text_of(chief().get(page("urloverride", "change", about.pk)))
-    assert "The exclusion rule /about leaves it out." in text
+    assert "The exclusion rule /about excludes it." in text
     text = text_of(chief().get(page("urloverride", "change", nowhere.pk)))
     assert "This URL is not in the sitemap" in text
 
@@ -187,7 +187,7 @@ def test_a_preview_shows_what_is_not_saved():
     (row,) = overrides("/about/", priority="0.5")
     before = live("pages")
     text = text_of(preview("urloverride", row, include="false"))
-    assert "A URL override leaves it out." in text
+    assert "A URL override excludes it." in text
     assert UrlOverride.objects.get().include is None
     assert live("pages") == before
     assert not LogEntry.objects.exists()

@@ -13,7 +13,7 @@ def exclude_city(visitor):
     assert CITY in visitor.text()
     visitor.page.get_by_label("Include").first.select_option("No, exclude it")
     visitor.press("Save and continue editing")
-    visitor.sees("A URL override leaves it out.")
+    visitor.sees("A URL override excludes it.")
 
 
 def test_a_city_is_excluded_on_its_own_page(site, visit):

@@ -92,8 +92,8 @@ def fill(visitor):
         visitor.open("sitemapkit/urloverride/add/")
         visitor.page.get_by_label("Path").fill(path)
         if key:
-            visitor.page.get_by_label("Or an object: its model").select_option("City")
-            visitor.page.get_by_label("And its primary key").fill(key)
+            visitor.page.get_by_label("Object: model").select_option("City")
+            visitor.page.get_by_label("Object: primary key").fill(key)
         visitor.page.get_by_label("Priority").fill("0.9")
         visitor.page.get_by_label("Note").fill("W" * 200)
         visitor.press("Save")
@@ -156,7 +156,7 @@ def test_the_keyboard_is_enough(site, visit):
     tab_to(visitor, page.get_by_role("button", name="Preview"))
     with page.expect_navigation():
         keyboard.press("Space")
-    assert "A URL override leaves it out." in visitor.text()
+    assert "A URL override excludes it." in visitor.text()
     tab_to(visitor, page.get_by_label("Note"))
     keyboard.type("By hand")
     with page.expect_navigation():

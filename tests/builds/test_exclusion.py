@@ -248,7 +248,7 @@ def test_what_a_killed_build_left_is_given_up(site, client, left, way):
     left.refresh_from_db()
     assert left.status == "abandoned"
     result = site.build()
-    assert result.finished is None
+    assert result.resumed is None
     assert ("/products/all/p2/" in locations(client)) == (way not in BY)
 
 
@@ -263,7 +263,7 @@ def test_an_exclusion_that_was_killed_is_finished_by_the_next_build(site, client
     site.storage.on_call = None
     assert "/products/all/p2/" in locations(client)
     result = site.build()
-    assert result.finished is not None
+    assert result.resumed is not None
     assert "/products/all/p2/" not in locations(client)
     site.require()
 
@@ -322,7 +322,7 @@ def test_a_page_that_the_plan_has_no_more_is_left_to_a_build(site, client):
     shop = Shop.objects.get(slug="all")
     Product.objects.bulk_create(Product(shop=shop, slug=f"new{n}") for n in range(3))
     refresh(section_of(SITE, "products"))
-    with pytest.raises(BuildFailed, match="build it as a whole"):
+    with pytest.raises(BuildFailed, match="for the whole site"):
         now(by_path("/products/other/p4/", include=False))
     assert not Build.objects.filter(status="running").exists()
     site.build()

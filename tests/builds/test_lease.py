@@ -225,7 +225,7 @@ def test_no_error_of_giving_back_replaces_the_one_that_ended_the_work(monkeypatc
     break_release(monkeypatch, 2, error)
     with pytest.raises(SystemExit), acquire(SITE):
         sys.exit(143)
-    assert f"{LEASE} could not be given back, and expires" in caplog.text
+    assert f"{LEASE} could not be released, and will expire" in caplog.text
     with pytest.raises(BuildRunning), acquire(SITE):
         pass
 
@@ -236,7 +236,7 @@ def test_a_connection_in_a_transaction_is_not_closed(monkeypatch, caplog):
     break_release(monkeypatch, 1)
     with transaction.atomic(), acquire(SITE):
         pass
-    assert "could not be given back" in caplog.text
+    assert "could not be released" in caplog.text
 
 
 SLOW = """

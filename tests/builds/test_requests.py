@@ -12,6 +12,7 @@ from django_sitemapkit.builds import InlineRunner, requests
 from django_sitemapkit.builds.requests import RequestWorkers, begin, process_requests, request
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.models import Build, BuildRequest, Lease, Publication
+from django_sitemapkit.printable import count_of
 from tests.builds import (
     ALL,
     LEASE,
@@ -165,7 +166,7 @@ def test_a_check_tells_what_is_wrong(storage):
     (done,) = process_requests(SITE)
     assert done.failed
     first, fault = done.outcome.splitlines()
-    assert first == "1 of 8 files are damaged."
+    assert first == "Damaged: 1 of 8 files."
     assert fault.startswith("https://www.example.com/sitemap-products-2.xml")
 
 
@@ -192,7 +193,7 @@ def test_old_files_are_pruned(storage, settings):
     (done,) = process_requests(SITE)
     gone = before - storage.names()
     assert gone  # The index is another one too, where the second has passed.
-    assert done.outcome == f"{len(gone)} files and 0 orphans were deleted."
+    assert done.outcome == f"{count_of(len(gone), 'file')} and 0 orphans were deleted."
 
 
 @pytest.mark.thorough
@@ -200,7 +201,7 @@ def test_a_storage_that_lists_nothing_is_told(settings, sections):
     """Orphans were not looked for."""
     use_storage(settings, "Wordless")
     ask("prune")
-    assert process_requests(SITE)[0].outcome.endswith("so orphans were not looked for.")
+    assert process_requests(SITE)[0].outcome.endswith("so orphans were not searched for.")
 
 
 @pytest.mark.thorough

@@ -187,7 +187,7 @@ def test_a_file_that_was_cut_short_in_an_export_on_disk_comes_back(settings, sec
     page = tmp_path / "sitemap-products-2.xml.gz"
     whole = page.read_bytes()
     page.write_bytes(whole[:-9])
-    assert status_of(SITE).export.due == "1 file missing or cut short"
+    assert status_of(SITE).export.due == "1 file missing or truncated"
     assert run().exported == 2
     assert page.read_bytes() == whole
     assert status_of(SITE).export.due == ""

@@ -89,7 +89,7 @@ def test_a_result_tells_of_each_file_and_of_the_index(storage):
     index = result.files[-1]
     assert (index.section, index.urls) == ("", 7)
     assert result.stored == 8
-    assert result.finished is None
+    assert result.resumed is None
 
 
 def test_an_unchanged_site_is_recorded_as_unchanged_and_stores_nothing(storage):
@@ -261,7 +261,7 @@ def test_a_killed_build_without_a_url_gives_way_to_the_rows_of_now(storage, clie
     Reading.objects.create(level=7)
     result = run()
     assert (result.status, result.urls) == ("published", 1)
-    assert "no section has a URL" in result.stopped
+    assert "no section has a URL" in result.abandoned
     assert len(in_order(served(client))) == 1
 
 
@@ -414,7 +414,7 @@ def test_a_page_that_a_view_splits_meanwhile_lets_the_build_begin_anew(storage, 
     assert result.status == "published"
     first, second = Build.objects.order_by("pk")
     assert first.status == "abandoned"
-    assert "split meanwhile" in first.reason
+    assert "split by a request" in first.reason
     assert second.pk == result.build
     require_all(client)
 
@@ -439,7 +439,7 @@ def test_a_killed_build_is_finished_by_the_next_call(storage, client, settings, 
     expected = in_order(live(client, settings))
     assert in_order(served(client)) == expected
     assert ("https://www.example.com/products/all/p4/", "2025-01-02T12:00:00+00:00") in expected
-    assert result.finished == left.pk
+    assert result.resumed == left.pk
 
 
 @pytest.mark.parametrize("method", ["save", "size"])
@@ -483,7 +483,7 @@ def test_a_build_whose_declarations_changed_is_abandoned(storage, sections):
     result = run()
     left = Build.objects.order_by("pk").first()
     assert left.status == "abandoned"
-    assert left.reason == result.stopped != ""
+    assert left.reason == result.abandoned != ""
     assert "changed" in left.reason
     assert b"<changefreq>daily</changefreq>" in xml(storage, manifest()[("articles", 1)])
 
@@ -543,7 +543,7 @@ def test_a_builder_whose_lease_was_taken_stops(storage, client, place):
             on_file.lines = list(BuildFile.objects.order_by("pk").values())
             on_file.builds = list(Build.objects.order_by("pk").values())
 
-    with pytest.raises(LeaseLost, match="another one has taken over"):
+    with pytest.raises(LeaseLost, match="another process acquired the lease"):
         run(on_file=on_file)
     assert list(BuildFile.objects.order_by("pk").values()) == on_file.lines
     assert list(Build.objects.order_by("pk").values()) == on_file.builds
@@ -592,7 +592,7 @@ def test_a_later_fence_wins(storage, client):
     before = served(client)
     Publication.objects.update(fence=F("fence") + 10)
     edit_product()
-    with pytest.raises(LeaseLost, match="a later builder has published"):
+    with pytest.raises(LeaseLost, match="another process has already published"):
         run()
     assert served(client) == before
 

@@ -754,15 +754,15 @@ def test_a_storage_that_cannot_say_what_it_has(settings, exporting):
     assert message.id == "sitemapkit.W045"
     assert message.msg == (
         "The storage of the sitemaps has no size(), listdir(), get_modified_time(): each file is"
-        " read back to learn its size; files that no build has are never found, and stay; files"
-        " that no build has are never known to be old, and stay."
+        " read back to get its size; files without a build are never found, and stay; files"
+        " without a build are never recognised as old, and stay."
     )
     exporting(silent)
     (message,) = checks.files.check_storage_methods()
     assert message.msg == (
         "SITEMAPKIT_EXPORT_STORAGE is 'shown', which has no size(), listdir(): each file is"
-        " read back to learn its size; each file is asked for by its name, and files that no build"
-        " has stay public."
+        " read back to get its size; each file is looked up by its name, and files without a build"
+        " stay public."
     )
     settings.SITEMAPKIT_SERVE_FROM = "live"
     assert found(checks.files.check_storage_methods) == []

@@ -790,7 +790,7 @@ def test_tag_writes_nothing_where_there_is_nothing(rf, settings, sections, caplo
     settings.ALLOWED_HOSTS = ["*"]
     settings.SITEMAPKIT_SITES = {"a": {"BASE_URL": "https://a.example"}}
     assert written("{% sitemap_html %}", rf) == ""
-    assert "The site map cannot be written" in caplog.text
+    assert "The site map cannot be rendered" in caplog.text
     assert "<li>" in written("{% sitemap_html %}", rf, host="a.example")
 
 
@@ -799,7 +799,7 @@ def test_tag_writes_nothing_of_a_section_that_cannot_be_paged(rf, sections, capl
     declare(sections, Readings, get_queryset=lambda self: Reading.objects.order_by("pk")[:3])
     make_readings([1])
     assert written('{% sitemap_html "readings" %}', rf) == ""
-    assert "The site map cannot be written" in caplog.text
+    assert "The site map cannot be rendered" in caplog.text
 
 
 def test_the_view_of_the_tests_is_no_site_map():

@@ -76,11 +76,12 @@ def test_a_host_that_the_framework_does_not_have_lists_no_other_hosts_pages(
     (message,) = checks.declarations.check_current_sites()
     assert message.id == "sitemapkit.E156"
     assert message.msg == (
-        "Section 'flat-pages' on site 'other.example': the current site of the sites framework is"
-        " asked for, which has no site 'other.example'; SITE_ID would be another host's."
+        "Section 'flat-pages' on site 'other.example': the section asked for the current site of"
+        " the sites framework, which has no site for 'other.example'; SITE_ID belongs to another"
+        " host."
     )
     assert message.hint == (
-        "Add 'other.example' to the sites of the framework, or write a Section that asks self.site."
+        "Add 'other.example' to the sites of the framework, or write a Section that uses self.site."
     )
     assert [listed(client, host) for host in HOSTS] == [["https://www.example.com/flat-1/"], 503]
 

@@ -135,12 +135,12 @@ WHY = {
     "own field": (
         lambda topic: Topic.objects.update(sitemap_include=False),
         {},
-        "its own setting",
+        "Its own setting",
     ),
-    "queryset": (lambda topic: None, {"queryset": Topic.objects.none()}, "its queryset leaves"),
+    "queryset": (lambda topic: None, {"queryset": Topic.objects.none()}, "not in the queryset"),
     "disabled": (lambda topic: None, {"enabled": False}, "is switched off"),
     "setting": (lambda topic: setting("topics", enabled=False), {}, "is switched off"),
-    "other site": (lambda topic: None, {"sites": ["other"]}, "not one of this site"),
+    "other site": (lambda topic: None, {"sites": ["other"]}, "this site does not have it"),
     "refused": (lambda topic: None, {"location": refused}, "URL not allowed"),
     "refused beside a wrong value for all": (
         lambda topic: None,
@@ -286,10 +286,10 @@ def test_a_path_that_no_section_is_known_to_give_is_told_what_holds(sections):
     row.save()
     assert origins(inspect_path(SITE, "/unknown/")) == {"changefreq": ("daily", OVERRIDE)}
     rule("/un")
-    assert inspect_path(SITE, "/unknown/").why == "The exclusion rule /un leaves it out."
+    assert inspect_path(SITE, "/unknown/").why == "The exclusion rule /un excludes it."
     row.include = False
     row.save()
-    assert inspect_path(SITE, "/unknown/").why == "A URL override leaves it out."
+    assert inspect_path(SITE, "/unknown/").why == "A URL override excludes it."
 
 
 def test_an_extra_url_is_told_of(sections):
@@ -313,7 +313,7 @@ def test_an_item_of_a_list_is_told_of(sections):
     assert found.page == f"{BASE}/sitemap-pages-2.xml.gz"
     assert inspect_path(SITE, "/a%20b/").page == f"{BASE}/sitemap-pages-1.xml.gz"
     by_path("/about/", include=False)
-    assert inspect_path(SITE, "/about/").why == "A URL override leaves it out."
+    assert inspect_path(SITE, "/about/").why == "A URL override excludes it."
 
 
 class Old(Sitemap):

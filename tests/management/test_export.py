@@ -74,14 +74,17 @@ def test_the_status_knows_the_export(shown, settings):
     assert export_json() == {"storage": "shown", "exported_at": exported_at, "due": ""}
 
     shown.delete("sitemap-products-2.xml.gz")
-    assert export_line() == "export to 'shown': due: 1 file missing or cut short"
+    assert export_line() == "export to 'shown': due: 1 file missing or truncated"
 
     shown.put("sitemap.xml", b"of a backup")
     build = Publication.objects.get().build_id
-    assert export_line() == f"export to 'shown': due: its index is not that of build {build}"
+    assert (
+        export_line()
+        == f"export to 'shown': due: the exported index does not belong to build {build}"
+    )
 
     Publication.objects.update(notified_at=None)
-    due = f"build {build} is not exported"
+    due = f"build {build} has not been exported"
     assert export_json() == {"storage": "shown", "exported_at": None, "due": due}
 
     settings.SITEMAPKIT_EXPORT_STORAGE = None
@@ -98,7 +101,7 @@ def test_an_export_that_cannot_be_reached_ends_no_status(shown):
     shown.on_call = on_call
     code, out, _ = run("sitemap_status")
     assert code == 0
-    assert "due: sitemap.xml could not be looked for: the bucket is gone" in out
+    assert "due: sitemap.xml could not be looked up: the bucket is gone" in out
 
 
 @pytest.mark.parametrize(

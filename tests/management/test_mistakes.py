@@ -177,12 +177,12 @@ def test_no_storage(products, settings):
     settings.STORAGES = global_settings.STORAGES
     code, out, err = run("build_sitemaps")
     assert (code, out) == (1, "")
-    assert err == f"There is no place for sitemaps: {ENTRY}"
+    assert err == f"There is no storage for sitemaps: {ENTRY}"
     (message,) = checks.files.check_storage()
-    assert message.msg == 'STORAGES has no "sitemaps": build_sitemaps has no place for its files.'
+    assert message.msg == 'STORAGES has no "sitemaps": build_sitemaps has no storage for its files.'
     assert message.hint == ENTRY.partition(". ")[2]
     settings.STORAGES = {"default": global_settings.STORAGES["default"]}
-    assert run("build_sitemaps")[2] == f"There is no place for sitemaps: {ENTRY}"
+    assert run("build_sitemaps")[2] == f"There is no storage for sitemaps: {ENTRY}"
     assert [message.id for message in checks.files.check_storage()] == ["sitemapkit.W008"]
 
 
@@ -202,8 +202,8 @@ def test_no_storage_of_their_own_is_told_without_deploy(settings):
                 ' there, or set another location in STORAGES["sitemaps"].'
             ),
         ),
-        (errno.ENOSPC, "There is no room to make files in {folder}: No space left on device."),
-        (errno.ENOTDIR, "No file can be made in {folder}: [Errno 20] Not a directory"),
+        (errno.ENOSPC, "There is no space for files in {folder}: No space left on device."),
+        (errno.ENOTDIR, "No file can be created in {folder}: [Errno 20] Not a directory"),
     ],
 )
 def test_a_folder_that_takes_no_file(products, storage, monkeypatch, number, said):

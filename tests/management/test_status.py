@@ -33,7 +33,7 @@ def test_text_has_the_figures(built, sections):
 
     assert (code, err) == (0, "")
     assert lines[0].startswith(f"Site 'default' at {BASE}: published: build {build.pk}, ")
-    assert lines[1] == f"products 2 pages 3 URLs {size:,} bytes"
+    assert lines[1] == f"products pages: 2 URLs: 3 bytes: {size:,}"
     assert lines[2] == "readings not built: served live"
     assert lines[3] == "due: readings: never built: 1 page"
     assert lines[4].startswith(f"build {build.pk}: published, ")

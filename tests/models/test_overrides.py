@@ -199,7 +199,7 @@ def test_a_text_and_an_object_spelt_alike_are_two(monkeypatch):
         row.normalise()
     assert [row.hash for row in rows] == [1, 2, 2]
     assert [row.identity for row in rows] == ["/a/", "a b", "rule /a/"]
-    assert [str(row) for row in rows] == ["/a/", "a b", "/a/"]
+    assert [str(row) for row in rows] == ["/a/", "A b", "/a/"]
     assert str(Revision(site="a", number=2)) == "a 2"
     assert str(made(SectionSettings)) == f"a ({KEY})"
     assert str(made(ExtraUrl)) == "/a/"

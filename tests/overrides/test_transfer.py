@@ -238,7 +238,7 @@ def test_refuses_a_line_and_says_why(text, shown):
 
 
 def test_the_second_of_two_lines_for_one_url_is_refused():
-    """Two lines may spell one URL otherwise; the first counts."""
+    """Two lines may spell one URL otherwise; the first one is used."""
     found = compare("path\n/é/\n/%c3%a9/\n")
     assert [line.outcome for line in found.lines] == [LineOutcome.CREATED, LineOutcome.INVALID]
     assert "a duplicate of line 2" in found.lines[1].error

@@ -164,7 +164,7 @@ def test_a_small_section_is_served_while_someone_else_plans_it(held):
 def test_a_large_section_asks_for_patience_while_someone_else_plans_it(held):
     """Two requests never plan at once; the one that lost says which section, and why."""
     shops(11)
-    with pytest.raises(NotPlanned, match=r"'things'.*being planned right now"):
+    with pytest.raises(NotPlanned, match=r"'things'.*another process is planning it right now"):
         pages_of(by_id())
     with pytest.raises(NotPlanned):
         page_of(by_id(), 1)
@@ -557,7 +557,7 @@ def test_bounds_out_of_order_plan_the_section_anew_and_say_so():
         for old, new in ((low, "swapping"), (high, low), ("swapping", high)):
             Page.objects.filter(**{bound: old}).update(**{bound: new})
     change = refresh(section)
-    assert "orders 'text' in another way" in change.replanned
+    assert "orders 'text' differently" in change.replanned
     assert change.retired == (1, 2, 3, 4, 5)
     assert set(placed(section).values()) == {6, 7, 8, 9, 10}
 

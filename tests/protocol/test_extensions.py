@@ -309,9 +309,9 @@ def test_a_video_at_its_limits(changes, tag, text):
         ({"platform": Allow("web", "radio")}, "platform of a video: 'radio'"),
         ({"platform": Allow("WEB")}, "platform of a video: 'WEB'"),
         ({"platform": Deny(1)}, "platform of a video: 1"),
-        ({"tags": "abc"}, "tags of a video: 'abc' is one text"),
-        ({"tags": [1]}, "tag of a video: 1 is not text"),
-        ({"title": 1}, "title of a video: 1 is not text"),
+        ({"tags": "abc"}, "tags of a video: 'abc' is a single string"),
+        ({"tags": [1]}, "tag of a video: 1 is not a string"),
+        ({"title": 1}, "title of a video: 1 is not a string"),
         (
             {"uploader": "u", "uploader_info": "https://other.example/u"},
             "uploader_info of a video: 'https://other.example/u' is not on the host",
@@ -354,7 +354,7 @@ def test_a_video_has_32_tags_at_most():
     tags = [f"t{number}" for number in range(33)]
     assert video(tags=tags[:32]).count("<video:tag>") == 32
     code, message = refusal(video, tags=tags)
-    assert (code, "33, 32 at most" in message) == ("too-many-tags", True)
+    assert (code, "are 33, the limit is 32" in message) == ("too-many-tags", True)
 
 
 @pytest.mark.parametrize("field", ["thumbnail", "content", "player", "uploader_info"])

@@ -146,7 +146,7 @@ def test_another_port_or_a_better_scheme_is_another_origin(base, url):
 
 def test_two_slashes_that_name_another_host_are_named():
     """After joining two paths wrongly, the message says what such a URL means."""
-    assert "two slashes at the beginning name a host" in str(refusal("//img/x"))
+    assert "two slashes at the beginning mean a host" in str(refusal("//img/x"))
 
 
 @pytest.mark.parametrize(
@@ -219,9 +219,9 @@ def test_an_origin_alone_is_its_root(url, normal):
         ("https://example..com/x", "host name"),
         ("https://%65xample.com/x", "host name"),
         ("https://www.example.com\\x/y", "host name"),
-        (None, "not text"),
-        (b"/x", "not text"),
-        (1, "not text"),
+        (None, "not a string"),
+        (b"/x", "not a string"),
+        (1, "not a string"),
     ],
     ids=ascii,
 )

@@ -100,7 +100,7 @@ def test_what_is_deleted_is_gone_and_may_be_deleted_again(storage):
 def test_another_name_is_an_error_and_both_are_gone(storage, inner):
     """Nobody would look for the file under it; a local file that was moved is not tried again."""
     struck(inner, "save", renaming, times=9)
-    with pytest.raises(StorageFailure, match=r"called it .*_1' instead"):
+    with pytest.raises(StorageFailure, match=r"stored it as .*_1' instead"):
         put(storage)
     assert inner.names() == set()
 
@@ -179,7 +179,7 @@ def test_what_does_not_pass_is_an_error(storage, inner):
 def test_a_storage_that_cannot_tell_whether_a_file_is_there_is_an_error(storage, inner):
     """Neither answer would be true."""
     struck(inner, "exists", raising(TimeoutError("too slow")))
-    with pytest.raises(StorageFailure, match=f"{NAME} could not be looked for: too slow"):
+    with pytest.raises(StorageFailure, match=f"{NAME} could not be looked up: too slow"):
         storage.has(NAME)
 
 

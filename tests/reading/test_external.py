@@ -176,7 +176,7 @@ def test_the_same_file_is_listed_once(sections, caplog):
     external(sitemaps=["/a.xml", f"{BASE}/a.xml", "/%61.xml", "//www.example.com/a.xml"])
     external("others", sitemaps=["/b.xml", External(location="/a.xml", lastmod="2024-01-01")])
     assert listed() == [f"{BASE}/a.xml", f"{BASE}/b.xml"]
-    assert caplog.text.count("is in the index already") == 2
+    assert caplog.text.count("is already in the index") == 2
 
 
 # --- lastmod

@@ -111,7 +111,7 @@ def test_a_database_in_memory_cannot_be_shared(sections, settings):
     sections.add(Products)
     fill()
     use_storage(settings, "Memory")
-    with pytest.raises(BuildFailed, match=r"in this process's memory.*'inline'"):
+    with pytest.raises(BuildFailed, match=r"is in memory.*'inline'"):
         build(SITE, runner=ProcessesRunner(2))
 
 

@@ -49,7 +49,7 @@ def test_a_failure_does_not_fail_the_build(
     monkeypatch.setattr(after_publishing, "submit", fail)
     settings.SITEMAPKIT_SUBMIT |= {"after_publishing": True}
     assert run().status == Build.Status.PUBLISHED
-    assert "Site 'default': it could not be submitted." in caplog.text
+    assert "Site 'default': the build could not be submitted." in caplog.text
 
 
 def test_the_build_does_not_wait(engine, settings, monkeypatch):

@@ -355,7 +355,7 @@ def test_one_process_submits_at_a_time(engine):
     """The other one says so; one that lost its lease stops."""
     begin("a")
     lease = Lease.objects.acquire("submit:default", seconds=60)
-    with pytest.raises(BuildRunning, match="submit:default is held by"):
+    with pytest.raises(BuildRunning, match="The submit lease of site 'default' is held by"):
         submit(SITE)
     lease.release()
     assert submit(SITE).accepted == 1

@@ -382,7 +382,7 @@ def test_a_lost_index_is_told_by_the_manifest(five, storage, client, caplog):
     before = client.get(SECOND).content
     SitemapStorage().delete(stored()[2][0])
     assert client.get(SECOND).content == before
-    assert "is published, but lost" in caplog.text
+    assert "is published, but its file is missing" in caplog.text
 
 
 def test_live_pages_of_a_new_section_join_the_published_ones(

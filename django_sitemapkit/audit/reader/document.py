@@ -91,8 +91,8 @@ class XmlDocument:
             )
             self._note(
                 "empty-sitemap",
-                f"Empty sitemap: <{self.kind}> lists nothing; answer 404 and remove it from the"
-                " index.",
+                f"Empty sitemap: <{self.kind}> has no entries; return 404 for it and remove it from"
+                " the index.",
                 # Google accepts a news sitemap without news; sitemap.xsd does not.
                 level="warning" if may_be_empty else "error",
             )
@@ -290,7 +290,7 @@ class XmlDocument:
             else:
                 self._on_unknown(name)
         elif self._values[rank] is not None:
-            self._note("too-many-tags", f"Too many tags: a second <{tag}>; the first counts.")
+            self._note("too-many-tags", f"Too many tags: a second <{tag}>; the first one is used.")
             self._skip()
         else:
             self._value = rank

@@ -178,8 +178,8 @@ def _check_location(location: str, scope: ListingScope | None) -> list[Issue]:
             issues.append(Issue.of(error))
     if len(location) < MIN_LOCATION:
         message = (
-            f"Short URL: {quoted(location)} has {len(location)} characters; sitemap.xsd asks for"
-            f" {MIN_LOCATION}, readers do not."
+            f"Short URL: {quoted(location)} has {len(location)} characters; sitemap.xsd requires"
+            f" {MIN_LOCATION}, search engines do not."
         )
         issues.append(Issue("short-url", message, "warning"))
     return issues
@@ -194,8 +194,8 @@ def _check_lastmod(lastmod: str, now: dt.datetime) -> list[Issue]:
     issues = []
     if not is_common(lastmod):
         message = (
-            f"Uncommon date: some readers refuse {quoted(lastmod)}; write YYYY-MM-DD, or a time in"
-            " whole seconds with its zone."
+            f"Uncommon date: some readers reject {quoted(lastmod)}; write YYYY-MM-DD, or a time"
+            " in whole seconds with its zone."
         )
         issues.append(Issue("uncommon-date", message, "warning"))
     # A date has no zone: it is in the future only if it has begun nowhere, not even at UTC+14.
@@ -203,7 +203,7 @@ def _check_lastmod(lastmod: str, now: dt.datetime) -> list[Issue]:
     if moment > (now if has_time else (now + dt.timedelta(hours=14)).date()):
         message = (
             f"Future date: {quoted(lastmod)} is in the future; lastmod is when the page last"
-            " changed. Omit it where that is unknown."
+            " changed. Omit it if that is unknown."
         )
         issues.append(Issue("future-date", message, "warning"))
     return issues

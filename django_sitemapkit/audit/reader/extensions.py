@@ -105,7 +105,7 @@ class ExtensionChecker:
         count = self._counts[key] = self._counts.get(key, 0) + 1
         if key != "tag" and count == 2:
             self._too_many(
-                f"a second <{rule.name}> in one <{self._kind}:{self._kind}>; the first counts"
+                f"a second <{rule.name}> in one <{self._kind}:{self._kind}>; the first one is used"
             )
         if key != "tag" and count > 1:
             return

@@ -66,7 +66,7 @@ class Budget:
         """Count received bytes. Raises FetchError where they are too many."""
         self._room -= received
         if self._room < 0:
-            raise FetchError("too-large", "The server sends without an end.")
+            raise FetchError("too-large", "The server does not stop sending.")
 
 
 class _LimitedFile(io.RawIOBase):

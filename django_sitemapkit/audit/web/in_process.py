@@ -71,7 +71,7 @@ class InProcessFetcher:
     def _ask(self, url: str) -> HttpAnswer:
         site = self._site_of(url)
         if site is None:
-            raise FetchError("foreign-host", f"{url} is on none of the project's sites.")
+            raise FetchError("foreign-host", f"{url} is not on any of the project's sites.")
         self._client.cookies.clear()
         with site.active():
             try:
@@ -180,5 +180,5 @@ def _refused_host(request: HttpRequest) -> FetchError | None:
     try:
         request.get_host()
     except DisallowedHost as error:
-        return FetchError("refused-host", f"Django refuses the host: {printable(error)}")
+        return FetchError("refused-host", f"Django rejects the host: {printable(error)}")
     return None

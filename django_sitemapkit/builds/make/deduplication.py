@@ -208,7 +208,7 @@ class Deduplicator:
             except StorageFailure as error:
                 if row.name not in self._kept:
                     raise PageDamaged(str(error)) from error
-                logger.warning("%s: what it lists may be listed twice.", error)
+                logger.warning("%s. Its URLs may be listed twice.", error)
                 digest.update(b"damaged")
 
         self._listed.merge(pages(), row.section)

@@ -144,7 +144,7 @@ class PageBuilder:
         """
         section = self._sections.get(row.section)
         if section is None:
-            raise BuildFailed(f"Section {row.section!r} went away while it was built.")
+            raise BuildFailed(f"Section {row.section!r} was removed or disabled during the build.")
         distinct = self._distinct
         if distinct is not None:  # Else ``keep`` has judged it already.
             self._pass_done(row, distinct)
@@ -178,7 +178,7 @@ class PageBuilder:
                 return None
             state = distinct.end() if distinct is not None else None
         except OSError as error:
-            raise BuildFailed(f"{row} could not be made: {error}") from error
+            raise BuildFailed(f"{row} could not be built: {error}") from error
         return RenderedPage(row, file, rows, state)
 
     def record(self, rendered: RenderedPage) -> FileResult:
@@ -193,7 +193,7 @@ class PageBuilder:
         try:
             page.finish()
         except OSError as error:
-            raise BuildFailed(f"{row} could not be made: {error}") from error
+            raise BuildFailed(f"{row} could not be built: {error}") from error
         # A row that was gone while the others were read, and is back, leaves no other trace.
         fingerprint = row.fingerprint if page.rendering.rows == rendered.rows else ""
         state = self._store(row, page)
@@ -284,7 +284,10 @@ class PageBuilder:
         """
         new = split(section, PlannedPage(row.number, keys_of(row, section)), at)
         if new is None:
-            raise PagesMoved(f"page {row.number} of {row.section!r} was split meanwhile")
+            raise PagesMoved(
+                f"page {row.number} of section {row.section!r} was split by a"
+                " request during the build"
+            )
         upper, row.upper = row.upper, keyset.encode(at)
         row.fingerprint = ""
         moved: list[int] = []

@@ -117,7 +117,7 @@ class PageFile:
             with self.path.open("rb") as stored:
                 why = what_differs(stored, self._digest.hexdigest(), urls)
             if why:
-                raise BuildFailed(f"The file just written does not read back: {why}.")
+                raise BuildFailed(f"The file that was just written is damaged: {why}.")
 
 
 def make_page(

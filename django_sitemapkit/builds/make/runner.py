@@ -29,7 +29,7 @@ class Runner(ABC):
 
     def __init__(self, workers: int | None = None) -> None:
         if workers is not None and workers < 1:
-            raise ValueError(f"It needs one worker or more, not {workers}.")
+            raise ValueError(f"A runner needs at least one worker, not {workers}.")
         self.workers = workers or 1
 
     @abstractmethod
@@ -51,7 +51,7 @@ class InlineRunner(Runner):
     def __init__(self, workers: int | None = None) -> None:
         super().__init__(workers)
         if self.workers > 1:
-            raise ValueError("The runner 'inline' has one worker; 'processes' has several.")
+            raise ValueError("The runner 'inline' has one worker. For several, use 'processes'.")
 
     def run(self, builder: PageBuilder, rows: Sequence[BuildFile]) -> Iterator[FileResult]:
         """Make the pages of all rows in order; the halves of a split page take its place."""

@@ -53,7 +53,9 @@ class UrlIndex:
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
         self._file.close()
         if isinstance(error, sqlite3.Error):
-            raise BuildFailed(f"The URLs of the build could not be kept: {error}") from error
+            raise BuildFailed(
+                f"The URLs needed to find duplicates could not be stored: {error}"
+            ) from error
 
     def find(self, locations: Sequence[str], section: str) -> dict[int, str]:
         """Return the places of those that are listed already, each with the section that does.

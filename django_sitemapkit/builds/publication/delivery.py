@@ -41,8 +41,8 @@ def deliver(
         unknown = not export.is_of(known)
         if unknown:
             logger.warning(
-                "Site %r: the index in the export %r is of no build that the database knows; all"
-                " files are exported again.",
+                "Site %r: the index in the export %r does not belong to any build in the"
+                " database. All files are exported again.",
                 *(site.key, export.alias),
             )
             _reset_export(publication, lease)
@@ -171,5 +171,8 @@ def notify(site: SitemapSite, build: int, changed: Iterable[PageName]) -> None:
     for receiver, error in answers:
         if isinstance(error, Exception):
             logger.error(
-                "%r failed when site %r was published.", receiver, site.key, exc_info=error
+                "The receiver %r of sitemaps_published failed for site %r.",
+                receiver,
+                site.key,
+                exc_info=error,
             )

@@ -30,6 +30,7 @@ from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import LeaseLost, StorageFailure
 from django_sitemapkit.models import Build, BuildFile, Publication
 from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.printable import count_of
 from django_sitemapkit.protocol.texts import text_blocks
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.publishing.storage import sync
@@ -66,7 +67,9 @@ class Export:
         try:
             return SitemapStorage(storages[self.alias])
         except ImproperlyConfigured as error:  # Such as a backend that is not installed.
-            raise StorageFailure(f"The export {self.alias!r} cannot be used: {error}") from error
+            raise StorageFailure(
+                f"The export storage {self.alias!r} cannot be used: {error}"
+            ) from error
 
     @cached_property
     def _host(self) -> str:
@@ -128,7 +131,7 @@ class Export:
             except FileNotFoundError:
                 continue
             except OSError as error:
-                raise StorageFailure(f"{path} could not be looked at: {error}") from error
+                raise StorageFailure(f"{path} could not be accessed: {error}") from error
             if size != row.stored_bytes:
                 wrong.add(page_name_of(row))
         return wrong
@@ -306,17 +309,17 @@ def export_status(site: SitemapSite) -> ExportStatus | None:
 
 def _due(publication: Publication, site: SitemapSite) -> str:
     if publication.notified_at is None or publication.exported_to != settings.EXPORT_STORAGE:
-        return f"build {publication.build_id} is not exported"
+        return f"build {publication.build_id} has not been exported"
     if publication.export_doubt:
-        return "a builder lost its lease while it exported"
+        return "a process lost its lease during the export"
     try:
         files = Export(publication.exported_to, site)
         if not files.is_of([publication.build]):
-            return f"its index is not that of build {publication.build_id}"
+            return f"the exported index does not belong to build {publication.build_id}"
         rows = BuildFile.objects.in_build(publication.build)
         lacking = len(files.lacking([*rows.pages(), *rows.indexes()]))
     except StorageFailure as error:
         return str(error)
     if not lacking:
         return ""
-    return f"{lacking:,} file{'' if lacking == 1 else 's'} missing or cut short"
+    return f"{count_of(lacking, 'file')} missing or truncated"

@@ -9,6 +9,7 @@ from functools import cached_property
 from django_sitemapkit.builds.manifest import page_rows_of
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.printable import count_of
 from django_sitemapkit.sites import SitemapSite
 
 
@@ -54,8 +55,8 @@ def shrinkage(finished: FinishedBuild) -> str:
         lost = before[name] - after[name] - finished.leaving.get(name, 0)
         if lost > before[name] * allowed:
             return (
-                f"section {name!r} would go from {before[name]:,} URLs to {after[name]:,}, and"
-                f" SITEMAPKIT_MAX_SHRINK allows it to lose {float(allowed * 100):g}%"
+                f"section {name!r} would shrink from {before[name]:,} to {after[name]:,} URLs;"
+                f" SITEMAPKIT_MAX_SHRINK allows a loss of {float(allowed * 100):g}%"
             )
     return ""
 
@@ -71,8 +72,7 @@ def skipped_rows(finished: FinishedBuild) -> str:
             counts[row.section] += row.skipped
             problems.setdefault(row.section, row.problems.partition("\n")[0])
     return "; ".join(
-        f"section {name!r} skipped {count:,} row{'' if count == 1 else 's'},"
-        f" the first: {problems[name]}"
+        f"section {name!r} skipped {count_of(count, 'row')}, the first: {problems[name]}"
         for name, count in sorted(counts.items())
     )
 

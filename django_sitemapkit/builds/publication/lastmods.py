@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from django_sitemapkit.builds.manifest import page_name_of
 from django_sitemapkit.models import BuildFile
+from django_sitemapkit.printable import count_of
 from django_sitemapkit.protocol.dates import moment_of
 
 LEAST_ALIKE = 10
@@ -51,8 +52,9 @@ def _alike(rows: Sequence[BuildFile]) -> Iterator[str]:
     texts = {text for row in rows for text in (row.oldest_lastmod, row.newest_lastmod)}
     if len(texts) == 1 and urls >= LEAST_ALIKE:
         yield (
-            f"{rows[0].section}: every lastmod is {texts.pop()}, of {urls:,} URLs from"
-            f" {_shown(rows[0])} on: a lastmod says when the page itself last changed."
+            f"{rows[0].section}: all {urls:,} URLs have the same lastmod, {texts.pop()} (for"
+            f" example {_shown(rows[0])}). A lastmod should say when the page itself last"
+            " changed."
         )
 
 
@@ -68,8 +70,9 @@ def _of_now(rows: Sequence[BuildFile], started_at: dt.datetime) -> Iterator[str]
     if of_now:
         keys = ", ".join(map(_shown, of_now[:3]))
         yield (
-            f"{of_now[0].section}: on {len(of_now):,} pages no lastmod is older than the build"
-            f" itself, such as those of {keys}: the time of rendering is no lastmod."
+            f"{of_now[0].section}: on {count_of(len(of_now), 'page')} every lastmod is the time"
+            f" of the build or later (for example {keys}). Do not use the time of rendering as"
+            " lastmod."
         )
 
 
@@ -79,9 +82,9 @@ def _backwards(row: BuildFile, previous: BuildFile) -> Iterator[str]:
         return
     if _is_before(row.newest_lastmod, previous.newest_lastmod):
         yield (
-            f"{row.section}: page {row.number} ran backwards: its newest lastmod was"
-            f" {previous.newest_lastmod}, of {_shown(previous)}, and is {row.newest_lastmod}, of"
-            f" {_shown(row)}."
+            f"{row.section}: the newest lastmod of page {row.number} went back from"
+            f" {previous.newest_lastmod} ({_shown(previous)}) to {row.newest_lastmod}"
+            f" ({_shown(row)})."
         )
 
 

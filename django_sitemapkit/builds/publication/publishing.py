@@ -150,7 +150,7 @@ def publish_finished(
         kept.record()
         with lease.fenced_transaction():
             _end(record, Build.Status.FAILED, reason=reason)
-        raise NothingToPublish(f"Site {site.key!r}: {reason}; what was published stays.")
+        raise NothingToPublish(f"Site {site.key!r}: {reason}. The published build stays.")
     indexes = BuildIndexes(write_indexes(entries), storage)
     published = builds.published
     record.warnings = "\n".join(doubts(pages, finished.published, record.started_at))
@@ -162,7 +162,7 @@ def publish_finished(
     reason = reason_to_hold(finished)
     held = builds.held if reason else None
     if held is not None and _has(builds, held, pages, indexes):
-        why = f"it is the same as build {held.pk}, which is held for review"
+        why = f"it is identical to build {held.pk}, which is held for review"
         held.previous, held.reason = published, reason  # Someone may have gone back meanwhile.
         _end_as(held, finished, builds, Build.Status.ABANDONED, lease, why)
         return Outcome(status=Build.Status.HELD, build=held.pk, reason=reason)
@@ -230,7 +230,8 @@ def _give_up_held(builds: SiteBuilds, record: Build, lease: BuildLease) -> None:
     if held:
         with lease.fenced_transaction():
             Build.objects.filter(pk__in=held).update(
-                status=Build.Status.ABANDONED, reason=f"build {record.pk} was in order again"
+                status=Build.Status.ABANDONED,
+                reason=f"build {record.pk} was published or found unchanged after it",
             )
 
 
@@ -246,7 +247,7 @@ def stored_build(site: SitemapSite, build: int) -> Build:
         reason = f": {record.reason}" if record.reason else ""
         raise BuildFailed(f"Build {build} is neither published nor held for review{reason}.")
     if record.pruned_at is not None:
-        raise BuildFailed(f"Build {build} was pruned: its files are gone.")
+        raise BuildFailed(f"Build {build} was pruned: its files were deleted.")
     return record
 
 
@@ -265,9 +266,13 @@ def publish(site: SitemapSite, build: int) -> int:
         for row in BuildFile.objects.in_build(record).filter(status=BuildFile.Status.DONE):
             lease.heartbeat()
             if not storage.has(row.name):
-                raise BuildFailed(f"Build {build} cannot be published: {row.name} is lost.")
+                raise BuildFailed(
+                    f"Build {build} cannot be published: {row.name} is missing from the storage."
+                )
             if storage.size(row.name) != row.stored_bytes:
-                raise BuildFailed(f"Build {build} cannot be published: {row.name} is damaged.")
+                raise BuildFailed(
+                    f"Build {build} cannot be published: {row.name} has the wrong size."
+                )
         builds = SiteBuilds(site)
         again = builds.published == record
         _serve(builds, record, lease)
@@ -284,7 +289,9 @@ def _serve(builds: SiteBuilds, record: Build, lease: BuildLease) -> None:
             site=site.key, defaults={"build": record, "fence": lease.fence, "published_at": now}
         )
         if publication.fence > lease.fence:
-            raise LeaseLost(f"Site {site.key!r}: a later builder has published already.")
+            raise LeaseLost(
+                f"Site {site.key!r}: another process has already published a newer build."
+            )
         if publication.build_id != record.pk:
             Build.objects.filter(pk=publication.build_id).update(replaced_at=now)
             if publication.notified_at is not None:  # Else what is known outside is older still.

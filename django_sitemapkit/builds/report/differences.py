@@ -133,12 +133,12 @@ def differences_of(
     if build is None:
         latest = Build.objects.held(site) or Build.objects.published(site)
         if latest is None:
-            raise BuildFailed(f"Nothing of site {site.key!r} is published yet.")
+            raise BuildFailed(f"Site {site.key!r} has no published build yet.")
         build = latest.pk
     record = stored_build(site, build)
     earlier = record.previous_id if since is None else since
     if earlier is None:
-        raise BuildFailed(f"Build {build} has none before it: all of its URLs are new.")
+        raise BuildFailed(f"Build {build} has no previous build: all of its URLs are new.")
     previous = stored_build(site, earlier)
     old = list(BuildFile.objects.in_build(previous).pages())
     new = list(BuildFile.objects.in_build(record).pages())

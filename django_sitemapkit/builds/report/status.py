@@ -159,7 +159,7 @@ def who_builds(site: SitemapSite) -> str:
     lease = Lease.objects.filter(name=f"build:{site.key}").exclude(owner="").first()
     if lease is None or is_being_built(site):
         return lease.holder if lease else ""
-    return f"{lease.holder}, who gives no sign any more: the next build takes over"
+    return f"{lease.holder}; no recent heartbeat, so the next build takes over"
 
 
 def _sections(
@@ -226,4 +226,4 @@ def find_url(site: SitemapSite, url: str) -> Iterator[str]:
         if listed:
             yield page_address(site, row.section, row.number)
     if lost:
-        raise StorageFailure(f"{lost[0]}; validate_sitemaps --repair stores it again.")
+        raise StorageFailure(f"{lost[0]}. Run validate_sitemaps --repair to store it again.")

@@ -40,7 +40,7 @@ def html_page(request: HttpRequest, section: str, number: str) -> HttpResponse:
     """
     context = _page_context(site_for(request), section, int(number), request.GET.get("from"))
     if context is None:
-        raise Http404("There is no such page, or it lists nothing at present.")
+        raise Http404("This page does not exist, or is currently empty.")
     return render(request, "sitemapkit_people/page.html", context)
 
 

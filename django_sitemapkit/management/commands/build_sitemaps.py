@@ -16,14 +16,13 @@ from django_sitemapkit.management.base import (
     Progress,
     SiteCommand,
     caller,
-    count_of,
     ending_cleanly,
     held_back,
 )
 from django_sitemapkit.models import BuildRequest
 from django_sitemapkit.overrides import require_sections, sections_of
 from django_sitemapkit.planning import refresh
-from django_sitemapkit.printable import printable
+from django_sitemapkit.printable import count_of, printable
 from django_sitemapkit.rendering.problems import EXAMPLES_PER_KIND
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sites import SitemapSite
@@ -82,7 +81,7 @@ class Command(SiteCommand):
             "--workers",
             type=int,
             metavar="N",
-            help="Number of worker processes; more than one selects the runner processes.",
+            help="Number of worker processes; more than one selects the runner 'processes'.",
         )
 
     def run(self, options: dict[str, Any]) -> None:
@@ -223,7 +222,7 @@ class Command(SiteCommand):
                     "replanned": change.replanned,
                 }
             )
-            line = f"{name:<28} {change.pages:>6,} pages"
+            line = f"{name:<28} {change.pages:>6,} {'page' if change.pages == 1 else 'pages'}"
             if change.added or change.retired:
                 line += f", {len(change.added):,} new, {len(change.retired):,} retired"
             if change.replanned:
@@ -247,9 +246,9 @@ def _total(result: BuildResult) -> str:
         text += f" Skipped: {skipped}."
     if result.exported is not None:
         text += f" {count_of(result.exported, 'file')} exported."
-    if result.finished:
-        text = f"Interrupted build {result.finished} was resumed and finished. {text}"
-    return f"{text} A build was abandoned: {result.stopped}." if result.stopped else text
+    if result.resumed:
+        text = f"Interrupted build {result.resumed} was resumed and finished. {text}"
+    return f"{text} A build was abandoned: {result.abandoned}." if result.abandoned else text
 
 
 def _skipped(result: BuildResult) -> str:
@@ -273,7 +272,7 @@ def _result_document(result: BuildResult) -> dict[str, Any]:
         "problems": problem_lines(result.files),
         "warnings": list(result.warnings),
         "exported": result.exported,
-        "resumed": result.finished,
-        "abandoned": result.stopped,
+        "resumed": result.resumed,
+        "abandoned": result.abandoned,
         "seconds": round(result.seconds, 3),
     }

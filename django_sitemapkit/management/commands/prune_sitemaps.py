@@ -6,7 +6,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from django_sitemapkit.builds import prune
-from django_sitemapkit.management.base import Exit, PublishedCommand, count_of
+from django_sitemapkit.management.base import Exit, PublishedCommand
+from django_sitemapkit.printable import count_of
 
 
 class Command(PublishedCommand):

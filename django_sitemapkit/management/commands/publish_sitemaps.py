@@ -6,8 +6,9 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import publish
 from django_sitemapkit.conf import settings
-from django_sitemapkit.management.base import Exit, PublishedCommand, count_of
+from django_sitemapkit.management.base import Exit, PublishedCommand
 from django_sitemapkit.models import Build
+from django_sitemapkit.printable import count_of
 from django_sitemapkit.sites import SitemapSite
 
 

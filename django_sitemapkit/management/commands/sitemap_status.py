@@ -1,11 +1,13 @@
 """Show what is published and what is being built, and check its age."""
 
+import datetime as dt
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import SiteStatus, status_of
-from django_sitemapkit.management.base import Exit, PublishedCommand, count_of
+from django_sitemapkit.management.base import Exit, PublishedCommand
+from django_sitemapkit.printable import count_of
 
 MAX_HOURS = 876_000
 """A hundred years, within the range of dates."""
@@ -52,14 +54,17 @@ class Command(PublishedCommand):
 
     def _show(self, report: SiteStatus) -> None:
         write = self.stdout.write
-        published = f"build {report.build}, {report.published_at}" if report.build else "nothing"
+        published = "nothing"
+        if report.published_at is not None:
+            at = dt.datetime.fromisoformat(report.published_at).isoformat(timespec="seconds")
+            published = f"build {report.build}, {at}"
         write(f"Site {report.site!r} at {report.base_url}: published: {published}")
         if report.running:
             write(f"  being built by {report.running}")
         for section in report.sections:
             line = (
-                f"  {section.name:<26} {section.pages:>6,} pages {section.urls:>12,} URLs"
-                f" {section.xml_bytes:>14,} bytes"
+                f"  {section.name:<26} pages: {section.pages:>6,}  URLs: {section.urls:>12,}"
+                f"  bytes: {section.xml_bytes:>14,}"
             )
             if section.skipped:
                 line += f"  {count_of(section.skipped, 'row')} skipped"

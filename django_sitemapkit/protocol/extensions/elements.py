@@ -156,11 +156,11 @@ def _uploader(video: Video, scope: Scope, location: str) -> str:
 
 def _tags(tags: Sequence[str]) -> str:
     if isinstance(tags, str):
-        raise _invalid_field("tags of a video", tags, "is one text; give a list of them")
+        raise _invalid_field("tags of a video", tags, "is a single string; give a list of strings")
     if len(tags) > MAX_TAGS:
         raise InvalidValue(
             "too-many-tags",
-            f"Too many tags: tags of a video: there are {len(tags):,}, {MAX_TAGS} at most.",
+            f"Too many tags: tags of a video: there are {len(tags):,}, the limit is {MAX_TAGS}.",
         )
     rule = _VIDEO["tag"]
     return "".join(_text_tag(rule, tag) for tag in tags)
@@ -176,7 +176,7 @@ def _restriction(rule: TagRule, restriction: Restriction | None) -> str:
     check = check_platform if rule is _VIDEO["platform"] else check_country
     for value in restriction.values:
         if not isinstance(value, str):
-            raise _invalid_field(rule.field, value, "is not text")
+            raise _invalid_field(rule.field, value, "is not a string")
         _named(rule.field, check, value)
     relationship = f' relationship="{restriction.relationship}"'
     return _element(rule, " ".join(restriction.values), relationship)
@@ -256,7 +256,7 @@ def _checked_text(what: str, text: object, *, may_be_empty: bool = False) -> str
     if text is None:
         raise _missing_field(what)
     if not isinstance(text, str):
-        raise _invalid_field(what, text, "is not text")
+        raise _invalid_field(what, text, "is not a string")
     if not may_be_empty and not text.strip():
         raise _missing_field(what)
     if illegal := ILLEGAL_XML.search(text):

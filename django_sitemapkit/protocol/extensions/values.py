@@ -28,14 +28,14 @@ class Restriction:
 
 
 class Allow(Restriction):
-    """The video is shown only there: ``Allow("IE", "GB")``."""
+    """The video is shown only in these countries or on these platforms: ``Allow("IE", "GB")``."""
 
     __slots__ = ()
     relationship = "allow"
 
 
 class Deny(Restriction):
-    """The video is shown everywhere else: ``Deny("tv")``."""
+    """The video is not shown in these countries or on these platforms: ``Deny("tv")``."""
 
     __slots__ = ()
     relationship = "deny"
@@ -45,7 +45,9 @@ class Deny(Restriction):
 class Image:
     """One image on a page, ``image:image``; a page has at most 1,000.
 
-    Image(location="/media/front.jpg")
+    ::
+
+        Image(location="/media/front.jpg")
     """
 
     location: str
@@ -109,7 +111,9 @@ class Video:
 class News:
     """The news article of a page, ``news:news``: one per page, at most 1,000 per file.
 
-    News(publication="The Example", language="en", published=date(2026, 1, 31), title="Rain")
+    ::
+
+        News(publication="The Example", language="en", published=date(2026, 1, 31), title="Rain")
     """
 
     publication: str
@@ -126,7 +130,9 @@ class News:
 class Element:
     """An element of a project's own namespace: its text, then its children.
 
-    Element(name="shop:price", text="12.50", attributes={"currency": "EUR"})
+    ::
+
+        Element(name="shop:price", text="12.50", attributes={"currency": "EUR"})
     """
 
     name: str

@@ -85,13 +85,13 @@ class QuerySetChecks(RowChecks):
                     return Mistake(
                         f"{option}: {_name_of(expression)} has many values for a row, which"
                         " repeats it",
-                        "Take one of them by a Subquery, or annotate an aggregate.",
+                        "Select one of them with a Subquery, or annotate an aggregate.",
                     )
                 if changes_groups(rows, expression):
                     return Mistake(
                         f"{option}: {_name_of(expression)} changes what the queryset's filter on an"
                         " aggregate counts",
-                        "Take it by a Subquery.",
+                        "Compute it with a Subquery.",
                     )
         return None
 
@@ -120,8 +120,8 @@ class QuerySetChecks(RowChecks):
                 zone = _django.zone_of(expression, connection.timezone_name)
                 if zone and not connection.features.has_zoneinfo_database:
                     return Mistake(
-                        f"{name} converts dates to {zone}, and the database has no time zones,"
-                        " so that it finds none",
+                        f"{name} converts dates to {zone}, and the database has no time zone"
+                        " tables, so these conversions return NULL",
                         "Load them: mariadb-tzinfo-to-sql /usr/share/zoneinfo | mariadb mysql; for"
                         " MySQL, mysql_tzinfo_to_sql /usr/share/zoneinfo | mysql mysql.",
                     )
@@ -136,8 +136,9 @@ class QuerySetChecks(RowChecks):
             return super().idle_trust()
         if not isinstance(field, DateTimeField):
             return Mistake(
-                "trust_lastmod has no effect on ETags: two changes on one day have the same date",
-                "Set lastmod to a DateTimeField, or leave trust_lastmod out.",
+                "trust_lastmod has no effect on ETags: two changes on the same day have the"
+                " same date",
+                "Set lastmod to a DateTimeField, or remove trust_lastmod.",
             )
         return None
 
@@ -228,7 +229,7 @@ class QuerySetChecks(RowChecks):
             return None
         if reader.location_source == Method(get_absolute_url):
             return Mistake(
-                "get_absolute_url() makes it read whole objects and reverse each URL by itself",
+                "get_absolute_url() reads whole objects and reverses every URL",
                 'Set location = Route("url-name", argument="column"), which gives the same URLs.',
             )
         if self.options.only is not None:
@@ -237,15 +238,15 @@ class QuerySetChecks(RowChecks):
         if isinstance(reader.location_source, Method):
             methods.insert(0, "location")
         return Mistake(
-            f"{', '.join(methods)} being a method makes it read objects with all their columns",
-            "Use a column or an expression, or name the fields that the method needs in only.",
+            f"it reads objects with all their columns, because of methods: {', '.join(methods)}",
+            "Use a column or an expression, or name the fields that the methods need in only.",
         )
 
     def idle_only(self) -> Mistake | None:
         """Find an only that nothing reads."""
         if self.options.only is None or self.reader.reads_objects:
             return None
-        return Mistake("only has no effect: no option reads objects", "Leave it out.")
+        return Mistake("only has no effect: no option reads objects", "Remove it.")
 
     CHECKS: ClassVar[dict[str, FindMistake]] = RowChecks.CHECKS | {
         "sitemapkit.E118": no_time_zones,

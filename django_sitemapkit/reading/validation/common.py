@@ -71,7 +71,7 @@ class SectionChecks:
         title = source_of(self.options.title, text_is_column=True)
         for option, source in {**self.reader.sources, "title": title}.items():
             if isinstance(source, Column):
-                message = f"{option} is a column, and its items are not rows"
+                message = f"{option} is a column, but its items are not rows"
                 return Mistake(message, "Use a value or a method.")
         return None
 
@@ -103,8 +103,8 @@ class SectionChecks:
             if doubt:
                 return Mistake(
                     f"the hreflang of language {code!r} will not be understood: {doubt}",
-                    "Leave it out of languages, or live with it: the pages are listed all the"
-                    " same.",
+                    "Remove it from languages, or ignore this warning: the pages are listed"
+                    " anyway.",
                 )
         return None
 

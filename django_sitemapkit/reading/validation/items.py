@@ -55,7 +55,7 @@ class StaticChecks(ItemChecks):
                     hint = "An item is a URL name without arguments, or a path that begins with /."
                     return Mistake(f"items: {error}", hint)
                 return Mistake(
-                    f"items: {item!r} is neither text nor has it a get_absolute_url()",
+                    f"items: {item!r} is not a string and has no get_absolute_url()",
                     f"Write location(self, item), or give {type(item).__name__} a"
                     " get_absolute_url().",
                 )
@@ -83,7 +83,7 @@ def wrong_items_of(reader: ItemReader, declared: Any) -> Mistake | None:
             raise
         return Mistake(
             f"items() raised {type(error).__name__}: {error}",
-            "Let items() return a list or a QuerySet whenever it is called; it gets no request.",
+            "Let items() return a list or a QuerySet whenever it is called; there is no request.",
         )
     return _unlisted(items, "items() returned" if callable(declared) else "items is")
 

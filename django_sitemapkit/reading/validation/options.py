@@ -30,8 +30,8 @@ _ELSEWHERE = {
     "paginate_by": "Set limit.",
     "get_urls": "Override location and the tags instead.",
     "get_latest_lastmod": "Set trust_lastmod.",
-    "template_name": "Stream a template of your own by stream_template().",
-    "get_languages_for_item": "Call it object_languages.",
+    "template_name": "Stream your own template with stream_template().",
+    "get_languages_for_item": "Name it object_languages.",
 }
 """Options of contrib, and of other kinds of sections, and what to do instead."""
 
@@ -61,7 +61,7 @@ class OptionChecks(SectionChecks):
         known = options_of(type(self.options))
         for name in self.project_attributes():
             if name in _ELSEWHERE and name not in known:
-                return Mistake(f"{name} is no option here", _ELSEWHERE[name])
+                return Mistake(f"{name} is not an option here", _ELSEWHERE[name])
         return None
 
     def misspelt_option(self) -> Mistake | None:
@@ -71,7 +71,7 @@ class OptionChecks(SectionChecks):
             if name in known or name in _ELSEWHERE or name.startswith("_"):
                 continue
             if close := difflib.get_close_matches(name, known, n=1, cutoff=0.8):
-                return Mistake(f"{name} is no option", f"Did you mean {close[0]}?")
+                return Mistake(f"{name} is not an option", f"Did you mean {close[0]}?")
         return None
 
     def objectless_method(self) -> Mistake | None:
@@ -110,7 +110,8 @@ class OptionChecks(SectionChecks):
         if isinstance(named, str):
             return Mistake(
                 f"languages is {named!r}",
-                "Use a list of codes; a field path to those of each object is object_languages.",
+                "Use a list of codes. For a field path to the codes of each object, use"
+                " object_languages.",
             )
         known = dict(settings.LANGUAGES)
         codes = list(known) if named is None else list(named)
@@ -118,7 +119,7 @@ class OptionChecks(SectionChecks):
         if not codes or unknown:
             return Mistake(
                 f"languages names {', '.join(map(repr, unknown)) or 'none'}",
-                "Use codes that settings.LANGUAGES has.",
+                "Use codes from settings.LANGUAGES.",
             )
         return (
             self._wrong_object_languages()
@@ -150,7 +151,7 @@ class OptionChecks(SectionChecks):
         hosts = self.options.language_hosts
         if hosts and set(hosts) != set(codes):
             return Mistake(
-                f"language_hosts is for {sorted(hosts)}, and its languages are {sorted(codes)}",
+                f"language_hosts has {sorted(hosts)}, but the languages are {sorted(codes)}",
                 "Name a host for each language: all sites have to link to the same versions.",
             )
         try:
@@ -165,7 +166,7 @@ class OptionChecks(SectionChecks):
         default = self.options.x_default
         if default is True and settings.LANGUAGE_CODE not in codes:
             return Mistake(
-                f"x_default is True, but {settings.LANGUAGE_CODE!r} is none of its languages",
+                f"x_default is True, but {settings.LANGUAGE_CODE!r} is not one of its languages",
                 "Set it to one of them, or to a path or URL.",
             )
         if isinstance(default, bool) or default in codes:
@@ -194,11 +195,11 @@ class OptionChecks(SectionChecks):
         for prefix, name in namespaces.items():
             reserved = prefix in NAMESPACES or prefix == "xsi" or prefix.lower().startswith("xml")
             if not _PREFIX.fullmatch(prefix) or reserved:
-                message = f"namespaces: the prefix {prefix!r} is taken or none"
-                return Mistake(message, "Use another one.")
+                message = f"namespaces: the prefix {prefix!r} is empty or already in use"
+                return Mistake(message, "Use another prefix.")
             if not name or name in {NAMESPACE, *NAMESPACES.values()}:
-                message = f"namespaces: {name!r} is no namespace of yours"
-                return Mistake(message, "Use a URL of yours.")
+                message = f"namespaces: {name!r} is not a namespace of your own"
+                return Mistake(message, "Use a URL of your own.")
         has_elements = "elements" in self.reader.extension_sources
         if has_elements != bool(namespaces):
             return Mistake(
@@ -212,8 +213,8 @@ class OptionChecks(SectionChecks):
         if not self.options.trust_lastmod:
             return None
         return Mistake(
-            "trust_lastmod has no effect: lastmod is no column",
-            "Set lastmod to a DateTimeField, or leave trust_lastmod out.",
+            "trust_lastmod has no effect: lastmod is not a column",
+            "Set lastmod to a DateTimeField, or remove trust_lastmod.",
         )
 
     CHECKS: ClassVar[dict[str, FindMistake]] = SectionChecks.CHECKS | {

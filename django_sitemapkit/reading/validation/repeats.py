@@ -17,15 +17,15 @@ def repeated_rows(rows: QuerySet[Any]) -> Mistake | None:
     """Find what gives a row more than once: extra tables, or a relation to many."""
     if _django.has_extra_tables(rows):
         return Mistake(
-            "its queryset adds tables by extra(), which repeats its rows for each row of theirs",
-            "Filter by Exists() or a Subquery instead.",
+            "its queryset adds tables by extra(), which repeats its rows",
+            "Filter with Exists() or a Subquery instead.",
         )
     query = rows.query
     for name, annotation in _django.selected_annotations(rows).items():
         if _differs_in_joins(query, annotation):
             return Mistake(
                 f"annotation {name!r} has many values for a row, which repeats it",
-                "Take one of them by a Subquery, or annotate an aggregate; to filter, use"
+                "Select one of them with a Subquery, or annotate an aggregate; to filter, use"
                 " Exists().",
             )
     # The database groups by the columns of conditions on aggregates, and Django by those of
@@ -34,19 +34,19 @@ def repeated_rows(rows: QuerySet[Any]) -> Mistake | None:
     if having is not None and _differs_in_joins(query, having):
         return Mistake(
             "its filter on an aggregate also reads a relation to many objects, which repeats rows",
-            "Filter by Exists() for the relation.",
+            "Filter with Exists() for the relation.",
         )
     if having is not None and any(_orders_by_many(rows, one) for one in _django.ordering_of(rows)):
         return Mistake(
             "its order_by() reads a relation to many objects, which changes what its filter on an"
             " aggregate counts",
-            "Leave order_by() out: a section is read in the order of its key.",
+            "Remove order_by(): a section is read in the order of its key.",
         )
     if not _django.joins_repeat_rows(rows):
         return None
     return Mistake(
         "its queryset joins a relation to many objects, which repeats rows",
-        "Filter by Exists(), or add distinct().",
+        "Filter with Exists(), or add distinct().",
     )
 
 

@@ -73,7 +73,7 @@ class RowChecks(OptionChecks):
         if hasattr(self.options, "items"):
             return Mistake(
                 "it has no rows: a Section does not use items, as classes of contrib do",
-                "Call it get_queryset(), and return a QuerySet; for a list derive from"
+                "Rename it to get_queryset() and return a QuerySet; for a list derive from"
                 " ItemSection.",
             )
         return Mistake("it has no rows", "Set queryset, or override get_queryset().")
@@ -95,15 +95,15 @@ class RowChecks(OptionChecks):
             )
         if iterable := _django.subclass_iterable(rows):
             return Mistake(
-                f"its queryset gives objects of several classes, by {iterable}: that of"
-                " specific(), or of a polymorphic model",
-                f"Leave specific() out, or call non_polymorphic(): rows of {rows.model.__name__}"
+                f"its queryset returns objects of several classes, by {iterable}: it uses"
+                " specific(), or its model is polymorphic",
+                f"Remove specific(), or call non_polymorphic(): rows of {rows.model.__name__}"
                 " are read, and a method may ask each of them for its object of the other class.",
             )
         if not _django.gives_instances(rows):
             return Mistake(
                 "its queryset ends in values() or values_list()",
-                "Leave that out: the section itself reads no more columns than it needs.",
+                "Remove that call: the section reads only the columns that it needs.",
             )
         return None
 
@@ -113,7 +113,8 @@ class RowChecks(OptionChecks):
         if rows is None or not _django.is_sliced(rows):
             return None
         return Mistake(
-            "its queryset is sliced", "Filter for the rows instead, and set limit for pages."
+            "its queryset is sliced",
+            "Filter the rows instead, and set limit for the size of pages.",
         )
 
     def combined(self) -> Mistake | None:
@@ -156,8 +157,8 @@ class RowChecks(OptionChecks):
         if rows is None or self.key_field is not None:
             return None
         return Mistake(
-            f"key {self.options.key!r} is no field of {rows.model.__name__}",
-            "Name a unique field of the model itself, or leave key to the primary key.",
+            f"key {self.options.key!r} is not a field of {rows.model.__name__}",
+            "Name a unique field of the model itself, or remove key to use the primary key.",
         )
 
     def composite_key(self) -> Mistake | None:
@@ -174,7 +175,7 @@ class RowChecks(OptionChecks):
         field = self.key_field
         if field is None or not field.null:
             return None
-        return Mistake(f"key {field.name!r} may be null", "Set key to a field with null=False.")
+        return Mistake(f"key {field.name!r} can be null", "Set key to a field with null=False.")
 
     def repeating_key(self) -> Mistake | None:
         """Find a key that is not unique: rows that share it could not be distinguished."""
@@ -192,7 +193,7 @@ class RowChecks(OptionChecks):
         if not isinstance(field, (BinaryField, JSONField)):
             return None
         return Mistake(
-            f"key {field.name!r} is a {type(field).__name__}", "Set key to a number or text."
+            f"key {field.name!r} is a {type(field).__name__}", "Set key to a number or text field."
         )
 
     ROW_CHECKS: ClassVar[dict[str, FindMistake]] = {

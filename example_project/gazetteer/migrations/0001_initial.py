@@ -67,9 +67,10 @@ class Migration(migrations.Migration):
                 ('slug', models.CharField(help_text='The name for the address; letters of any script stay.', max_length=200)),
                 ('latitude', models.FloatField()),
                 ('longitude', models.FloatField()),
-                ('population', models.BigIntegerField(help_text='0 where GeoNames knows none.')),
+                ('population', models.BigIntegerField(help_text='0 if unknown.')),
                 ('timezone', models.CharField(max_length=40)),
-                ('other_names', models.TextField(blank=True, help_text='Names in other scripts, one a line.')),
+                ('other_names', models.TextField(blank=True, help_text='Names in other scripts,'
+                                                                       ' one per line.')),
                 ('country', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='cities', to='gazetteer.country')),
             ],
             options={

@@ -3,7 +3,7 @@
 from django.db import migrations, models
 from django.db.models import F
 
-EMPTY = "Empty where it is the common one."
+EMPTY = "Leave empty if it is the same as the name."
 
 
 def copy_addresses(apps, schema_editor):
@@ -58,7 +58,7 @@ class Migration(migrations.Migration):
             "city",
             "slug_en",
             models.CharField(
-                help_text="Made of the name; letters of any script stay.", max_length=200, verbose_name="address"
+                help_text="Derived from the name; non-ASCII letters are kept.", max_length=200, verbose_name="address"
             ),
         ),
     ]

@@ -85,7 +85,7 @@ def test_another_audit_is_running():
     Lease.objects.acquire("audit:default", seconds=60)
     code, _, error = command()
     assert code == 4
-    assert error.startswith("audit:default is held by ")
+    assert error.startswith("The audit lease of site 'default' is held by ")
 
 
 def test_a_wrong_setting(settings):

@@ -495,7 +495,7 @@ def test_a_killed_build_is_finished(bench, count):
     with pytest.raises(Killed):
         bench.build(on_file=on_file)
     result, _, pages = bench.build()
-    assert result.finished
+    assert result.resumed
     assert result.status == "unchanged"
     assert pages == {"firsts": "abcd", "seconds": "xyz", "thirds": "t"}
 
@@ -513,7 +513,7 @@ def test_a_killed_build_of_the_other_setting_is_given_up(built, settings):
         run(full=True, on_file=on_file)
     settings.SITEMAPKIT_DEDUPLICATE = True
     result, _, pages = built.build()
-    assert result.stopped
+    assert result.abandoned
     assert pages == {"firsts": "abcdt", "seconds": "xyz", "thirds": "u"}
 
 
@@ -581,7 +581,7 @@ def test_damaged_pages_that_others_have_to_know_are_made_anew(built, size, full)
         run(on_file=kill)
     result, _, pages = built.build(full=full)
     assert (result.status, result.build) == ("published", manifest()["firsts", 1].build_id)
-    assert "cannot be read" in result.stopped or "is damaged" in result.stopped
+    assert "cannot be read" in result.abandoned or "is damaged" in result.abandoned
     assert pages == {"firsts": "abcd", "seconds": "yz", "thirds": "tux"}
     after = manifest()
     assert after["firsts", 1].sha256 == before["firsts", 1].sha256
@@ -597,7 +597,7 @@ def test_excluding_at_once_makes_no_damaged_page_anew(built):
     cut_short(built, manifest()["firsts", 1], 60)
     Product.objects.filter(shop__slug="firsts", note="c").update(note="t")
     override = by_object(Product.objects.get(note="d"), include=False)
-    with pytest.raises(BuildFailed, match="build it as a whole"):
+    with pytest.raises(BuildFailed, match="for the whole site"):
         exclude_now(SITE, override)
     assert built.build()[2] == {"firsts": "abt", "seconds": "xyz", "thirds": "u"}
 
@@ -630,7 +630,7 @@ def test_a_build_of_one_section_does_without_a_lost_page_of_another(
     add("seconds", "bd")
     with caplog.at_level("WARNING", "django_sitemapkit"):
         result = preview(SITE, sections=["seconds"]) if dry else run(sections=["seconds"])
-    assert caplog.text.count("what it lists may be listed twice") == 1
+    assert caplog.text.count("Its URLs may be listed twice") == 1
     urls = [file.urls for file in result.files if file.section == "seconds"]
     stays = known and not dry  # The page that has left out "a" already.
     assert sum(urls) == (4 if stays else 5)  # "b" again, "a" where it is asked for, and no "d".
@@ -647,7 +647,7 @@ def test_a_full_disk_ends_the_build(built, monkeypatch):
     monkeypatch.setattr(UrlIndex, "commit", full)
     add("thirds", "v")
     before = listed(built.storage)
-    with pytest.raises(BuildFailed, match="could not be kept: database or disk is full"):
+    with pytest.raises(BuildFailed, match="could not be stored: database or disk is full"):
         run()
     assert listed(built.storage) == before
 

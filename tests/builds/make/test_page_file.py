@@ -33,15 +33,15 @@ def test_a_whole_file_does_not_differ():
 
 
 DAMAGES = {
-    "nothing": (b"", "cut short"),
-    "half of it": (GZ[: len(GZ) // 2], "cut short"),
-    "all but the last byte": (GZ[:-1], "cut short"),
-    "another byte": (GZ[:200] + bytes([GZ[200] ^ 255]) + GZ[201:], "compression is broken"),
-    "another checksum": (GZ[:-8] + bytes(8), "compression is broken"),
-    "something behind it": (GZ + b"x", "something follows"),
-    "a second member": (GZ + GZ, "something follows"),
-    "no gzip": (XML, "compression is broken"),
-    "other XML": (gzip.compress(XML.replace(b".com", b".org")), "hash"),
+    "nothing": (b"", "truncated"),
+    "half of it": (GZ[: len(GZ) // 2], "truncated"),
+    "all but the last byte": (GZ[:-1], "truncated"),
+    "another byte": (GZ[:200] + bytes([GZ[200] ^ 255]) + GZ[201:], "gzip data is damaged"),
+    "another checksum": (GZ[:-8] + bytes(8), "gzip data is damaged"),
+    "something behind it": (GZ + b"x", "there is data after"),
+    "a second member": (GZ + GZ, "there is data after"),
+    "no gzip": (XML, "gzip data is damaged"),
+    "other XML": (gzip.compress(XML.replace(b".com", b".org")), "SHA-256"),
     "an entry less": (gzip.compress(XML.replace(b"<url>", b"<x>", 1)), "not well-formed"),
     "entries gone": (gzip.compress(b"<urlset></urlset>"), "0 entries, not 5,000"),
     "XML that ends early": (gzip.compress(XML[:-9]), "not well-formed"),
@@ -125,7 +125,9 @@ def test_a_disk_that_writes_other_bytes_fails_the_page(tmp_path, monkeypatch):
             return GZ[:-9] + bytes([GZ[-9] ^ 1]) + GZ[-8:]
 
     monkeypatch.setattr(files, "compressor", Corrupting)
-    with pytest.raises(BuildFailed, match="does not read back: it is not well-formed"):
+    with pytest.raises(
+        BuildFailed, match="was just written is damaged: its XML is not well-formed"
+    ):
         page(tmp_path, keys=KeyRange(None, 20))
 
 

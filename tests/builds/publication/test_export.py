@@ -382,7 +382,7 @@ def test_a_failing_export_fails_the_build_and_not_the_site(elsewhere, client):
 def test_a_storage_that_cannot_tell_what_it_has_fails_the_build(elsewhere, client):
     """It is asked by name where it cannot list; where it fails at that too, nobody knows."""
     elsewhere.shown.on_call = failing_at("listdir", "exists")
-    with pytest.raises(StorageFailure, match=r"sitemap.* could not be looked for"):
+    with pytest.raises(StorageFailure, match=r"sitemap.* could not be looked up"):
         run()
     elsewhere.shown.on_call = failing_at("listdir")
     run()
@@ -445,7 +445,7 @@ def test_a_storage_that_does_not_overwrite_is_refused(settings, elsewhere, clien
     run()
     before = shown.contents()
     edit_product()
-    with pytest.raises(StorageFailure, match="does not overwrite, but called it 'sitemap-product"):
+    with pytest.raises(StorageFailure, match="stored it as 'sitemap-product"):
         run()
     assert shown.contents() == before
 

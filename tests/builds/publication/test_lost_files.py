@@ -73,7 +73,7 @@ def test_a_resumed_build_renders_what_was_lost_meanwhile(
         return serve(builds, record, lease)
 
     monkeypatch.setattr(publish_module, "_serve", noted)
-    finished = run().finished
+    finished = run().resumed
     assert lost_when_published == [set()]
     if not deduplicate:
         assert finished == left.pk

@@ -33,7 +33,7 @@ from tests.testapp.models import Product, Reading
 pytestmark = pytest.mark.django_db
 
 LEVELS = range(0, 100, 10)
-HALF = "section 'readings' would go from 10 URLs to 4, and SITEMAPKIT_MAX_SHRINK allows it to lose"
+HALF = "section 'readings' would shrink from 10 to 4 URLs; SITEMAPKIT_MAX_SHRINK allows a loss of"
 
 
 class Readings(SmallReadings):
@@ -141,7 +141,7 @@ def test_a_section_that_went_away_is_a_loss(storage, live_id, sections, client, 
     sections.remove("readings")
     result = run()
     assert result.status == "held"
-    assert "section 'readings' would go from 10 URLs to 0" in result.reason
+    assert "section 'readings' would shrink from 10 to 0 URLs" in result.reason
     assert served(client) == before
     settings.SITEMAPKIT_MAX_SHRINK = 1
     assert run().status == "published"
@@ -217,7 +217,7 @@ def test_the_same_rows_are_held_back_as_the_same_build(storage, held, monkeypatc
     last = Build.objects.latest("pk")
     assert last.pk != held
     assert (last.status, last.files.count()) == ("abandoned", 0)
-    assert f"the same as build {held}" in last.reason
+    assert f"identical to build {held}" in last.reason
 
 
 @pytest.mark.thorough
@@ -252,7 +252,7 @@ def test_a_build_in_order_again_gives_up_what_was_held_back(
     record = Build.objects.get(pk=held)
     assert (record.status, record.reason) == (
         "abandoned",
-        f"build {Build.objects.latest('pk').pk} was in order again",
+        f"build {Build.objects.latest('pk').pk} was published or found unchanged after it",
     )
     with pytest.raises(BuildFailed, match=f"Build {held}\\b"):
         publish(SITE, held)

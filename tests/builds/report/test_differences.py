@@ -194,7 +194,7 @@ def test_memory_is_that_of_a_part(tmp_path, monkeypatch):
 
 def test_nothing_published_is_an_error(storage):
     """With the site's name."""
-    with pytest.raises(BuildFailed, match="Nothing of site 'default' is published yet"):
+    with pytest.raises(BuildFailed, match="Site 'default' has no published build yet"):
         shown()
 
 
@@ -202,7 +202,7 @@ def test_a_first_build_has_nothing_before_it(storage):
     """All of its URLs are new."""
     first = run().build
     for build in (None, first):
-        with pytest.raises(BuildFailed, match=f"Build {first} has none before it"):
+        with pytest.raises(BuildFailed, match=f"Build {first} has no previous build"):
             shown(build)
 
 
@@ -323,7 +323,7 @@ def test_the_command_shows_the_sites_that_it_can(edited, settings):
     code, out, err = command("diff_sitemaps")
     assert code == 1
     assert len(out.splitlines()) == len(EDITED)
-    assert err == "Nothing of site 'never' is published yet."
+    assert err == "Site 'never' has no published build yet."
     assert command("diff_sitemaps", "--site", "default") == (0, out, "")
 
 

@@ -15,9 +15,9 @@ from django_sitemapkit.management.base import (
     CLEAR_LINE,
     Exit,
     PublishedCommand,
-    count_of,
     ending_cleanly,
 )
+from django_sitemapkit.printable import count_of
 
 MAX_LISTED_URLS = 3
 """URLs of each kind that are printed; JSON and the admin have all."""

@@ -17,12 +17,11 @@ from django_sitemapkit.management.base import (
     Progress,
     PublishedCommand,
     caller,
-    count_of,
     ending_cleanly,
     held_back,
 )
 from django_sitemapkit.overrides import sections_of
-from django_sitemapkit.printable import printable
+from django_sitemapkit.printable import count_of, printable
 from django_sitemapkit.sites import SitemapSite
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ class Command(PublishedCommand):
         parser.add_argument(
             "--repair",
             action="store_true",
-            help="Rebuild the published files that are lost or damaged, and publish them.",
+            help="Rebuild the published files that are missing or damaged, and publish them.",
         )
         parser.add_argument(
             "--schema",
@@ -74,7 +73,9 @@ class Command(PublishedCommand):
         self.schemas = _schemas(options["schema"]) if options["schema"] else None
         if options["sources"]:
             if options["repair"]:
-                raise CommandError("--repair is for published files.", returncode=Exit.USAGE)
+                raise CommandError(
+                    "--repair cannot be combined with sources.", returncode=Exit.USAGE
+                )
             invalid = [self._report(self._read(source)) for source in options["sources"]]
             self._conclude(sum(map(len, invalid)))
             return

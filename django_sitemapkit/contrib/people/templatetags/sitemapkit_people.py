@@ -36,7 +36,7 @@ def sitemap_html(
         else:
             name, values = "sections", {"sections": section_links(site)}
     except (Http404, ImproperlyConfigured, NotPlanned) as error:
-        logger.warning("The site map cannot be written: %s", error)
+        logger.warning("The site map cannot be rendered: %s", error)
         return SafeString()
     if not any(values.values()):
         return SafeString()

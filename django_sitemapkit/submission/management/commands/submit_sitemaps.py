@@ -12,9 +12,9 @@ from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.management.base import (
     Exit,
     PublishedCommand,
-    count_of,
     ending_cleanly,
 )
+from django_sitemapkit.printable import count_of
 from django_sitemapkit.submission.options import submit_options
 from django_sitemapkit.submission.results import SubmissionResult
 from django_sitemapkit.submission.submit import submit

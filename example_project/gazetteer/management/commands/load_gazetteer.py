@@ -11,11 +11,13 @@ from ...progress import ProgressLine
 
 
 class Command(BaseCommand):
-    help = "Load countries, cities and articles; quick where they stand already."
+    help = "Load countries, cities and articles; quick if they are already there."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--again", action="store_true", help="Write everything even if the data stands."
+            "--again",
+            action="store_true",
+            help="Write everything even if the data is already there.",
         )
 
     def handle(self, *args: Any, again: bool, verbosity: int, **options: Any) -> None:

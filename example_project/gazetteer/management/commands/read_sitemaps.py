@@ -38,12 +38,12 @@ class Command(BaseCommand):
         if reading.problem_count:
             for text in reading.problems:
                 self.stderr.write(f"  {text}")
-            raise CommandError(f"{reading.problem_count:,} problems; the first ones stand above.")
+            raise CommandError(f"{reading.problem_count:,} problems; the first ones are above.")
         if verbosity:
             self.stdout.write(
                 self.style.SUCCESS(
-                    f"All published files are valid, and list the {reading.expected:,} pages that"
-                    " the database calls for: none is missing, none too many."
+                    f"All published files are valid, and list exactly the {reading.expected:,}"
+                    " pages of the database."
                 )
             )
             self._way_in()
@@ -78,11 +78,11 @@ class Command(BaseCommand):
             )
         if not get_user_model().objects.filter(is_superuser=True, is_active=True).exists():
             self.stdout.write("")
-            self.stdout.write("To steer it in the admin, choose a name and a password first, by")
+            self.stdout.write("To use the admin, create a user first:")
             self.stdout.write(f"  {shlex.join([python, script, 'createsuperuser'])}")
             self.stdout.write(f"and open {base_url}/admin/sitemapkit/")
         else:
-            self.stdout.write(f"or, to steer it in the admin, {base_url}/admin/sitemapkit/")
+            self.stdout.write(f"or, for the admin, {base_url}/admin/sitemapkit/")
 
 
 def _row(name: str, pages: float, urls: float, size: float, seconds: float) -> str:

@@ -21,13 +21,13 @@ class Command(BaseCommand):
         # update() sends no signal; the build sees it all the same.
         City.objects.filter(pk=city.pk).update(slug_en=new)
         if verbosity:
-            self.stdout.write(f"  {city}: {old} is now {new}, in English alone\n\n")
+            self.stdout.write(f"  {city}: {old} is now {new}, in English only\n\n")
         said = StringIO()
         call_command("build_sitemaps", verbosity=verbosity, stdout=said)
         for line in _in_order(said.getvalue().splitlines()):
             self.stdout.write(line)
         if verbosity:
-            self.stdout.write("\n  What that changed, by diff_sitemaps:\n")
+            self.stdout.write("\n  The changed URLs, as diff_sitemaps prints them:\n")
             call_command("diff_sitemaps", stdout=self.stdout)
 
 
