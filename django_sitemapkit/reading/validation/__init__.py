@@ -70,11 +70,11 @@ def require_pageable(reader: SectionReader) -> None:
     is_fixed = issubclass(kind, Section) and kind.get_queryset is Section.get_queryset
     valid = _valid.setdefault(kind, set())
     key = site, site.urlconf or django_settings.ROOT_URLCONF
-    checks = checks_of(reader)
     try:
         # The queryset may be a property or a manager, which raises today and did not yesterday.
         if is_fixed and key in valid and isinstance(reader.rows, QuerySet):
             return
+        checks = checks_of(reader)
         mistake = next(filter(None, (check(checks) for check in checks.PAGEABLE)), None)
     except ImproperlyConfigured as error:
         raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {error}") from error
