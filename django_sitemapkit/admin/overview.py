@@ -329,7 +329,7 @@ def _progress_text(progress: SiteProgress) -> str:
     if progress.running:
         return _("Planning sitemap files, or deleting old ones.")
     if progress.requests:
-        return _("No build is running. Queued requests start in the background.")
+        return _("Queued requests start in the background.")
     if progress.build is not None:
         text = _("Build %(build)s was interrupted. The next build resumes it.")
         return text % {"build": progress.build.pk}

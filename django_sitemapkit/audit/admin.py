@@ -81,7 +81,8 @@ class AuditRunAdmin(ReadOnlyAdmin):
             for kind in FindingKind
             if run.counts.get(kind)
         )
-        return format_html_join("", '<p><a href="{}">{}</a>: {}. {}</p>', rows) or "-"
+        kinds = format_html_join("", '<div><dt><a href="{}">{}</a></dt><dd>{}. {}</dd></div>', rows)
+        return format_html('<dl class="sitemapkit-problems">{}</dl>', kinds) if kinds else "-"
 
 
 def findings_of(run: AuditRun, kind: str) -> str:
