@@ -105,6 +105,22 @@ class CheckedListAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return TemplateResponse(request, template, {**shared, **context})
 
 
+class ReadOnlyAdmin(CheckedListAdmin):
+    """A screen of rows that the package writes, and nobody adds, changes or deletes by hand."""
+
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
+        """Return False."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Return False."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Return False."""
+        return False
+
+
 def number(value: int | None) -> str:
     """Return a number with thousands separators; "-" for None."""
     return "-" if value is None else number_format(value, use_l10n=True, force_grouping=True)

@@ -73,18 +73,6 @@ class BuildAdmin(OverviewAdmin):
 
     # Permissions
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Return False: builds are not added by hand."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Build | None = None) -> bool:
-        """Return False: builds are not changed by hand."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Build | None = None) -> bool:
-        """Return False: deleting a build would leave its files."""
-        return False
-
     def has_publish_build_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may publish held and earlier builds."""
         return request.user.has_perm("sitemapkit.publish_build")

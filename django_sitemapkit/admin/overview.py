@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from django_sitemapkit.admin.base import (
-    CheckedListAdmin,
+    ReadOnlyAdmin,
     known_site,
     number,
     number_or_blank,
@@ -63,7 +63,7 @@ BUTTONS: dict[str, dict[str, Any]] = {
 """The request of each button."""
 
 
-class OverviewAdmin(CheckedListAdmin):
+class OverviewAdmin(ReadOnlyAdmin):
     """The views of the overview, which belong to the screens of builds."""
 
     def get_urls(self) -> list[URLPattern]:

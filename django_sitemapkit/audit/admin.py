@@ -1,6 +1,5 @@
 """Audits in the admin: what was found, run by run, and what to do about it."""
 
-import csv
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from os.path import commonprefix
@@ -9,7 +8,6 @@ from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.contrib.admin.models import ADDITION, CHANGE
-from django.core.exceptions import PermissionDenied
 from django.db.models import Max, QuerySet
 from django.http import HttpRequest, HttpResponseRedirect, StreamingHttpResponse
 from django.template.loader import render_to_string
@@ -19,33 +17,18 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin import register_panel
-from django_sitemapkit.admin.base import CheckedListAdmin, SiteFilter, number
+from django_sitemapkit.admin.base import ReadOnlyAdmin, SiteFilter, number
 from django_sitemapkit.admin.editor_settings import log_rows
 from django_sitemapkit.audit.kinds import ADVICE, FindingKind
 from django_sitemapkit.audit.models import AuditFinding, AuditRun
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import UrlOverride, hash_of
 from django_sitemapkit.overrides.pasting import pasted_path
+from django_sitemapkit.overrides.transfer import csv_lines
 from django_sitemapkit.sites import SitemapSite, all_sites
 
 MAX_SELECTED = 1_000
 """Findings that one action may change something for."""
-
-
-class ReadOnlyAdmin(CheckedListAdmin):
-    """Shows rows that only audits write."""
-
-    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
-        """Return False: audits add rows."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Return False: a finding says what was found."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Return False: old audits are deleted by new ones."""
-        return False
 
 
 @admin.register(AuditRun)
@@ -214,31 +197,12 @@ class AuditFindingAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, queryset: QuerySet[AuditFinding]
     ) -> StreamingHttpResponse:
         """Return the selected findings as a CSV file."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        response = StreamingHttpResponse(_lines(queryset), content_type="text/csv; charset=utf-8")
+        columns = ("run__site", "run_id", "section", "kind", "url", "detail")
+        rows = queryset.values_list(*columns).iterator(chunk_size=2_000)
+        lines = csv_lines(("site", "audit", *columns[2:]), rows)
+        response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
         response.headers["Content-Disposition"] = 'attachment; filename="sitemap-findings.csv"'
         return response
-
-
-class _Line:
-    """What a CSV writer writes to: it returns each line."""
-
-    def write(self, line: str) -> str:
-        return line
-
-
-def _lines(queryset: QuerySet[AuditFinding]) -> Iterator[str]:
-    writer = csv.writer(_Line())
-    columns = ("run__site", "run_id", "section", "kind", "url", "detail")
-    yield writer.writerow(["site", "audit", *columns[2:]])
-    for row in queryset.values_list(*columns).iterator(chunk_size=2_000):
-        yield writer.writerow(map(_harmless, row))
-
-
-def _harmless(cell: Any) -> Any:
-    """Return a cell that no spreadsheet takes for a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@")) else cell
 
 
 def _paths_of(queryset: QuerySet[AuditFinding]) -> list[tuple[str, str, str]]:

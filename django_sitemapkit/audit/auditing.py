@@ -73,9 +73,9 @@ def audit(
         else:
             pages = BuildFile.objects.in_build(published).pages()
             entries = entries_of_build(pages, sample, skip=run.checked)
-        judge = judge_of(site, options, fetch)
+        judge = judge_of(options, fetch)
         threads = concurrency if fetch is not None else 1  # The test client has one thread.
-        for verdicts in _verdicts(judge, _with_heartbeats(entries, lease), threads):
+        for verdicts in _verdicts(judge, entries, threads, lease):
             with lease.fenced_transaction():
                 record(run, verdicts)
             if on_progress is not None:
@@ -84,15 +84,8 @@ def audit(
     return run
 
 
-def _with_heartbeats(entries: Iterable[SitemapEntry], lease: BuildLease) -> Iterator[SitemapEntry]:
-    """Yield entries, with a heartbeat before each. Raises LeaseLost if it is too late."""
-    for entry in entries:
-        lease.heartbeat()
-        yield entry
-
-
-def judge_of(site: SitemapSite, options: AuditOptions, fetch: Fetch | None = None) -> Judge:
-    """Return the judge of a site's pages."""
+def judge_of(options: AuditOptions, fetch: Fetch | None = None) -> Judge:
+    """Return a judge that fetches pages within this process, or by ``fetch``."""
     return Judge(
         fetch or InProcessFetcher(all_sites()).fetch,
         slow_seconds=options.slow_seconds,
@@ -127,16 +120,17 @@ def _run_of(
 
 
 def _verdicts(
-    judge: Judge, entries: Iterator[SitemapEntry], concurrency: int
+    judge: Judge, entries: Iterator[SitemapEntry], concurrency: int, lease: BuildLease
 ) -> Iterator[list[Verdict]]:
-    """Yield the verdicts on entries, in their order, in batches."""
-    if concurrency == 1:
-        while batch := list(islice(entries, URLS_PER_RECORD)):
-            yield [judge.judge(entry) for entry in batch]
-        return
+    """Yield the verdicts on entries, in their order, in batches; with a heartbeat after each."""
     with ThreadPoolExecutor(concurrency) as threads:
+        judge_all = map if concurrency == 1 else threads.map
         while batch := list(islice(entries, URLS_PER_RECORD)):
-            yield list(threads.map(judge.judge, batch))
+            verdicts = []
+            for verdict in judge_all(judge.judge, batch):
+                lease.heartbeat()
+                verdicts.append(verdict)
+            yield verdicts
 
 
 def record(run: AuditRun, verdicts: Sequence[Verdict]) -> None:

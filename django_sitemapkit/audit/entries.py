@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
-from xml.sax.saxutils import unescape
 
 from django_sitemapkit.builds.stored_files import (
     location_and_values,
@@ -24,7 +23,6 @@ MIN_SAMPLED_FILES = 20
 
 _LASTMOD = re.compile(rb"<lastmod>([^<]+)</lastmod>")
 _ALTERNATE = re.compile(rb'<xhtml:link rel="alternate" hreflang="([^"]+)" href="([^"]+)"/>')
-_QUOTE = {"&quot;": '"', "&apos;": "'"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +112,6 @@ def _entry(section: str, line: bytes) -> SitemapEntry:
         url=unescaped(location),
         lastmod=found[1].decode() if found else "",
         alternates=tuple(
-            (code.decode(), unescape(url.decode(), _QUOTE))
-            for code, url in _ALTERNATE.findall(values)
+            (code.decode(), unescaped(url)) for code, url in _ALTERNATE.findall(values)
         ),
     )

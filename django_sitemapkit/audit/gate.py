@@ -14,7 +14,7 @@ def audit_build(finished: FinishedBuild) -> str:
     """Return why a sample of the build is too bad to be published, or ""; record the findings."""
     options = audit_options()
     allowed = 1 if options.max_bad is None else options.max_bad
-    judge = judge_of(finished.site, options)
+    judge = judge_of(options)
     run = AuditRun.objects.create(
         site=finished.site.key,
         build=finished.build.pk,

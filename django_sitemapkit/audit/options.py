@@ -40,9 +40,14 @@ class AuditOptions:
         if not self.soft_404:
             return None
         try:
-            return cast("Callable[[Fetched], bool]", import_string(self.soft_404))
+            rule = import_string(self.soft_404)
         except ImportError as error:
             raise ImproperlyConfigured(f'SITEMAPKIT_AUDIT["soft_404"]: {error}') from error
+        if not callable(rule):
+            raise ImproperlyConfigured(
+                f'SITEMAPKIT_AUDIT["soft_404"]: {self.soft_404} is not a function.'
+            )
+        return cast("Callable[[Fetched], bool]", rule)
 
 
 AUDIT_KEYS = tuple(field.name for field in fields(AuditOptions))

@@ -106,20 +106,27 @@ class Comparison:
 
 
 def exported(table: Table, rows: QuerySet[Any]) -> Iterator[str]:
-    """Yield the lines of a CSV file of ``rows``, in constant memory.
+    """Yield the lines of a CSV file of ``rows``, in constant memory."""
+
+    def cells() -> Iterator[list[Any]]:
+        last = 0
+        while batch := list(rows.filter(pk__gt=last).order_by("pk")[:ROWS_PER_QUERY]):
+            yield from ([getattr(row, name) for name in table.columns] for row in batch)
+            last = batch[-1].pk
+
+    return csv_lines(table.columns, cells())
+
+
+def csv_lines(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Iterator[str]:
+    """Yield the lines of a CSV file.
 
     It starts with a byte order mark, without which spreadsheets expect an older encoding. An
     apostrophe escapes text that a spreadsheet would read as a formula.
     """
     writer = csv.writer(_Lines())
-    yield "\ufeff" + writer.writerow(table.columns)
-    last = 0
-    while batch := list(rows.filter(pk__gt=last).order_by("pk")[:ROWS_PER_QUERY]):
-        for row in batch:
-            yield writer.writerow(
-                escape_formulas(text_of(getattr(row, name))) for name in table.columns
-            )
-        last = batch[-1].pk
+    yield "\ufeff" + writer.writerow(columns)
+    for row in rows:
+        yield writer.writerow(escape_formulas(text_of(cell)) for cell in row)
 
 
 def compared(table: Table, data: bytes, sites: Sequence[SitemapSite]) -> Comparison:

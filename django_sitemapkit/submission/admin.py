@@ -10,7 +10,7 @@ from django.utils.html import format_html_join
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin import register_panel
-from django_sitemapkit.admin.base import CheckedListAdmin, SiteFilter
+from django_sitemapkit.admin.base import ReadOnlyAdmin, SiteFilter
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.submission.models import SubmittedSite, SubmittedSitemap, UrlBatch
 
@@ -18,24 +18,8 @@ MAX_SHOWN_URLS = 200
 """URLs of a request that its page shows."""
 
 
-class LedgerAdmin(CheckedListAdmin):
-    """Shows rows that nobody adds, changes or deletes by hand."""
-
-    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
-        """Return False: `submit_sitemaps` adds rows."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Return False: the ledger says what has happened."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Return False: what is deleted would be sent again, or never."""
-        return False
-
-
 @admin.register(UrlBatch)
-class UrlBatchAdmin(LedgerAdmin):
+class UrlBatchAdmin(ReadOnlyAdmin):
     """The requests to IndexNow."""
 
     list_display = ("__str__", "site", "status", "count", "build", "failures", "sent_at", "answer")
@@ -58,7 +42,7 @@ class UrlBatchAdmin(LedgerAdmin):
 
 
 @admin.register(SubmittedSitemap)
-class SubmittedSitemapAdmin(LedgerAdmin):
+class SubmittedSitemapAdmin(ReadOnlyAdmin):
     """The sitemaps in Search Console."""
 
     list_display = (

@@ -1,7 +1,6 @@
 """What a submission did."""
 
 import datetime as dt
-from collections import Counter
 from dataclasses import dataclass, field
 
 
@@ -11,7 +10,7 @@ class SubmissionResult:
 
     site: str
     """The key of the site."""
-    changes: Counter[str] = field(default_factory=Counter)
+    changes: dict[str, int] = field(default_factory=dict)
     """URLs that were "added", "changed" and "removed" since the last submission."""
     requests: int = 0
     """Requests sent to IndexNow; in a dry run, those that would be sent for these changes."""

@@ -3,7 +3,6 @@
 import urllib.request
 from collections.abc import Collection
 from http.client import HTTPException
-from urllib.parse import urlsplit
 
 from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import SitemapSite
@@ -42,6 +41,6 @@ def named_sitemaps(robots: str) -> set[str]:
     named = set()
     for line in robots.splitlines():
         name, _, value = line.partition("#")[0].partition(":")
-        if name.strip().lower() == "sitemap" and urlsplit(value.strip()).scheme:
+        if name.strip().lower() == "sitemap" and "://" in value:
             named.add(value.strip())
     return named

@@ -53,6 +53,8 @@ def submit(
                 result.problems.append(str(error))
             if not dry_run:
                 _send(ledger, options, result)
+            result.pending = ledger.pending_urls()
+            result.wait_until = ledger.waits_until()
         if options.google_credentials and not dry_run:
             _submit_sitemaps(ledger, options, result)
     if not dry_run and (problem := robots_problem(site, addresses_of(site))):
@@ -72,7 +74,8 @@ def _collect(ledger: Ledger, since: int | None, result: SubmissionResult, *, dry
 
     def counted() -> Iterator[Difference]:
         for change in changes:
-            result.changes[change.kind.name.lower()] += 1
+            kind = change.kind.name.lower()
+            result.changes[kind] = result.changes.get(kind, 0) + 1
             yield change
 
     if dry_run:
@@ -100,8 +103,6 @@ def _send(ledger: Ledger, options: SubmitOptions, result: SubmissionResult) -> N
         else:
             result.rejected += rejected
             result.problems.append(f"IndexNow, {batch.host}: {answer.text}.")
-    result.pending = ledger.pending_urls()
-    result.wait_until = ledger.waits_until()
     ledger.forget()
 
 
@@ -140,7 +141,8 @@ def _submit_sitemaps(ledger: Ledger, options: SubmitOptions, result: SubmissionR
                 console.submit(site_property, address)
                 row.submitted_build, row.submitted_at = published.pk, ledger.lease.now()
                 result.sitemaps += 1
-            vars(row).update(asdict(console.state(site_property, address)))
+            for name, value in asdict(console.state(site_property, address)).items():
+                setattr(row, name, value)
             row.read_at, row.failure = ledger.lease.now(), ""
         except module.SearchConsoleError as error:
             row.failure = str(error)

@@ -24,5 +24,5 @@ class KeyConverter:
 
 @require_safe
 def key_file(request: HttpRequest, key: str) -> HttpResponse:
-    """IndexNowAnswer with the key: it proves that who submits the URLs has a say in the site."""
+    """Answer with the key: it proves that who submits the URLs has a say in the site."""
     return HttpResponse(key, content_type="text/plain; charset=utf-8")

@@ -146,7 +146,7 @@ def test_only_the_newest_audit_is_listed(audited, admin_client):
 def test_findings_are_exported_as_csv(audited, admin_client):
     """No cell is taken for a formula."""
     response = act(admin_client, "export_csv", kind="redirect")
-    rows = list(csv.reader(b"".join(response.streaming_content).decode().splitlines()))
+    rows = list(csv.reader(b"".join(response.streaming_content).decode("utf-8-sig").splitlines()))
     assert rows[0] == ["site", "audit", "section", "kind", "url", "detail"]
     assert [row[3:] for row in rows[1:]] == [
         ["redirect", f"{BASE}/old/a/", "→ /new/a/"],

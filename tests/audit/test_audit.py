@@ -2,6 +2,7 @@
 
 import datetime as dt
 import re
+import threading
 from contextlib import suppress
 from itertools import pairwise
 
@@ -16,6 +17,7 @@ from django_sitemapkit.audit.kinds import ADVICE, FindingKind
 from django_sitemapkit.audit.models import AuditedTitle, AuditFinding, AuditRun
 from django_sitemapkit.audit.options import AuditOptions
 from django_sitemapkit.audit.web.responses import Fetched
+from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.sites import all_sites
 from tests.audit.faulty import BASE, FAULTS
@@ -396,3 +398,25 @@ def test_nothing_is_found_on_many_clean_pages(faulty, sections):
     sections.add(Many)
     run()
     assert found(audit(SITE, sample=None)) == EXPECTED
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_a_heartbeat_follows_each_page(faulty, monkeypatch, concurrency):
+    """A batch of slow pages may take longer than the lease."""
+    events = []
+    monkeypatch.setattr(BuildLease, "heartbeat", lambda lease: events.append("heartbeat"))
+    fetch = auditing.InProcessFetcher([SITE]).fetch
+    lock = threading.Lock()
+
+    def noted(url):
+        with lock:  # The test client is for one thread.
+            events.append("fetch")
+            return fetch(url)
+
+    run()
+    events.clear()
+    checked = audit(SITE, sample=3, fetch=noted, concurrency=concurrency).checked
+    assert events.count("heartbeat") == checked
+    assert events.index("fetch") < events.index("heartbeat")
+    if concurrency == 1:
+        assert events.index("heartbeat") < len(events) - 1 - events[::-1].index("fetch")

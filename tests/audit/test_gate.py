@@ -89,6 +89,7 @@ def test_long_audits_keep_the_lease(site, settings, monkeypatch):
         {"max_bad": "0.1"},
         {"slow_seconds": 0},
         {"soft_404": "no.such.function"},
+        {"soft_404": "tests.audit.faulty.BASE"},
         {"soft_404": None},
         {"user_agent": 5},
     ],

@@ -132,7 +132,7 @@ class SearchConsole:
         return Handler
 
     def take(self, request, *, submit):
-        """IndexNowAnswer one request of the API."""
+        """Answer one request of the API."""
         request.body()
         found = re.fullmatch("/v3/sites/([^/]+)/sitemaps/([^/]+)", request.path)
         if request.headers.get("Authorization") != "Bearer secret":

@@ -6,7 +6,7 @@ from io import StringIO
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.utils.http import http_date
 
 from django_sitemapkit.builds import publish
@@ -441,3 +441,10 @@ def test_the_command_says_what_was_sent(engine):
         "Site 'default':\n  Changed URLs: 2 added.\n  IndexNow: 1 request, 2 URLs accepted.\n"
     )
     assert '"accepted": 0' in command("--json")
+
+
+def test_a_retry_is_no_dry_run(engine):
+    """It makes batches pending again."""
+    with pytest.raises(CommandError, match="--retry cannot be combined with --dry-run") as raised:
+        command("--retry", "--dry-run")
+    assert raised.value.returncode == 2

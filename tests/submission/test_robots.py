@@ -37,6 +37,9 @@ def test_what_robots_txt_says(text, problem):
 
 def test_relative_addresses_do_not_count():
     """They have to be absolute: https://www.sitemaps.org/protocol.html#submit_robots."""
-    assert named_sitemaps("Sitemap: /sitemap.xml\nSITEMAP: https://a.example/s.xml") == {
-        "https://a.example/s.xml"
+    assert named_sitemaps(
+        "Sitemap: /sitemap.xml\nSitemap: http://[\nSITEMAP: https://a.example/s.xml"
+    ) == {
+        "http://[",
+        "https://a.example/s.xml",
     }

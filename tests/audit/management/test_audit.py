@@ -111,3 +111,10 @@ def test_numbers_that_cannot_be(option):
     """They are refused by the parser."""
     with pytest.raises(CommandError):
         call_command("audit_sitemaps", option)
+
+
+@pytest.mark.parametrize("option", ["--concurrency=2", "--rate=5", "--allow-private"])
+def test_options_of_requests_need_live(option):
+    """Without it they would do nothing."""
+    code, _, error = command(option)
+    assert (code, error) == (2, f"{option.partition('=')[0]} needs --live.")

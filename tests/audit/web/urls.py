@@ -14,7 +14,7 @@ closed = []
 
 
 def show(request, **kwargs):
-    """HttpAnswer with what the request is."""
+    """Answer with what the request is."""
     response = JsonResponse(
         {
             "url": request.build_absolute_uri(),
@@ -89,12 +89,12 @@ def stream(request, kind):
 
 
 def image(request):
-    """HttpAnswer with what is not read."""
+    """Answer with what is not read."""
     return HttpResponse(b"GIF89a", content_type="image/gif")
 
 
 def large(request):
-    """HttpAnswer with more than is read."""
+    """Answer with more than is read."""
     return HttpResponse("y" * 5_000)
 
 

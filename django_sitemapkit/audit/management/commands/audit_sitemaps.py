@@ -1,7 +1,8 @@
 """Fetch the web pages that the sitemaps list, and report what search engines will not index."""
 
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -18,6 +19,9 @@ from django_sitemapkit.management.base import (
     ending_cleanly,
 )
 from django_sitemapkit.printable import count_of
+
+CONCURRENCY = 4
+"""Requests at a time over HTTP, by default."""
 
 MAX_LISTED_URLS = 3
 """URLs of each kind that are printed; JSON and the admin have all."""
@@ -60,9 +64,8 @@ class Command(PublishedCommand):
         parser.add_argument(
             "--concurrency",
             type=_positive,
-            default=4,
             metavar="REQUESTS",
-            help="With --live: requests at a time; default: %(default)s.",
+            help=f"With --live: requests at a time; default: {CONCURRENCY}.",
         )
         parser.add_argument(
             "--rate",
@@ -77,10 +80,24 @@ class Command(PublishedCommand):
         )
 
     def run(self, options: dict[str, Any]) -> None:
-        """Audit each site."""
-        fail_on = _kinds(options["fail_on"])
+        """Audit each site, in-process or over HTTP."""
         audit = _module("auditing").audit
-        fetch = _live_fetch(options) if options["live"] else None
+        if not options["live"]:
+            for name in ("concurrency", "rate", "allow_private"):
+                if options[name]:
+                    option = name.replace("_", "-")
+                    raise CommandError(f"--{option} needs --live.", returncode=Exit.USAGE)
+            self._audit(audit, options)
+            return
+        live = _module("web.live")
+        with live.LiveFetcher(
+            allow_private=options["allow_private"], rate=options["rate"]
+        ) as fetcher:
+            concurrency = options["concurrency"] or CONCURRENCY
+            self._audit(partial(audit, fetch=fetcher.fetch, concurrency=concurrency), options)
+
+    def _audit(self, audit: Callable[..., AuditRun], options: dict[str, Any]) -> None:
+        fail_on = _kinds(options["fail_on"])
         failed, code, found = [], Exit.FAILED, 0
         for site in self.sites(options["site"]):
             began = time.monotonic()
@@ -89,8 +106,6 @@ class Command(PublishedCommand):
                     run = audit(
                         site,
                         sample=None if options["full"] else options["sample"],
-                        fetch=fetch,
-                        concurrency=options["concurrency"] if fetch else 1,
                         restart=options["restart"],
                         on_progress=lambda run, began=began: self._progress(run, began),
                     )
@@ -186,10 +201,3 @@ def _module(name: str) -> Any:
             f'{error}. Install the extra: pip install "django-sitemapkit[audit]".',
             returncode=Exit.USAGE,
         ) from error
-
-
-def _live_fetch(options: dict[str, Any]) -> Any:
-    fetcher = _module("web.live").LiveFetcher(
-        allow_private=options["allow_private"], rate=options["rate"]
-    )
-    return fetcher.fetch

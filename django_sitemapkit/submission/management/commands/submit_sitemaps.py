@@ -49,6 +49,8 @@ class Command(PublishedCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         """Submit each site."""
+        if options["retry"] and options["dry_run"]:
+            raise CommandError("--retry cannot be combined with --dry-run.", returncode=Exit.USAGE)
         try:
             submitted = submit_options()
         except ImproperlyConfigured as error:
@@ -107,5 +109,4 @@ class Command(PublishedCommand):
 
 def _document(result: SubmissionResult, *, dry_run: bool) -> dict[str, Any]:
     at = result.wait_until
-    document = {**asdict(result), "wait_until": at.isoformat() if at else None}
-    return {**document, "changes": dict(result.changes), "dry_run": dry_run}
+    return {**asdict(result), "wait_until": at.isoformat() if at else None, "dry_run": dry_run}
