@@ -17,7 +17,7 @@ from django.db.models.functions import Extract
 from django.db.models.functions.datetime import TruncBase
 from django.db.models.query import ModelIterable
 from django.db.models.sql import Query
-from django.db.models.sql.datastructures import Join
+from django.db.models.sql.datastructures import BaseTable, Join
 from django.db.models.sql.where import AND, WhereNode
 from django.urls import NoReverseMatch, URLResolver
 from django.urls.converters import (
@@ -79,6 +79,20 @@ def has_extra_tables(queryset: QuerySet[Any]) -> bool:
     return bool(queryset.query.extra_tables)
 
 
+def has_extra_columns(queryset: QuerySet[Any]) -> bool:
+    """Return whether ``extra()`` added columns to a queryset, whose names may hide fields."""
+    return bool(queryset.query.extra)
+
+
+def changes_values(queryset: QuerySet[Any]) -> bool:
+    """Return whether a queryset's class has its own ``values()`` or ``values_list()``.
+
+    They may read other columns than they are asked for, as those of django-modeltranslation do.
+    """
+    kind = type(queryset)
+    return kind.values is not QuerySet.values or kind.values_list is not QuerySet.values_list
+
+
 def filters_on_windows(queryset: QuerySet[Any]) -> bool:
     """Return whether a queryset filters on a window function.
 
@@ -105,6 +119,23 @@ def ordering_of(queryset: QuerySet[Any]) -> Sequence[Any]:
 def required_conditions(queryset: QuerySet[Any]) -> Iterator[Any]:
     """Yield the resolved conditions that every row of a queryset meets."""
     yield from _leaves(queryset.query.where)
+
+
+def count_conditions(queryset: QuerySet[Any]) -> int | None:
+    """Return how many conditions filter a queryset; None where some are negated, or alternatives.
+
+    Also None for a queryset that is distinct, grouped or has more tables.
+    """
+    where, count = [queryset.query.where], 0
+    while where:
+        node = where.pop()
+        if node.negated or (node.connector != AND and len(node.children) > 1):
+            return None
+        inner = [child for child in node.children if isinstance(child, WhereNode)]
+        where += inner
+        count += len(node.children) - len(inner)
+    query = queryset.query
+    return None if query.distinct or is_grouped(query) or has_extra_tables(queryset) else count
 
 
 def _leaves(where: WhereNode) -> Iterator[Any]:
@@ -205,6 +236,17 @@ def joins_repeat_rows(queryset: QuerySet[Any]) -> bool:
     )
 
 
+def gives_each_row_once(queryset: QuerySet[Any]) -> bool:
+    """Return whether a statement reads a table, joined to one row of others each, and no more."""
+    query = queryset.query
+    if query.distinct or is_grouped(query) or query.combinator or query.extra_tables:
+        return False
+    return all(
+        type(table) is BaseTable or (type(table) is Join and not _joins_many(table))
+        for table in query.alias_map.values()
+    )
+
+
 def tables_with_many_rows(query: Query) -> set[str]:
     """Return the aliases of tables that have many rows for one of the queryset."""
     many: set[str] = set()
@@ -254,6 +296,11 @@ def is_expression(value: Any) -> bool:
 def column_of(expression: Any) -> tuple[str, "Field[Any, Any]"] | None:
     """Return the table and the field of a resolved expression that is a column, else None."""
     return (expression.alias, expression.target) if isinstance(expression, Col) else None
+
+
+def is_text_function(expression: Any) -> bool:
+    """Return whether an expression is one of Django's functions of text, such as Lower."""
+    return type(expression).__module__ == "django.db.models.functions.text"
 
 
 def field_type(expression: Any) -> str:

@@ -256,9 +256,9 @@ class Settings:
     )
     GZIP_BACKEND: _Setting[str] = _Setting(
         "auto",
-        _one_of("auto", "zlib", "isal"),
+        _one_of("auto", "zlib", "zlib-ng", "isal"),
         'The compression library. "auto" is ISA-L where the extra ``fast`` is installed, else'
-        " zlib.",
+        " zlib-ng where the extra ``zlib-ng`` is, else zlib.",
     )
     RUNNER = _Setting(
         "inline",

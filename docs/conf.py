@@ -38,7 +38,8 @@ nitpick_ignore_regex = [
         r"py:class",
         (
             r"django_sitemapkit\."
-            r"(audit\.reader\.\w+|builds\.make|models|planning|reading|registry|rendering|sections)\..*"
+            r"(audit\.(crawl\.\w+|models|reader\.\w+)|builds\.make|models|planning|reading|registry"
+            r"|rendering|sections)\..*"
         ),
     ),
     (r"py:class", "Schemas"),  # It needs lxml, so that only its type is imported.

@@ -13,6 +13,8 @@ STEPS = (
     ("Load the gazetteer", ["load_gazetteer"]),
     ("Build the sitemaps and publish them", ["build_sitemaps"]),
     ("Rename a city, and build again", ["rename_city"]),
+    ("Audit a sample of the pages it lists", ["audit_sitemaps", "--sample", "20"]),
+    ("Crawl the articles, and compare them with it", ["crawl_sitemaps", "--below", "/articles/"]),
     ("Serve what is published and read it back", ["read_sitemaps"]),
 )
 

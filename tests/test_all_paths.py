@@ -57,7 +57,7 @@ def section(declared):
     return type("Products", (Section,), ROWS | declared)
 
 
-def rendered(declared):
+def rendered(**declared):
     """Return all entries as one page of bytes, and what was wrong with the rest."""
     rendering = PageRendering(
         reader_of(section(declared | {"limit": 50})(SITE)), EVERYTHING, SITE.scope()
@@ -71,15 +71,19 @@ class AnyRows(TestCase):
         deadline=None,
         suppress_health_check=list(HealthCheck),
     )
-    @given(rows=st.lists(st.tuples(SLUG, MOMENT), min_size=1, max_size=12))
-    def test_any_rows_give_the_same_however_they_are_read(self, rows):
+    @given(
+        rows=st.lists(st.tuples(SLUG, MOMENT), min_size=1, max_size=12),
+        precision=st.sampled_from(["second", "day"]),
+    )
+    def test_any_rows_give_the_same_however_they_are_read(self, rows, precision):
         """Odd slugs and dates too, and the same rows are refused."""
         shop = ShopFactory()
         for n, (slug, moment) in enumerate(rows):  # To some collations many slugs are equal.
             Product.objects.create(shop=shop, slug=f"{n}{slug}", updated_at=moment)
-        expected, problems = rendered(DECLARED["columns"])
+        options = {"lastmod_precision": precision}
+        expected, problems = rendered(**options, **DECLARED["columns"])
         for name in list(DECLARED)[1:]:
-            found, others = rendered(DECLARED[name])
+            found, others = rendered(**options, **DECLARED[name])
             assert found == expected, name
             assert sum(others.values()) == sum(problems.values()), name
 

@@ -21,6 +21,22 @@ ROWS = Product.objects.all()
 GROUPED = ROWS.annotate(many=Count("tags")).filter(many__gt=1)
 
 
+class OwnValues(models.QuerySet):
+    """Reads other columns as dicts."""
+
+    def values(self, *names, **expressions):
+        """Return dicts with one more column."""
+        return super().values("pk", *names, **expressions)
+
+
+class OwnTuples(models.QuerySet):
+    """Reads other columns as tuples."""
+
+    def values_list(self, *names, **options):
+        """Return tuples with one more column."""
+        return super().values_list("pk", *names, **options)
+
+
 def resolved(column, queryset=ROWS):
     """Return a column as its queryset reads it."""
     return _django.resolved(column, queryset)[0]
@@ -43,6 +59,9 @@ def test_what_a_queryset_gives():
         (_django.combinator, ROWS.union(ROWS), "union"),
         (_django.is_distinct_on_fields, ROWS.distinct("slug"), True),
         (_django.has_extra_tables, ROWS.extra(tables=["testapp_shop"]), True),
+        (_django.has_extra_columns, ROWS.extra(select={"slug": "'x'"}), True),
+        (_django.changes_values, OwnValues(Product), True),
+        (_django.changes_values, OwnTuples(Product), True),
         (_django.filters_on_aggregates, GROUPED, True),
         (_django.joins_repeat_rows, ROWS.filter(tags__name="a"), True),
     ],
@@ -53,6 +72,23 @@ def test_what_a_queryset_is(function, queryset, expected):
     assert not function(ROWS)
 
 
+@pytest.mark.parametrize(
+    ("queryset", "expected"),
+    [
+        (ROWS, 0),
+        (ROWS.filter(public=True).filter(Q(note="x") & Q(pk=1)), 3),
+        (ROWS.exclude(public=True), None),
+        (ROWS.filter(Q(public=True) | Q(note="x")), None),
+        (ROWS.filter(public=True).distinct(), None),
+        (GROUPED, None),
+        (ROWS.extra(tables=["testapp_shop"]), None),
+    ],
+)
+def test_how_many_conditions_filter_a_queryset(queryset, expected):
+    """None where they are not all, or do not all hold."""
+    assert _django.count_conditions(queryset) == expected
+
+
 def test_joins_that_do_not_repeat_rows():
     """DISTINCT, GROUP BY and relations to one object."""
     assert not _django.joins_repeat_rows(ROWS.filter(tags__name="a").distinct())
@@ -60,6 +96,23 @@ def test_joins_that_do_not_repeat_rows():
     assert not _django.joins_repeat_rows(ROWS.filter(shop__slug="a"))
     tables = _django.tables_with_many_rows(ROWS.filter(tags__name="a").query)
     assert len(tables) == 2
+
+
+def test_querysets_that_give_each_row_once():
+    """A table, and joins to one row of another; nothing that groups or multiplies."""
+    for queryset in (ROWS, ROWS.filter(shop__slug="a"), Feature.objects.filter(title="a")):
+        assert _django.gives_each_row_once(queryset)
+    many = ROWS.filter(tags__name="a")
+    for queryset in (many, many.distinct(), GROUPED, ROWS.union(ROWS)):
+        assert not _django.gives_each_row_once(queryset)
+    assert not _django.gives_each_row_once(ROWS.extra(tables=["testapp_shop"]))
+
+
+def test_functions_of_text():
+    """They give the text that the database has; other expressions may be converted."""
+    assert _django.is_text_function(resolved(Lower("slug")))
+    assert not _django.is_text_function(resolved(TruncHour("updated_at")))
+    assert not _django.is_text_function(resolved(F("slug")))
 
 
 def test_windows_groups_and_orders():

@@ -40,7 +40,8 @@ from django_sitemapkit import (
     planning,
     views,
 )
-from django_sitemapkit.admin import extras, manifests, panels, rules
+from django_sitemapkit.admin import extras, manifests, rules
+from django_sitemapkit.admin.health import items
 from django_sitemapkit.admin.overrides import UrlOverrideAdmin
 from django_sitemapkit.audit import options as audit
 from django_sitemapkit.audit.reader import SitemapReader, validate
@@ -177,7 +178,7 @@ def run_models(block):
 
 def run_admin(block):
     """Register what the admin has no fault to find with, and leave no trace of it."""
-    before, count = dict(admin.site._registry), len(panels._panels)
+    before, count = dict(admin.site._registry), len(items._sources)
     try:
         found = executed(block)
         sites = [value for value in found.values() if isinstance(value, admin.AdminSite)]
@@ -187,11 +188,11 @@ def run_admin(block):
             for model, each in site._registry.items()
             if site is not admin.site or model not in before
         ]
-        assert registered or len(panels._panels) > count
+        assert registered or len(items._sources) > count
         assert [message for each in registered for message in each.check()] == []
         assert all(model in before for site in sites for model in site._registry)
     finally:
-        del panels._panels[count:]
+        del items._sources[count:]
         admin.site._registry.clear()
         admin.site._registry.update(before)
 
@@ -848,7 +849,8 @@ def test_any_page_takes_the_same_queries(products, client, old):
     )
     assert len(first) == len(last)
     assert "OFFSET" not in "".join(first + last)
-    assert "COUNT(" not in "".join(first + last)
+    # PostgreSQL counts the rows that one statement reads and joins, and no others.
+    assert all("LIMIT" in each for each in first + last if "COUNT(" in each)
     contribs = "".join(statements(lambda: old(page=3)))
     assert "COUNT(" in contribs
     assert "OFFSET" in contribs
@@ -867,7 +869,7 @@ def test_rows_stay_on_their_page(products, client, old):
 
 @pytest.mark.django_db
 def test_pages_are_streamed(sections, client, old):
-    """A page of more rows than the first read is a stream, and read by 2,000 from then on."""
+    """A page of more rows than the first read is a stream, and read by at most 4,000 at a time."""
     registry.add(type("Products", (Products,), {"limit": None}))
     shop = Shop.objects.create(slug="attic")
     Product.objects.bulk_create(Product(shop=shop, slug=f"s{n:04}") for n in range(300))
@@ -875,10 +877,8 @@ def test_pages_are_streamed(sections, client, old):
         response = client.get("/sitemap-products-1.xml")
         assert response.streaming
         assert len(locations(b"".join(response))) == 300
-    assert re.findall(r"LIMIT (250|2000)\b", "\n".join(q["sql"] for q in captured)) == [
-        "250",
-        "2000",
-    ]
+    sizes = re.findall(r"LIMIT (250|1000|2000|4000)\b", "\n".join(q["sql"] for q in captured))
+    assert sizes == ["250", "1000" if connection.vendor == "postgresql" else "2000"]
     assert not old().streaming
 
 

@@ -28,9 +28,9 @@ def test_help_begins_nothing(argument, code):
     """It says what would be done; nor does a wrong option make an environment."""
     done = run("-m", "example_project", argument)
     assert done.returncode == code
-    assert "[1/6]" not in done.stdout
+    assert "[1/8]" not in done.stdout
     assert "python3 -m example_project" in done.stdout + done.stderr
-    assert argument != "--help" or "6. Serve what is published and read it back" in done.stdout
+    assert argument != "--help" or "8. Serve what is published and read it back" in done.stdout
 
 
 LAST_LINES = """

@@ -1,15 +1,17 @@
 """The admin: editors set what is listed, operators see and start builds."""
 
 from django_sitemapkit.admin import builds, extras, overrides, rules, sections
+from django_sitemapkit.admin.health import HealthItem, Level, register_health
 from django_sitemapkit.admin.inlines import SitemapOverrideInline
-from django_sitemapkit.admin.panels import register_panel
 
 __all__ = [
+    "HealthItem",
+    "Level",
     "SitemapOverrideInline",
     "builds",
     "extras",
     "overrides",
-    "register_panel",
+    "register_health",
     "rules",
     "sections",
 ]

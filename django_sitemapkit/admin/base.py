@@ -139,7 +139,7 @@ def request_text(request: BuildRequest) -> str:
         return gettext("Cleanup")
     if request.section:
         return gettext("Build of section “%(section)s”") % {"section": request.section}
-    return gettext("Full build") if request.full else gettext("Incremental build")
+    return gettext("Full build") if request.full else gettext("Build of changes")
 
 
 def request_rows(requests: Iterable[BuildRequest]) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """The page "Sitemaps overview": what is published and due, and the buttons to build it."""
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -30,7 +30,7 @@ from django_sitemapkit.admin.base import (
     request_text,
     try_read,
 )
-from django_sitemapkit.admin.panels import rendered_panels
+from django_sitemapkit.admin.health.items import attention_of, items_of
 from django_sitemapkit.builds import SiteStatus, status_of
 from django_sitemapkit.builds.make.reuse import Reason
 from django_sitemapkit.builds.report.progress import SiteProgress, progress_of, summaries_of
@@ -82,19 +82,32 @@ class OverviewAdmin(ReadOnlyAdmin):
 
     def overview_view(self, request: HttpRequest) -> HttpResponseBase:
         """Show the only site, the chosen one, or a list of all."""
+        title = _("Sitemaps overview")
+        return self.view_of_sites(request, self._show_sites, self._show_site, title)
+
+    def view_of_sites(
+        self,
+        request: HttpRequest,
+        show_sites: Callable[..., HttpResponse],
+        show_site: Callable[..., HttpResponse],
+        title: str,
+    ) -> HttpResponseBase:
+        """Show one site by ``show_site``, or all by ``show_sites``, if the user may view builds."""
         self._require_view(request)
         if request.method not in {"GET", "HEAD"}:
             return HttpResponseNotAllowed(["GET", "HEAD"])
         sites, reason = try_read(all_sites)
         key = request.GET.get("site")
         if sites is None:
-            return self._overview_page(request, "failure", {"failure": reason})
+            return self.overview_page(
+                request, "overview/failure", {"failure": reason, "title": title}
+            )
         if key is None and len(sites) != 1:
-            return self._show_sites(request, sites)
+            return show_sites(request, sites)
         chosen = [site for site in sites if key in {None, site.key}]
         if not chosen:
             raise Http404(_("This site does not exist."))
-        return self._show_site(request, chosen[0], several=len(sites) > 1)
+        return show_site(request, chosen[0], several=len(sites) > 1)
 
     def request_view(self, request: HttpRequest) -> HttpResponseBase:
         """Record the request of a button, start it, and redirect to the site's page."""
@@ -150,21 +163,33 @@ class OverviewAdmin(ReadOnlyAdmin):
         queued = {"request": build_request.pk}
         return queued if before is None else {**queued, "after": before}
 
-    def _overview_page(
+    def overview_page(
         self, request: HttpRequest, name: str, context: dict[str, Any]
     ) -> HttpResponse:
+        """Return a page from the template ``name``, with what the pages of sites share."""
         shared = {
             "title": _("Sitemaps overview"),
             "may_build": self.has_run_build_permission(request),
         }
-        return self.render_page(request, f"overview/{name}", {**shared, **context})
+        return self.render_page(request, name, {**shared, **context})
 
-    def _show_sites(self, request: HttpRequest, sites: list[SitemapSite]) -> HttpResponse:
-        """Show a page of the list of sites."""
+    def page_of_sites(self, request: HttpRequest, sites: list[SitemapSite]) -> dict[str, Any]:
+        """Return a page of the sites that match the search, as context of its template."""
         query = request.GET.get("q", "").strip()
         found = [site for site in sites if query in site.key or query in site.origin + site.path]
         page = Paginator(found, SITES_PER_PAGE).get_page(request.GET.get("p"))
-        summaries, reason = try_read(lambda: summaries_of(list(page.object_list)))
+        return {
+            "page": page,
+            "range": page.paginator.get_elided_page_range(page.number),
+            "query": query,
+            "count": ngettext("%(count)s site", "%(count)s sites", len(found))
+            % {"count": number(len(found))},
+        }
+
+    def _show_sites(self, request: HttpRequest, sites: list[SitemapSite]) -> HttpResponse:
+        """Show a page of the list of sites."""
+        context = self.page_of_sites(request, sites)
+        summaries, reason = try_read(lambda: summaries_of(list(context["page"].object_list)))
         rows = [
             {
                 "summary": summary,
@@ -175,16 +200,9 @@ class OverviewAdmin(ReadOnlyAdmin):
             }
             for summary in summaries or ()
         ]
-        context = {
-            "rows": rows,
-            "page": page,
-            "range": page.paginator.get_elided_page_range(page.number),
-            "query": query,
-            "failure": reason,
-            "count": ngettext("%(count)s site", "%(count)s sites", len(found))
-            % {"count": number(len(found))},
-        }
-        return self._overview_page(request, "sites", context)
+        return self.overview_page(
+            request, "overview/sites", {**context, "rows": rows, "failure": reason}
+        )
 
     def _show_site(self, request: HttpRequest, site: SitemapSite, *, several: bool) -> HttpResponse:
         """Show one site; with ``rows`` in the query string, compare its rows too."""
@@ -198,10 +216,10 @@ class OverviewAdmin(ReadOnlyAdmin):
             "url": self._overview_url(site),
             "failure": reason,
             "message": message,
-            "panels": rendered_panels(request, site),
+            "attention": attention_of(items_of(request, [site])[site.key]),
             **(found or {}),
         }
-        return self._overview_page(request, "site", context)
+        return self.overview_page(request, "overview/site", context)
 
 
 def _site_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:

@@ -9,14 +9,14 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemapkit.advice.evaluate import gain_of
 from django_sitemapkit.advice.fields import only_finding
-from django_sitemapkit.advice.indexes import index_finding
+from django_sitemapkit.advice.indexes import index_findings
 from django_sitemapkit.advice.results import AdviceFinding, SectionAdvice
 from django_sitemapkit.advice.routes import route_finding
 from django_sitemapkit.advice.sampling import Sample, sample
 from django_sitemapkit.advice.tags import tag_finding
 from django_sitemapkit.mixins import SitemapMixin
 from django_sitemapkit.overrides import sections_of
-from django_sitemapkit.reading import ContribReader, QuerySetReader, SectionReader
+from django_sitemapkit.reading import ContribReader, QuerySetReader, SectionReader, obstacle
 from django_sitemapkit.reading.sources import TAGS, Method
 from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.sections import Section, name_of
@@ -52,7 +52,7 @@ def _advise(
     section: QuerySetReader, advice: SectionAdvice, declared: SectionReader
 ) -> SectionAdvice:
     found = sample(section)
-    advice = replace(advice, rows=len(found.keys))
+    advice = replace(advice, rows=len(found.keys), obstacle=obstacle(section))
     if not found.keys:
         message = "no row was found in the sampled places."
         return replace(advice, findings=(AdviceFinding(about="rows", message=message),))
@@ -69,8 +69,7 @@ def _advise(
     if declared is not section:
         findings = [*_replacement(section, options), *findings]
     gain, rows = gain_of(section, options, found.keys) if options else (None, 0)
-    if index := index_finding(section, found):
-        findings.append(index)
+    findings += index_findings(section, found)
     return replace(advice, findings=tuple(findings), gain=gain, gain_rows=rows)
 
 

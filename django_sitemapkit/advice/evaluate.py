@@ -9,7 +9,7 @@ from django.db.models import QuerySet, Value
 from django.utils import timezone
 
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.protocol.dates import format_lastmod
+from django_sitemapkit.protocol.dates import day_of, format_lastmod
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
 from django_sitemapkit.reading import QuerySetReader
 from django_sitemapkit.reading.keysets import EVERYTHING
@@ -89,9 +89,13 @@ def answers(
 def formatter_of(section: QuerySetReader, option: str) -> Callable[[Any], str | None]:
     """Return the function that formats a value of an option as text."""
     zone = timezone.get_default_timezone()
+
+    def lastmod_of(value: Any) -> object:
+        return day_of(value, zone) if section.lastmod_by_day else value
+
     return {
         "location": section.site.scope().normalise,
-        "lastmod": lambda value: format_lastmod(value, zone),
+        "lastmod": lambda value: format_lastmod(lastmod_of(value), zone),
         "changefreq": format_changefreq,
         "priority": format_priority,
     }[option]

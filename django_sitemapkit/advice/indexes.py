@@ -1,12 +1,11 @@
 """Finds missing indexes from the database's query plans of what a section reads."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import connections
-from django.db.models import F, Field, Index
-from django.db.models.lookups import Exact, IsNull
+from django.db.models import Field, Index
 
 from django_sitemapkit import _django
 from django_sitemapkit.advice.evaluate import as_read, rows_of
@@ -15,6 +14,7 @@ from django_sitemapkit.advice.results import AdviceFinding
 from django_sitemapkit.advice.sampling import Sample, share_of_rows, table_keyset
 from django_sitemapkit.reading import QuerySetReader
 from django_sitemapkit.reading.keysets import CHUNK, EVERYTHING, KeyRange, Keyset
+from django_sitemapkit.reading.newest import equal_fields, has_newest_index, own_field
 from django_sitemapkit.reading.sources import Column
 from django_sitemapkit.reading.validation import columns_of
 
@@ -41,27 +41,18 @@ class PlannedSection:
     """The names of the model's indexes that have a condition."""
 
 
-def index_finding(section: QuerySetReader, sample: Sample) -> AdviceFinding | None:
-    """Return the index that a section lacks; None where its queries need none."""
+def index_findings(section: QuerySetReader, sample: Sample) -> list[AdviceFinding]:
+    """Return the indexes that a section lacks; none where its queries need none."""
     table = table_keyset(section.keyset)
     if not sample.keys or table.count(EVERYTHING, LARGE_TABLE_ROWS) < LARGE_TABLE_ROWS:
-        return None
+        return []
     with section.site.active():
         planned = _look(section, sample)
-        found = [_chunks(section, planned, sample), _newest(section, planned)]
-    findings = list(filter(None, found))
-    if not findings:
-        return None
-    # The second one begins like the first one, and so serves both.
-    first, last = findings[0], findings[-1]
-    if first is last:
-        return first
-    return AdviceFinding(
-        about="index",
-        message=f"{first.message} {last.message}",
-        declare=last.declare,
-        notes=first.notes + last.notes,
-    )
+        chunks, newest = _chunks(section, planned, sample), _newest(section, planned)
+        if chunks and newest:  # The second one begins like the first one, and so serves both.
+            message = f"{chunks.message} {newest.message}"
+            chunks, newest = None, replace(newest, message=message)
+        return list(filter(None, (chunks, newest, _newest_of_all(section, planned))))
 
 
 def _look(section: QuerySetReader, sample: Sample) -> PlannedSection:
@@ -71,7 +62,7 @@ def _look(section: QuerySetReader, sample: Sample) -> PlannedSection:
     indexes = keyset.queryset.model._meta.indexes
     return PlannedSection(
         keyset=keyset,
-        equal=tuple(_equalities(keyset)),
+        equal=tuple(equal_fields(keyset)),
         middle=keys[len(keys) // 2] if keys else sample.first[0],
         conditional=frozenset(index.name for index in indexes if index.condition),
     )
@@ -116,7 +107,7 @@ def _newest(section: QuerySetReader, planned: PlannedSection) -> AdviceFinding |
     column = section.sources.get("lastmod")
     if not section.trust_lastmod or not isinstance(column, Column):
         return None
-    lastmod = _own_field(planned.keyset, column.expression)
+    lastmod = own_field(planned.keyset, column.expression)
     if lastmod is None:
         return None
     rows = planned.keyset.within(KeyRange(planned.middle)).values_list(lastmod.name)
@@ -129,6 +120,26 @@ def _newest(section: QuerySetReader, planned: PlannedSection) -> AdviceFinding |
     return _unless_there(planned, plan, planned.keyset.field, lastmod, message=message)
 
 
+def _newest_of_all(section: QuerySetReader, planned: PlannedSection) -> AdviceFinding | None:
+    """Return the index by which the live index finds the newest lastmod of a section's only page.
+
+    It has to be declared: a section does not ask the database which indexes there are.
+    """
+    column, keyset = section.sources.get("lastmod"), planned.keyset
+    if not section.trust_lastmod or not isinstance(column, Column):
+        return None
+    lastmod = own_field(keyset, column.expression)
+    is_only = keyset.key_behind(section.rows_per_page, EVERYTHING) is None
+    if lastmod is None or not is_only or has_newest_index(keyset, column.expression):
+        return None
+    if len(planned.equal) != _django.count_conditions(keyset.queryset):
+        return None  # No index holds what it filters by.
+    message = f"The live index reads the newest {lastmod.name} of all rows of its only page."
+    return AdviceFinding(
+        about="index", message=message, declare=_declaration([*planned.equal, lastmod])
+    )
+
+
 def _unless_there(
     planned: PlannedSection, plan: QueryPlan, *ordered: "Field[Any, Any]", message: str
 ) -> AdviceFinding | None:
@@ -136,38 +147,19 @@ def _unless_there(
     fields = [*planned.equal, *ordered]
     if _exists(planned, fields):
         return None
-    model = planned.keyset.field.model
-    index = Index(fields=[field.name for field in fields])
-    index.set_name_with_model(model)
-    named = ", ".join(f'"{field.name}"' for field in fields)
     return AdviceFinding(
         about="index",
         message=f"{message} The plan: {plan.description}.",
-        declare=f'models.Index(fields=[{named}], name="{index.name}")',
+        declare=_declaration(fields),
     )
 
 
-def _own_field(keyset: Keyset, expression: Any) -> "Field[Any, Any] | None":
-    """Return the column of the key's table that an expression names, or None."""
-    if not isinstance(expression, F):
-        return None
-    fields = {field.name: field for field in keyset.field.model._meta.local_concrete_fields}
-    return fields.get(expression.name)  # type: ignore[attr-defined]
-
-
-def _equalities(keyset: Keyset) -> Iterator["Field[Any, Any]"]:
-    """Yield the fields of the key's table that the filter compares with one value."""
-    table = _django.table_of(keyset.queryset)
-    found: list[Field[Any, Any]] = [keyset.field]
-    for lookup in _django.required_conditions(keyset.queryset):
-        equal = isinstance(lookup, Exact) or (isinstance(lookup, IsNull) and lookup.rhs is True)
-        column = _django.column_of(getattr(lookup, "lhs", None))
-        if not equal or column is None or column[0] != table:
-            continue
-        field = column[1]
-        if not _django.is_expression(lookup.rhs) and field not in found:
-            found.append(field)
-            yield field
+def _declaration(fields: Sequence["Field[Any, Any]"]) -> str:
+    """Return the line that declares an index of fields of a model."""
+    index = Index(fields=[field.name for field in fields])
+    index.set_name_with_model(fields[-1].model)
+    named = ", ".join(f'"{field.name}"' for field in fields)
+    return f'models.Index(fields=[{named}], name="{index.name}")'
 
 
 def _exists(planned: PlannedSection, fields: Sequence["Field[Any, Any]"]) -> bool:

@@ -32,6 +32,8 @@ class SectionAdvice:
     """The model whose ``Meta`` the indexes belong to."""
     rows: int = 0
     """The number of rows examined."""
+    obstacle: str = ""
+    """Why its rows are read one by one; "" where many are read as one text."""
     findings: tuple[AdviceFinding, ...] = ()
     """The findings, by option."""
     gain: float | None = None
@@ -59,6 +61,8 @@ class SectionAdvice:
         if self.not_examined:
             yield f"    not examined: {self.not_examined}"
             return
+        how = f"one by one, because {self.obstacle}" if self.obstacle else "as text, many at a time"
+        yield f"    Rows are read {how}."
         for finding in self.findings:
             yield f"    {finding.about}: {finding.message}"
             yield from (f"      {note}" for note in finding.notes)

@@ -1,4 +1,4 @@
-"""Audits in the admin: what was found, run by run, and what to do about it."""
+"""Audits and crawls in the admin: what was found, run by run, and what to do about it."""
 
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -8,24 +8,23 @@ from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.contrib.admin.models import ADDITION, CHANGE
-from django.db.models import Max, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseRedirect, StreamingHttpResponse
-from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin import register_panel
 from django_sitemapkit.admin.base import ReadOnlyAdmin, SiteFilter, number
 from django_sitemapkit.admin.editor_settings import log_rows
+from django_sitemapkit.audit.health import current_runs, findings_of
 from django_sitemapkit.audit.kinds import ADVICE, FindingKind
-from django_sitemapkit.audit.models import AuditFinding, AuditRun
+from django_sitemapkit.audit.models import AuditFinding, AuditRun, SavedPage
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import UrlOverride, hash_of
 from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.overrides.transfer import csv_lines
-from django_sitemapkit.sites import SitemapSite, all_sites
+from django_sitemapkit.sites import all_sites
 
 MAX_SELECTED = 1_000
 """Findings that one action may change something for."""
@@ -33,15 +32,39 @@ MAX_SELECTED = 1_000
 
 @admin.register(AuditRun)
 class AuditRunAdmin(ReadOnlyAdmin):
-    """The audits, newest first: their trend."""
+    """The audits and crawls, newest first: their trend."""
 
-    list_display = ("__str__", "site", "started_at", "status", "checked", "bad", "share", "source")
-    list_filter = (SiteFilter, "is_gate", "status")
+    list_display = (
+        *("__str__", "kind", "site", "started_at", "status"),
+        *("checked", "bad", "share", "source"),
+    )
+    list_filter = (SiteFilter, "kind", "status")
     ordering = ("-pk",)
     fields = (
-        *("site", "status", "source", "sample", "live", "is_gate", "started_at", "ended_at"),
+        *("kind", "site", "status", "source", "live", "started_at", "ended_at"),
         *("checked", "bad", "share", "kinds"),
     )
+
+    def get_fields(self, request: HttpRequest, obj: AuditRun | None = None) -> Any:
+        """Return the fields; those of a crawl are other limits than those of an audit."""
+        is_crawl = obj is not None and obj.kind == AuditRun.Kind.CRAWL
+        return (*self.fields, *(("starts", "limits", "pending") if is_crawl else ("sample",)))
+
+    @admin.display(description=_("starts"))
+    def starts(self, run: AuditRun) -> str:
+        """Return where a crawl started."""
+        return ", ".join(run.options.get("starts", ()))
+
+    @admin.display(description=_("limits"))
+    def limits(self, run: AuditRun) -> str:
+        """Return where a crawl ends."""
+        urls, depth = run.options.get("max_urls"), run.options.get("max_depth")
+        texts = []
+        if urls:
+            texts.append(ngettext("%s URL", "%s URLs", urls) % number(urls))
+        if depth:
+            texts.append(ngettext("%s link deep", "%s links deep", depth) % number(depth))
+        return ", ".join(texts) or "-"
 
     @admin.display(description=_("bad"))
     def share(self, run: AuditRun) -> str:
@@ -50,7 +73,7 @@ class AuditRunAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("source"))
     def source(self, run: AuditRun) -> Any:
-        """Return what was audited."""
+        """Return what was audited, or what a crawl was compared with."""
         if run.build is None:
             return gettext("live pages")
         address = reverse("admin:sitemapkit_build_change", args=[run.build])
@@ -68,19 +91,16 @@ class AuditRunAdmin(ReadOnlyAdmin):
         return format_html('<dl class="sitemapkit-problems">{}</dl>', kinds) if kinds else "-"
 
 
-def findings_of(run: AuditRun, kind: str) -> str:
-    """Return the address of the list of an audit's findings of one kind."""
-    query = urlencode({"run__id__exact": run.pk, "kind__exact": kind})
-    return f"{reverse('admin:sitemapkit_audit_auditfinding_changelist')}?{query}"
-
-
-def newest_runs() -> QuerySet[Any]:
-    """Return the ids of the newest audit of each site."""
-    return AuditRun.objects.values("site").annotate(newest=Max("pk")).values("newest")
+def newest_runs() -> list[int]:
+    """Return the ids of the newest audit of each site, and of its newest crawls of each place."""
+    grouped: dict[tuple[str, bool], list[AuditRun]] = {}
+    for run in AuditRun.objects.order_by("-pk").defer("counts"):
+        grouped.setdefault((run.site, run.kind == AuditRun.Kind.CRAWL), []).append(run)
+    return [same[0].pk for runs in grouped.values() for same in current_runs(runs)]
 
 
 class RunFilter(admin.SimpleListFilter):
-    """Filters findings by audit; without a choice, the newest audit of each site."""
+    """Filters findings by run; without a choice, the newest audit and crawl of each site."""
 
     title = _("audit")
     parameter_name = "run__id__exact"
@@ -88,7 +108,10 @@ class RunFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return the audits, newest first."""
         runs = AuditRun.objects.order_by("-pk")[:100]
-        return [(str(run.pk), f"{run} {run.started_at:%Y-%m-%d %H:%M}") for run in runs]
+        return [
+            (str(run.pk), f"{run} {run.get_kind_display()} {run.started_at:%Y-%m-%d %H:%M}")
+            for run in runs
+        ]
 
     def choices(self, changelist: Any) -> Iterator[Any]:
         """Yield the choices; the first is not all audits, but the newest of each site."""
@@ -111,7 +134,8 @@ class SectionFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return the sections."""
-        rows = AuditFinding.objects.filter(run__in=newest_runs()).order_by("section")
+        rows = AuditFinding.objects.filter(run__in=newest_runs()).exclude(section="")
+        rows = rows.order_by("section")
         return [(name, name) for name in rows.values_list("section", flat=True).distinct()]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
@@ -146,7 +170,7 @@ class AuditFindingAdmin(ReadOnlyAdmin):
         if self._are_too_many(request, queryset):
             return
         new, changed = [], []
-        for site, path, kind in _paths_of(queryset):
+        for site, path, kind in _paths_of(_listed(queryset)):
             row = UrlOverride.objects.filter(site=site, hash=hash_of(path), path=path).first()
             if row is None:
                 note = gettext("Audit: %s") % FindingKind(kind).label
@@ -160,12 +184,14 @@ class AuditFindingAdmin(ReadOnlyAdmin):
         log_rows(request.user.pk, new, ADDITION)
         log_rows(request.user.pk, changed, CHANGE, ["include"])
         count = len(new) + len(changed)
-        text = ngettext(
-            "%(count)s URL will be excluded by the next build.",
-            "%(count)s URLs will be excluded by the next build.",
-            count,
-        )
-        self.message_user(request, text % {"count": number(count)})
+        has_others = self._warn_of_others(request, queryset)
+        if count or not has_others:
+            text = ngettext(
+                "%(count)s URL will be excluded by the next build.",
+                "%(count)s URLs will be excluded by the next build.",
+                count,
+            )
+            self.message_user(request, text % {"count": number(count)})
 
     @admin.action(description=_("Make an exclusion rule of these"), permissions=["rule"])
     def make_rule(
@@ -174,9 +200,11 @@ class AuditFindingAdmin(ReadOnlyAdmin):
         """Open the form of a rule for the folder that the selected URLs have in common."""
         if self._are_too_many(request, queryset):
             return None
-        found = _paths_of(queryset)
+        found = _paths_of(_listed(queryset))
         paths = {path for _, path, _ in found}
         pattern = _pattern_of(paths)
+        if not found and self._warn_of_others(request, queryset):
+            return None
         if len({site for site, _, _ in found}) != 1 or not pattern:
             text = gettext("Select URLs of one site that have a folder in common, without * and $.")
             self.message_user(request, text, messages.ERROR)
@@ -192,6 +220,18 @@ class AuditFindingAdmin(ReadOnlyAdmin):
             return True
         return False
 
+    def _warn_of_others(self, request: HttpRequest, queryset: QuerySet[AuditFinding]) -> bool:
+        """Say how many findings are not about entries of the sitemap; return whether any are."""
+        others = queryset.filter(section="").count()
+        if others:
+            text = ngettext(
+                "%s finding is not about an entry of the sitemap: there is nothing to exclude.",
+                "%s findings are not about entries of the sitemap: there is nothing to exclude.",
+                others,
+            )
+            self.message_user(request, text % number(others), messages.WARNING)
+        return bool(others)
+
     @admin.action(description=_("Export as CSV"), permissions=["view"])
     def export_csv(
         self, request: HttpRequest, queryset: QuerySet[AuditFinding]
@@ -203,6 +243,11 @@ class AuditFindingAdmin(ReadOnlyAdmin):
         response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
         response.headers["Content-Disposition"] = 'attachment; filename="sitemap-findings.csv"'
         return response
+
+
+def _listed(queryset: QuerySet[AuditFinding]) -> QuerySet[AuditFinding]:
+    """Return the findings about entries of the sitemap; crawls also find others."""
+    return queryset.exclude(section="")
 
 
 def _paths_of(queryset: QuerySet[AuditFinding]) -> list[tuple[str, str, str]]:
@@ -226,23 +271,12 @@ def _pattern_of(paths: Collection[str]) -> str:
     return f"{folder}/" if folder else ""
 
 
-@register_panel(_("Audit"))
-def last_audit(request: HttpRequest, site: SitemapSite) -> str:
-    """Return what the last audit of a site found."""
-    if not request.user.has_perm("sitemapkit_audit.view_auditrun"):
-        return ""
-    run = AuditRun.objects.filter(site=site.key).order_by("-pk").first()
-    if run is None:
-        return ""
-    kinds = [
-        {"label": kind.label, "count": number(run.counts[kind]), "address": findings_of(run, kind)}
-        for kind in FindingKind
-        if run.counts.get(kind)
-    ]
-    context = {
-        "run": run,
-        "checked": number(run.checked),
-        "bad": number(run.bad),
-        "kinds": kinds,
-    }
-    return render_to_string("admin/sitemapkit_audit/panel.html", context, request)
+@admin.register(SavedPage)
+class SavedPageAdmin(ReadOnlyAdmin):
+    """The pages that crawls found and no other section lists."""
+
+    list_display = ("path", "site", "title", "first_seen", "last_seen")
+    list_filter = (SiteFilter, "first_seen", "last_seen")
+    search_fields = ("path", "title")
+    ordering = ("-pk",)
+    fields = ("site", "path", "title", "lastmod", "first_seen", "last_seen")

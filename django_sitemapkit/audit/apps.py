@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class AuditConfig(AppConfig):
-    """Brings ``validate_sitemaps`` and ``audit_sitemaps``, their screens, and a publish gate."""
+    """Brings the commands that validate, audit and crawl, their screens, and a publish gate."""
 
     name = "django_sitemapkit.audit"
     label = "sitemapkit_audit"

@@ -8,17 +8,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
+from typing import Any
 
 from django.db import router, transaction
+from django.db.models import QuerySet
 
-from django_sitemapkit.audit.entries import SitemapEntry, entries_of_build, live_entries
-from django_sitemapkit.audit.judge import Fetch, Judge, Verdict
+from django_sitemapkit.audit.entries import SitemapEntry, entries_of
+from django_sitemapkit.audit.judge import Judge, Verdict
 from django_sitemapkit.audit.kinds import BAD_KINDS, FindingKind
 from django_sitemapkit.audit.models import AuditedTitle, AuditFinding, AuditRun
 from django_sitemapkit.audit.options import AuditOptions, audit_options
+from django_sitemapkit.audit.rules import Fetch
 from django_sitemapkit.audit.web.in_process import InProcessFetcher
 from django_sitemapkit.builds.lease import BuildLease, acquire
-from django_sitemapkit.models import Build, BuildFile, hash_of
+from django_sitemapkit.models import Build, hash_of
 from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import SitemapSite, all_sites
 
@@ -68,13 +71,9 @@ def audit(
     with acquire(site, "audit", AUDIT_LEASE_SECONDS) as lease:
         published = Build.objects.published(site)
         run = _run_of(site, lease, published, sample, live=fetch is not None, restart=restart)
-        if published is None:
-            entries = live_entries(site, sample)
-        else:
-            pages = BuildFile.objects.in_build(published).pages()
-            entries = entries_of_build(pages, sample, skip=run.checked)
+        entries = entries_of(site, published, sample, skip=run.checked)
         judge = judge_of(options, fetch)
-        threads = concurrency if fetch is not None else 1  # The test client has one thread.
+        threads = concurrency if fetch is not None else 1  # The other one is for one thread.
         for verdicts in _verdicts(judge, entries, threads, lease):
             with lease.fenced_transaction():
                 record(run, verdicts)
@@ -106,7 +105,7 @@ def _run_of(
     """Return the audit to continue, or a new one; what cannot be continued is deleted."""
     build = published.pk if published else None
     open_runs = AuditRun.objects.filter(
-        site=site.key, status=AuditRun.Status.RUNNING, is_gate=False
+        site=site.key, status=AuditRun.Status.RUNNING, kind=AuditRun.Kind.AUDIT
     )
     run = None
     if build is not None and not restart:  # Live pages may have changed meanwhile.
@@ -186,13 +185,15 @@ def _repeated_titles(run: AuditRun, verdicts: Iterable[Verdict]) -> list[AuditFi
 
 def finish(run: AuditRun, at: dt.datetime) -> None:
     """Record the end of an audit, and delete the oldest ones of its site and its kind."""
-    titles = AuditedTitle.objects.filter(run=run)
-    while some := list(titles.values_list("pk", flat=True)[:ROWS_PER_DELETE]):
-        AuditedTitle.objects.filter(pk__in=some).delete()
+    delete_in_batches(AuditedTitle.objects.filter(run=run))
     run.status, run.ended_at = AuditRun.Status.FINISHED, at
     run.save(update_fields=["status", "ended_at"])
-    runs = AuditRun.objects.filter(
-        site=run.site, is_gate=run.is_gate, status=AuditRun.Status.FINISHED
-    )
+    runs = AuditRun.objects.filter(site=run.site, kind=run.kind, status=AuditRun.Status.FINISHED)
     old = list(runs.order_by("-pk").values_list("pk", flat=True)[KEEP_RUNS:])
     AuditRun.objects.filter(pk__in=old).delete()
+
+
+def delete_in_batches(rows: QuerySet[Any]) -> None:
+    """Delete rows, some at a time: neither memory nor a transaction grows with their number."""
+    while some := list(rows.values_list("pk", flat=True)[:ROWS_PER_DELETE]):
+        rows.model._default_manager.filter(pk__in=some).delete()

@@ -11,7 +11,7 @@ from django_sitemapkit.builds.stored_files import (
     stored_entries_of,
     unescaped,
 )
-from django_sitemapkit.models import BuildFile
+from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import all_pages
 from django_sitemapkit.publishing import SitemapStorage
@@ -37,6 +37,19 @@ class SitemapEntry:
     """The text of the tag; "" if there is none."""
     alternates: tuple[tuple[str, str], ...] = ()
     """Language and URL of each version."""
+
+
+def entries_of(
+    site: SitemapSite, published: Build | None, sample: int | None = None, *, skip: int = 0
+) -> Iterator[SitemapEntry]:
+    """Return entries of the published build, without the first ``skip``, or else of live pages.
+
+    ``sample`` is the number of each section; None gives all. Raises StorageFailure if a published
+    file is lost or damaged.
+    """
+    if published is None:
+        return live_entries(site, sample)
+    return entries_of_build(BuildFile.objects.in_build(published).pages(), sample, skip=skip)
 
 
 def entries_of_build(

@@ -19,7 +19,7 @@ def audit_build(finished: FinishedBuild) -> str:
         site=finished.site.key,
         build=finished.build.pk,
         sample=options.sample,
-        is_gate=True,
+        kind=AuditRun.Kind.GATE,
         started_at=timezone.now(),
     )
     batch = []

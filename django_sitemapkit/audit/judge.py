@@ -1,25 +1,28 @@
 """What is wrong with one web page that a sitemap lists."""
 
 import datetime as dt
-import email.utils
-import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from threading import Lock
 from urllib.parse import urlsplit
 
-from django.conf import settings
-from django.shortcuts import resolve_url
-from django.urls import NoReverseMatch
 from django.utils.dateparse import parse_date, parse_datetime
 
 from django_sitemapkit.audit.entries import SitemapEntry
 from django_sitemapkit.audit.kinds import FindingKind as Kind
+from django_sitemapkit.audit.rules import (
+    Fault,
+    Fetch,
+    IsSoft404,
+    answer_fault,
+    indexing_faults,
+    robots_of,
+)
 from django_sitemapkit.audit.web.pages import WebPage
 from django_sitemapkit.audit.web.responses import Fetched
-from django_sitemapkit.audit.web.robots import RobotsRules
-
-logger = logging.getLogger("django_sitemapkit")
+from django_sitemapkit.http_headers import http_moment
 
 LASTMOD_TOLERANCE = dt.timedelta(days=1)
 """By how much lastmod and Last-Modified may differ."""
@@ -27,8 +30,11 @@ LASTMOD_TOLERANCE = dt.timedelta(days=1)
 MAX_ALTERNATES = 20
 """Language versions of a page whose return links are checked."""
 
-Fetch = Callable[[str], Fetched]
-Fault = tuple[Kind, str]
+MAX_KNOWN_LINKS = 1_000
+"""Pages whose language links are kept."""
+
+Links = frozenset[str] | None
+"""The URLs of language versions that a page links to; None if it cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,36 @@ class Verdict:
     """The language and the title of the page; "" if it has none."""
 
 
+class RecentLinks:
+    """The language links of the pages that were read last, by URL; safe for several threads.
+
+    The pages that are audited are among them: each language version is audited too, and would
+    otherwise be fetched once more for each check of a return link.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._known: OrderedDict[str, Links] = OrderedDict()
+
+    def add(self, url: str, links: Links) -> None:
+        """Remember the links of a page, and forget those of the page that was used longest ago."""
+        with self._lock:
+            self._known[url] = links
+            self._known.move_to_end(url)
+            if len(self._known) > MAX_KNOWN_LINKS:
+                self._known.popitem(last=False)
+
+    def get(self, url: str, read: Callable[[str], Links]) -> Links:
+        """Return the links of a page; ``read`` reads them if they are not known."""
+        with self._lock:
+            if url in self._known:
+                self._known.move_to_end(url)
+                return self._known[url]
+        links = read(url)
+        self.add(url, links)
+        return links
+
+
 class Judge:
     """Judges the entries of a site by their web pages.
 
@@ -55,15 +91,15 @@ class Judge:
         fetch: Fetch,
         *,
         slow_seconds: float,
-        is_soft_404: Callable[[Fetched], bool] | None = None,
+        is_soft_404: IsSoft404 | None = None,
         user_agent: str = "Googlebot",
     ) -> None:
         self._fetch = fetch
         self._slow_seconds = slow_seconds
         self._is_soft_404 = is_soft_404
         self._user_agent = user_agent
-        self._robots = lru_cache(maxsize=100)(self._robots_of)
-        self._heads = lru_cache(maxsize=1_000)(self._alternates_at)
+        self._robots = lru_cache(maxsize=100)(partial(robots_of, fetch=fetch))
+        self._links = RecentLinks()
 
     def judge(self, entry: SitemapEntry) -> Verdict:
         """Fetch the page of an entry, and return what is wrong with it."""
@@ -71,9 +107,11 @@ class Judge:
         if not self._robots(origin_of(entry.url)).allows(entry.url, self._user_agent):
             faults.append((Kind.ROBOTS, ""))
         fetched = self._fetch(entry.url)
-        if fault := _fault_of_answer(fetched):
+        if fault := answer_fault(fetched):
+            self._links.add(entry.url, None)
             return Verdict(entry, (*faults, fault))
-        page = WebPage.parse(fetched.final_url, fetched.headers, fetched.body)
+        page = WebPage.parse(fetched.final_url, fetched.headers, fetched.body, with_links=False)
+        self._links.add(entry.url, _linked_by(page))
         faults += self._faults_of_page(entry, fetched, page)
         title = f"{page.language or ''} {page.title}" if page.title else ""
         return Verdict(entry, tuple(faults), title)
@@ -81,29 +119,13 @@ class Judge:
     def _faults_of_page(
         self, entry: SitemapEntry, fetched: Fetched, page: WebPage
     ) -> Iterator[Fault]:
-        yield from self._soft_404_fault(fetched)
-        if page.noindex:
-            yield Kind.NOINDEX, page.noindex
-        if page.canonical and page.canonical != entry.url:
-            yield Kind.CANONICAL, page.canonical
-        if page.refresh and page.refresh != entry.url:
-            yield Kind.REFRESH, page.refresh
+        yield from indexing_faults(entry.url, fetched, page, self._is_soft_404)
         if page.is_html and not page.title:
             yield Kind.TITLE_MISSING, ""
         if fetched.seconds > self._slow_seconds:
             yield Kind.SLOW, f"{fetched.seconds:.1f} s"
         yield from _lastmod_fault(entry, fetched)
         yield from self._hreflang_faults(entry, page)
-
-    def _soft_404_fault(self, fetched: Fetched) -> Iterator[Fault]:
-        if self._is_soft_404 is None:
-            return
-        try:
-            if self._is_soft_404(fetched):
-                yield Kind.SOFT_404, ""
-        except Exception as error:
-            logger.exception('%s: SITEMAPKIT_AUDIT["soft_404"] raised.', fetched.url)
-            yield Kind.SOFT_404, f"the rule raised {type(error).__name__}: {error}"
 
     def _hreflang_faults(self, entry: SitemapEntry, page: WebPage) -> Iterator[Fault]:
         listed = {code.lower(): url for code, url in entry.alternates}
@@ -117,24 +139,22 @@ class Judge:
             return
         others = sorted({url for url in linked.values() if url != entry.url})
         for url in others[:MAX_ALTERNATES]:
-            back = self._heads(url)
+            back = self._links.get(url, self._alternates_at)
             if back is not None and entry.url not in back:
                 yield Kind.HREFLANG_RETURN, url
                 return
 
-    def _alternates_at(self, url: str) -> frozenset[str] | None:
+    def _alternates_at(self, url: str) -> Links:
         """Return the URLs that a language version links to, or None if it cannot be read."""
         fetched = self._fetch(url)
-        if _fault_of_answer(fetched):
+        if answer_fault(fetched):
             return None
-        page = WebPage.parse(fetched.final_url, fetched.headers, fetched.body)
-        return frozenset(linked for _, linked in page.alternates)
+        page = WebPage.parse(fetched.final_url, fetched.headers, fetched.body, with_links=False)
+        return _linked_by(page)
 
-    def _robots_of(self, origin: str) -> RobotsRules:
-        fetched = self._fetch(f"{origin}/robots.txt")
-        if fetched.failure_code == "foreign-host":  # Of a site below the root: others serve it.
-            return RobotsRules.parse("")
-        return RobotsRules.of(fetched)
+
+def _linked_by(page: WebPage) -> Links:
+    return frozenset(linked for _, linked in page.alternates)
 
 
 def origin_of(url: str) -> str:
@@ -143,53 +163,9 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-_STATUSES: Mapping[int, Kind] = {
-    401: Kind.LOGIN,
-    404: Kind.NOT_FOUND,
-    410: Kind.GONE,
-}
-
-
-def _fault_of_answer(fetched: Fetched) -> Fault | None:
-    """Return what is wrong with an answer that is not a page at its own URL."""
-    if fetched.hops:
-        return _fault_of_redirect(fetched)
-    if fetched.status is None:
-        return Kind.NO_ANSWER, fetched.failure
-    if fetched.status >= 500:
-        return Kind.SERVER_ERROR, _status_of(fetched)
-    if fetched.status >= 400 or fetched.status < 200:
-        return _STATUSES.get(fetched.status, Kind.CLIENT_ERROR), _status_of(fetched)
-    if fetched.failure and fetched.failure_code != "too-large":  # What was read is enough.
-        return Kind.NO_ANSWER, fetched.failure
-    return None
-
-
-def _fault_of_redirect(fetched: Fetched) -> Fault:
-    hops = " → ".join([f"{url} ({status})" for url, status in fetched.hops] + [fetched.final_url])
-    if _is_login(fetched.final_url):
-        return Kind.LOGIN, hops
-    if fetched.failure:
-        return Kind.REDIRECT_LOOP, f"{hops}: {fetched.failure}"
-    ended = f" ({fetched.status})" if fetched.status not in {200, None} else ""
-    return Kind.REDIRECT, hops + ended
-
-
-def _status_of(fetched: Fetched) -> str:
-    return f"{fetched.status}: {fetched.failure}" if fetched.failure else str(fetched.status)
-
-
-def _is_login(url: str) -> bool:
-    try:
-        login = resolve_url(settings.LOGIN_URL)
-    except NoReverseMatch:  # It is the name of a pattern that this URLconf lacks.
-        return False
-    return urlsplit(url).path == urlsplit(login).path
-
-
 def _lastmod_fault(entry: SitemapEntry, fetched: Fetched) -> Iterator[Fault]:
     header = fetched.header("Last-Modified")
-    listed, modified = _moment(entry.lastmod), _http_moment(header)
+    listed, modified = _moment(entry.lastmod), http_moment(header)
     if listed is None or modified is None:
         return
     if abs(listed - modified) > LASTMOD_TOLERANCE:
@@ -205,11 +181,3 @@ def _moment(text: str) -> dt.datetime | None:
     except ValueError:
         return None
     return moment if moment is None or moment.tzinfo else moment.replace(tzinfo=dt.UTC)
-
-
-def _http_moment(text: str) -> dt.datetime | None:
-    try:
-        moment = email.utils.parsedate_to_datetime(text)
-    except (ValueError, OverflowError):
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)

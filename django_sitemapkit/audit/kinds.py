@@ -1,4 +1,4 @@
-"""The kinds of findings of an audit, and what to do about each."""
+"""The kinds of findings of audits and crawls, and what to do about each."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class FindingKind(TextChoices):
-    """What an audit finds."""
+    """What audits and crawls find."""
 
     NOT_FOUND = "not-found", _("Not found")
     GONE = "gone", _("Gone")
@@ -29,18 +29,34 @@ class FindingKind(TextChoices):
     TITLE_REPEATED = "title-repeated", _("Title repeated")
     SLOW = "slow", _("Slow")
     LASTMOD = "lastmod", _("lastmod differs from Last-Modified")
+    BROKEN_LINK = "broken-link", _("Broken link")
+    REDIRECT_LINK = "redirect-link", _("Link to a redirect")
+    REDIRECT_CHAIN = "redirect-chain", _("Link to a chain of redirects")
+    ORPHAN = "orphan", _("In the sitemap, but no crawled page links to it")
+    MISSING = "missing", _("Linked, but not in the sitemap")
+    DUPLICATE = "duplicate", _("Linked, but its canonical is another URL")
 
 
 _Kind = FindingKind
+
+CRAWL_KINDS = (
+    *(_Kind.BROKEN_LINK, _Kind.REDIRECT_LINK, _Kind.REDIRECT_CHAIN),
+    *(_Kind.ORPHAN, _Kind.MISSING, _Kind.DUPLICATE),
+)
+"""What crawls find, in the order in which they report it."""
+
+AUDIT_KINDS = tuple(kind for kind in FindingKind if kind not in CRAWL_KINDS)
+"""What audits find."""
 
 BAD_KINDS = frozenset(
     {
         *(_Kind.NOT_FOUND, _Kind.GONE, _Kind.CLIENT_ERROR, _Kind.SERVER_ERROR, _Kind.NO_ANSWER),
         *(_Kind.LOGIN, _Kind.REDIRECT, _Kind.REDIRECT_LOOP, _Kind.REFRESH),
         *(_Kind.NOINDEX, _Kind.CANONICAL, _Kind.ROBOTS, _Kind.SOFT_404),
+        _Kind.BROKEN_LINK,
     }
 )
-"""What a search engine does not index: such a URL should not be in a sitemap."""
+"""What a search engine does not index: such a URL should not be in a sitemap, or linked."""
 
 ADVICE: Mapping[str, Any] = {
     _Kind.NOT_FOUND: _("Exclude the URL, or correct what the section lists."),
@@ -62,5 +78,11 @@ ADVICE: Mapping[str, Any] = {
     _Kind.TITLE_REPEATED: _("Give each page a title of its own."),
     _Kind.SLOW: _("Make the page faster: search engines crawl slow sites less."),
     _Kind.LASTMOD: _("Take lastmod from what the page takes Last-Modified from."),
+    _Kind.BROKEN_LINK: _("Correct or remove the links, or repair the page."),
+    _Kind.REDIRECT_LINK: _("Link to the target of the redirect instead."),
+    _Kind.REDIRECT_CHAIN: _("Link to the last target, and let each URL redirect straight to it."),
+    _Kind.ORPHAN: _("Link to the page from another page, or exclude the URL."),
+    _Kind.MISSING: _("List the page in a section, or mark it noindex."),
+    _Kind.DUPLICATE: _("Link to the canonical URL instead."),
 }
 """What to do about each kind."""

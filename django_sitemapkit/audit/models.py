@@ -1,6 +1,6 @@
-"""Audits and their findings."""
+"""Audits and crawls, their findings, and the URLs that crawls met."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -11,7 +11,14 @@ from django_sitemapkit.protocol.limits import MAX_LOCATION
 
 
 class AuditRun(models.Model):
-    """One audit of a site."""
+    """One audit or crawl of a site."""
+
+    class Kind(models.TextChoices):
+        """What was done."""
+
+        AUDIT = "audit", _("audit")
+        GATE = "gate", _("audit before publishing")
+        CRAWL = "crawl", _("crawl")
 
     class Status(models.TextChoices):
         """What has become of an audit."""
@@ -19,6 +26,7 @@ class AuditRun(models.Model):
         RUNNING = "running", _("running")
         FINISHED = "finished", _("finished")
 
+    kind = models.CharField(_("kind"), max_length=10, choices=Kind, default=Kind.AUDIT)
     site = models.CharField(_("site"), max_length=100)
     status = models.CharField(_("status"), max_length=20, choices=Status, default=Status.RUNNING)
     build = models.PositiveBigIntegerField(
@@ -30,16 +38,19 @@ class AuditRun(models.Model):
     live = models.BooleanField(
         _("over HTTP"), default=False, help_text=_("Whether the pages were fetched over HTTP.")
     )
-    is_gate = models.BooleanField(
-        _("before publishing"),
-        default=False,
-        help_text=_("Whether a build was audited before it was published."),
-    )
     started_at = models.DateTimeField(_("started at"))
     ended_at = models.DateTimeField(_("ended at"), null=True)
+    options = models.JSONField(
+        _("options"), default=dict, help_text=_("Where a crawl started, and its limits.")
+    )
     checked = models.PositiveIntegerField(_("URLs checked"), default=0)
     bad = models.PositiveIntegerField(
-        _("bad URLs"), default=0, help_text=_("URLs that search engines will not index.")
+        _("bad URLs"),
+        default=0,
+        help_text=_("URLs that search engines will not index; of a crawl, URLs that are broken."),
+    )
+    pending = models.PositiveIntegerField(
+        _("URLs not fetched"), default=0, help_text=_("URLs that a crawl met, but did not fetch.")
     )
     counts = models.JSONField(_("findings"), default=dict, help_text=_("How many of each kind."))
 
@@ -52,6 +63,16 @@ class AuditRun(models.Model):
 
     def __str__(self) -> str:
         return f"{self.pk} ({self.site})"
+
+    @property
+    def places(self) -> tuple[Any, ...]:
+        """Where a crawl looked: its starts and its folder; the same for all audits."""
+        return (*self.options.get("starts", ()), self.options.get("below", ""))
+
+    @property
+    def covers_site(self) -> bool:
+        """Whether it is an audit, or a crawl from the home page that was not for one folder."""
+        return bool(self.kind != self.Kind.CRAWL or self.options.get("whole_site", True))
 
 
 class AuditFinding(models.Model):
@@ -92,3 +113,108 @@ class AuditedTitle(models.Model):
 
     def __str__(self) -> str:
         return self.url
+
+
+class CrawledUrl(models.Model):
+    """A URL that a crawl met, in the order in which it met them."""
+
+    class Outcome(models.TextChoices):
+        """What has become of the URL."""
+
+        PENDING = "pending", _("not fetched yet")
+        PAGE = "page", _("web page")
+        FILE = "file", _("file")
+        REDIRECT = "redirect", _("redirect")
+        DUPLICATE = "duplicate", _("canonical is another URL")
+        NOINDEX = "noindex", _("noindex")
+        BLOCKED = "blocked", _("blocked by robots.txt")
+        BROKEN = "broken", _("broken")
+
+    run = models.ForeignKey(
+        AuditRun, models.CASCADE, related_name="crawled", verbose_name=_("crawl")
+    )
+    hash = models.BigIntegerField()
+    url = models.CharField(_("URL"), max_length=MAX_LOCATION)
+    depth = models.PositiveIntegerField(
+        _("depth"), help_text=_("Links from a start of the crawl to this URL, at least.")
+    )
+    hops = models.PositiveSmallIntegerField(
+        _("redirects"), default=0, help_text=_("Redirects in a row that first led to this URL.")
+    )
+    outcome = models.CharField(
+        _("outcome"), max_length=10, choices=Outcome, default=Outcome.PENDING
+    )
+    status = models.PositiveSmallIntegerField(
+        _("status"), null=True, help_text=_("HTTP status; empty if there was no answer.")
+    )
+    target = models.CharField(
+        _("target"),
+        max_length=MAX_LOCATION,
+        blank=True,
+        help_text=_("Where it redirects, or its canonical URL."),
+    )
+    detail = models.CharField(
+        _("detail"), max_length=300, blank=True, help_text=_("Why it is broken.")
+    )
+    title = models.CharField(_("title"), max_length=200, blank=True)
+    lastmod = models.DateTimeField(_("last modified"), null=True)
+    linking_pages = models.PositiveIntegerField(
+        _("linking pages"),
+        default=0,
+        help_text=_("Web pages that link to it; counted only if it redirects or is broken."),
+    )
+    is_listed = models.BooleanField(
+        _("in the sitemap"), default=False, help_text=_("Whether a section lists the URL.")
+    )
+
+    objects = PrimaryManager["CrawledUrl"]()
+
+    class Meta:
+        verbose_name = _("crawled URL")
+        verbose_name_plural = _("crawled URLs")
+        indexes: ClassVar = [
+            models.Index(fields=["run", "hash"]),
+            models.Index(fields=["run", "outcome", "id"]),
+        ]
+
+    def __str__(self) -> str:
+        return self.url
+
+
+class CrawledLink(models.Model):
+    """A link to a URL that is pending, redirects or is broken: one of the first to each URL."""
+
+    run = models.ForeignKey(AuditRun, models.CASCADE, related_name="+")
+    source = models.ForeignKey(CrawledUrl, models.CASCADE, related_name="+")
+    target = models.ForeignKey(CrawledUrl, models.CASCADE, related_name="links")
+    text = models.CharField(max_length=200, blank=True)
+
+    objects = PrimaryManager["CrawledLink"]()
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class SavedPage(models.Model):
+    """A web page that crawls found and no other section lists: a row of ``CrawledSection``."""
+
+    path_hash_field: ClassVar[str] = "hash"
+    """The field with the hash of the path, by which the row of a URL is found."""
+
+    site = models.CharField(_("site"), max_length=100)
+    hash = models.BigIntegerField()
+    path = models.CharField(_("path"), max_length=MAX_LOCATION)
+    title = models.CharField(_("title"), max_length=200, blank=True)
+    lastmod = models.DateTimeField(_("last modified"), null=True)
+    first_seen = models.DateTimeField(_("first seen"))
+    last_seen = models.DateTimeField(_("last seen"))
+
+    objects = PrimaryManager["SavedPage"]()
+
+    class Meta:
+        verbose_name = _("saved page")
+        verbose_name_plural = _("saved pages")
+        indexes: ClassVar = [models.Index(fields=["site", "hash"])]
+
+    def __str__(self) -> str:
+        return self.path

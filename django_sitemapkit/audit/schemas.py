@@ -9,7 +9,7 @@ from typing import IO
 
 from lxml import etree
 
-from django_sitemapkit.audit.reader import DocumentKind
+from django_sitemapkit.audit.reader import DocumentKind, Finding
 
 SCHEMA_FILES: dict[DocumentKind, str] = {"urlset": "sitemap.xsd", "sitemapindex": "siteindex.xsd"}
 """The schema of each kind of document, as sitemaps.org names them."""
@@ -48,14 +48,15 @@ class Schemas:
         else:
             self._schemas = dict.fromkeys(SCHEMA_FILES, _schema(path))
 
-    def findings(self, kind: DocumentKind | None, file: IO[bytes]) -> list[tuple[str, str]]:
-        """Return what is wrong with a document, plain or gzip, with line numbers, and its level.
+    def findings(self, kind: DocumentKind | None, file: IO[bytes]) -> list[Finding]:
+        """Return what is wrong with a document, plain or gzip, with line numbers.
 
         A valid document is never in memory as a whole. Line numbers need a tree: an invalid one is
         parsed into one, which takes about twenty times as much memory as the XML.
         """
         if kind is None or kind not in self._schemas:
-            return [(f"There is no schema for a {kind}, so it was not checked.", "warning")]
+            message = f"There is no schema for a {kind}, so it was not checked."
+            return [Finding(code="no-schema", message=message, level="warning")]
         file.seek(0)
         compressed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
@@ -67,10 +68,12 @@ class Schemas:
         try:
             tree = etree.parse(xml, _parser())
         except etree.XMLSyntaxError as error:
-            return [(f"line {error.lineno}: Schema: {error.msg}", "error")]
+            return [Finding(code="schema", message=f"Schema: {error.msg}", line=error.lineno)]
         schema.validate(tree)
-        errors = schema.error_log
-        return [(f"line {error.line}: Schema: {error.message}", "error") for error in errors]
+        return [
+            Finding(code="schema", message=f"Schema: {error.message}", line=error.line)
+            for error in schema.error_log
+        ]
 
 
 class _Nothing:

@@ -1,6 +1,8 @@
 """Validating sitemaps: what is published, files and folders, and what an address answers."""
 
-from collections.abc import Collection, Iterable, Iterator
+import sys
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http.client import HTTPException
@@ -11,12 +13,14 @@ from typing import IO, TYPE_CHECKING
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
-from django_sitemapkit.audit.fetching import MAX_SECONDS, Deadline, Redirected, fetched
-from django_sitemapkit.audit.reader import SitemapReader
+from django_sitemapkit.audit.fetching import MAX_SECONDS, Redirected, fetched
+from django_sitemapkit.audit.reader import Finding, SitemapReader
 from django_sitemapkit.audit.reader.entries import ListingScope
+from django_sitemapkit.audit.reader.findings import ERROR_KINDS as READER_ERROR_KINDS
+from django_sitemapkit.audit.reader.findings import WARNING_KINDS as READER_WARNING_KINDS
 from django_sitemapkit.builds import verify_published
+from django_sitemapkit.deadlines import Deadline
 from django_sitemapkit.exceptions import InvalidSitemap, InvalidValue
-from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.locations import Scope, normalise_base, normalise_written
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.registry import registry
@@ -34,6 +38,22 @@ TEXT_ENDINGS = (".txt", ".txt.gz")
 """How the names of text sitemaps end; other names say nothing about the format."""
 
 
+STANDARD_INPUT = "-"
+"""The source that stands for the standard input."""
+
+WARNING_KINDS = READER_WARNING_KINDS | {"no-schema"}
+"""The kinds of warnings."""
+
+ERROR_KINDS = READER_ERROR_KINDS | {
+    *("damaged-file", "http-error", "incomplete-answer", "redirect", "schema", "time-limit"),
+    "wrong-name",
+}
+"""The kinds of errors."""
+
+OnProgress = Callable[[int, int], None]
+"""Called with the entries and bytes of the document that is being read, a block at a time."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentReport:
     """One document, and all that is wrong with it."""
@@ -42,10 +62,12 @@ class DocumentReport:
     """Its address, path or name."""
     urls: int = 0
     """Entries in it."""
-    errors: tuple[str, ...] = ()
-    """Why it is not valid; empty where it is."""
-    warnings: tuple[str, ...] = ()
-    """What some readers may not accept."""
+    bytes: int = 0
+    """Bytes that were read of it, uncompressed."""
+    findings: tuple[Finding, ...] = ()
+    """What is wrong: a thousand findings of the reader, and the first of each later kind."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """How many findings there are of each kind."""
     stored: str = ""
     """Its name in the storage, where it is a published file."""
     section: str = ""
@@ -53,55 +75,83 @@ class DocumentReport:
     children: tuple[str, ...] = field(default=(), repr=False)
     """The sitemaps it lists, where it is an index."""
 
+    @classmethod
+    def failed(cls, source: str, code: str, message: str) -> "DocumentReport":
+        """Return the report on a document that cannot be read."""
+        finding = Finding(code=code, message=message)
+        return cls(source=source, findings=(finding,), counts={code: 1})
+
+    @property
+    def error_count(self) -> int:
+        """The number of errors; a valid document has none."""
+        return sum(count for kind, count in self.counts.items() if kind in ERROR_KINDS)
+
+    @property
+    def warning_count(self) -> int:
+        """The number of warnings: what some readers may not accept."""
+        return sum(self.counts.values()) - self.error_count
+
+    def texts(self, level: str) -> list[str]:
+        """Return the kept findings of a level, ``"error"`` or ``"warning"``, with their lines."""
+        return [str(finding) for finding in self.findings if finding.level == level]
+
     def as_dict(self) -> dict[str, object]:
         """Return the report for JSON."""
         return {
             "source": self.source,
-            "valid": not self.errors,
+            "valid": not self.error_count,
             "urls": self.urls,
-            "errors": list(self.errors),
-            "warnings": list(self.warnings),
+            "bytes": self.bytes,
+            "errors": self.texts("error"),
+            "warnings": self.texts("warning"),
+            "counts": dict(self.counts),
         }
 
 
 def validate_published(
-    site: SitemapSite, schemas: "Schemas | None" = None
+    site: SitemapSite, schemas: "Schemas | None" = None, *, on_progress: OnProgress | None = None
 ) -> Iterator[DocumentReport]:
     """Yield a report on every published file of a site.
 
     Each file is compared with the manifest first, and then read as any other document. With
     ``schemas`` it is checked by these too.
     """
+    how = _Validation(schemas, on_progress)
     storage = SitemapStorage()
     hosts = _declared_hosts([site])
     for file in verify_published(site):
         address = file.address
-        report = DocumentReport(source=address, errors=(file.fault,))
+        report = DocumentReport.failed(address, "damaged-file", file.fault)
         if not file.fault:
             try:
                 with storage.open(file.name) as content:
-                    report = _validate(
-                        address, _file_blocks(content), address, hosts=hosts, schemas=schemas
-                    )
+                    report = how.validate(address, _file_blocks(content), address, hosts=hosts)
             except Exception as error:  # noqa: BLE001  each storage has errors of its own
-                report = DocumentReport(
-                    source=address, errors=(f"{file.name} cannot be read: {error}",)
-                )
+                message = f"{file.name} cannot be read: {error}"
+                report = DocumentReport.failed(address, "damaged-file", message)
         yield replace(report, stored=file.name, section=file.section, children=())
 
 
 def validate_source(
-    source: str, schemas: "Schemas | None" = None, *, seconds: float = MAX_SECONDS
+    source: str,
+    schemas: "Schemas | None" = None,
+    *,
+    seconds: float = MAX_SECONDS,
+    on_progress: OnProgress | None = None,
 ) -> Iterator[DocumentReport]:
-    """Yield a report on each document at an address, a path or in a folder.
+    """Yield a report on each document at an address, a path or in a folder; "-" is standard input.
 
     The sitemaps that an index at an address lists are read too, on its own host and on hosts that
     external sections of any site declare; others are reported, not opened. With ``schemas`` each
     is checked by these too. An address, with all that its index lists, may take that many
     ``seconds``. Raises OSError, HTTPException or ValueError where the source cannot be read at all.
     """
+    how = _Validation(schemas, on_progress)
+    if source == STANDARD_INPUT:
+        yield how.validate(source, _file_blocks(sys.stdin.buffer))
+        return
     if source.startswith(("http://", "https://")):
-        yield from _validate_address(source, schemas, Deadline(seconds))
+        yield from _validate_address(source, how, Deadline(seconds))
         return
     path = Path(source)
     paths = [path]
@@ -111,16 +161,16 @@ def validate_source(
             raise FileNotFoundError("there is no .xml, .xml.gz or sitemap*.txt file in it")
     for found in paths:
         with found.open("rb") as file:
-            yield _validate(str(found), _file_blocks(file), schemas=schemas)
+            yield how.validate(str(found), _file_blocks(file))
 
 
 def _validate_address(
-    address: str, schemas: "Schemas | None", deadline: Deadline
+    address: str, how: "_Validation", deadline: Deadline
 ) -> Iterator[DocumentReport]:
     hosts: Collection[str] = ()
     with suppress(ImproperlyConfigured, DatabaseError):  # Reading an address needs no site.
         hosts = _declared_hosts(all_sites())
-    first = _fetch(address, schemas, hosts, deadline)
+    first = _fetch(address, how, hosts, deadline)
     yield first
     if not first.children:
         return
@@ -130,16 +180,16 @@ def _validate_address(
     for position, child in enumerate(first.children):
         if not deadline.left:
             unread = len(first.children) - position
-            error = f"HTTP error: {deadline}; {unread:,} sitemaps of the index were not read."
-            yield DocumentReport(source=address, errors=(error,))
+            message = f"HTTP error: {deadline}; {unread:,} sitemaps of the index were not read."
+            yield DocumentReport.failed(address, "time-limit", message)
             return
         try:
             anywhere.check(normalise_written(child))
         except InvalidValue as error:
-            yield DocumentReport(source=child, errors=(str(error),))
+            yield DocumentReport.failed(child, error.code, str(error))
             continue
         # It may list pages of the host whose index it is in, wherever it is itself.
-        yield _fetch(child, schemas, [origin], deadline, nested=True)
+        yield _fetch(child, how, [origin], deadline, nested=True)
 
 
 def _declared_hosts(sites: Iterable[SitemapSite]) -> set[str]:
@@ -160,7 +210,7 @@ def _is_named_sitemap(path: Path) -> bool:
 
 def _fetch(
     address: str,
-    schemas: "Schemas | None",
+    how: "_Validation",
     hosts: Collection[str],
     deadline: Deadline,
     *,
@@ -168,46 +218,59 @@ def _fetch(
 ) -> DocumentReport:
     try:
         with fetched(address, deadline) as blocks:
-            return _validate(address, blocks, address, nested=nested, hosts=hosts, schemas=schemas)
+            return how.validate(address, blocks, address, nested=nested, hosts=hosts)
     except Redirected as redirect:
-        error = f"Redirect to {redirect}: list the target instead."
-        return DocumentReport(source=address, errors=(error,))
+        message = f"Redirect to {redirect}: list the target instead."
+        return DocumentReport.failed(address, "redirect", message)
     except (OSError, HTTPException, ValueError) as error:
         if not nested:
             raise
-        return DocumentReport(source=address, errors=(f"HTTP error: {error}",))
+        return DocumentReport.failed(address, "http-error", f"HTTP error: {error}")
 
 
-def _validate(
-    source: str,
-    blocks: Iterable[bytes],
-    address: str | None = None,
-    *,
-    nested: bool = False,
-    hosts: Collection[str] = (),
-    schemas: "Schemas | None" = None,
-) -> DocumentReport:
-    reader = SitemapReader(address, nested=nested, hosts=hosts)
-    children: list[str] = []
-    found: list[tuple[str, str]] = []
-    with SpooledTemporaryFile(MAX_BYTES_IN_MEMORY) as copy, suppress(InvalidSitemap):
-        entries = reader.read(blocks if schemas is None else _copied(blocks, copy))
-        children.extend(entry.location for entry in entries if isinstance(entry, IndexEntry))
-        if schemas is not None:
-            found += schemas.findings(reader.kind, copy)
-    if reader.kind not in {"text", None} and source.partition("?")[0].endswith(TEXT_ENDINGS):
-        error = f"Parsing error: <{reader.kind}> is not a text sitemap, as the name says."
-        found.append((error, "error"))
-    found[:0] = [
-        (f"line {f.line}: {f.message}" if f.line else f.message, f.level) for f in reader.findings
-    ]
-    return DocumentReport(
-        source=source,
-        urls=reader.urls,
-        errors=tuple(text for text, level in found if level == "error"),
-        warnings=tuple(text for text, level in found if level == "warning"),
-        children=tuple(children),
-    )
+@dataclass(frozen=True, slots=True)
+class _Validation:
+    """How each document of a source is validated."""
+
+    schemas: "Schemas | None"
+    on_progress: OnProgress | None
+
+    def validate(
+        self,
+        source: str,
+        blocks: Iterable[bytes],
+        address: str | None = None,
+        *,
+        nested: bool = False,
+        hosts: Collection[str] = (),
+    ) -> DocumentReport:
+        """Read a document to its end, and return the report."""
+        reader = SitemapReader(address, nested=nested, hosts=hosts)
+        children: list[str] = []
+        found: list[Finding] = []
+        with SpooledTemporaryFile(MAX_BYTES_IN_MEMORY) as copy, suppress(InvalidSitemap):
+            blocks = blocks if self.schemas is None else _copied(blocks, copy)
+            sitemaps = reader.sitemaps(self._watched(blocks, reader))
+            children.extend(sitemap.location for sitemap in sitemaps)
+            if self.schemas is not None:
+                found += self.schemas.findings(reader.kind, copy)
+        if reader.kind not in {"text", None} and source.partition("?")[0].endswith(TEXT_ENDINGS):
+            message = f"Parsing error: <{reader.kind}> is not a text sitemap, as the name says."
+            found.append(Finding(code="wrong-name", message=message))
+        return DocumentReport(
+            source=source,
+            urls=reader.urls,
+            bytes=reader.bytes,
+            findings=(*reader.findings, *found),
+            counts={**reader.counts, **Counter(finding.code for finding in found)},
+            children=tuple(children),
+        )
+
+    def _watched(self, blocks: Iterable[bytes], reader: SitemapReader) -> Iterator[bytes]:
+        for block in blocks:
+            if self.on_progress:
+                self.on_progress(reader.urls, reader.bytes)
+            yield block
 
 
 def _file_blocks(file: IO[bytes]) -> Iterator[bytes]:

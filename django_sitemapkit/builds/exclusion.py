@@ -18,9 +18,12 @@ from django_sitemapkit.builds.make.override_changes import packed
 from django_sitemapkit.builds.make.page_builder import PagesMoved
 from django_sitemapkit.builds.make.runner import InlineRunner
 from django_sitemapkit.builds.manifest import (
+    Draft,
     PageName,
     copy_of,
+    freeze,
     keys_of,
+    new_build,
     page_name_of,
     page_rows_of,
     pending_copy_of,
@@ -124,7 +127,7 @@ class _PagesBuilder(Builder):
     def _resume(self) -> None:
         """Resume nothing."""
 
-    def _freeze(self, plans: Mapping[str, Sequence[PlannedPage]]) -> Build:
+    def _begin(self, plans: Mapping[str, Sequence[PlannedPage]]) -> tuple[Build, None]:
         """Record a build with the rows of the published one, some of them to be made."""
         published = self.builds.published
         if published is None:
@@ -135,19 +138,10 @@ class _PagesBuilder(Builder):
             if row.section
         ]
         rows += self._emptied(rows)
-        with self.lease.fenced_transaction():
-            record = Build.objects.create(
-                site=self.site.key,
-                declaration=published.declaration,
-                fence=self.lease.fence,
-                started_at=self.lease.now(),
-                started_by=self.started_by,
-                checked_by=published.checkers_of({row.section for row in rows}),
-            )
-            for row in rows:
-                row.build = record
-            BuildFile.objects.bulk_create(rows, batch_size=500)
-        return record
+        record = new_build(self.builds, self.lease, published.declaration, self.started_by)
+        unseen = sorted({row.section for row in rows})
+        freeze(self.builds, self.lease, record, Draft(rows=rows, unseen=unseen, lost=[]))
+        return record, None
 
     def _emptied(self, rows: Sequence[BuildFile]) -> Iterator[BuildFile]:
         """Yield a row for each address that is withdrawn and has none; say so in the others."""

@@ -3,6 +3,7 @@
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 
@@ -36,6 +37,9 @@ MANIFEST_ROWS_PER_QUERY = 500
 
 MAX_UNRECORDED_SECONDS = 1.0
 """After so long, rows are recorded with the next one; a killed process loses what it kept since."""
+
+MAX_STARTED_BY = 200
+"""Maximum length of ``started_by``, in characters."""
 
 SPACING = 1000
 """Room between the positions of two rows, for pages that are split while they are made."""
@@ -216,7 +220,19 @@ class SiteBuilds:
         return {row.number: row.xml_bytes for row in rows if row.section == section}
 
 
-def freeze(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """The rows of a manifest that is not recorded yet."""
+
+    rows: list[BuildFile]
+    """The rows in the order of the index, for no build as yet."""
+    unseen: list[str]
+    """The names of sections that keep the files that are published."""
+    lost: list[tuple[SectionReader, list[BuildFile]]]
+    """By section, the rows whose pages lack some of what is published under their numbers."""
+
+
+def draft(
     builds: SiteBuilds,
     lease: BuildLease,
     sections: Sequence[SectionReader],
@@ -224,49 +240,65 @@ def freeze(
     *,
     plans: Mapping[str, Sequence[PlannedPage]],
     fingerprint: CachedFingerprint,
-    declaration: str = "",
-    started_by: str = "",
-) -> Build:
-    """Record a new build with all its rows, in one transaction.
+) -> Draft:
+    """Return the rows of a new build.
 
     Sections that were not chosen keep the files that are published, where they have any.
     ``plans`` has the pages of sections by name, as they are planned just now.
+    """
+    found = Draft(rows=[], unseen=[], lost=[])
+    for section in sections:
+        lease.heartbeat()
+        name = section.get_name()
+        stored = [row for row in builds.rows_of(builds.published) if row.section == name]
+        if stored and chosen and name not in chosen:
+            found.rows.extend(map(copy_of, stored))
+            found.unseen.append(name)
+            continue
+        pages = plans[name] if name in plans else all_pages(section)
+        pending = _pending_rows(section, pages, fingerprint)
+        if lost := _that_lost_rows(section, pending, stored, lease):
+            found.lost.append((section, lost))
+        found.rows.extend(pending)
+    for place, row in enumerate(found.rows):
+        row.position = place * SPACING
+    return found
+
+
+def new_build(
+    builds: SiteBuilds, lease: BuildLease, declaration: str = "", started_by: str = ""
+) -> Build:
+    """Return a build of a site that begins now; it is not saved."""
+    return Build(
+        site=builds.site.key,
+        declaration=declaration,
+        fence=lease.fence,
+        started_at=lease.now(),
+        started_by=started_by[:MAX_STARTED_BY],
+    )
+
+
+def freeze(
+    builds: SiteBuilds,
+    lease: BuildLease,
+    build: Build,
+    draft: Draft,
+) -> Build:
+    """Record a new build with all its rows, in one transaction.
 
     A page that lost rows to another gets a new number, also in the plan.
     """
     published = builds.published
-    rows: list[BuildFile] = []
-    unseen: list[str] = []
-    lost: list[tuple[SectionReader, list[BuildFile]]] = []
-    for section in sections:
-        lease.heartbeat()
-        name = section.get_name()
-        stored = [row for row in builds.rows_of(published) if row.section == name]
-        if stored and chosen and name not in chosen:
-            rows += map(copy_of, stored)
-            unseen.append(name)
-        else:
-            pages = plans[name] if name in plans else all_pages(section)
-            pending = _pending_rows(section, pages, fingerprint)
-            lost.append((section, _that_lost_rows(section, pending, stored, lease)))
-            rows += pending
     with lease.fenced_transaction():
-        for section, moved in lost:
+        for section, moved in draft.lost:
             numbers = renumber(section, [row.number for row in moved])
             for row in moved:
                 row.number = numbers.get(row.number, row.number)
-        build = Build.objects.create(
-            site=builds.site.key,
-            declaration=declaration,
-            fence=lease.fence,
-            started_at=lease.now(),
-            started_by=started_by,
-            checked_by=published.checkers_of(unseen) if published else {},
-        )
-        for position, row in enumerate(rows):
+        build.checked_by = published.checkers_of(draft.unseen) if published else {}
+        build.save()
+        for row in draft.rows:
             row.build = build
-            row.position = position * SPACING
-        BuildFile.objects.bulk_create(rows, batch_size=MANIFEST_ROWS_PER_QUERY)
+        BuildFile.objects.bulk_create(draft.rows, batch_size=MANIFEST_ROWS_PER_QUERY)
     return build
 
 

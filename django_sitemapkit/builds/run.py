@@ -6,15 +6,21 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 
 from django_sitemapkit.builds.lease import BuildLease, acquire
-from django_sitemapkit.builds.make.deduplication import PageDamaged, damaged_names
+from django_sitemapkit.builds.make.deduplication import (
+    PageDamaged,
+    damaged_names,
+    hashed_sections,
+)
 from django_sitemapkit.builds.make.page_builder import PageBuilder, PagesMoved
 from django_sitemapkit.builds.make.reuse import Fingerprints
-from django_sitemapkit.builds.make.runner import InlineRunner, Runner
+from django_sitemapkit.builds.make.runner import InlineRunner, Runner, prepare_runner
 from django_sitemapkit.builds.manifest import (
     KeptRows,
     SiteBuilds,
+    draft,
     freeze,
     index_order,
+    new_build,
     page_rows_of,
     pending_copy_of,
 )
@@ -29,10 +35,11 @@ from django_sitemapkit.builds.results import (
     answered_by_build,
     close_requests,
     log_problems,
+    result_of_row,
     summary_of,
 )
 from django_sitemapkit.builds.stored_files import StoredFiles
-from django_sitemapkit.conf import settings
+from django_sitemapkit.builds.unchanged import record_unchanged
 from django_sitemapkit.exceptions import (
     BuildFailed,
     LeaseLost,
@@ -54,10 +61,10 @@ MAX_RUNS = 4
 A view may split a page meanwhile, or a stored file turn out to be damaged.
 """
 
-MAX_STARTED_BY = 200
-"""Maximum length of ``started_by``, in characters."""
-
 OnFile = Callable[[FileResult, int, int], None]
+
+Made = tuple[Outcome, Sequence[BuildFile]]
+"""What became of a build, and the rows of its manifest."""
 
 
 def build(
@@ -155,7 +162,7 @@ class Builder:
         self.on_file = on_file
         self.full = full
         self.strict = strict
-        self.started_by = started_by[:MAX_STARTED_BY]
+        self.started_by = started_by
         self.storage = SitemapStorage()
         self.export = Export.of(site)
         self.builds = SiteBuilds(site)
@@ -181,13 +188,14 @@ class Builder:
         started = time.perf_counter()
         self.files, self.continued = [], False
         self._kept = KeptRows(self.lease)
+        self._builder: PageBuilder | None = None
         self.sections = sections_of(self.site)
+        self._hashed = hashed_sections(self.sections, self.chosen)
         plans = self._refresh_plans()
-        record = self._resume() or self._freeze(plans)
-        rows = list(BuildFile.objects.in_build(record))
-        rows = self._make_pages(record, rows)
-        rows = self._verify_stored(record, rows)
-        outcome = self._publish(record, rows)
+        record, done = self._resume(), None
+        if record is None:
+            record, done = self._begin(plans)
+        outcome, rows = done or self._make(record)
         everything = self.export_all and not self.continued
         self.exported += deliver(self.builds, self.lease, self.export, everything=everything)
         self._prune(rows)
@@ -245,41 +253,42 @@ class Builder:
             self._abandon(left, "the code, the settings or the chosen sections have changed")
         return None
 
-    def _freeze(self, plans: Mapping[str, Sequence[PlannedPage]]) -> Build:
-        """Copy the plans into the manifest of a new build."""
-        return freeze(
-            self.builds,
-            self.lease,
-            self.sections,
-            self.chosen,
-            plans=plans,
-            fingerprint=self._fingerprints.cached,
-            declaration=self._declaration,
-            started_by=self.started_by,
+    def _begin(self, plans: Mapping[str, Sequence[PlannedPage]]) -> tuple[Build, Made | None]:
+        """Copy the plans into the manifest of a new build; one that changes nothing is ended."""
+        builds, lease, fingerprint = self.builds, self.lease, self._fingerprints.cached
+        drafted = draft(
+            builds, lease, self.sections, self.chosen, plans=plans, fingerprint=fingerprint
         )
+        record = new_build(builds, lease, self._declaration, self.started_by)
+        if not (self.full or self.chosen or self.distrusted or self._hashed):
+            self._builder = self._new_builder(record)
+            if done := record_unchanged(drafted, builds, self._builder, self.storage):
+                for row in (pages := [row for row in done[1] if row.fingerprint]):
+                    self._report(result_of_row(row), len(pages))
+                return record, done
+        freeze(builds, lease, record, drafted)
+        return record, None
+
+    def _make(self, record: Build) -> Made:
+        """Make the pages of a build and publish it."""
+        rows = list(BuildFile.objects.in_build(record))
+        rows = self._verify_stored(record, self._make_pages(record, rows))
+        return self._publish(record, rows), rows
 
     def _make_pages(self, record: Build, rows: Sequence[BuildFile]) -> list[BuildFile]:
         """Reuse, or render and store, all pages that are missing; return the rows of all."""
         rows = sorted(rows, key=index_order)
-        builder = PageBuilder(
-            self.builds,
-            record,
-            self.lease,
-            distrusted=self.distrusted,
-            full=self.full,
-            kept=self._kept,
-            sections=self.sections,
-        )
+        builder, self._builder = self._builder or self._new_builder(record), None
         try:
             with builder:
-                runner = self._runner_for(builder, rows)
+                runner = prepare_runner(self.runner, builder, rows, self._hashed, self.chosen)
                 while pending := [row for row in rows if row.status == BuildFile.Status.PENDING]:
                     total = len(self.files) + len(pending) + 1
-                    if not settings.DEDUPLICATE:  # Else the order decides which page has a URL.
-                        for row in pending:
-                            if kept := builder.keep(row):
-                                self._report(kept, total)
-                        pending = [row for row in pending if row.status == BuildFile.Status.PENDING]
+                    for row in pending:
+                        # Else the order decides which page has a URL.
+                        if row.section not in self._hashed and (kept := builder.keep(row)):
+                            self._report(kept, total)
+                    pending = [row for row in pending if row.status == BuildFile.Status.PENDING]
                     for result in runner.run(builder, pending):
                         self._report(result, total + len(builder.halves))
                     halves, builder.halves = builder.halves, []
@@ -297,19 +306,14 @@ class Builder:
             raise
         return rows
 
-    def _runner_for(self, builder: PageBuilder, rows: Sequence[BuildFile]) -> Runner:
-        """Return who makes the pages: this process alone if each URL is listed once."""
-        if not settings.DEDUPLICATE:
-            return self.runner
-        names = {section.get_name() for section in self.sections}
-        builder.deduplicate(rows, names - set(self.chosen) if self.chosen else ())
-        if self.runner.is_inline:
-            return self.runner
-        logger.warning(
-            "Site %r: SITEMAPKIT_DEDUPLICATE needs a single process, so the runner %r is not used.",
-            *(self.site.key, type(self.runner).__name__),
+    def _new_builder(self, record: Build) -> PageBuilder:
+        return PageBuilder(
+            *(self.builds, record, self.lease),
+            distrusted=self.distrusted,
+            full=self.full,
+            kept=self._kept,
+            sections=self.sections,
         )
-        return InlineRunner()
 
     def _verify_stored(self, record: Build, rows: list[BuildFile]) -> list[BuildFile]:
         """Make the pages again whose files the storage has lost; return the rows of all.
@@ -358,7 +362,8 @@ class Builder:
 
     def _prune(self, rows: Sequence[BuildFile]) -> None:
         """Delete the files of builds that are over."""
-        known = {row.name for row in rows}
+        published = self.builds.rows_of(self.builds.published)
+        known = {row.name for row in (*rows, *published)}
         try:
             prune(self.site, self.lease, self.storage, export=self.export, known=known)
         except LeaseLost as error:

@@ -16,6 +16,7 @@ from django_sitemapkit.printable import count_of
 from django_sitemapkit.protocol.writers import escaped
 from django_sitemapkit.publishing import SitemapStorage, folder_of
 from django_sitemapkit.reading.keysets import noop
+from django_sitemapkit.rendering import gzip_decompressor
 from django_sitemapkit.sites import SitemapSite
 
 LOCATIONS_PER_READ = 2_000
@@ -61,18 +62,23 @@ class StoredFiles:
         return [row for row in rows if not (self.has(row.name) or self._storage.has(row.name))]
 
 
-def what_differs(file: IO[bytes], sha256: str, urls: int) -> str:
-    """Return how an open gzip file of a page differs from what it should hold, or ""."""
+def what_differs(file: IO[bytes], sha256: str, urls: int, *, parse: bool = True) -> str:
+    """Return how an open gzip file of a page differs from what it should hold, or "".
+
+    Without ``parse``, its XML is known to be well-formed if it has that SHA-256.
+    """
     digest, parser = hashlib.sha256(), expat.ParserCreate()
     found, rest = 0, b""
     try:
         for block in decompressed(file):
             digest.update(block)
-            parser.Parse(block)
+            if parse:
+                parser.Parse(block)
             rest += block
             found += rest.count(_END_OF_ENTRY)
             rest = rest[1 - len(_END_OF_ENTRY) :]
-        parser.Parse(b"", True)
+        if parse:
+            parser.Parse(b"", True)
     except (zlib.error, EOFError) as error:
         return f"its gzip data is damaged: {error}"
     except expat.ExpatError as error:
@@ -95,16 +101,19 @@ def decompressed(file: IO[bytes]) -> Iterator[bytes]:
 
     Raises zlib.error or EOFError where it is damaged or cut short.
     """
-    decompressor = zlib.decompressobj(zlib.MAX_WBITS | 16)
-    while block := file.read(65_536):
-        data = decompressor.decompress(block, 262_144)
-        while data:
+    decompressor, failure = gzip_decompressor()
+    try:
+        while block := file.read(65_536):
+            data = decompressor.decompress(block, 262_144)
+            while data:
+                yield data
+                data = decompressor.decompress(decompressor.unconsumed_tail, 262_144)
+            if decompressor.unused_data:
+                raise zlib.error("there is data after the end of the gzip stream")
+        if data := decompressor.flush():
             yield data
-            data = decompressor.decompress(decompressor.unconsumed_tail, 262_144)
-        if decompressor.unused_data:
-            raise zlib.error("there is data after the end of the gzip stream")
-    if data := decompressor.flush():
-        yield data
+    except failure as error:
+        raise zlib.error(str(error)) from error
     if not decompressor.eof:
         raise EOFError("the gzip stream is truncated")
 

@@ -11,7 +11,7 @@ from django_sitemapkit.checks.base import Found, check, value_of
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.publishing.storage import ADD_ENTRY, ALIAS
-from django_sitemapkit.rendering.compression import has_isal
+from django_sitemapkit.rendering.compression import is_installed
 
 OVERWRITING = ("file_overwrite", "overwrite_files", "allow_overwrite")
 """The options of django-storages' backends (S3, Azure, FTP) that let them replace a file."""
@@ -131,13 +131,18 @@ def check_storage_methods() -> Found:
             yield f"{what} has no {methods}: {losses}.", hint
 
 
+_EXTRAS = {"isal": "fast", "zlib-ng": "zlib-ng"}
+"""The extra that installs each codec."""
+
+
 @check("sitemapkit.E014", Tags.files)
 def check_codec() -> Found:
     """Report that the codec of the settings is not installed."""
-    if value_of("GZIP_BACKEND") == "isal" and not has_isal():
+    codec = value_of("GZIP_BACKEND")
+    if codec in _EXTRAS and not is_installed(codec):
         yield (
-            'SITEMAPKIT_GZIP_BACKEND is "isal", which is not installed.',
-            'Install django-sitemapkit[fast], or set it to "auto".',
+            f'SITEMAPKIT_GZIP_BACKEND is "{codec}", which is not installed.',
+            f'Install django-sitemapkit[{_EXTRAS[codec]}], or set it to "auto".',
         )
 
 

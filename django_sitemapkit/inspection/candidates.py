@@ -19,7 +19,6 @@ from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.languages import default_language
 from django_sitemapkit.reading.translations import Related, translation_column
-from django_sitemapkit.registry import EXTRA_URLS
 from django_sitemapkit.sections import Route, Translated
 from django_sitemapkit.sites import SitemapSite
 
@@ -38,8 +37,9 @@ def rows_at(site: SitemapSite, path: str) -> Iterator[tuple[SectionReader, Any]]
     for section in sections_of(site):
         if label_or_none(section) is None:
             continue
-        if section.get_name() == EXTRA_URLS:
-            some: Iterable[dict[str, Any]] = [{"hash": hash_of(path)}]
+        assert section.keyset is not None  # noqa: S101  it has a label
+        if hash_field := getattr(section.keyset.queryset.model, "path_hash_field", ""):
+            some: Iterable[dict[str, Any]] = [{hash_field: hash_of(path)}]
         else:
             some = _filters_of(section, match) if match else ()
         for filters in some:

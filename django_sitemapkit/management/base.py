@@ -135,6 +135,13 @@ class SiteCommand(BaseCommand):
         """Print a JSON document on one line."""
         self.stdout.write(json.dumps(document))
 
+    def show_progress(self, line: str) -> None:
+        """Replace the progress line of a terminal; "" clears it."""
+        if self.terminal:
+            self.stdout.write(ending=CLEAR_LINE)
+            self.stdout.write(line, ending="\r" if line else "")
+            self.stdout.flush()
+
     def sites(self, keys: list[str] | None) -> list[SitemapSite]:
         """Return the sites with these keys, or all; raises CommandError for an unknown key."""
         try:

@@ -299,6 +299,9 @@ class UrlOverride(HashedEditorSetting):
 class ExtraUrl(HashedEditorSetting):
     """A URL that no section lists."""
 
+    path_hash_field: ClassVar[str] = "hash"
+    """The field with the hash of the path, by which the row of a URL is found."""
+
     path = models.CharField(
         _("path"),
         max_length=MAX_LOCATION,

@@ -7,6 +7,7 @@ refuse them, so none are written.
 
 import datetime as dt
 import re
+from contextlib import suppress
 
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
@@ -50,6 +51,23 @@ def format_lastmod(value: object, zone: dt.tzinfo = dt.UTC) -> str | None:
             raise _invalid_date(value, "does not name a day")
         return str.__str__(value) if _COMMON_FORM.fullmatch(value) else format_lastmod(moment)
     raise _invalid_date(value, "is not a date, datetime or W3C datetime string")
+
+
+def day_of(value: object, zone: dt.tzinfo) -> object:
+    """Return the day in ``zone`` of a datetime, or of text that is one; a naive one is in it.
+
+    Anything else is returned as it is, for ``format_lastmod`` to judge.
+    """
+    if isinstance(value, str):
+        with suppress(InvalidValue):
+            moment = parse_w3c(value)
+            return day_of(moment, zone) if isinstance(moment, dt.datetime) else value
+    if not isinstance(value, dt.datetime):
+        return value
+    if value.tzinfo is not None:
+        with suppress(OverflowError):  # At the ends of the calendar: then in its own zone.
+            return value.astimezone(zone).date()
+    return value.date()
 
 
 def is_common(text: str) -> bool:

@@ -28,27 +28,43 @@ SAFE = "!$&'()*+,;=:@/?"
 UNSAFE = re.compile("[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 """Characters no URL of a page needs: controls, surrogates, noncharacters."""
 
-_UNENCODED = rf"A-Za-z0-9\-._~{SAFE}"
-ENCODED = rf"[{_UNENCODED}]*(?:%[0-9A-Fa-f]{{2}}[{_UNENCODED}]*)*"
+UNENCODED = rf"A-Za-z0-9\-._~{SAFE}"
+"""All that RFC 3986 allows unencoded in a path or query, for a class of a regular expression."""
+
+ESCAPE = "%[0-9A-Fa-f]{2}"
+"""A regular expression for a percent-encoded byte."""
+
+ENCODED = rf"[{UNENCODED}]*(?:{ESCAPE}[{UNENCODED}]*)*"
 """A regular expression for a path and query in which nothing is left to encode."""
 
-_NOT_ENCODED = re.compile(rf"[^{_UNENCODED}%]|%(?![0-9A-Fa-f]{{2}})")
+_NOT_ENCODED = re.compile(rf"[^{UNENCODED}%]|(?!{ESCAPE})%")
 
 _RESERVED_ESCAPE = (
     "%(?:[01][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF]|[89A-F][0-9A-F])"  # %41 is "A"
 )
-_CLEAN_PATH = re.compile(rf"/(?:[{_UNENCODED}]|{_RESERVED_ESCAPE})*")
+_CLEAN_PATH = re.compile(rf"/(?:[{UNENCODED}]|{_RESERVED_ESCAPE})*")
 _DOT_SEGMENT = re.compile(r"/(?:\.|%2e){1,2}(?=[/?]|\Z)", re.IGNORECASE)
+# A label begins with a letter or digit (RFC 1123, 2.1). It must not end with a hyphen either, but
+# hosts that do are in use, and browsers open them.
+_LABEL = "[a-z0-9][a-z0-9-]{0,62}+"
+
+QUICK_ORIGIN = rf"https?://{_LABEL}(?:\.{_LABEL})++(?::[1-9][0-9]{{1,3}})?+"
+"""A regular expression for most origins."""
+
+PERHAPS_DOTS = r"\.|%2"
+"""A regular expression for how a dot segment begins, encoded or not; others begin so too."""
+
 # Most valid URLs: neither too long nor with a dot segment, which may be encoded.
 QUICK_URL = re.compile(
-    rf"(?!.*/(?:\.|%2)|.{{{MAX_LOCATION + 1}}})https?://(?!-)(?:[a-z0-9-]{{1,63}}\.)+[a-z0-9-]{{1,63}}"
-    rf"(?::[1-9][0-9]{{1,3}})?/{ENCODED}"
+    rf"(?!.*/(?:{PERHAPS_DOTS})|.{{{MAX_LOCATION + 1}}}){QUICK_ORIGIN}/{ENCODED}"
 )
+"""Matches most valid URLs: neither too long nor with a dot segment."""
+
 _AUTHORITY = re.compile(r"https?://([^/?#]+)", re.IGNORECASE)
-_ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
+_ESCAPE = re.compile(ESCAPE)
 _UNRESERVED_ESCAPES = {f"%{ord(one):02X}": one for one in ascii_letters + digits + "-._~"}
-_LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
-_HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?|\[[0-9a-f:.]+\]")
+_LONE_PERCENT = re.compile(rf"(?!{ESCAPE})%")
+_HOST = re.compile(r"[a-z0-9_][a-z0-9_-]{0,62}(?:\.[a-z0-9_][a-z0-9_-]{0,62})*\.?|\[[0-9a-f:.]+\]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,9 +110,17 @@ class Writer:
         data = "".join(chain.from_iterable(rows)).encode()
         if self.bytes + len(data) > self.max_bytes:
             data, count = self._fitting(zip(*parts, strict=False), together)
-        self.urls += count
-        self.bytes += len(data)
+        self.count(count, len(data))
         return data, count
+
+    def has_room(self, urls: int, size: int) -> bool:
+        """Return whether as many entries, of so many bytes together, still fit."""
+        return self.urls + urls <= self.max_urls and self.bytes + size <= self.max_bytes
+
+    def count(self, urls: int, size: int) -> None:
+        """Count entries that are written by other means, as XML of so many bytes."""
+        self.urls += urls
+        self.bytes += size
 
     def _fitting(
         self, rows: Iterable[tuple[str, ...]], together: Sequence[int] | None

@@ -5,7 +5,9 @@ readers; the project's own object is their ``options``.
 """
 
 from django_sitemapkit.reading.base import SectionReader
+from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.items import ContribReader, ItemReader, StaticReader
+from django_sitemapkit.reading.pushdown import TextChunk, obstacle
 from django_sitemapkit.reading.rows import QuerySetReader
 from django_sitemapkit.sections import (
     BaseSection,
@@ -16,11 +18,14 @@ from django_sitemapkit.sections import (
 )
 
 __all__ = [
+    "Chunk",
     "ContribReader",
     "ItemReader",
     "QuerySetReader",
     "SectionReader",
     "StaticReader",
+    "TextChunk",
+    "obstacle",
     "reader_of",
 ]
 

@@ -20,6 +20,7 @@ from django_sitemapkit.reading.languages import (
     in_languages,
 )
 from django_sitemapkit.reading.sources import (
+    DAY,
     EXTENSIONS,
     PREFIXES,
     TAGS,
@@ -56,6 +57,8 @@ class SectionReader:
         self.site = options.site
         self.alternates = options.alternates
         """Whether the versions of an object link to each other."""
+        self.lastmod_by_day = options.lastmod_precision == DAY
+        """Whether a lastmod is written as its day in TIME_ZONE."""
         self.trust_lastmod = options.trust_lastmod
         """Whether the newest lastmod of a page changes whenever one of its entries does."""
         self.overrides: Any = None
@@ -227,6 +230,14 @@ class SectionReader:
         """
         return None
 
+    def newest_lastmod(self, keys: KeyRange) -> Any:
+        """Return the newest lastmod of a page's rows; None if unknown, or without any.
+
+        Called only where ``trust_lastmod`` is set.
+        """
+        found = self.newest(keys)
+        return None if found is None else found[1]
+
     def fingerprints(self, ranges: Sequence[KeyRange]) -> list[tuple[int, str]]:
         """Return for each page how many rows it has, and text that changes when one of them does.
 
@@ -237,7 +248,8 @@ class SectionReader:
     def declaration(self) -> str:
         """Return text that changes whenever the declaration gives other entries."""
         name, version = type(self.options).__qualname__, self.options.version
-        state = (name, version, self.constant_tags, self.used_namespaces)
+        day = django_settings.TIME_ZONE if self.lastmod_by_day else ""
+        state = (name, version, self.constant_tags, self.used_namespaces, day)
         if self.language_plan is None:
             return repr(state)
         hosts = {code: site.base for code, site in self.language_plan.sites.items()}

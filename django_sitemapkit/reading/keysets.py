@@ -81,7 +81,8 @@ class Keyset:
         stored: Any = self.field
         while stored.remote_field is not None:
             stored = stored.target_field
-        self._stored: Field[Any, Any] = stored
+        self.stored: Field[Any, Any] = stored
+        """The field that makes the values."""
 
     def within(self, keys: KeyRange) -> QuerySet[Any]:
         """Return the rows of a range in key order."""
@@ -95,6 +96,11 @@ class Keyset:
     def after(self, last: Any, keys: KeyRange) -> QuerySet[Any]:
         """Return the rows of a range that come behind the key ``last``."""
         return self.within(KeyRange(None, keys.upper)).filter(**{f"{self.name}__gt": last})
+
+    def between(self, first: Any, last: Any) -> QuerySet[Any]:
+        """Return the rows from one key to another, both included, in key order."""
+        rows = self.within(KeyRange(first))
+        return rows.filter(**{f"{self.name}__lte": last})
 
     def primary_keys(self, keys: Sequence[Any]) -> Sequence[Any]:
         """Return the primary keys of the rows that have these keys; None where one is gone."""
@@ -166,7 +172,7 @@ class Keyset:
         """
         key: Any = F(self.name)
         vendor = connections[self.queryset.db].vendor
-        if isinstance(self._stored, UUIDField) and vendor == "postgresql":
+        if isinstance(self.stored, UUIDField) and vendor == "postgresql":
             key = Cast(key, CharField())  # PostgreSQL has no max(uuid); as text the order is equal
         rows = self.within(keys).values(sitemap_key=key)[: count + 1]
         with self.active():
@@ -198,7 +204,7 @@ class Keyset:
         name = connection.ops.quote_name
         table, column = name(self.field.model._meta.db_table), name(str(self.field.column))
         # SQLite is given decimals as text, and would compare them so.
-        numeric = connection.vendor == "sqlite" and isinstance(self._stored, DecimalField)
+        numeric = connection.vendor == "sqlite" and isinstance(self.stored, DecimalField)
         value = "CAST(%s AS NUMERIC)" if numeric else "%s"
         for start in range(0, len(keys) - 1, 199):
             batch = keys[start : start + 200]
@@ -217,13 +223,13 @@ class Keyset:
     def identity(self) -> str:
         """What stored bounds are values of; another column or type needs another plan."""
         meta = self.field.model._meta
-        kind = self._stored.get_internal_type()
+        kind = self.stored.get_internal_type()
         return f"{self.name}: {meta.db_table}.{self.field.column} {kind}"[:MAX_IDENTITY]
 
     @property
     def grows(self) -> bool:
         """Whether new rows always come last, as with an automatic integer key."""
-        return isinstance(self._stored, AutoField)
+        return isinstance(self.stored, AutoField)
 
     def encode(self, key: Any) -> str | None:
         """Return a key as text that ``decode`` reads back, for the stored plan."""

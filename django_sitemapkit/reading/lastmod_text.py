@@ -19,19 +19,20 @@ from django.db.models import (
     DateField,
     DateTimeField,
     Field,
+    Func,
     Max,
     Min,
     QuerySet,
     TextField,
     Value,
 )
-from django.db.models.functions import Cast, Coalesce, Greatest, Least
+from django.db.models.functions import Cast, Coalesce, Greatest, Least, Left, TruncDate
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from django_sitemapkit import _django
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.protocol.dates import format_lastmod
+from django_sitemapkit.protocol.dates import day_of, format_lastmod
 
 _SECOND = b"0000-00-00T00:00:00+00:00\n"
 _DAY = b"0000-00-00\n"
@@ -43,8 +44,12 @@ _NO_DAY = re.compile(r"[0-9]{4}-(?:00-[0-9]{2}|[0-9]{2}-00)")
 """How MariaDB writes a date that is none, for which its client gives None."""
 
 
-def as_text(expression: Any, queryset: QuerySet[Any]) -> Cast | None:
+def as_text(expression: Any, queryset: QuerySet[Any], *, by_day: bool = False) -> Func | None:
     """Return the expression that gives a date or moment as the database writes it, or None.
+
+    With ``by_day`` it gives the day in TIME_ZONE where the database can tell it; ``days_of`` does
+    for the others: MariaDB knows zones only by tables that not all servers have, and SQLite asks
+    Python for each row.
 
     Only for dates, and for moments that are stored in UTC, that a column holds, or that are one of
     some columns'. A field of a class of its own may make anything of the value; so may a function:
@@ -52,9 +57,15 @@ def as_text(expression: Any, queryset: QuerySet[Any]) -> Cast | None:
     """
     kind = _kind(_django.resolved(expression, queryset)[0])
     in_utc = settings.USE_TZ and connections[queryset.db].timezone_name == "UTC"
-    if kind is DateField or (kind is DateTimeField and in_utc):
+    if kind is DateField or (kind is DateTimeField and in_utc and not by_day):
         return Cast(expression, TextField())
-    return None
+    if kind is not DateTimeField or not in_utc:
+        return None
+    if connections[queryset.db].vendor == "postgresql":
+        day = TruncDate(expression, tzinfo=timezone.get_default_timezone())
+        return Cast(day, TextField())
+    text = Cast(expression, TextField())
+    return Left(text, len("YYYY-MM-DD")) if settings.TIME_ZONE == "UTC" else text
 
 
 def _kind(column: Any) -> "type[Field[Any, Any]] | None":
@@ -101,6 +112,22 @@ def w3c_texts(values: Sequence[str | None]) -> tuple[list[str | None], dict[int,
                 )
         texts.append(text)
     return texts, refusals
+
+
+def days_of(texts: list[str | None]) -> list[str | None]:
+    """Return W3C texts as days in TIME_ZONE; those that are dates already stay."""
+    if max(map(len, filter(None, texts)), default=0) <= len("YYYY-MM-DD"):
+        return texts
+    zone, parse = timezone.get_default_timezone(), dt.datetime.fromisoformat
+    days = list(texts)
+    for row, text in enumerate(texts):
+        if text is not None and len(text) > len("YYYY-MM-DD"):
+            moment = parse(text)
+            try:
+                days[row] = moment.astimezone(zone).date().isoformat()
+            except OverflowError:
+                days[row] = format_lastmod(day_of(moment, zone))
+    return days
 
 
 def shows_changes(newest: Any) -> bool:

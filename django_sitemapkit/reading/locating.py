@@ -46,7 +46,8 @@ class RouteLocator:
         self.language_routes: list[LanguageRoute] = []
         declared = route.columns
         self._translated = [n for n, one in enumerate(declared) if isinstance(one, Translated)]
-        self._is_same_in_all = not languages and not self._translated
+        self.is_same_in_all = not languages and not self._translated
+        """Whether each row has one path, whatever the language."""
         for code in languages.rendered if languages else [default_language()]:
             with languages.active(code) if languages else site.active():
                 found = compiled(route)
@@ -71,7 +72,7 @@ class RouteLocator:
         self, columns: Sequence[Sequence[Any]], rows: int
     ) -> tuple[list[str | None], dict[int, InvalidValue]] | None:
         """Return the paths of rows that each have one, whatever the language; else None."""
-        if not self._is_same_in_all:
+        if not self.is_same_in_all:
             return None
         (only,) = self.language_routes
         return only.route.paths([columns[place] for place in only.arguments], rows)  # type: ignore[index]

@@ -42,7 +42,7 @@ _QUOTE_SAFE = _django.RFC3986_SUBDELIMS + "/~:@"
 _HOLE = re.compile(r"%\((\w+)\)s")
 _WORD = ascii_letters + digits + "_"
 _TEXT = _WORD + "-.~!$&'()*+,;=:@"
-_UNQUOTED = {
+UNQUOTED = {
     IntConverter: digits.encode(),
     SlugConverter: f"{_WORD}-".encode(),
     StringConverter: _TEXT.encode(),
@@ -146,7 +146,7 @@ def _texts(column: Sequence[Any], converter: Any) -> list[str | None]:
     texts: list[str | None] = list(values)
     odd: Iterable[int] = range(len(values))
     joined = "".join(values)
-    if _is_plain(joined, _UNQUOTED[kind]) and None not in column and "" not in values:
+    if _is_plain(joined, UNQUOTED[kind]) and None not in column and "" not in values:
         if joined.isascii():
             return texts
         odd = [row for row, text in enumerate(values) if not text.isascii()]
@@ -155,7 +155,7 @@ def _texts(column: Sequence[Any], converter: Any) -> list[str | None]:
         text = values[row]
         if column[row] is None or not takes(text) or UNSAFE.search(text):
             texts[row] = None
-        elif not (text.isascii() and _is_plain(text, _UNQUOTED[kind])):
+        elif not (text.isascii() and _is_plain(text, UNQUOTED[kind])):
             texts[row] = quote(text, safe=_QUOTE_SAFE)
     return texts
 
@@ -271,7 +271,7 @@ def _fast_pattern(
     holes = _HOLE.findall(template)
     texts = _HOLE.split(template)[::2]
     own = [converters.get(name) for name in holes]
-    if any(type(converter) not in _UNQUOTED for converter in own):
+    if any(type(converter) not in UNQUOTED for converter in own):
         return None
     if any("%" in text for text in texts):  # reverse() formats with it, and so never writes it
         return None

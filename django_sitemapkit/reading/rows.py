@@ -11,18 +11,19 @@ from typing import Any, Self
 
 from django.core.exceptions import EmptyResultSet
 from django.db import DEFAULT_DB_ALIAS
-from django.db.models import Count, F, Max, QuerySet
-from django.db.models.functions import Cast
+from django.db.models import Count, F, Func, Max, QuerySet
 
 from django_sitemapkit import _django
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.reading.base import Prefetch, SectionReader
 from django_sitemapkit.reading.chunks import Chunk, optional_values
 from django_sitemapkit.reading.digests import digests_of
 from django_sitemapkit.reading.images import ImagePath
-from django_sitemapkit.reading.keysets import KeyRange, Keyset, each_once
+from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset, each_once
 from django_sitemapkit.reading.languages import ObjectLanguages, extensions_of, in_languages
-from django_sitemapkit.reading.lastmod_text import as_text, shows_changes, w3c_texts
+from django_sitemapkit.reading.lastmod_text import as_text, days_of, shows_changes, w3c_texts
 from django_sitemapkit.reading.locating import RouteLocator
+from django_sitemapkit.reading.newest import has_newest_index
 from django_sitemapkit.reading.sources import Column, Method, Source, source_of
 from django_sitemapkit.sections import Route, Section
 
@@ -118,10 +119,10 @@ class QuerySetReader(SectionReader):
         return {(places[key], code) for key, code in self.related(keys, (self.languages_path,))}
 
     @cached_property
-    def lastmod_text(self) -> Cast | None:
+    def lastmod_text(self) -> Func | None:
         """What reads the column lastmod as the database's text, where that is the same."""
         column = self.columns.get("lastmod")
-        return None if column is None else as_text(column, self.rows)
+        return None if column is None else as_text(column, self.rows, by_day=self.lastmod_by_day)
 
     @cached_property
     def row_value_columns(self) -> dict[str, str]:
@@ -168,6 +169,24 @@ class QuerySetReader(SectionReader):
         keyset, key_of = Keyset(self.queryset, self.options.key, self.site.active), self.key_of
         return each_once(self._prefetch(keyset.chunks(keys, key_of)), key_of, self.get_name())
 
+    def prefetched(self, reads: Iterator[Any]) -> Iterator[Any]:
+        """Yield reads as they are, asked for ahead if there is who does."""
+        return self._prefetch(reads)
+
+    def rows_where(self, **lookups: Any) -> list[Any]:
+        """Return the rows of which the key meets all lookups, such as ``gte``."""
+        key = self.options.key
+        rows = self.queryset.filter(**{f"{key}__{lookup}": at for lookup, at in lookups.items()})
+        with self.connection_lock, self.site.active():
+            return list(rows.order_by(key))
+
+    def key_with_lastmod(self, first: Any, last: Any, text: str) -> Any:
+        """Return the first key of a range whose lastmod the database writes with this beginning."""
+        rows = self.keyset.between(first, last).annotate(sitemap_text=self.lastmod_text)
+        found = rows.filter(sitemap_text__startswith=text).values_list(self.options.key, flat=True)
+        with self.connection_lock, self.site.active():
+            return found.first()
+
     def chunk(self, rows: Sequence[Any]) -> Chunk:
         """Turn rows into columns, and call the methods with each object."""
         objects: Sequence[Any] = ()
@@ -188,7 +207,7 @@ class QuerySetReader(SectionReader):
             elif isinstance(source, Method):
                 chunk.columns[tag] = optional_values(source.function, objects, tag)
         if self.lastmod_text is not None:
-            texts, refusals = w3c_texts(columns["lastmod"])
+            texts, refusals = self.lastmod_texts(columns["lastmod"])
             chunk.lastmod_is_text = not refusals  # The refusal takes the place of a wrong value.
             chunk.columns["lastmod"] = (
                 [refusals.get(row, text) for row, text in enumerate(texts)] if refusals else texts
@@ -197,6 +216,13 @@ class QuerySetReader(SectionReader):
         if (path := self.images_path) is not None:
             chunk.extensions["images"] = path.images(keys, columns.get("images"), self.related)
         return self._located(chunk, columns, objects)
+
+    def lastmod_texts(
+        self, values: Sequence[Any]
+    ) -> tuple[list[str | None], dict[int, InvalidValue]]:
+        """Return what is written for lastmods read as text, and why some rows have none."""
+        texts, refusals = w3c_texts(values)
+        return days_of(texts) if self.lastmod_by_day else texts, refusals
 
     def _located(
         self, chunk: Chunk, columns: dict[str, Sequence[Any]], objects: Sequence[Any]
@@ -243,6 +269,21 @@ class QuerySetReader(SectionReader):
         """
         return self._newest(keys, self.rows_per_page + 1)
 
+    def newest_lastmod(self, keys: KeyRange) -> Any:
+        """Return the newest lastmod of a page; of a section's only page from the end of an index.
+
+        Then it is that of all rows, even if they are too many for the page: its next reader has it
+        split.
+        """
+        column = self.sources.get("lastmod")
+        if keys != EVERYTHING or not isinstance(column, Column):
+            return super().newest_lastmod(keys)
+        if not has_newest_index(self.keyset, column.expression):
+            return super().newest_lastmod(keys)
+        with self.site.active():
+            found = self.keyset.queryset.aggregate(sitemap_newest=Max(column.expression))
+        return _django.converted(found["sitemap_newest"], column.expression, self.rows)
+
     def _newest(self, keys: KeyRange, at_most: int | None) -> tuple[int, Any] | None:
         column = self.sources.get("lastmod")
         if not isinstance(column, Column):
@@ -276,7 +317,9 @@ class QuerySetReader(SectionReader):
     def _digests(self, ranges: Sequence[KeyRange]) -> list[tuple[int, str]]:
         if self.reads_objects or self.reads_related:
             return super().fingerprints(ranges)
-        read = self.expressions | self.columns  # lastmod by its value, not by its text.
+        read = self.expressions
+        if not self.lastmod_by_day:  # Else another time on the same day changes nothing.
+            read = read | self.columns  # lastmod by its value, not by its text.
         return digests_of(self.keyset, ranges, tuple(read.values()))
 
     @property

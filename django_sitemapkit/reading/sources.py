@@ -11,6 +11,12 @@ from django_sitemapkit import _django
 TAGS = ("lastmod", "changefreq", "priority")
 """The optional tags of an entry, in the order the protocol asks for."""
 
+DAY = "day"
+"""The precision of a lastmod that is written as a date."""
+
+PRECISIONS = ("second", DAY)
+"""What ``lastmod_precision`` may be."""
+
 PREFIXES = {"images": "image", "videos": "video", "news": "news"}
 """The options for Google's extensions, with the prefix of each one's namespace."""
 

@@ -1,7 +1,7 @@
 """Rendering: from a page of the plan to its bytes, the same for a view and for a file."""
 
-from django_sitemapkit.rendering.compression import compressor, gzipped
-from django_sitemapkit.rendering.externals import external_entries
+from django_sitemapkit.rendering.compression import compressor, gzip_decompressor, gzipped
+from django_sitemapkit.rendering.externals import external_entries, external_problems
 from django_sitemapkit.rendering.indexes import (
     FIRST_INDEX,
     Index,
@@ -31,6 +31,8 @@ __all__ = [
     "compressor",
     "count_indexes",
     "external_entries",
+    "external_problems",
+    "gzip_decompressor",
     "gzipped",
     "index_address",
     "index_addresses",

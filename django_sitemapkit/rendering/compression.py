@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 from django_sitemapkit.conf import settings
 
-ZLIB_LEVEL = 6
-"""zlib's level: 9 takes 1.4 times as long for a file smaller by one percent."""
+CODECS = {"isal": ("isal.isal_zlib", 2), "zlib-ng": ("zlib_ng.zlib_ng", 6), "zlib": ("zlib", 6)}
+"""The module and the level of each codec; "auto" is the first that is installed.
 
-ISAL_LEVEL = 2
-"""Of 0 to 3."""
+For zlib, level 9 takes 1.4 times as long for a file smaller by one percent. ISA-L has 0 to 3.
+"""
 
 
 class Compressor(Protocol):
@@ -32,18 +32,27 @@ def compressor() -> Compressor:
     The same blocks always give the same bytes, but each codec gives its own. Raises
     ModuleNotFoundError where the codec that the setting names is not installed.
     """
+    name, level = CODECS[_codec()]
+    module: Any = import_module(name)
+    return module.compressobj(level, module.DEFLATED, module.MAX_WBITS | 16)  # type: ignore[no-any-return]
+
+
+def gzip_decompressor() -> tuple[Any, type[Exception]]:
+    """Return a ``zlib.decompressobj`` of one gzip stream, by the same codec, and what it raises."""
+    module: Any = import_module(CODECS[_codec()][0])
+    return module.decompressobj(module.MAX_WBITS | 16), module.error
+
+
+def _codec() -> str:
     codec = settings.GZIP_BACKEND
-    if codec == "isal" or (codec == "auto" and has_isal()):
-        isal: Any = import_module("isal.isal_zlib")
-        return isal.compressobj(ISAL_LEVEL, isal.DEFLATED, isal.MAX_WBITS | 16)  # type: ignore[no-any-return]
-    return zlib.compressobj(ZLIB_LEVEL, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+    return next(filter(is_installed, CODECS)) if codec == "auto" else codec
 
 
 @cache
-def has_isal() -> bool:
-    """Return whether the codec of the extra ``fast`` is there."""
+def is_installed(codec: str) -> bool:
+    """Return whether a codec can be used; all but zlib come with an extra."""
     try:
-        import_module("isal.isal_zlib")
+        import_module(CODECS[codec][0])
     except ModuleNotFoundError:
         return False
     return True

@@ -21,7 +21,7 @@ from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.locations import Scope, normalise_base, resolve_scheme
 from django_sitemapkit.reading.chunks import each, optional_values
 from django_sitemapkit.registry import registry
-from django_sitemapkit.rendering.problems import ProblemLog
+from django_sitemapkit.rendering.problems import Problem, ProblemLog
 from django_sitemapkit.rendering.tags import TagFormatter
 from django_sitemapkit.sections import External, ExternalSection
 from django_sitemapkit.sites import SitemapSite, all_sites
@@ -34,18 +34,43 @@ def external_entries(site: SitemapSite) -> Iterator[IndexEntry]:
 
     What the protocol forbids is left out and logged.
     """
+    for section, entries, problems in _listed(site):
+        yield from entries
+        if problems:
+            logger.warning("%r: %s", section, problems.summary())
+
+
+def external_problems(site: SitemapSite) -> list[Problem]:
+    """Return why the index leaves out sitemaps of a site's external sections: the first reasons."""
+    found: list[Problem] = []
+    for _section, entries, problems in _listed(site):
+        for _entry in entries:
+            pass
+        found += problems.examples
+    return found
+
+
+def _listed(
+    site: SitemapSite,
+) -> Iterator[tuple[ExternalSection, Iterator[IndexEntry], ProblemLog]]:
+    """Yield each external section with its entries, and with what they leave out once read."""
     listed: set[str] = set()
     for section in registry.externals(site):
         problems = ProblemLog(section.get_name())
-        for entry in _section_entries(section, problems):
-            if entry.location in listed:
-                message = f"Duplicate: {entry.location} is already in the index."
-                problems.add(entry.location, "duplicate-url", message)
-                continue
-            listed.add(entry.location)
-            yield entry
-        if problems:
-            logger.warning("%r: %s", section, problems.summary())
+        yield section, _distinct(_section_entries(section, problems), listed, problems), problems
+
+
+def _distinct(
+    entries: Iterator[IndexEntry], listed: set[str], problems: ProblemLog
+) -> Iterator[IndexEntry]:
+    """Yield the entries that are not listed yet."""
+    for entry in entries:
+        if entry.location in listed:
+            message = f"Duplicate: {entry.location} is already in the index."
+            problems.add(entry.location, "duplicate-url", message)
+            continue
+        listed.add(entry.location)
+        yield entry
 
 
 def _section_entries(section: ExternalSection, problems: ProblemLog) -> Iterator[IndexEntry]:

@@ -120,10 +120,9 @@ def newest_lastmod(section: SectionReader, page: PlannedPage) -> str | None:
     """
     overrides = section.overrides
     untold = not section.trust_lastmod or (overrides is not None and overrides.sets_lastmod)
-    newest = None if untold else section.newest(page.keys)
-    if newest is None:
-        return None
-    (text,) = TagFormatter(ProblemLog("")).column("lastmod", [newest[1]], [""])
+    newest = None if untold else section.newest_lastmod(page.keys)
+    tags = TagFormatter(ProblemLog(""), by_day=section.lastmod_by_day)
+    (text,) = tags.column("lastmod", [newest], [""])
     return text
 
 

@@ -16,11 +16,12 @@ from django_sitemapkit.planning import PlannedPage, split
 from django_sitemapkit.protocol.entries import Entry
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import TagColumn, UrlsetWriter
-from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading import Chunk, SectionReader
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.lastmod_text import shows_changes
 from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.rendering.entry_columns import EntryColumns
+from django_sitemapkit.rendering.line_entries import LineBlock, LineEntries, WrittenBlock
 from django_sitemapkit.rendering.pipeline import ChunkPipeline, Seen
 from django_sitemapkit.rendering.problems import ProblemLog
 
@@ -65,6 +66,7 @@ class PageRendering:
         """Rows read so far, listed or not."""
         self._marks: list[tuple[int, Any]] = []
         self._on_locations = on_locations
+        self._scope = scope
         self._pipeline = ChunkPipeline(section, scope, self.problems, seen=seen)
         self.lastmods = self._pipeline.lastmods
         """What the lastmods say, all of them together."""
@@ -97,17 +99,62 @@ class PageRendering:
         return self._writer.bytes
 
     def __iter__(self) -> Iterator[bytes]:
+        return (data for data, _ in self.blocks())
+
+    def blocks(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the bytes, with that part of them which is not proven to be well-formed.
+
+        The parts that are not proven make a document of their own.
+        """
         head = self._writer.begin()
-        for data, *_ in self.written():
-            yield head + data
+        entries = None
+        if self._on_locations is None:
+            entries = LineEntries.of(self.section, self._pipeline, self._scope)
+        written = self._of_rows() if entries is None else self._of_lines(entries)
+        for data, unproven in written:
+            yield head + data, head + unproven
             head = b""
         self.complete = True
         if self.urls:
-            yield self._writer.end()
+            yield self._writer.end(), self._writer.end()
+
+    def _of_rows(self) -> Iterator[tuple[bytes, bytes]]:
+        for data, *_ in self.written():
+            yield data, data
+
+    def _of_lines(self, lines: LineEntries) -> Iterator[tuple[bytes, bytes]]:
+        """Yield what is written of rows that are read as text, and which part is not proven."""
+        for block in lines.chunks(self.keys):
+            chunks: Iterable[Chunk] = (block,) if isinstance(block, Chunk) else ()
+            if isinstance(block, LineBlock):
+                if self._writer.has_room(block.chunk.rows, block.max_bytes):
+                    written = lines.write(block)
+                    self.rows += block.rows
+                    if written.urls:
+                        self._take(written)
+                        yield written.data, written.unproven
+                    continue
+                chunks = block.chunk.row_chunks()  # The writer tells what fits.
+            for data, *_ in self._written(chunks):
+                yield data, data
+            if self.overflow is not None:
+                return
+
+    def _take(self, written: WrittenBlock) -> None:
+        """Count what is written."""
+        first, self.last = written.keys
+        if self.urls:
+            self._marks.append((self.urls, first))
+        self.first = first if self.first is None else self.first
+        self.urls += written.urls
+        self._writer.count(written.urls, len(written.data))
 
     def written(self) -> Iterator[tuple[bytes, EntryColumns, int, int]]:
         """Yield what is written: the bytes, the entries, and which of them these bytes are."""
-        for chunk in self.section.chunks(self.keys):
+        return self._written(self.section.chunks(self.keys))
+
+    def _written(self, chunks: Iterable[Chunk]) -> Iterator[tuple[bytes, EntryColumns, int, int]]:
+        for chunk in chunks:
             self.rows += len(chunk.keys) if chunk.read is None else chunk.read
             entries = self._pipeline.entries(chunk)
             for data, begin, end in self._write(entries):

@@ -43,8 +43,9 @@ class ChunkPipeline:
         self._section = section
         self._scope = scope
         self._seen = seen
-        self._tags = TagFormatter(problems)
-        self._constants = self._tags.constants(section.constant_tags)
+        self._tags = TagFormatter(problems, by_day=section.lastmod_by_day)
+        self.constants = self._tags.constants(section.constant_tags)
+        """The texts of the tags that are the same for all rows."""
         overrides = section.overrides
         self._overrides = overrides if overrides and overrides.may_affect(section) else None
         self._by_position = section.keyset is None
@@ -66,6 +67,16 @@ class ChunkPipeline:
         """
         ages_at = self._extensions.changes_at if self._extensions else None
         return min(filter(None, (self._tags.comes_at, ages_at)), default=None)
+
+    @property
+    def only_declares(self) -> bool:
+        """Whether entries are as declared: no editor and no other page has a say in them."""
+        return self._overrides is None and self._seen is None
+
+    def latest(self, newest: str) -> str:
+        """Return the greatest text of a lastmod as ``newest`` that is not in the future by now."""
+        self._tags.read_clock()
+        return self._tags.latest(newest)
 
     def entries(self, chunk: Chunk) -> EntryColumns:
         """Return the rows of a chunk that may be listed."""
@@ -105,7 +116,7 @@ class ChunkPipeline:
         if self._by_position or chunk.versions is not None:
             self._refuse_repeated(chunk, locations)
         unlisted = refusals.keys() | foreign
-        tags = dict(self._constants)
+        tags = dict(self.constants)
         for tag, values in chunk.columns.items():
             tags[tag] = (
                 self._tags.past(values, chunk.keys, unlisted)

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils import timezone
 
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.protocol.dates import format_lastmod, moment_of, parse_w3c
+from django_sitemapkit.protocol.dates import day_of, format_lastmod, moment_of, parse_w3c
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
 from django_sitemapkit.protocol.writers import TagColumn
 from django_sitemapkit.rendering.entry_columns import EntryColumns
@@ -24,10 +24,14 @@ class Lastmods:
     """The least text; "" where there is none."""
     newest: str = ""
     """The greatest text."""
-    newest_key: Any = None
-    """The key of a row that has it."""
     dated: int = 0
     """Entries that have one."""
+    _find_key: Callable[[], Any] = lambda: None
+
+    @property
+    def newest_key(self) -> Any:
+        """The key of a row that has the greatest text; it may have to be asked for."""
+        return self._find_key()
 
     def add(self, entries: EntryColumns) -> None:
         """Take in the lastmods of some entries."""
@@ -37,21 +41,31 @@ class Lastmods:
         texts = [text for text in column if text] if column and None in column else column
         if not column or not texts:
             return
-        oldest, newest = min(texts), max(texts)  # type: ignore[type-var]
-        self.dated += len(texts)
-        self.oldest = min(self.oldest or oldest, oldest)  # type: ignore[assignment, type-var]
-        if newest > self.newest:  # type: ignore[operator]
-            self.newest = newest  # type: ignore[assignment]
-            self.newest_key = entries.keys[column.index(newest)]
+        newest: str = max(texts)  # type: ignore[assignment, type-var]
+        key = entries.keys[column.index(newest)]
+        self.add_summary(min(texts), newest, len(texts), lambda: key)  # type: ignore[type-var, arg-type]
+
+    def add_summary(
+        self, oldest: str, newest: str, dated: int, find_key: Callable[[], Any]
+    ) -> None:
+        """Take in the lastmods of some entries, of which at least one has one."""
+        self.dated += dated
+        self.oldest = min(self.oldest or oldest, oldest)
+        if newest > self.newest:
+            self.newest, self._find_key = newest, find_key
 
 
 class TagFormatter:
-    """Formats the optional tags of one page; an invalid value costs its row the tag only."""
+    """Formats the optional tags of one page; an invalid value costs its row the tag only.
 
-    def __init__(self, problems: ProblemLog) -> None:
+    With ``by_day`` a lastmod is its day in TIME_ZONE, and in the future from the next day on.
+    """
+
+    def __init__(self, problems: ProblemLog, *, by_day: bool = False) -> None:
         self.comes_at: dt.datetime | None = None
         """When the first lastmod comes that was left out because it is in the future."""
         self._problems = problems
+        self._by_day = by_day
         self._zone = timezone.get_default_timezone()
         self._formatters: dict[str, Callable[[Any], str | None]] = {
             "lastmod": lambda value: format_lastmod(value, self._zone),
@@ -87,6 +101,8 @@ class TagFormatter:
         ``unlisted`` rows have no text and no problem.
         """
         texts: list[str | None] | None = None
+        if tag == "lastmod" and self._by_day:
+            values = [day_of(value, self._zone) for value in values]
         if not unlisted:
             with suppress(InvalidValue):
                 texts = list(map(self._formatters[tag], values))
@@ -105,14 +121,18 @@ class TagFormatter:
         self, texts: Sequence[str | None], keys: Sequence[Any], unlisted: Set[int]
     ) -> Sequence[str | None]:
         """Return lastmods without those in the future; as texts they are in the order of time."""
-        latest = max(filter(None, texts), default="")
-        now = self._now_text if len(latest) > len(self._today) else self._today
-        if latest <= now:
+        newest = max(filter(None, texts), default="")
+        now = self.latest(newest)
+        if newest <= now:
             return texts
         for row, text in enumerate(texts):
             if text is not None and text > now and row not in unlisted:
                 self._report_future(keys[row], text)
         return [None if text is not None and text > now else text for text in texts]
+
+    def latest(self, newest: str) -> str:
+        """Return the greatest text of the same kind as ``newest`` that is not in the future."""
+        return self._now_text if len(newest) > len(self._today) else self._today
 
     def _text(self, tag: str, value: Any, key: Any) -> str | None:
         try:

@@ -37,6 +37,9 @@ class BaseSection:
     #: expression, or a method that gets the object. In a ``Section`` a string is a field path.
     lastmod: Any = None
 
+    #: How exactly ``lastmod`` is written: ``"second"``, or ``"day"`` for its day in ``TIME_ZONE``.
+    lastmod_precision: str = "second"
+
     #: How often a page changes, such as ``"weekly"``: a value, an expression, or a method that gets
     #: the object.
     changefreq: Any = None

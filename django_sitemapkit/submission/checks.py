@@ -5,7 +5,7 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemapkit.checks.base import Found, check
+from django_sitemapkit.checks.base import Found, check, sites_in_settings
 from django_sitemapkit.submission.options import submit_options
 
 
@@ -36,6 +36,20 @@ def check_credentials() -> Found:
             f'SITEMAPKIT_SUBMIT["google_credentials"] is {str(path)!r}, which is not a file.',
             "Download the JSON key of a service account from the Google Cloud console.",
         )
+
+
+@check("sitemapkit.E168")
+def check_properties() -> Found:
+    """Report properties of sites that do not exist: nothing would be submitted to them."""
+    known = [site.key for site in sites_in_settings()]
+    try:
+        properties = submit_options().google_properties
+    except ImproperlyConfigured:
+        return
+    for key in properties if known else ():  # Sites in the database can change at any time.
+        if key not in known:
+            named = f'SITEMAPKIT_SUBMIT["google_properties"] names the site {key!r}'
+            yield f"{named}, which does not exist.", f"Use the keys of sites, such as {known[0]!r}."
 
 
 def _is_installed(name: str) -> bool:

@@ -1,7 +1,5 @@
 """The protocol IndexNow: https://www.indexnow.org/documentation."""
 
-import datetime as dt
-import email.utils
 import json
 import urllib.error
 import urllib.request
@@ -11,6 +9,8 @@ from enum import Enum
 from http.client import HTTPException
 from urllib.parse import urlsplit
 
+from django_sitemapkit.deadlines import Deadline, opened
+from django_sitemapkit.http_headers import seconds_to_wait
 from django_sitemapkit.printable import printable
 
 URLS_PER_REQUEST = 10_000
@@ -19,8 +19,11 @@ URLS_PER_REQUEST = 10_000
 BYTES_PER_REQUEST = 4_000_000
 """Bytes of URLs of one request: the protocol sets no limit, databases and servers do."""
 
-REQUEST_SECONDS = 30
-"""Seconds that a server may take to answer."""
+REQUEST_SECONDS = 120
+"""Seconds that a request may take in all: less than the lease of the submission."""
+
+READ_SECONDS = 30
+"""Seconds that a server may take to connect, and for each block that it sends."""
 
 MIN_WAIT_SECONDS = 600
 """Seconds to wait after "too many requests"."""
@@ -88,11 +91,12 @@ def send(
         },
     )
     try:
-        with _opener.open(request, timeout=REQUEST_SECONDS) as response:
+        deadline = Deadline(REQUEST_SECONDS)
+        with opened(request, deadline, _NoRedirects(), timeout=READ_SECONDS) as response:
             return _answer(response.status, response.reason)
     except urllib.error.HTTPError as error:
         with error:
-            retry_after = _seconds_of(error.headers.get("Retry-After", ""))
+            retry_after = seconds_to_wait(error.headers.get("Retry-After", "")) or 0
             return _answer(error.code, error.reason, retry_after)
     except (OSError, HTTPException) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
@@ -105,8 +109,6 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *args: object, **options: object) -> None:
         """Follow nothing."""
 
-
-_opener = urllib.request.build_opener(_NoRedirects)
 
 _REASONS = {
     200: (AnswerKind.ACCEPTED, "accepted"),
@@ -124,19 +126,6 @@ def _answer(status: int, reason: str, retry_after: float = 0) -> IndexNowAnswer:
     return IndexNowAnswer(
         outcome=outcome, text=_short(f"{status}: {meaning}"), retry_after=retry_after
     )
-
-
-def _seconds_of(value: str) -> float:
-    """Return the seconds of a Retry-After header: a number, or a date."""
-    if value.strip().isdecimal():
-        return float(value)
-    try:
-        at = email.utils.parsedate_to_datetime(value)
-    except (ValueError, OverflowError):
-        return 0
-    if at.tzinfo is None:
-        at = at.replace(tzinfo=dt.UTC)
-    return max(0.0, (at - dt.datetime.now(dt.UTC)).total_seconds())
 
 
 def _short(text: str) -> str:

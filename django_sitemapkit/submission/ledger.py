@@ -60,8 +60,14 @@ class Ledger:
         state = SubmittedSite.objects.filter(site=self.site.key).first()
         start = state.build if state else None
         if since is not None:
-            _require_published(self.site, since)
+            _require_stored(self.site, since)
             start = since if start is None else min(start, since)
+            if start != since and _cannot_compare(start):
+                raise BuildFailed(
+                    f"The files of build {start}, which was submitted last, have been pruned, so"
+                    " what changed since then is not known. Run submit_sitemaps without --since:"
+                    " it gives up those changes. Then run it with --since again."
+                )
         if start == published.pk:
             return iter(()), "Nothing has been published since the last submission."
         if since is None and (note := _cannot_compare(start)):
@@ -162,11 +168,18 @@ class Ledger:
         return UrlBatch.objects.filter(site=self.site.key, status=status)
 
 
-def _require_published(site: SitemapSite, build: int) -> None:
-    """Raise BuildFailed unless a build of the site was published."""
-    builds = Build.objects.filter(site=site.key, pk=build, published_at__isnull=False)
-    if not builds.exists():
+def _require_stored(site: SitemapSite, build: int) -> None:
+    """Raise BuildFailed unless a build of the site was published and its files are kept."""
+    builds = Build.objects.filter(site=site.key, published_at__isnull=False)
+    record = builds.filter(pk=build).first()
+    if record is None:
         raise BuildFailed(f"Site {site.key!r} has not published a build {build}.")
+    if record.pruned_at is not None:
+        oldest = builds.filter(pruned_at=None).order_by("pk").values_list("pk", flat=True).first()
+        raise BuildFailed(
+            f"The files of build {build} have been pruned, so what changed since then is not"
+            f" known. The oldest build that can be named is {oldest}."
+        )
 
 
 def _cannot_compare(since: int | None) -> str:

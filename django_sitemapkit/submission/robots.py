@@ -4,6 +4,7 @@ import urllib.request
 from collections.abc import Collection
 from http.client import HTTPException
 
+from django_sitemapkit.deadlines import Deadline, opened
 from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import SitemapSite
 
@@ -11,7 +12,7 @@ ROBOTS_BYTES = 512_000
 """Crawlers read the first 500 KiB of robots.txt (RFC 9309, 2.5)."""
 
 ROBOTS_SECONDS = 30
-"""Seconds that the server may take between two blocks."""
+"""Seconds that the server may take in all."""
 
 
 def robots_problem(site: SitemapSite, indexes: Collection[str]) -> str:
@@ -31,8 +32,11 @@ def robots_problem(site: SitemapSite, indexes: Collection[str]) -> str:
 def _read(address: str) -> str:
     """Return the first 500 KiB of a robots.txt."""
     request = urllib.request.Request(address, headers={"User-Agent": "django-sitemapkit"})  # noqa: S310
-    with urllib.request.urlopen(request, timeout=ROBOTS_SECONDS) as response:  # noqa: S310
+    deadline = Deadline(ROBOTS_SECONDS)
+    with opened(request, deadline, timeout=ROBOTS_SECONDS) as response:
         text: bytes = response.read(ROBOTS_BYTES)
+    if not deadline.left:
+        raise TimeoutError(str(deadline))
     return text.decode("utf-8-sig", "replace")
 
 

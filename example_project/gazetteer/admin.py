@@ -32,7 +32,8 @@ class CityAdmin(admin.ModelAdmin):
 
 @admin.register(Article)
 class ArticleAdmin(admin.ModelAdmin):
-    list_display = ["title", "published_at", "edited_at"]
+    list_display = ["title", "published_at", "edited_at", "fault"]
+    list_filter = ["fault"]
     search_fields = ["title", "summary"]
     prepopulated_fields = {"slug": ["title"]}
     readonly_fields = ["edited_at"]

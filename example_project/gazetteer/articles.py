@@ -26,6 +26,9 @@ class Text:
     edited_at: dt.datetime
     """When its words last changed."""
 
+    fault: str = ""
+    """What is wrong with its page on purpose."""
+
 
 def _utc(*parts: int) -> dt.datetime:
     return dt.datetime(*parts, tzinfo=dt.UTC)
@@ -147,5 +150,41 @@ La Rinconada, in the Andes of Peru, lies at about five thousand one hundred metr
 live there for the gold beneath it, with half of the oxygen that there is at the coast.""",
         published_at=None,
         edited_at=_utc(2026, 11, 2, 18, 20),
+    ),
+    Text(
+        slug="one-name-many-spellings",
+        title="One name, many spellings",
+        summary="Its page redirects on purpose: audit_sitemaps reports it.",
+        body="What this article said is in “One place, many spellings” now.",
+        published_at=_utc(2026, 2, 3, 9, 0),
+        edited_at=_utc(2026, 2, 3, 9, 0),
+        fault="redirect",
+    ),
+    Text(
+        slug="sources-and-notes",
+        title="Sources and notes",
+        summary="Its page says noindex on purpose: audit_sitemaps reports it.",
+        body="These notes are for those who print the articles, not for search engines.",
+        published_at=_utc(2026, 2, 4, 9, 0),
+        edited_at=_utc(2026, 2, 4, 9, 0),
+        fault="noindex",
+    ),
+    Text(
+        slug="islands-that-vanished",
+        title="Islands that vanished",
+        summary="Its page answers 404 on purpose: audit_sitemaps and crawl_sitemaps report it.",
+        body="Like Sandy Island, which maps showed until 2012, this page cannot be reached.",
+        published_at=_utc(2026, 2, 5, 9, 0),
+        edited_at=_utc(2026, 2, 5, 9, 0),
+        fault="broken",
+    ),
+    Text(
+        slug="places-that-no-road-leads-to",
+        title="Places that no road leads to",
+        summary="No page links to its page on purpose: crawl_sitemaps reports it.",
+        body="Between the towns of Greenland there are no roads: one travels by boat or by air.",
+        published_at=_utc(2026, 2, 6, 9, 0),
+        edited_at=_utc(2026, 2, 6, 9, 0),
+        fault="orphan",
     ),
 )

@@ -123,12 +123,25 @@ class City(Named):
         )
 
 
+class Fault(models.TextChoices):
+    """What can be wrong with a web page that a sitemap lists."""
+
+    BROKEN = "broken", "The page answers 404."
+    NOINDEX = "noindex", "The page asks not to be indexed."
+    ORPHAN = "orphan", "No page links to the page."
+    REDIRECT = "redirect", "The page redirects to the list of articles."
+
+
 class ArticleQuerySet(models.QuerySet["Article"]):
     """Articles, and which of them readers may see."""
 
     def published(self) -> "ArticleQuerySet":
         """Keep those whose day of publication has come."""
         return self.filter(published_at__lte=Now())
+
+    def linked(self) -> "ArticleQuerySet":
+        """Keep the published ones that other pages link to."""
+        return self.published().exclude(fault=Fault.ORPHAN)
 
 
 class Article(SitemapMixin, models.Model):
@@ -141,6 +154,12 @@ class Article(SitemapMixin, models.Model):
     published_at = models.DateTimeField(null=True, blank=True)
     edited_at = models.DateTimeField(
         default=timezone.now, help_text="When the text last changed in a way readers notice."
+    )
+    fault = models.CharField(
+        max_length=10,
+        blank=True,
+        choices=Fault,
+        help_text="What is wrong with the page on purpose, so that audits and crawls find it.",
     )
 
     objects = ArticleQuerySet.as_manager()

@@ -3,12 +3,12 @@
 from typing import Any
 
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.generic import DetailView, ListView, TemplateView
 
 from . import maps
-from .models import Article, City, Continent, Country
+from .models import Article, City, Continent, Country, Fault
 from .naming import active_language
 
 WORLD_DOTS = 12_000
@@ -27,7 +27,7 @@ class Home(TemplateView):
             largest=largest.select_related("country")[:12],
             cities=City.objects.count(),
             countries=Country.objects.count(),
-            articles=Article.objects.published()[:3],
+            articles=Article.objects.linked()[:3],
             page="gazetteer:home",
             **kwargs,
         )
@@ -136,7 +136,7 @@ class ArticleList(ListView):
     template_name = "gazetteer/articles.html"
     context_object_name = "articles"
     extra_context = {"page": "gazetteer:articles"}
-    queryset = Article.objects.published()
+    queryset = Article.objects.linked()
 
     def get_queryset(self) -> QuerySet[Article]:
         return super().get_queryset().order_by("-published_at", "pk")
@@ -147,9 +147,18 @@ class ArticlePage(DetailView):
     context_object_name = "article"
     queryset = Article.objects.published()
     slug_url_kwarg = "article"
+    object: Article
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        article = self.object = self.get_object()
+        if article.fault == Fault.BROKEN:
+            raise Http404
+        if article.fault == Fault.REDIRECT:
+            return redirect("gazetteer:articles")
+        return self.render_to_response(self.get_context_data(object=article))
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        others = self.get_queryset().exclude(pk=self.object.pk)
+        others = Article.objects.linked().exclude(pk=self.object.pk)
         return super().get_context_data(others=others[:3], **kwargs)
 
 

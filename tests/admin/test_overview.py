@@ -129,7 +129,7 @@ def test_only_who_may_ask_sees_buttons(built, who):
 @pytest.mark.parametrize(
     ("what", "kind", "section", "full", "said"),
     [
-        ("changed", "build", "", False, "Incremental build"),
+        ("changed", "build", "", False, "Build of changes"),
         ("full", "build", "", True, "Full build"),
         ("section", "build", "products", False, "Build of section “products”"),
         ("check", "check", "", False, "File check"),
@@ -151,9 +151,9 @@ def test_two_clicks_make_one_build(built):
     """Anyone who clicks second is informed."""
     client = person("builder")
     client.post(REQUEST, asked())
-    assert message_of(client)[1] == "Incremental build queued. It starts now."
+    assert message_of(client)[1] == "Build of changes queued. It starts now."
     BuildRequest.objects.update(requested_by="ann")
-    again = "Incremental build is already queued by ann. It runs only once. It starts now."
+    again = "Build of changes is already queued by ann. It runs only once. It starts now."
     assert message_of(client)[1] == again
     process_requests(SITE)
     assert BuildRequest.objects.count() == Build.objects.count() == 1
@@ -172,7 +172,7 @@ def test_a_click_while_others_build_says_when_it_starts(built):
     said = []
     run(on_file=lambda *_: said or said.append(message_of(client)))
     number = Build.objects.get().pk
-    waits = f"Incremental build queued. It starts when build {number} has finished."
+    waits = f"Build of changes queued. It starts when build {number} has finished."
     assert said == [("sitemapkit-queued", waits)]
     waits = "Cleanup queued. It starts when the earlier requests have finished."
     assert message_of(client, what="prune") == ("sitemapkit-queued", waits)

@@ -36,6 +36,7 @@ def test_section_that_needs_nothing(rows):
     assert advice.findings == ()
     assert list(advice.lines()) == [
         "  Advice for products (tests.testapp.serving.Products), 30 rows examined:",
+        "    Rows are read as text, many at a time.",
         "    Nothing is advised.",
     ]
 
@@ -84,7 +85,8 @@ def test_text(rows):
     """What to declare stands as it is written, with what it gains and where that was measured."""
     lines = list(advice_for(lastmod=lambda _, p: p.updated_at).lines())
     assert lines[0] == "  Advice for things (tests.factories.Things), 30 rows examined:"
-    assert lines[1].startswith(
+    assert lines[1] == "    Rows are read one by one, because location is a method."
+    assert lines[2].startswith(
         "    location: a Route gives the same for all 30 rows; there are no others "
     )
     assert lines[-5:-1] == [
@@ -102,7 +104,7 @@ def test_text_of_an_index():
     line = 'models.Index(fields=["id"], name="x")'
     finding = AdviceFinding(about="index", message="It sorts.", declare=line)
     advice = SectionAdvice(section="a", declared="b.A", model="shop.Product", findings=(finding,))
-    assert list(advice.lines())[1:] == [
+    assert list(advice.lines())[2:] == [
         "    index: It sorts.",
         "    In class Meta of shop.Product, then makemigrations:",
         "      indexes = [",

@@ -6,6 +6,7 @@ from django.db.models import F, Index, Q
 
 from django_sitemapkit.advice import indexes, query_plans
 from django_sitemapkit.advice.advisor import advise_section
+from django_sitemapkit.reading.newest import equal_fields
 from tests.advice import advice_for, found, seen
 from tests.cases import few
 from tests.factories import EPOCH, ReadingFactory, ShopFactory, declare, products
@@ -201,17 +202,45 @@ def test_filters_that_no_index_holds():
         Q(public=True) | Q(note="x"), updated_at__gt=EPOCH, shop__slug="x"
     ).exclude(note="y")
     (section,) = [declare(queryset=rows, location=F("slug"))]
-    assert list(indexes._equalities(section.keyset)) == []
+    assert list(equal_fields(section.keyset)) == []
     rows = Product.objects.filter(Q(public=True, slug=F("note")), rank=None).filter(public=True)
     section = declare(queryset=rows, location=F("slug"))
-    assert [field.name for field in indexes._equalities(section.keyset)] == ["public", "rank"]
+    assert [field.name for field in equal_fields(section.keyset)] == ["public", "rank"]
 
 
 TRUSTED = {"location": F("slug"), "lastmod": "updated_at", "trust_lastmod": True}
 
 
+@pytest.fixture
+def newest(monkeypatch):
+    """Have the indexes declared by which the live index finds the newest lastmod."""
+    declared = [["updated_at"], ["public", "updated_at"]]
+    named = [Index(fields=fields, name=f"newest_{n}") for n, fields in enumerate(declared)]
+    monkeypatch.setattr(Product._meta, "indexes", named)
+
+
+@pytest.mark.parametrize("rows", [Product.objects.all(), Product.objects.filter(public=True)])
+def test_the_newest_lastmod_of_an_only_page_has_an_index_of_its_own(rows, request):
+    """Where no index is declared; of several pages, or behind another filter, none would help."""
+    products(400)
+    options = {**TRUSTED, "queryset": rows}
+    *_, finding = advice_for(**options).findings
+    fields = ["public", "updated_at"] if rows.query.where else ["updated_at"]
+    name = Index(fields=fields)
+    name.set_name_with_model(Product)
+    listed = ", ".join(f'"{field}"' for field in fields)
+    assert finding.declare == f'models.Index(fields=[{listed}], name="{name.name}")'
+    assert "its only page" in finding.message
+    others = [{**options, "limit": 399}, {**options, "queryset": rows.exclude(note="x")}]
+    others += [{**options, "trust_lastmod": False}]
+    for other in others:
+        assert not any("only page" in one.message for one in advice_for(**other).findings)
+    request.getfixturevalue("newest")
+    assert not any("only page" in one.message for one in advice_for(**options).findings)
+
+
 @ddl
-def test_trust_lastmod_without_a_covering_index(index):
+def test_trust_lastmod_without_a_covering_index(index, newest):
     """The look at lastmod is best answered by an index alone; once it is there, all is well."""
     products(400)
     finding = found(advice_for(**TRUSTED), "index")
@@ -222,7 +251,7 @@ def test_trust_lastmod_without_a_covering_index(index):
 
 
 @ddl
-def test_trust_lastmod_with_a_filter(index):
+def test_trust_lastmod_with_a_filter(index, newest):
     """One index serves both statements, with both reasons."""
     few_are_listed()
     analyse()

@@ -37,13 +37,17 @@ if FOLDER:
 
 
 def main(step):
-    """Build, or audit what is published and write what was found into a file."""
+    """Build, or audit or crawl what is published and write what was found into a file.
+
+    Steps that end with "restart" do not continue what was interrupted.
+    """
     import django
     from django.core.management import call_command
 
     django.setup()
     from django_sitemapkit import StaticSection
     from django_sitemapkit.audit import auditing
+    from django_sitemapkit.audit.crawl import crawling
     from django_sitemapkit.models import Lease
     from django_sitemapkit.registry import registry
 
@@ -56,18 +60,19 @@ def main(step):
         call_command("migrate", verbosity=0)
         call_command("build_sitemaps", verbosity=0)
         return
-    auditing.URLS_PER_RECORD = 10
+    auditing.URLS_PER_RECORD = crawling.URLS_PER_RECORD = 10
     Lease.objects.update(owner="")  # A killed process's lease expires in ten minutes.
-    options = ["--restart"] if step == "restart" else []
+    command = ["crawl_sitemaps"] if "crawl" in step else ["audit_sitemaps", "--full"]
+    options = ["--restart"] if step.endswith("restart") else []
     with Path(FOLDER, f"{step}.json").open("w") as out:
-        call_command("audit_sitemaps", "--full", "--json", *options, stdout=out)
+        call_command(*command, "--json", *options, stdout=out)
 
 
 def document(folder, step):
-    """Return what an audit found, without its number."""
+    """Return what an audit or a crawl found, without its number."""
     lines = Path(folder, f"{step}.json").read_text().splitlines()
     *findings, audited = map(json.loads, lines)
-    return {**audited, "audit": None, "findings": findings}
+    return {**audited, "audit": None, "crawl": None, "findings": findings}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The pages of a project that is killed while it audits them."""
+"""The pages of a project that is killed while it audits or crawls them."""
 
 from django.http import HttpResponse, HttpResponseRedirect
 from django.urls import include, path
@@ -12,7 +12,19 @@ def page(request, number):
         return HttpResponse(status=404)
     title = "Repeated" if number % 5 == 3 else f"Page {number}"
     robots = '<meta name="robots" content="noindex">' if number % 5 == 4 else ""
-    return HttpResponse(f"<html><head><title>{title}</title>{robots}</head></html>")
+    # No page links to those whose number ends with 49 or 99.
+    others = (other for other in range(number + 1, number + 11) if other % 50 != 49)
+    links = "".join(f'<a href="/page/{other}/">{other}</a>' for other in others if other < 600)
+    return HttpResponse(f"<html><head><title>{title}</title>{robots}</head>{links}</html>")
 
 
-urlpatterns = [path("", include("django_sitemapkit.urls")), path("page/<int:number>/", page)]
+def home(request):
+    """Answer with a page that links to the first one."""
+    return HttpResponse('<title>Home</title><a href="/page/0/">First</a>', "text/html")
+
+
+urlpatterns = [
+    path("", include("django_sitemapkit.urls")),
+    path("", home),
+    path("page/<int:number>/", page),
+]

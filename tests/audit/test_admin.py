@@ -1,4 +1,4 @@
-"""Audits in the admin: findings, their actions, and the panel of the overview."""
+"""Audits in the admin: findings and their actions."""
 
 import csv
 from urllib.parse import parse_qs, urlsplit
@@ -9,8 +9,8 @@ from django.contrib.auth.models import Permission, User
 from django.urls import reverse
 from django.utils import timezone
 
-from django_sitemapkit.audit.models import AuditFinding, AuditRun
-from django_sitemapkit.models import UrlOverride
+from django_sitemapkit.audit.models import AuditFinding, AuditRun, SavedPage
+from django_sitemapkit.models import UrlOverride, hash_of
 from tests.builds import BASE, Products
 
 pytestmark = pytest.mark.django_db
@@ -177,28 +177,94 @@ def test_nobody_changes_an_audit(audited, admin_client):
         assert admin_client.post(reverse(f"{base}_delete", args=[pk])).status_code == 403
 
 
+def test_saved_pages_are_listed(admin_client, django_assert_max_num_queries):
+    """With when they were seen; nobody changes them by hand."""
+    now = timezone.now()
+    for number in range(3):
+        path = f"/saved/{number}/"
+        SavedPage.objects.create(
+            site="default", hash=hash_of(path), path=path, title="=T", first_seen=now, last_seen=now
+        )
+    base = "admin:sitemapkit_audit_savedpage"
+    with django_assert_max_num_queries(8):
+        text = admin_client.get(reverse(f"{base}_changelist"), {"q": "saved/1"}).text
+    assert "/saved/1/" in text
+    assert "/saved/2/" not in text
+    address = reverse(f"{base}_change", args=[SavedPage.objects.latest("pk").pk])
+    assert "/saved/2/" in admin_client.get(address).text
+    assert admin_client.post(address, {}).status_code == 403
+
+
 def test_lists_take_few_queries(audited, admin_client, django_assert_max_num_queries):
     """However many findings there are."""
-    with django_assert_max_num_queries(10):
+    with django_assert_max_num_queries(11):
         admin_client.get(FINDINGS)
     with django_assert_max_num_queries(8):
         admin_client.get(reverse("admin:sitemapkit_audit_auditrun_changelist"))
 
 
-def test_the_overview_has_a_panel(audited, admin_client):
-    """It shows the last audit."""
-    text = admin_client.get(reverse("admin:sitemapkit_overview")).text
-    assert "40 URLs checked, 3 bad." in text
-    assert ">Redirect</a>: 2" in text
+# Crawls
 
 
-def test_the_panel_is_for_those_who_may_see_audits(audited, client):
-    """As the list is; without an audit there is none."""
-    user = User.objects.create_user("one", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(content_type__app_label="sitemapkit"))
-    client.force_login(user)
-    assert "URLs checked" not in client.get(reverse("admin:sitemapkit_overview")).text
-    user.user_permissions.add(Permission.objects.get(codename="view_auditrun"))
-    assert "URLs checked" in client.get(reverse("admin:sitemapkit_overview")).text
-    AuditRun.objects.all().delete()
-    assert "URLs checked" not in client.get(reverse("admin:sitemapkit_overview")).text
+@pytest.fixture
+def crawled(audited):
+    """Give a crawl with an orphan, and a page that no section lists."""
+    crawled = AuditRun.objects.create(
+        site="default",
+        kind="crawl",
+        status="finished",
+        started_at=timezone.now(),
+        options={"starts": [f"{BASE}/"], "max_urls": 5_000, "max_depth": 3},
+        checked=50,
+        bad=1,
+        pending=2_000,
+        counts={"orphan": 1, "missing": 1},
+    )
+    for kind, section, path in (("orphan", "products", "/shop/a/"), ("missing", "", "/shop/b/")):
+        AuditFinding.objects.create(run=crawled, section=section, kind=kind, url=f"{BASE}{path}")
+    return crawled
+
+
+def test_a_crawl_shows_its_kinds_and_limits(crawled, admin_client):
+    """Where an audit shows its sample."""
+    address = reverse("admin:sitemapkit_audit_auditrun_change", args=[crawled.pk])
+    text = admin_client.get(address).text
+    assert "List the page in a section, or mark it noindex." in text
+    assert f"{BASE}/<" in text
+    assert "5,000 URLs, 3 links deep" in text
+    assert "2000" in text.replace(",", "")
+    assert "field-sample" not in text
+    listed = admin_client.get(reverse("admin:sitemapkit_audit_auditrun_changelist")).text
+    assert "crawl</td>" in listed
+
+
+def test_newest_findings_are_those_of_an_audit_and_a_crawl(audited, crawled, admin_client):
+    """Neither hides the other; what no section lists has no section to filter by."""
+    text = admin_client.get(FINDINGS).text
+    assert f"{BASE}/old/a/" in text
+    assert f"{BASE}/shop/b/" in text
+    assert "section__exact=products" in text
+    assert 'section__exact="' not in text
+
+
+def test_orphans_are_excluded_and_what_is_not_listed_is_not(crawled, admin_client):
+    """The message says it."""
+    data = {
+        "action": "exclude_them",
+        "_selected_action": list(crawled.findings.values_list("pk", flat=True)),
+    }
+    text = admin_client.post(FINDINGS, data, follow=True).text
+    assert "1 URL will be excluded by the next build." in text
+    assert "1 finding is not about an entry of the sitemap: there is nothing to exclude." in text
+    assert list(UrlOverride.objects.values_list("path", flat=True)) == ["/shop/a/"]
+
+
+@pytest.mark.parametrize("action", ["exclude_them", "make_rule"])
+def test_nothing_is_excluded_for_a_missing_page(crawled, admin_client, action):
+    """It is not in the sitemap."""
+    missing = crawled.findings.get(kind="missing")
+    data = {"action": action, "_selected_action": [missing.pk]}
+    text = admin_client.post(FINDINGS, data, follow=True).text
+    assert "1 finding is not about an entry of the sitemap" in text
+    assert "excluded by the next build" not in text
+    assert not UrlOverride.objects.exists()

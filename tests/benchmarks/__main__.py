@@ -9,10 +9,13 @@ Makes the rows where they are not there yet, runs contenders by turns, and print
 and one of the budgets: each is met or RED. Contenders that no budget needs run on the fewest rows.
 Ends with 1 where one of our own contenders crashes or lists other URLs than the rest; a red
 budget is a result, and ends with 0. Ctrl-C ends it early, with what was measured until then;
-``--resume`` goes on behind it.
+``--resume`` goes on behind it. docs/benchmarks.md is only written with all contenders at the
+default sizes or larger ones. To measure some of them again, add ``--only`` and ``--resume``: the
+others are those of the run before, if the code is the same.
 """
 
 import argparse
+import copy
 import fnmatch
 import os
 import sys
@@ -23,6 +26,8 @@ from tests.benchmarks.budgets import BUDGETS
 from tests.benchmarks.contenders import BOTH, CONTENDERS
 from tests.benchmarks.report import report
 from tests.benchmarks.running import ROOT, Bench, Failed
+
+PAGE = ROOT / "docs" / "benchmarks.md"
 
 
 def parser():
@@ -45,9 +50,7 @@ def parser():
         "--resume", action="store_true", help="go on with a run of the same code that was cut short"
     )
     parser.add_argument("--folder", default=Path(tempfile.gettempdir(), "sitemapkit-bench"))
-    parser.add_argument(
-        "--write", nargs="?", const=ROOT / "docs" / "benchmarks.md", help="a file for the tables"
-    )
+    parser.add_argument("--write", nargs="?", const=PAGE, type=Path, help="a file for the tables")
     parser.add_argument("--traceback", action="store_true", help="print the errors of contenders")
     parser.set_defaults(
         server=os.environ.get("TEST_POSTGRESQL", "postgresql://postgres@127.0.0.1:5432")
@@ -57,7 +60,8 @@ def parser():
 
 def main(arguments=None):
     """Run once; return the exit code."""
-    options = parser().parse_args(arguments)
+    reader = parser()
+    options = reader.parse_args(arguments)
     options.database = options.database or list(BOTH)
     options.big_on = options.big_on or ["postgresql"]
     options.sizes = {
@@ -66,6 +70,8 @@ def main(arguments=None):
         if rows
     }
     options.budgets = [b for b in BUDGETS if not options.budget or b.number in options.budget]
+    if writes_page(options) and is_small(options, reader):
+        reader.error(f"A run of so little does not replace {PAGE.name}: --write to another file.")
     bench = Bench(options, say)
     try:
         bench.run(wanted(options))
@@ -76,11 +82,38 @@ def main(arguments=None):
         say("Cut short: what is reported is what was measured until now.")
     text = report(bench)
     say(f"\n{text}")
-    if options.write:
-        Path(options.write).write_text(text)
+    if writes_page(options) and (missing := not_measured(bench)):
+        say(f"{PAGE.name} stays as it is: {', '.join(missing)} were not measured.")
+    elif options.write:
+        options.write.write_text(text)
     for outcome in bench.failed:
         say(f"{outcome.contender.name} on {outcome.database} FAILED: {outcome.error}")
     return 1 if bench.failed else 0
+
+
+def writes_page(options):
+    """Return whether the page of the documentation is to be written."""
+    return options.write is not None and options.write.resolve() == PAGE
+
+
+def is_small(options, reader):
+    """Return whether a run measures less than one without options does."""
+    sizes = (options.small, options.rows, options.big)
+    usual = (reader.get_default(name) for name in ("small", "rows", "big"))
+    return (
+        any(size < least for size, least in zip(sizes, usual, strict=True))
+        or options.runs < reader.get_default("runs")
+        or set(options.database) != set(BOTH)
+        or options.budget is not None
+        or (options.only is not None and not options.resume)
+    )
+
+
+def not_measured(bench):
+    """Return the names of the contenders that a complete run has, and this one has not."""
+    complete = copy.copy(bench.options)
+    complete.only = None
+    return sorted({name for name, *of in wanted(complete) if (name, *of) not in bench.outcomes})
 
 
 def wanted(options):

@@ -89,6 +89,19 @@ def at_most(name, figure, bound, *, size):
     )
 
 
+def validated(name, megabytes):
+    """Bound how many MB of XML are validated in a second of processor time, from below."""
+    return Bound(
+        label=f"kit-validate-{name}",
+        needs=((f"kit-validate-{name}", "small"),),
+        value=lambda get: get(f"kit-validate-{name}", "small", "rate"),
+        bound=megabytes,
+        at_least=True,
+        unit=" MB/s",
+        databases=("sqlite",),
+    )
+
+
 def highest_peak(name, megabytes):
     """Bound the peak memory at any size."""
     return _over_sizes(
@@ -111,6 +124,21 @@ def even_peak(name, megabytes):
         label="difference of the peaks",
         bound=megabytes,
         unit=" MB",
+    )
+
+
+def peak_growth(name, megabytes):
+    """Bound how much higher the peak memory is at the middle size than at the smallest one.
+
+    On SQLite, whose library's memory is the process's.
+    """
+    return Bound(
+        label=f"{name}, peak at the larger size above that at the smaller one",
+        needs=((name, "small"), (name, "rows")),
+        value=lambda get: (get(name, "rows", "peak") - get(name, "small", "peak")) / MEGABYTE,
+        bound=megabytes,
+        unit=" MB",
+        databases=("sqlite",),
     )
 
 
@@ -259,13 +287,12 @@ BUDGETS = (
     Budget(
         number=9,
         title="The index of 100 sections against django.contrib.sitemaps with `lastmod()`",
-        bounds=tuple(
-            faster(f"kit-index-{how}", "contrib-index", 100, size="big")
-            for how in ("live", "trusted", "published")
-        ),
-        reason=(
-            "With `trust_lastmod` the index queries the newest date of each page, and the table"
-            " has no index over category, key and date: all rows are read."
+        bounds=(
+            *(
+                faster(f"kit-index-{how}", "contrib-index", 100, size="big")
+                for how in ("live", "trusted", "published")
+            ),
+            at_most("kit-index-trusted", "seconds", 0.5, size="big"),
         ),
     ),
     Budget(
@@ -290,6 +317,11 @@ BUDGETS = (
         ),
     ),
     Budget(
+        number=20,
+        title="A build of 1,000 sites of which none has changed, seconds for each",
+        bounds=(at_most("kit-sites", "each", 0.04, size="small"),),
+    ),
+    Budget(
         number=12,
         title="A build of one row in ten overridden, against one of none",
         bounds=(
@@ -307,8 +339,48 @@ BUDGETS = (
         title="De-duplication of two sections that list one URL in a hundred both, against none",
         bounds=(
             relative("kit-distinct", "kit-overlapping", 1.5),
+            relative("kit-proven", "kit-zlib", 1.02),
             even_peak("kit-distinct", 4),
             even_addition("kit-distinct", "kit-overlapping", 4),
+        ),
+    ),
+    Budget(
+        number=15,
+        title="An audit within the process against Django's test client on the same pages",
+        bounds=(faster("audit", "audit-client", 0.8, size="small"),),
+    ),
+    Budget(
+        number=16,
+        title="Peak memory of an audit, the same for ten times as many pages",
+        bounds=(peak_growth("audit-many", 4),),
+    ),
+    Budget(
+        number=17,
+        title="A crawl over HTTP against Scrapy, 8 requests at a time",
+        bounds=(faster("crawl-live", "crawl-scrapy", 0.8, size="small", databases=("sqlite",)),),
+    ),
+    Budget(
+        number=18,
+        title="Peak memory of a crawl, the same for ten times as many pages",
+        bounds=(peak_growth("crawl-many", 4),),
+    ),
+    Budget(
+        number=19,
+        title="Validating, in MB of XML per second of processor time, and against parsing alone",
+        bounds=tuple(
+            bound
+            for name in ("plain", "hreflang", "images")
+            for bound in (
+                validated(name, 40),
+                faster(
+                    f"kit-validate-{name}",
+                    f"expat-{name}",
+                    1,
+                    size="small",
+                    figure="cpu",
+                    databases=("sqlite",),
+                ),
+            )
         ),
     ),
 )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 
 OURS = ("django_sitemapkit",)
+AUDIT = (*OURS, "django_sitemapkit.audit")
 CONTRIB = ("django.contrib.sites", "django.contrib.sitemaps")
 ICV = ("django.contrib.auth", "django.contrib.contenttypes", "icv_sitemaps")
 BOTH = ("postgresql", "sqlite")
@@ -35,6 +36,8 @@ class Contender:
     """Its apps."""
     declared: str = ""
     """Which sections it has."""
+    page: str = ""
+    """Which web page its products have; "" for one of no interest."""
     codec: str = "zlib"
     """SITEMAPKIT_GZIP_BACKEND."""
     runner: str = "inline"
@@ -51,7 +54,7 @@ class Contender:
     @property
     def ours(self):
         """Whether it is this package."""
-        return self.apps == OURS
+        return self.apps[:1] == OURS
 
     @property
     def environment(self):
@@ -59,6 +62,7 @@ class Contender:
         return {
             "BENCHMARKS_APPS": ",".join(self.apps),
             "BENCHMARKS_DECLARED": self.declared,
+            "BENCHMARKS_PAGE": self.page,
             "BENCHMARKS_CODEC": self.codec,
             "BENCHMARKS_RUNNER": self.runner,
             "BENCHMARKS_SERVE": self.serve,
@@ -74,7 +78,7 @@ def _builds():
         ("kit-processes", "columns, two processes", "columns", "processes"),
     ]
     for name, title, declared, runner in ways:
-        for codec in ("zlib", "isal"):
+        for codec in ("zlib", "zlib-ng", "isal") if name == "kit" else ("zlib", "isal"):
             yield Contender(
                 name=f"{name}-{codec}",
                 title=f"django-sitemapkit: {title}, {codec}",
@@ -86,6 +90,16 @@ def _builds():
                 codec=codec,
                 runner=runner,
             )
+    yield Contender(
+        name="kit-proven",
+        title="django-sitemapkit: a route and columns, zlib, de-duplicated by proof",
+        kind="build",
+        run="ours.build",
+        prepare="ours.clear",
+        apps=OURS,
+        declared="columns",
+        deduplicate=True,
+    )
     for name, title in [
         ("overridden", "one row in ten overridden"),
         ("reset", "an override was set once and is gone"),
@@ -162,6 +176,15 @@ def _rebuilds():
             apps=OURS,
             declared=declared,
         )
+    yield Contender(
+        name="kit-sites",
+        title="django-sitemapkit: a build of 1,000 sites of 20 URLs each, none of which changed",
+        kind="sites",
+        run="ours.rebuild_sites",
+        prepare="ours.clear",
+        apps=OURS,
+        declared="sites",
+    )
 
 
 def _overlapping():
@@ -257,9 +280,97 @@ def _requests():
     )
 
 
+def _audits():
+    yield Contender(
+        name="audit",
+        title="django-sitemapkit: an audit of all pages, within the process",
+        kind="audit",
+        run="auditing.audit",
+        prepare="auditing.clear",
+        apps=AUDIT,
+        declared="usual-pages",
+        page="usual",
+    )
+    yield Contender(
+        name="audit-client",
+        title="Django's test client: the same pages, nothing else",
+        kind="audit",
+        run="auditing.get_by_client",
+        page="usual",
+    )
+    yield Contender(
+        name="audit-many",
+        title="django-sitemapkit: an audit of many small pages, within the process",
+        kind="audit-many",
+        run="auditing.audit",
+        prepare="auditing.clear",
+        apps=AUDIT,
+        declared="pages",
+        page="small",
+    )
+
+
+def _crawls():
+    yield Contender(
+        name="crawl-live",
+        title="django-sitemapkit: a crawl over HTTP, 8 requests at a time",
+        kind="crawl",
+        run="crawling.crawl_live",
+        prepare="crawling.clear",
+        apps=AUDIT,
+    )
+    yield Contender(
+        name="crawl-scrapy",
+        title="Scrapy: the same, with `LinkExtractor`",
+        kind="crawl",
+        run="crawling.crawl_by_scrapy",
+        prepare="crawling.require_scrapy",
+    )
+    yield Contender(
+        name="crawl-many",
+        title="django-sitemapkit: a crawl of many small pages, within the process",
+        kind="crawl-many",
+        run="crawling.crawl_many",
+        prepare="crawling.clear_and_publish",
+        apps=AUDIT,
+        declared="pages",
+        page="linked",
+    )
+
+
+def _validations():
+    for name, title in [
+        ("plain", "URLs with lastmod"),
+        ("hreflang", "URLs with lastmod and five language links"),
+        ("images", "URLs with lastmod and an image"),
+    ]:
+        for prefix, does, run, apps in [
+            ("kit-validate", "django-sitemapkit: validates", "validate", OURS),
+            ("expat", "expat with empty handlers: inflates and parses", "parse", ()),
+        ]:
+            yield Contender(
+                name=f"{prefix}-{name}",
+                title=f"{does} files of {title}",
+                kind="validate",
+                run=f"validating.{run}",
+                prepare=f"validating.prepare_{name}",
+                apps=apps,
+                databases=("sqlite",),  # None is read.
+            )
+
+
 CONTENDERS = {
     contender.name: contender
-    for contender in (*_builds(), *_rebuilds(), *_overlapping(), *_traced(), *_requests())
+    for contender in (
+        *_builds(),
+        *_rebuilds(),
+        *_overlapping(),
+        *_traced(),
+        *_requests(),
+        *_audits(),
+        *_crawls(),
+        *_validations(),
+    )
 }
 
 

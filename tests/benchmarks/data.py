@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 CATEGORIES = [f"c{number:02}" for number in range(100)]
 
@@ -55,6 +56,13 @@ def url_of(database, rows, folder, server):
     """Return the URL of the database that has so many rows."""
     name = f"sitemapkit_bench_{name_of(rows)}"
     return f"sqlite:///{folder}/{name}.sqlite3" if database == "sqlite" else f"{server}/{name}"
+
+
+def path_of(number):
+    """Return the path of a row, as the database makes it."""
+    rare = (number * 31 + number // 100) % 20 == 0
+    slug = f"{'größe-für-alle' if rare else 'something-to-buy'}-{number}"
+    return quote(f"/{CATEGORIES[number % 100]}/{slug}/")
 
 
 def prepare(rows):

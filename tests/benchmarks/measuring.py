@@ -25,17 +25,20 @@ class Unavailable(Exception):
 
 
 def measured(work, *, workers=0):
-    """Do the work; return its seconds and its peak memory in bytes, and what it returned."""
+    """Do the work; return its seconds and its peak memory in bytes, and what it returned.
+
+    The seconds of processors are those of this process, with all its threads.
+    """
     gc.collect()
     idle = _reset_peak()
-    began = time.perf_counter()
+    began, began_cpu = time.perf_counter(), time.process_time()
     result = work()
-    seconds = time.perf_counter() - began
+    seconds, cpu = time.perf_counter() - began, time.process_time() - began_cpu
     peak = _peak() - idle
     if workers:
         largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * UNIT
         peak += workers * max(0, largest - idle)
-    return {"seconds": seconds, "peak": peak}, result
+    return {"seconds": seconds, "cpu": cpu, "peak": peak}, result
 
 
 def traced(work):

@@ -14,9 +14,13 @@ class Product(models.Model):
     body = models.TextField()
 
     class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["category", "slug"], name="benchmarks_unique")
+        ]
         indexes = [
             models.Index(fields=["category", "id"], name="benchmarks_by_category"),
             models.Index(fields=["id", "updated_at"], name="benchmarks_by_date"),
+            models.Index(fields=["category", "updated_at"], name="benchmarks_by_newest"),
         ]
 
     def __str__(self):

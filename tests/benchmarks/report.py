@@ -18,14 +18,16 @@ PACKAGES = (
     "django-static-sitemaps",
     "psycopg",
     "isal",
+    "scrapy",
+    "zlib-ng",
 )
 
 HEAD = """\
 # Benchmarks
 
-How fast builds, live pages and indexes are, compared with `django.contrib.sitemaps` and other
-packages. `python -m tests.benchmarks --write` wrote this page; all figures are from the run
-described here.
+How fast builds, live pages, indexes, audits and crawls are, compared with
+`django.contrib.sitemaps` and other packages. `python -m tests.benchmarks --write` wrote this page;
+all figures are from the run described here.
 
 ## What is measured
 
@@ -48,6 +50,16 @@ are the same on each database.
   first request that is not measured. The database connection stays open. Each run makes up to
   seven requests within five seconds, or alternately seven to the first and seven to the last page;
   the run's figure is the median.
+- **Validating** reads gzip files of 50,000 URLs that our writer wrote. The other contender inflates
+  the same files and parses them with expat, with handlers that do nothing.
+- **Audits** fetch all pages that a published site lists, within the process. The usual page is
+  made by a Django template from one query; it has 27 kB and 100 links. Django's test client gets
+  the same pages in another process, and does nothing with them. The many pages are small ones: a
+  fifth as many as rows, and those of crawls have ten links each.
+- **Crawls over HTTP** follow the links of a server in a process of its own, whose pages have
+  10 kB and 50 links: a fifth as many as rows. Scrapy has its default settings but for the number
+  of requests at a time, without a delay and without a log, and obeys robots.txt; its spider takes
+  the title and follows what `LinkExtractor` finds. Ours also stores each URL in the database.
 - **Peak memory** is how much the process grows beyond its memory at the start of the work. For
   worker processes it adds, for each of them, the memory of the largest one, less what the parent
   had. For the limit and for npm it is the whole memory of both processes.
@@ -67,6 +79,7 @@ RUN = """\
 tox run -e bench
 tox run -e bench -- --rows 100000 --big 0 --database sqlite
 tox run -e bench -- --budget 7
+tox run -e bench -- --only 'audit*' --only 'crawl*' --resume
 ```
 
 PostgreSQL is expected at `TEST_POSTGRESQL`, by default `postgresql://postgres@127.0.0.1:5432`. The
@@ -160,18 +173,27 @@ def _contenders(bench):
         title = {
             "build": "Builds",
             "rebuild": "Builds after one row has changed",
+            "sites": "Builds of many sites after none has changed",
             "overlapping": "Builds of two sections that share some URLs",
             "traced": "Builds whose allocations are counted",
             "page": "Live pages",
             "pages": "First and last live page",
             "index": "Indexes",
+            "audit": "Audits within the process",
+            "audit-many": "Audits of many pages",
+            "crawl": "Crawls over HTTP",
+            "crawl-many": "Crawls of many pages",
+            "validate": "Validating",
         }[kind]
         own = {
             "page": ("First byte",),
             "pages": ("First page", "Last to first"),
             "rebuild": ("To full", "None changed, to full"),
+            "validate": ("CPU seconds", "XML MB", "MB a CPU second", "Inflating"),
         }.get(kind, ())
         names = heads if kind == "build" else (*heads[:3], *heads[4:6], *own)
+        if kind.startswith(("audit", "crawl")):
+            names = (*heads[:6], "CPU seconds")
         if kind == "traced":
             names = (*heads[:3], "Allocated MB", "Kept MB")
         base = outcomes[0].figures.get("seconds")
@@ -194,11 +216,15 @@ def _line(outcome, base, names):
         "Peak MB": f"{figures['peak'] / 1e6:.1f}" if "peak" in figures else "",
         "Allocated MB": f"{figures.get('traced', 0) / 1e6:.2f}",
         "Kept MB": f"{figures.get('kept', 0) / 1e6:.3f}",
+        "CPU seconds": f"{figures.get('cpu', 0):.4g}",
         "gzip MB": f"{figures.get('bytes', 0) / 1e6:.2f}",
         "First byte": f"{figures.get('first byte', 0):.3g}",
         "First page": f"{figures.get('first page', 0):.4g}",
         "Last to first": f"{figures.get('last to first', 0):.3g}",
         "To full": f"{figures.get('to full', 0):.3g}",
+        "XML MB": f"{figures.get('xml', 0):.1f}",
+        "MB a CPU second": f"{figures.get('rate', 0):.3g}",
+        "Inflating": f"{figures['inflating']:.3g} s" if "inflating" in figures else "",
         "None changed, to full": f"{figures.get('untouched to full', 0):.3g}",
     }
     return (*title, *(cells[name] for name in names[2:]))

@@ -93,25 +93,34 @@ class Bench:
 
     @property
     def _record(self):
-        return self.folder / "outcomes.json"
+        """The file of what was measured: one for each code, its sizes and its number of runs."""
+        sizes = "-".join(name_of(rows) for rows in self.options.sizes.values())
+        return self.folder / f"outcomes-{code()[:12]}-{sizes}-{self.options.runs}.json"
 
     def _save(self):
-        """Keep what was measured, for a run that goes on behind it."""
-        outcomes = [
-            {**asdict(outcome), "contender": outcome.contender.name}
-            for outcome in self.outcomes.values()
-        ]
-        state = {"code": code(), "servers": self.servers, "npm": self.npm, "outcomes": outcomes}
+        """Keep what was measured, besides what runs of other contenders have."""
+        state = self._recorded()
+        outcomes = {
+            _key(name, database, rows): {**asdict(outcome), "contender": name}
+            for (name, database, rows), outcome in self.outcomes.items()
+        }
+        state["outcomes"] |= outcomes
+        state["servers"] |= self.servers
+        state["npm"] |= self.npm
         self._record.write_text(json.dumps(state))
 
+    def _recorded(self):
+        if self._record.exists():
+            return json.loads(self._record.read_text())
+        return {"servers": {}, "npm": {}, "outcomes": {}}
+
     def _load(self):
-        """Take in what an earlier run of the same code has measured."""
-        state = json.loads(self._record.read_text()) if self._record.exists() else {}
-        if state.get("code") != code():
+        """Take in what earlier runs of the same code have measured."""
+        state = self._recorded()
+        if not state["outcomes"]:
             self.say("There is no earlier run of this code to go on with.")
-            return
         self.servers, self.npm = state["servers"], state["npm"]
-        for each in state["outcomes"]:
+        for each in state["outcomes"].values():
             outcome = Outcome(**{**each, "contender": CONTENDERS[each["contender"]]})
             self.outcomes[outcome.contender.name, outcome.database, outcome.rows] = outcome
 
@@ -219,6 +228,10 @@ class Bench:
             said = lines[-1] if lines else f"exit code {process.returncode}"
             raise Failed(said.replace(environment["BENCHMARKS_FOLDER"], "…"))
         return json.loads(process.stdout.splitlines()[-1])
+
+
+def _key(*parts):
+    return " ".join(map(str, parts))
 
 
 def code():

@@ -7,6 +7,7 @@ from tests.settings import database
 BENCHMARKS_DECLARED = os.environ["BENCHMARKS_DECLARED"]
 FOLDER = os.environ["BENCHMARKS_FOLDER"]
 CODEC = os.environ["BENCHMARKS_CODEC"]
+BENCHMARKS_PAGE = os.environ["BENCHMARKS_PAGE"]
 SITE = "https://www.example.com"
 
 DATABASES = {"default": database(os.environ["BENCHMARKS_DATABASE"])}
@@ -40,6 +41,10 @@ SITEMAPKIT_SERVE_FROM = os.environ["BENCHMARKS_SERVE"]
 SITEMAPKIT_DEDUPLICATE = bool(os.environ["BENCHMARKS_DEDUPLICATE"])
 BENCHMARKS_SITE = os.environ["BENCHMARKS_SITE"]
 SITEMAPKIT_SITES = {BENCHMARKS_SITE: {"BASE_URL": SITE}} if BENCHMARKS_SITE else {}
+if BENCHMARKS_DECLARED == "sites":
+    SITEMAPKIT_SITES = {
+        str(number): {"BASE_URL": f"https://{number}.example.com"} for number in range(1000)
+    }
 
 SITE_ID = 1
 

@@ -4,6 +4,7 @@ from django.conf import settings
 from django.db.models import Q
 
 from django_sitemapkit import Route, Section, register
+from tests.benchmarks import auditing, web_pages
 from tests.benchmarks.data import CATEGORIES
 from tests.benchmarks.models import Product
 
@@ -26,6 +27,15 @@ class Objects(Section):
     lastmod = "updated_at"
 
 
+class OfSite(Columns):
+    """A few rows for each of many sites."""
+
+    def get_queryset(self):
+        """Return the site's own rows."""
+        first = 20 * int(self.site.key)
+        return Product.objects.filter(pk__gt=first, pk__lte=first + 20)
+
+
 def of_category(category, *, trusted):
     """Return a section of one category."""
     options = {
@@ -41,6 +51,8 @@ match settings.BENCHMARKS_DECLARED:
         register(Columns)
     case "trusted":
         register(type("Trusted", (Columns,), {"trust_lastmod": True}))
+    case "sites":
+        register(OfSite)
     case "objects":
         register(Objects)
     case "overlapping":
@@ -49,6 +61,9 @@ match settings.BENCHMARKS_DECLARED:
         second = Product.objects.filter(Q(category__gte="c50") | Q(category="c00"))
         register(type("First", (Columns,), {"name": "first", "queryset": first}))
         register(type("Second", (Columns,), {"name": "second", "queryset": second}))
+    case "usual-pages" | "pages" as declared:
+        wanted = auditing.usual_pages() if declared == "usual-pages" else web_pages.pages()
+        register(type("Pages", (Columns,), {"queryset": Product.objects.filter(pk__lte=wanted)}))
     case "hundred" | "hundred-trusted" as declared:
         for category in CATEGORIES:
             register(of_category(category, trusted=declared == "hundred-trusted"))

@@ -1,4 +1,5 @@
 from django.apps import apps
+from django.conf import settings
 from django.http import HttpResponse
 from django.urls import include, path
 
@@ -9,6 +10,18 @@ def view(request, **kwargs):
 
 
 urlpatterns = [path("<slug:category>/<str:slug>/", view, name="product")]
+
+if settings.BENCHMARKS_PAGE:
+    from tests.benchmarks import web_pages
+
+    urlpatterns = [
+        path("robots.txt", web_pages.robots),
+        path(
+            "<slug:category>/<str:slug>/",
+            getattr(web_pages, settings.BENCHMARKS_PAGE),
+            name="product",
+        ),
+    ]
 
 # Each contender has its own views and no other's.
 if apps.is_installed("django_sitemapkit"):

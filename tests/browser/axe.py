@@ -18,11 +18,12 @@ def source():
 
 
 def violations(visitor, *, rules=(), include=()):
-    """Return what it finds on the page that a visitor has open, a line each.
+    """Return what it finds on the page that a visitor has open, a line each, once it is still.
 
     ``rules`` names the rules, of all that there are; ``include`` the parts of the page.
     """
     page = visitor.page
+    visitor.wait_until_still()
     parts = [[part] for part in include if page.locator(part).count()]
     if include and not parts:
         return []

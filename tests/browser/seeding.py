@@ -61,8 +61,8 @@ def add_audit():
     """Add an audit with a finding of each kind."""
     from django.utils import timezone
 
-    from django_sitemapkit.audit.kinds import BAD_KINDS, FindingKind
-    from django_sitemapkit.audit.models import AuditFinding, AuditRun
+    from django_sitemapkit.audit.kinds import AUDIT_KINDS, BAD_KINDS, CRAWL_KINDS, FindingKind
+    from django_sitemapkit.audit.models import AuditFinding, AuditRun, SavedPage
 
     audited = AuditRun.objects.create(
         site="default",
@@ -72,11 +72,31 @@ def add_audit():
         ended_at=timezone.now(),
         checked=1_000,
         bad=len(BAD_KINDS),
-        counts=dict.fromkeys(FindingKind.values, 1),
+        counts=dict.fromkeys(AUDIT_KINDS, 1),
+    )
+    crawled = AuditRun.objects.create(
+        kind="crawl",
+        site="default",
+        status="finished",
+        options={"starts": ["http://127.0.0.1/"], "max_urls": 100_000, "max_depth": 5},
+        started_at=timezone.now(),
+        ended_at=timezone.now(),
+        checked=100_000,
+        pending=1,
+        bad=1,
+        counts=dict.fromkeys(CRAWL_KINDS, 1),
+    )
+    SavedPage.objects.create(
+        site="default",
+        hash=1,
+        path=f"/{'a-long-address/' * 9}",
+        title="A page that no section lists",
+        first_seen=timezone.now(),
+        last_seen=timezone.now(),
     )
     AuditFinding.objects.bulk_create(
         AuditFinding(
-            run=audited,
+            run=crawled if kind in CRAWL_KINDS else audited,
             section="countries",
             kind=kind,
             url=f"http://127.0.0.1/{kind}/{'a-long-address/' * 9}",

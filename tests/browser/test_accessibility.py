@@ -12,6 +12,16 @@ WINDOWS = {
     "by-night-and-narrow": {"color_scheme": "dark", "viewport": {"width": 390, "height": 800}},
 }
 
+FADE_IN = """(effect) => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(`@keyframes appear { from { opacity: 0.1 } }
+        body { ${effect} } body.faded { opacity: 0.1; transition: none; animation: none }`);
+    document.adoptedStyleSheets = [sheet];
+    document.body.classList.add("faded");
+    document.body.offsetWidth;
+    document.body.classList.remove("faded");
+}"""
+
 
 @pytest.fixture
 def content(filled):
@@ -32,3 +42,13 @@ def test_axe_finds_nothing(visit, window):
         visitor.page.goto(f"{visitor.site.base}{page}")
         found += violations(visitor)
     assert "\n".join(found) == ""
+
+
+@pytest.mark.parametrize("effect", ["transition: opacity 1s linear", "animation: appear 1s linear"])
+def test_axe_waits_until_the_page_is_still(visit, effect):
+    """A page that fades in, as that of a theme may, is measured when it has its colours."""
+    visitor = visit(strict=False)
+    visitor.open("sitemapkit/build/overview/")
+    visitor.page.evaluate(FADE_IN, effect)
+    assert violations(visitor, rules=["color-contrast"], include=["#content"]) == []
+    assert visitor.page.evaluate("getComputedStyle(document.body).opacity") == "1"

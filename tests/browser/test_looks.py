@@ -8,6 +8,7 @@ pytestmark = pytest.mark.browser
 
 SCREENS = [
     *("sitemapkit/", "sitemapkit/build/overview/", "sitemapkit/build/"),
+    "sitemapkit/build/health/",
     *("sitemapkit/build/1/change/", "sitemapkit/build/2/change/"),
     *("sitemapkit/build/2/differences/", "sitemapkit/build/2/publish/"),
     *("sitemapkit/urloverride/", "sitemapkit/urloverride/add/"),
@@ -19,6 +20,7 @@ SCREENS = [
     *("sitemapkit/sectionsettings/", "sitemapkit/sectionsettings/add/"),
     *("sitemapkit/sectionsettings/1/change/", "gazetteer/city/203/change/"),
     *("sitemapkit_audit/auditrun/", "sitemapkit_audit/auditrun/1/change/"),
+    *("sitemapkit_audit/auditrun/2/change/", "sitemapkit_audit/savedpage/"),
     *("sitemapkit_audit/auditfinding/", "sitemapkit_audit/auditfinding/1/change/"),
     *("sitemapkit_submission/urlbatch/", "sitemapkit_submission/urlbatch/1/change/"),
     *("sitemapkit_submission/submittedsitemap/",),

@@ -13,6 +13,7 @@ THEMES = ["unfold", "grappelli", "jazzmin", "baton"]
 
 BUTTONS = {
     "sitemapkit/build/overview/": ["Build changes", "Check published files"],
+    "sitemapkit/build/health/": [],
     "sitemapkit/build/": [],
     "sitemapkit/build/1/publish/": ["Yes, publish it"],
     "sitemapkit/urloverride/": [],
@@ -110,6 +111,7 @@ def test_screens_look_like_screens_under_a_theme(visit, scheme):
     found = []
     for screen in BUTTONS:
         visitor.open(screen)
+        visitor.wait_until_still()
         found += [f"{screen}: {each}" for each in visitor.page.evaluate(UNSEEN)]
         found += violations(visitor, rules=["color-contrast"], include=OWN)
     assert "\n".join(found) == ""

@@ -9,6 +9,10 @@ SECONDS = 20
 
 NOTHING_GOES_ON = "No build is running."
 
+STILL = """() => getComputedStyle(document.body).opacity === "1" && document.getAnimations().every(
+    (animation) => animation.effect.getComputedTiming().endTime === Infinity)"""
+"""The page is opaque, and only endless animations run, such as those of spinners."""
+
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -82,6 +86,13 @@ class Visitor:
     def open(self, path):
         """Open a page of the admin."""
         self.page.goto(f"{self.site.base}/admin/{path}")
+
+    def wait_until_still(self):
+        """Wait until the page has faded in: colours measured before that are not its own.
+
+        Baton keeps the page transparent until its script has run, then fades it in.
+        """
+        self.page.wait_for_function(STILL)
 
     def press(self, name, role="button"):
         """Press a button or follow a link, by its whole name, and wait for the page it leads to."""

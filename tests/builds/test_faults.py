@@ -110,7 +110,7 @@ class World:
 
     def require_whole_files(self):
         """Assert that the published files hold what their manifest says."""
-        assert [bad for bad in validate_published(SITE) if bad.errors] == []
+        assert [bad for bad in validate_published(SITE) if bad.error_count] == []
 
     def count_calls(self):
         """Return the calls of a build without faults."""

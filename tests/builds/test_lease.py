@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django_sitemapkit.builds import prune, publish
 from django_sitemapkit.builds.lease import BuildLease, acquire
 from django_sitemapkit.builds.make.reuse import Fingerprints
-from django_sitemapkit.builds.manifest import SiteBuilds, freeze
+from django_sitemapkit.builds.manifest import SiteBuilds, draft
 from django_sitemapkit.exceptions import BuildRunning, LeaseLost
 from django_sitemapkit.models import Build, Lease
 from django_sitemapkit.overrides import sections_of
@@ -136,7 +136,7 @@ def test_freezing_gives_a_sign_for_each_section_and_page(storage):
     with acquire(SITE) as lease:
         lease.heartbeat = lambda: given.append(1)
         sections = sections_of(SITE)
-        freeze(SiteBuilds(SITE), lease, sections, plans={}, fingerprint=Fingerprints(SITE).cached)
+        draft(SiteBuilds(SITE), lease, sections, plans={}, fingerprint=Fingerprints(SITE).cached)
     assert len(given) == pages + len(ALL)
 
 

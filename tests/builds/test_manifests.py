@@ -44,14 +44,12 @@ def freeze(sections, chosen=()):
     for section in sections.of(SITE):
         refresh(section)
     with acquire(SITE) as lease:
-        return manifest_room.freeze(
-            SiteBuilds(SITE),
-            lease,
-            sections_of(SITE),
-            chosen,
-            plans={},
-            fingerprint=Fingerprints(SITE).cached,
+        builds, cached = SiteBuilds(SITE), Fingerprints(SITE).cached
+        rows = manifest_room.draft(
+            builds, lease, sections_of(SITE), chosen, plans={}, fingerprint=cached
         )
+        build = manifest_room.new_build(builds, lease)
+        return manifest_room.freeze(builds, lease, build, rows)
 
 
 def test_a_manifest_is_the_plan_in_the_order_of_sections_and_keys(sections):

@@ -358,7 +358,7 @@ def test_pages_that_were_cut_by_bytes_stay_as_they_are(storage, settings, sectio
     assert len(manifest()) < len(before)
 
 
-@pytest.mark.parametrize(("state", "most"), [("first", 60), ("unchanged", 30)])
+@pytest.mark.parametrize(("state", "most"), [("first", 60), ("unchanged", 21)])
 def test_a_small_build_costs_few_queries(
     storage, sections, django_assert_max_num_queries, state, most
 ):

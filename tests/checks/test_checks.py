@@ -50,7 +50,7 @@ def test_a_sound_section_is_left_alone(sections):
     """Nothing is reported for a section that uses every option as it should be."""
     declare(
         lastmod="updated_at", changefreq="weekly", priority=F("rank"), key="slug", limit=10,
-        trust_lastmod=True, version=2, helper=1, sites=["default"],
+        lastmod_precision="day", trust_lastmod=True, version=2, helper=1, sites=["default"],
     )  # fmt: skip
     declare(StaticSection, name="pages", items=["home", "/press/"], lastmod=date(2026, 1, 2))
     declare(name="titled", title="shop__slug", heading="Things")
@@ -96,6 +96,7 @@ MISTAKES = {
     "limit as text": ({"limit": "10"}, "E122"),
     "limit True": ({"limit": True}, "E122"),
     "lastmod as a number": ({"lastmod": 2026}, "E123"),
+    "an unknown precision": ({"lastmod_precision": "minute"}, "E146"),
     "changefreq in capitals": ({"changefreq": "Daily"}, "E124"),
     "priority above one": ({"priority": 1.5}, "E125"),
     "an unknown lastmod": ({"lastmod": "changed_at"}, "E126"),
@@ -547,10 +548,13 @@ def test_a_storage_of_their_own(settings):
 
 @pytest.mark.parametrize("there", [True, False])
 def test_a_codec_that_is_not_installed(monkeypatch, there):
-    """ISA-L may only be asked for where it is."""
-    monkeypatch.setattr(checks.files, "has_isal", lambda: there)
-    with override_settings(SITEMAPKIT_GZIP_BACKEND="isal"):
-        assert found(checks.files.check_codec) == ([] if there else ["sitemapkit.E014"])
+    """ISA-L and zlib-ng may only be asked for where they are; the hint names the extra."""
+    monkeypatch.setattr(checks.files, "is_installed", lambda codec: there)
+    for codec, extra in (("isal", "fast"), ("zlib-ng", "zlib-ng")):
+        with override_settings(SITEMAPKIT_GZIP_BACKEND=codec):
+            messages = checks.files.check_codec()
+            assert [message.id for message in messages] == ([] if there else ["sitemapkit.E014"])
+            assert all(codec in one.msg and f"[{extra}]" in one.hint for one in messages)
     with override_settings(SITEMAPKIT_GZIP_BACKEND="auto"):
         assert found(checks.files.check_codec) == []
 

@@ -16,7 +16,7 @@ from django.db import connection
 from django.db.models.expressions import RawSQL
 
 from django_sitemapkit.models import Build, BuildFile, Lease, Page, Plan, Publication
-from django_sitemapkit.reading import QuerySetReader
+from django_sitemapkit.rendering import PageRendering
 from tests.management import Terminal, line_of, names, run
 from tests.testapp.models import Product, Reading, Tag
 from tests.testapp.serving import (
@@ -311,7 +311,7 @@ def test_whatever_breaks_a_build_gives_the_lease_back(products, storage, monkeyp
     run("build_sitemaps")
     published, stored = Publication.objects.get().build_id, names(storage)
     make_products("d")
-    monkeypatch.setattr(QuerySetReader, "chunks", Mock(side_effect=error))
+    monkeypatch.setattr(PageRendering, "blocks", Mock(side_effect=error))
     with pytest.raises(type(error)):
         run("build_sitemaps")
 

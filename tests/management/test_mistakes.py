@@ -282,7 +282,7 @@ def test_what_a_storage_says_forges_no_line(products, monkeypatch):
 def test_what_a_server_says_forges_no_line(monkeypatch):
     """The reason phrase of HTTP is the server's own text."""
 
-    def refuse(source, schemas, *, seconds):
+    def refuse(*args, **options):
         raise OSError(f"HTTP Error 500: {EVIL}")
 
     command = "django_sitemapkit.audit.management.commands.validate_sitemaps"

@@ -93,6 +93,7 @@ def test_json_has_the_figures(built):
             "skipped": 0,
             "changed_at": max(page.lastmod for page in pages).isoformat(),
             "checked_at": build.ended_at.isoformat(),
+            "duplicates": "",
         }
     ]
     (listed,) = site["builds"]

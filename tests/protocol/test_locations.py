@@ -216,6 +216,7 @@ def test_an_origin_alone_is_its_root(url, normal):
         ("https://[::1/x", "IPv6"),
         ("https://exa mple.com/x", "host name"),
         ("https://-example.com/x", "host name"),
+        ("https://a.-b.example/x", "host name"),
         ("https://example..com/x", "host name"),
         ("https://%65xample.com/x", "host name"),
         ("https://www.example.com\\x/y", "host name"),

@@ -1,6 +1,7 @@
 """lastmod as the database writes it gives the text that a datetime gives."""
 
 import datetime as dt
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.db import connection, models
@@ -17,14 +18,16 @@ from django.db.models.functions import (
     TruncMonth,
     TruncSecond,
 )
+from django.test import override_settings
+from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
 from django_sitemapkit import Route, Section, checks
-from django_sitemapkit.protocol.dates import format_lastmod
+from django_sitemapkit.protocol.dates import day_of, format_lastmod
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.keysets import EVERYTHING
-from django_sitemapkit.reading.lastmod_text import as_text, w3c_texts
+from django_sitemapkit.reading.lastmod_text import as_text, days_of, w3c_texts
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 from django_sitemapkit.rendering.problems import ProblemLog
 from tests.factories import SITE, ShopFactory
@@ -280,3 +283,74 @@ def test_a_database_without_time_zones_is_named(sections, settings, monkeypatch,
     settings.TIME_ZONE = ZONE
     monkeypatch.setitem(vars(connection.features), "has_zoneinfo_database", True)
     assert checks.declarations.check_declarations() == []
+
+
+BY_DAY = {
+    "column": "edited_at",
+    "expression": F("edited_at") + dt.timedelta(0),
+    "method": lambda self, article: article.edited_at,
+    "text": lambda self, article: article.edited_at.isoformat(),
+}
+"""The same moment, read in different ways."""
+
+AT_MIDNIGHT = {
+    "UTC": ["2024-02-28", "2024-02-29", "2024-02-29", "2024-03-01"],
+    "Asia/Kathmandu": ["2024-02-29", "2024-02-29", "2024-03-01", "2024-03-01"],
+    "America/Chicago": ["2024-02-28", "2024-02-28", "2024-02-29", "2024-02-29"],
+}
+"""The days that the moments around two midnights in UTC are on."""
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("lastmod", BY_DAY.values(), ids=BY_DAY)
+@pytest.mark.parametrize("zone", AT_MIDNIGHT)
+def test_a_day_is_one_of_the_time_zone(settings, zone, lastmod):
+    """However the moment is read; the newest one gives the index its day."""
+    settings.TIME_ZONE = zone
+    midnight = dt.datetime(2024, 2, 29, tzinfo=dt.UTC)
+    second = dt.timedelta(seconds=1)
+    moments = [midnight - second, midnight, midnight + dt.timedelta(hours=20)]
+    for moment in [*moments, midnight + dt.timedelta(days=1)]:
+        Article.objects.create(title="x", edited_at=moment)
+    section = by_pk(lastmod=lastmod, lastmod_precision="day")
+    texts, problems = listed(section)
+    assert texts == AT_MIDNIGHT[zone]
+    assert not problems
+
+
+@given(
+    moments=st.lists(st.none() | MOMENTS, min_size=1, max_size=8),
+    zone=st.sampled_from([*AT_MIDNIGHT, "Africa/Monrovia"]),
+)
+def test_days_of_texts_are_those_of_moments(moments, zone):
+    """Whatever the moment; at the ends of the calendar a day is that of the moment's own zone."""
+    texts = [moment and format_lastmod(moment) for moment in moments]
+    with override_settings(TIME_ZONE=zone):
+        days = [day_of(moment, ZoneInfo(zone)) for moment in moments]
+        assert list(days_of(texts)) == [day and day.isoformat() for day in days]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("lastmod", ["updated_at", lambda self, product: product.updated_at])
+def test_by_day_only_tomorrow_is_in_the_future(lastmod):
+    """A moment later today is today, which is a date that has come."""
+    zone = timezone.get_default_timezone()
+    today = dt.datetime.now(zone).replace(hour=23, minute=59, second=59)
+    shop = ShopFactory()
+    for slug, moment in (("today", today), ("tomorrow", today + dt.timedelta(days=1))):
+        Product.objects.create(shop=shop, slug=slug, updated_at=moment)
+    route = Route("product", shop="shop__slug", slug="slug")
+    products = Product.objects.all()
+    section = by_pk(queryset=products, location=route, lastmod=lastmod, lastmod_precision="day")
+    texts, problems = listed(section)
+    assert texts == [today.date().isoformat(), None]
+    assert [problem.code for problem in problems.examples] == ["future-date"]
+
+
+def test_dates_and_what_is_none_stay_as_they_are():
+    """Days are made of moments only; all else is for the formatter to judge."""
+    zone = ZoneInfo("America/Chicago")
+    others = [None, dt.date(2024, 2, 29), "2024-02-29", "2024-02", "yesterday", 5]
+    assert [day_of(value, zone) for value in others] == others
+    assert day_of(dt.datetime(2024, 2, 29, 23), zone) == dt.date(2024, 2, 29)  # noqa: DTZ001
+    assert day_of("2024-02-29T03:00:00Z", zone) == dt.date(2024, 2, 28)

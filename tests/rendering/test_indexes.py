@@ -3,6 +3,7 @@
 import datetime as dt
 
 import pytest
+from django.db.models import Index
 from django.utils import timezone
 from lxml import etree
 
@@ -119,6 +120,24 @@ def test_a_page_has_a_lastmod_only_where_the_section_promises_that_it_is_true(se
     sections.remove("products")
     products(trust_lastmod=True)
     assert lastmods() == ["2024-03-01T12:30:15+00:00", None]
+
+
+@pytest.mark.parametrize("limit", [2, 10])
+def test_an_index_of_lastmods_changes_no_lastmod(sections, monkeypatch, limit):
+    """It only says sooner what the rows say; by day too, and none in the future."""
+    *_, last = factories.products(3)
+    products(trust_lastmod=True, limit=limit, lastmod_precision="day")
+    products(
+        trust_lastmod=True, limit=limit, name="goods", queryset=Product.objects.filter(public=True)
+    )
+    before = lastmods()
+    assert set(before) == {"2024-02-29", "2024-02-29T12:30:15+00:00"}
+    fields = (["updated_at"], ["public", "updated_at"])
+    declared = [Index(fields=some, name=f"newest_{n}") for n, some in enumerate(fields)]
+    monkeypatch.setattr(Product._meta, "indexes", declared)
+    assert lastmods() == before
+    Product.objects.filter(pk=last.pk).update(updated_at=dt.datetime(2999, 1, 1, tzinfo=dt.UTC))
+    assert lastmods()[-1] is None
 
 
 def test_a_date_in_the_future_is_no_lastmod_of_a_page(sections):

@@ -13,7 +13,7 @@ from lxml import etree
 
 from django_sitemapkit import Route, StaticSection
 from django_sitemapkit.audit.reader import validate
-from django_sitemapkit.reading import keysets, reader_of
+from django_sitemapkit.reading import keysets, reader_of, text_queries
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.rendering import PageRendering
 from django_sitemapkit.sections import adapt
@@ -438,6 +438,8 @@ def test_the_first_block_comes_before_the_second_chunk_is_read(monkeypatch):
     """The page is never held in memory, and its reader never waits for all of it."""
     monkeypatch.setattr(keysets, "FIRST_CHUNK", 2)
     monkeypatch.setattr(keysets, "CHUNK", 2)
+    monkeypatch.setattr(text_queries, "FIRST_CHUNK", 2)
+    monkeypatch.setattr(text_queries, "ROWS_PER_TEXT", 2)
     factories.products(7)
     blocks = iter(PageRendering(by_slug(), EVERYTHING, SITE.scope()))
     for expected in (1, 1, 1, 1):

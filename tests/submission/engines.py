@@ -2,8 +2,9 @@
 
 import json
 import re
+import time
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from urllib.parse import unquote
@@ -43,6 +44,20 @@ class Quiet(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+
+class Dripping(Quiet):
+    """Sends a byte of its headers now and then, for seconds, as long as anyone listens."""
+
+    def do_GET(self):
+        with suppress(OSError):
+            for byte in b"HTTP/1.1 200 OK\r\nX-Slow: " + b"x" * 500:
+                self.wfile.write(bytes([byte]))
+                time.sleep(0.01)
+
+    def do_POST(self):
+        self.body()
+        self.do_GET()
 
 
 class IndexNow:

@@ -1,7 +1,6 @@
 """The ledger in the admin."""
 
 import pytest
-from django.contrib.auth.models import Permission, User
 from django.urls import reverse
 from django.utils import timezone
 
@@ -71,29 +70,3 @@ def test_a_list_does_not_read_urls(ledger, admin_client, django_assert_max_num_q
     with django_assert_max_num_queries(8) as queries:
         admin_client.get(url("urlbatch", "changelist"))
     assert not any('"urls"' in query["sql"] for query in queries.captured_queries)
-
-
-def test_the_overview_has_a_panel(ledger, admin_client):
-    """It shows what was rejected, what was sent last, and what Google says."""
-    text = admin_client.get(reverse("admin:sitemapkit_overview")).text
-    assert "Search engines" in text
-    for part in ("403: the key is not valid", "--retry", "accepted", "errors: 3, warnings: 4"):
-        assert part in text
-
-
-def test_the_panel_is_for_those_who_may_see_the_ledger(ledger, client):
-    """As its lists are."""
-    user = User.objects.create_user("one", is_staff=True)
-    permissions = Permission.objects.filter(content_type__app_label="sitemapkit")
-    user.user_permissions.set(permissions)
-    client.force_login(user)
-    overview = reverse("admin:sitemapkit_overview")
-    assert "Search engines" not in client.get(overview).text
-    user.user_permissions.add(Permission.objects.get(codename="view_urlbatch"))
-    assert "Search engines" in client.get(overview).text
-
-
-def test_no_panel_before_the_first_submission(site, admin_client):
-    """There is nothing to show."""
-    run()
-    assert "Search engines" not in admin_client.get(reverse("admin:sitemapkit_overview")).text

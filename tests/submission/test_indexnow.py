@@ -20,6 +20,7 @@ from django_sitemapkit.submission.options import submit_options
 from django_sitemapkit.submission.submit import submit
 from tests.builds import BASE, SITE, run
 from tests.submission.conftest import KEY
+from tests.submission.engines import Dripping, serving
 from tests.testapp.models import Product, Shop
 
 pytestmark = pytest.mark.django_db
@@ -123,6 +124,33 @@ def test_since_sends_what_changed_since_a_build(engine):
     assert sorted(engine.urls) == sorted(addresses("a", "a", "b"))
     with pytest.raises(BuildFailed, match="has not published a build 999"):
         submit(SITE, since=999)
+
+
+def test_since_a_pruned_build_is_an_error(engine):
+    """The message names the oldest build that can be named."""
+    begin("a")
+    published = Build.objects.published(SITE)
+    Build.objects.filter(pk=published.previous.pk).update(pruned_at=dt.datetime.now(dt.UTC))
+    message = f"have been pruned.*The oldest build that can be named is {published.pk}"
+    with pytest.raises(BuildFailed, match=message):
+        submit(SITE, since=published.previous.pk)
+
+
+def test_since_says_how_to_go_on_if_the_last_submission_is_pruned(engine):
+    """Without --since those changes are given up; then it works."""
+    begin("a")
+    since = Build.objects.published(SITE).pk
+    products("b")
+    run()
+    Build.objects.filter(pk=SubmittedSite.objects.get().build).update(
+        pruned_at=dt.datetime.now(dt.UTC)
+    )
+    with pytest.raises(BuildFailed, match=r"submitted last, have been pruned.*without"):
+        submit(SITE, since=since)
+    assert engine.seen == 0
+    submit(SITE)
+    submit(SITE, since=since)
+    assert engine.urls == addresses("b")
 
 
 def test_since_a_later_build_leaves_nothing_out(engine):
@@ -299,13 +327,26 @@ def test_a_failure_is_sent_again_later(engine, answer):
 
 def test_a_server_that_does_not_answer_in_time(engine, monkeypatch):
     """Its request is sent again later, like one that failed."""
-    monkeypatch.setattr(indexnow, "REQUEST_SECONDS", 0.05)
+    monkeypatch.setattr(indexnow, "READ_SECONDS", 0.05)
     begin("a")
     over = threading.Event()
     engine.answers.append(lambda: over.wait(5))
     result = submit(SITE)
     over.set()
     assert result.problems == ["IndexNow, www.example.com: no answer: timed out."]
+    assert result.pending == 1
+
+
+def test_a_server_that_answers_a_byte_at_a_time(engine, settings, monkeypatch):
+    """No read takes long, but the request has a time limit too."""
+    monkeypatch.setattr(indexnow, "REQUEST_SECONDS", 0.2)
+    begin("a")
+    with serving(Dripping) as address:
+        settings.SITEMAPKIT_SUBMIT = {"indexnow_key": KEY, "indexnow_endpoint": address}
+        result = submit(SITE)
+    assert result.problems == [
+        "IndexNow, www.example.com: no answer: the time limit of 0.2 seconds was reached."
+    ]
     assert result.pending == 1
 
 

@@ -3,8 +3,9 @@
 import pytest
 
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.submission import robots
 from django_sitemapkit.submission.robots import named_sitemaps, robots_problem
-from tests.submission.engines import Quiet, serving
+from tests.submission.engines import Dripping, Quiet, serving
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,16 @@ def test_what_robots_txt_says(text, problem):
         named.append(index)
         found = robots_problem(SitemapSite.at(address), [index])
     assert (problem in found) if problem else (found == "")
+
+
+def test_a_server_that_answers_a_byte_at_a_time(monkeypatch):
+    """No read takes long, but the file has a time limit too."""
+    monkeypatch.setattr(robots, "ROBOTS_SECONDS", 0.2)
+    with serving(Dripping) as address:
+        found = robots_problem(SitemapSite.at(address), [f"{address}/sitemap.xml"])
+    assert found == (
+        f"{address}/robots.txt cannot be read: the time limit of 0.2 seconds was reached."
+    )
 
 
 def test_relative_addresses_do_not_count():

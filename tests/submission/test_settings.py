@@ -6,7 +6,7 @@ import pytest
 from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
 
-from django_sitemapkit.submission.checks import check_credentials, check_submit
+from django_sitemapkit.submission.checks import check_credentials, check_properties, check_submit
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,33 @@ def test_credentials_that_are_missing(settings, tmp_path, monkeypatch):
         lambda name: None if name == "requests" else object(),
     )
     assert next(error.msg for error in check_credentials()) == "Search Console needs requests."
+
+
+def test_properties_of_sites_that_do_not_exist(settings):
+    """Each is named; sites in the database are not looked up."""
+    properties = {"default": "sc-domain:example.com", "shop": "https://shop.example/"}
+    settings.SITEMAPKIT_SUBMIT = {"google_properties": properties}
+    (error,) = check_properties()
+    assert error.id == "sitemapkit.E168"
+    assert "the site 'shop', which does not exist" in error.msg
+    assert error.hint == "Use the keys of sites, such as 'default'."
+    settings.SITEMAPKIT_SITES = {
+        key: {"BASE_URL": f"https://{key}.example"} for key in ("default", "shop")
+    }
+    assert check_properties() == []
+    settings.SITEMAPKIT_SITES, settings.SITEMAPKIT_BASE_URL = {}, None
+    assert check_properties() == []
+    settings.SITEMAPKIT_SUBMIT = {"unknown": 1}
+    assert check_properties() == []
+
+
+@pytest.mark.parametrize("option", ["--since=1", "--since=0", "--retry"])
+def test_options_of_indexnow_without_a_key(settings, tmp_path, option):
+    """They would have no effect on Search Console."""
+    settings.SITEMAPKIT_SUBMIT = {"google_credentials": str(tmp_path / "key.json")}
+    with pytest.raises(CommandError, match='has no "indexnow_key"') as raised:
+        call_command("submit_sitemaps", option, skip_checks=True)
+    assert raised.value.returncode == 2
 
 
 def test_without_the_setting(settings):

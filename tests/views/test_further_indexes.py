@@ -472,9 +472,9 @@ def test_examining_reads_all_indexes(five, storage):
     run()
     found = {report.source: report for report in validate_published(SITE)}
     assert list(found)[:3] == [f"{BASE}{address}" for address in (FIRST, SECOND, THIRD)]
-    assert not any(report.errors for report in found.values())
+    assert not any(report.error_count for report in found.values())
     SitemapStorage().delete(stored()[3][0])
-    faulty = [report for report in validate_published(SITE) if report.errors]
+    faulty = [report for report in validate_published(SITE) if report.error_count]
     assert [report.source for report in faulty] == [f"{BASE}{THIRD}"]
 
 

@@ -948,7 +948,9 @@ def test_rest_begins_where_the_page_ended(client, sections):
 
     with CaptureQueriesContext(connection) as queries:
         first = locations(client.get(SMALL).getvalue())
-    assert len([query for query in queries if "slug" in query["sql"]]) == 2
+    # What does not fit is read again where the database has joined it, for the writer to cut it.
+    again = connection.vendor == "postgresql"
+    assert len([query for query in queries if "slug" in query["sql"]]) == 2 + again
     second = locations(client.get("/sitemap-products-2.xml").getvalue())
     assert first + second == [f"{BASE}/products/all/p{n:04}/" for n in range(600)]
 

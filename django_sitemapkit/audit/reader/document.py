@@ -11,6 +11,7 @@ from django_sitemapkit.audit.reader import feeds
 from django_sitemapkit.audit.reader.entries import MAX_TEXT, WHITE_SPACE, EntryChecker
 from django_sitemapkit.audit.reader.extensions import ExtensionChecker
 from django_sitemapkit.audit.reader.findings import FindingLog, Issue, Level
+from django_sitemapkit.audit.reader.quick import END, PREFIXES, QuickEntries
 from django_sitemapkit.audit.reader.streams import served_html
 from django_sitemapkit.exceptions import InvalidSitemap
 from django_sitemapkit.printable import quoted
@@ -36,6 +37,7 @@ _VALUE_TAGS: dict[str, tuple[str, ...]] = {
     "urlset": ("loc", "lastmod", "changefreq", "priority"),
     "sitemapindex": ("loc", "lastmod"),
 }
+_BLANK = bytes(code if code in b"\r\n" else 32 for code in range(256))
 _UNKNOWN, _BEFORE_ALL, _AFTER_ALL = -2, -1, 4
 
 
@@ -51,6 +53,8 @@ class XmlDocument:
         self._extended = self._captures = False
         self._fed = self._depth = self._skipped = self._mark = self._entry_line = 0
         self._namespace, self._entry_name, self._news = "", "", False
+        self._quick: QuickEntries | None = None
+        self._declared: dict[str | None, str | None] = {}
         self._ranks: dict[str, int] = {}
         self._rank, self._value = _BEFORE_ALL, 0
         self._values: list[str | None] = []
@@ -72,7 +76,42 @@ class XmlDocument:
         return parser
 
     def feed(self, block: bytes) -> None:
-        """Parse one more block. Raises InvalidSitemap or ExpatError where reading must end."""
+        """Read one more block. Raises InvalidSitemap or ExpatError where reading must end."""
+        start = 0
+        while start < len(block):
+            if self._quick and self._is_between_entries():
+                start = self._skip_ordinary(self._quick, block, start)
+            end = block.find(END, start) if self._quick or not self.kind else -1
+            end = len(block) if end < 0 else end + len(END)
+            self._parse(block[start:end])
+            start = end
+
+    def _is_between_entries(self) -> bool:
+        """Return whether an entry or the root's end tag comes next, and nothing is pending."""
+        if self._depth != 1 or self._parser.CurrentByteIndex != self._fed:
+            return False
+        if "".join(self._parts).strip(WHITE_SPACE):
+            return False  # The next entry to be parsed reports it.
+        self._parts.clear()
+        return True
+
+    def _skip_ordinary(self, quick: QuickEntries, block: bytes, start: int) -> int:
+        """Skip the ordinary entries from ``start`` on; return where the last one ends.
+
+        The parser gets their line ends, and spaces for what follows the last one, so that its line
+        and column stay right.
+        """
+        end = quick.skip(block, start)
+        if end > start:
+            skipped = block[start:end]
+            if b"\r" in skipped:
+                self._parse(skipped.translate(_BLANK))
+            else:  # The parser takes longer for spaces than for line ends.
+                spaces = len(skipped) - skipped.rfind(b"\n") - 1
+                self._parse(b"\n" * skipped.count(b"\n") + b" " * spaces)
+        return end
+
+    def _parse(self, block: bytes) -> None:
         self._fed += len(block)
         self._parser.Parse(block)
         if self._fed - self._parser.CurrentByteIndex > MAX_TOKEN:
@@ -90,7 +129,7 @@ class XmlDocument:
                 self._news and self.kind == "urlset"
             )
             self._note(
-                "empty-sitemap",
+                "no-entries" if may_be_empty else "empty-sitemap",
                 f"Empty sitemap: <{self.kind}> has no entries; return 404 for it and remove it from"
                 " the index.",
                 # Google accepts a news sitemap without news; sitemap.xsd does not.
@@ -121,9 +160,11 @@ class XmlDocument:
             "doctype", "DOCTYPE not allowed: a sitemap has none, and does not declare entities."
         )
 
-    def _on_namespace(self, _prefix: str | None, namespace: str | None) -> None:
+    def _on_namespace(self, prefix: str | None, namespace: str | None) -> None:
         if namespace == NEWS:
             self._news = True
+        if self.kind is None and prefix in PREFIXES:
+            self._declared[prefix] = namespace
 
     def _on_start(self, name: str, attributes: list[str]) -> None:
         self._depth = depth = self._depth + 1
@@ -222,6 +263,9 @@ class XmlDocument:
         prefix = namespace and namespace + " "
         self._entry_name = prefix + _ENTRY_TAGS[tag]
         self._ranks = {prefix + value: rank for rank, value in enumerate(_VALUE_TAGS[tag])}
+        is_plain = tag == "urlset" and self._declared.get(None) == NAMESPACE
+        if is_plain and not self._checker.keeps_urls:
+            self._quick = QuickEntries(self._checker, self._declared)
 
     def _begin_feed(self, root: str) -> None:
         """Let other handlers read the rest of the document."""

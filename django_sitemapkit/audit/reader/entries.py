@@ -28,12 +28,12 @@ WHITE_SPACE = " \t\r\n"
 ValueRule = Callable[[str], Iterable[Issue] | None]
 """Raises InvalidValue for a text without white space around it, or returns what else is wrong."""
 
-_QUICK_LASTMOD = re.compile(
+QUICK_LASTMOD = re.compile(
     r"[12][0-9]{3}-"
     r"(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
     r"(?:T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:Z|[+-](?:0[0-9]|1[0-3]):[0-5][0-9]))?"
 )
-_QUICK_PRIORITIES = frozenset({"0", "1", "1.00"} | {f"{n / 10:.1f}" for n in range(11)})
+QUICK_PRIORITIES = frozenset({"0", "1", "1.00"} | {f"{n / 10:.1f}" for n in range(11)})
 _CODES = {"loc": "invalid-url", "lastmod": "invalid-date"}
 
 
@@ -51,6 +51,8 @@ class ListingScope:
             raise error.named("the sitemap's address") from error
         origin, directory = self._scope.origin, self._scope.directory
         self._hosts = tuple(f"{host}/" for host in hosts if host != origin)
+        self.prefixes = (origin + directory, *self._hosts)
+        """All locations of this scope begin with one of these."""
         self.quick = re.compile(re.escape(origin + directory) + ENCODED)
         """Matches most locations of this scope; the others are not necessarily invalid."""
 
@@ -75,19 +77,27 @@ class EntryChecker:
         """Entries so far, valid or not."""
         self.entries: list[Entry | IndexEntry] = []
         """Those with a ``loc``, however much is wrong with them; the reader takes them out."""
-        self.keeps = True
-        """Whether entries are kept at all."""
+        self.keeps_urls = True
+        """Whether entries are kept that are no sitemaps of an index."""
+        self.prefixes = scope.prefixes if scope else ()
+        """Locations of pages must begin with one of these, if there are any."""
+        # What is two days old in UTC is past in every zone.
+        self.past = (now - dt.timedelta(days=2)).date().isoformat()
+        """A date; each text of a date or time that sorts before it is past in every zone."""
         self._log, self._max_urls = log, max_urls
         self._page_rule = partial(_check_location, scope=scope)
         self._sitemap_rule = partial(_check_location, scope=of_sitemaps)
         self._lastmod_rule = partial(_check_lastmod, now=now)
         self._in_quick_form = (scope.quick if scope else QUICK_URL).fullmatch
-        # What is two days old in UTC is past in every zone.
-        self._past = (now - dt.timedelta(days=2)).date().isoformat()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether one more entry is one too many."""
+        return self.urls == self._max_urls
 
     def count(self, line: Callable[[], int], what: str = "URLs") -> None:
         """Count one of the file's "URLs" or "sitemaps"; ``line`` returns the current line."""
-        if self.urls == self._max_urls:
+        if self.is_full:
             message = f"Too many {what}: a file lists at most {self._max_urls:,}; write several."
             self._log.add(Issue(f"too-many-{what.lower()}", message), line())
         self.urls += 1
@@ -100,9 +110,9 @@ class EntryChecker:
             lastmod = self._lastmod(lastmod, line, location)
         if changefreq is not None and changefreq not in CHANGEFREQS:
             changefreq = self._check("changefreq", changefreq, _check_changefreq, line, location)
-        if priority is not None and priority not in _QUICK_PRIORITIES:
+        if priority is not None and priority not in QUICK_PRIORITIES:
             priority = self._check("priority", priority, check_priority, line, location)
-        if location is not None and self.keeps:
+        if location is not None and self.keeps_urls:
             self.entries.append(
                 Entry(location=location, lastmod=lastmod, changefreq=changefreq, priority=priority)
             )
@@ -113,7 +123,7 @@ class EntryChecker:
         location = self._location(location, line, self._sitemap_rule)
         if lastmod is not None:
             lastmod = self._lastmod(lastmod, line, location)
-        if location is not None and self.keeps:
+        if location is not None:
             self.entries.append(IndexEntry(location=location, lastmod=lastmod))
 
     def _location(self, text: str | None, line: int, rule: ValueRule) -> str | None:
@@ -133,7 +143,7 @@ class EntryChecker:
         return self._check("loc", text, rule, line, location)
 
     def _lastmod(self, text: str, line: int, location: str | None) -> str:
-        if _QUICK_LASTMOD.fullmatch(text) and text < self._past:
+        if QUICK_LASTMOD.fullmatch(text) and text < self.past:
             return text
         return self._check("lastmod", text, self._lastmod_rule, line, location)
 

@@ -11,6 +11,28 @@ MAX_FINDINGS = 1_000
 """Findings that are kept; the others are only counted, so that memory stays bounded."""
 
 
+WARNING_KINDS = frozenset(
+    {
+        *("doubtful-hreflang", "future-date", "long-title", "missing-self-link", "no-entries"),
+        *("short-url", "uncommon-date"),
+    }
+)
+"""The codes of warnings."""
+
+ERROR_KINDS = frozenset(
+    {
+        *("compression-error", "doctype", "duplicate-hreflang", "empty-sitemap", "file-too-large"),
+        *("html", "invalid-attribute-value", "invalid-date", "invalid-tag-value", "invalid-url"),
+        *("invalid-xml-attribute", "invalid-xml-tag", "leading-whitespace"),
+        *("missing-xml-attribute", "missing-xml-tag", "nested-index", "parsing-error"),
+        *("stray-text", "too-deep", "too-many-sitemaps", "too-many-tags", "too-many-urls"),
+        *("unknown-root", "url-not-allowed", "wrong-encoding", "wrong-namespace"),
+        "wrong-tag-order",
+    }
+)
+"""The codes of errors."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One issue of a document, and where it is."""
@@ -25,6 +47,9 @@ class Finding:
     """The ``loc`` of its entry, at most 2,048 characters of it."""
     level: Level = "error"
     """``"error"``: the document breaks the protocol; ``"warning"``: some readers may fail."""
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.message}" if self.line else self.message
 
 
 class Issue(NamedTuple):

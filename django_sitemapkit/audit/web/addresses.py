@@ -15,7 +15,13 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """Return the addresses of a host, in the system's order."""
+    """Return the addresses of a host, in the system's order.
+
+    The time limit of a page does not cover this: getaddrinfo() has no time-out, so a look-up takes
+    as long as the system's resolver tries (resolv.conf: five seconds, twice, for each name server).
+    It could only be cut short in a thread of its own, which would take ten times the CPU time of
+    the look-up for each page, and would go on in the background.
+    """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
@@ -36,7 +42,10 @@ def checked_addresses(
         raise FetchError("unknown-host", f"{quoted(host)} has no address.")
     for address in addresses:
         if not allow_private and not is_public(address):
-            message = f"{quoted(host)} has the address {address}, which is not public."
+            message = (
+                f"{quoted(host)} has the address {address}, which is not public:"
+                " --allow-private allows it."
+            )
             raise FetchError("refused-address", message)
     return addresses
 

@@ -3,7 +3,13 @@
 import re
 
 from django_sitemapkit.audit.web.directives import RobotsDirectives
-from django_sitemapkit.audit.web.markup import attributes_of, plain, tags
+from django_sitemapkit.audit.web.markup import (
+    attributes_of,
+    plain,
+    tag_pattern,
+    tags,
+    without_tags,
+)
 
 MAX_PAGE_LINKS = 5_000
 """Links of one page that are kept; as many alternates are."""
@@ -17,15 +23,25 @@ _HEAD_TAGS = frozenset(
 )
 """Any other tag ends the head, as in a browser."""
 
+_BODY_TAGS = ("base", "html", "meta", "svg", "title")
+_BODY_TAG = tag_pattern(_BODY_TAGS)
+_BODY_TAG_OR_LINK = tag_pattern((*_BODY_TAGS, "a", "area", "img"))
+
+_MAY_SPEAK = re.compile("<(?:base|html|meta)", re.IGNORECASE)
+"""Tags that count in the body, too; a title only where the head has none."""
+
 _REFRESH = re.compile(
     r"\s*+[\d.]++[\s;,]++(?:url\s*+=\s*+)?+([\"']?+)(.*)", re.IGNORECASE | re.DOTALL
 )
 
 
 class PageReader:
-    """Collects what the tags of one page say. Its URLs are as the page writes them."""
+    """Collects what the tags of one page say. Its URLs are as the page writes them.
 
-    def __init__(self, robots: RobotsDirectives) -> None:
+    Without ``with_links``, the body of most pages need not be cut into tags.
+    """
+
+    def __init__(self, robots: RobotsDirectives, *, with_links: bool = True) -> None:
         self._robots = robots
         self.base = ""
         self.title: str | None = None
@@ -43,15 +59,19 @@ class PageReader:
         self._text: list[str] = []
         self._room = 0
         self._started = {
-            "a": self._start_link,
-            "area": self._add_area,
             "base": self._read_base,
             "html": self._read_html,
-            "img": self._read_image,
             "link": self._read_link_tag,
             "meta": self._read_meta,
             "title": self._start_title,
         }
+        self._with_links = with_links
+        if with_links:
+            self._started |= {
+                "a": self._start_link,
+                "area": self._add_area,
+                "img": self._read_image,
+            }
         self._ended = {
             "/a": self._end_link,
             "/head": self._end_head,
@@ -62,21 +82,34 @@ class PageReader:
 
     def read(self, text: str) -> None:
         """Read a page."""
-        for before, name, written in tags(text):
-            if self._room > 0 and before:
-                self._text.append(before[: self._room])
-                self._room -= len(before)
-            if (start := self._started.get(name)) is not None:
-                start(attributes_of(written))
-            elif (end := self._ended.get(name)) is not None:
-                end()
-            elif name == "svg":
-                self._in_head = False
-                self._open_svgs += not written.endswith("/")
-            elif self._in_head and name and name not in _HEAD_TAGS and name[0] not in "/!":
-                self._in_head = False
+        position = 0
+        for before, name, written, end in tags(text):
+            position = end
+            self._take(before, name, written)
+            if not self._in_head:
+                break
+        if self._with_links or self.title is None or _MAY_SPEAK.search(text, position):
+            pattern = _BODY_TAG_OR_LINK if self._with_links else _BODY_TAG
+            for before, name, written, _ in tags(text, pattern, position):
+                self._take(before, name, written)
         self._end_title()
         self._end_link()
+
+    def _take(self, before: str, name: str, written: str) -> None:
+        """Take in a tag and the text before it."""
+        if self._room > 0 and before:
+            text = before if self._in_title else without_tags(before)
+            self._text.append(text[: self._room])
+            self._room -= len(text)
+        if start := self._started.get(name):
+            start(attributes_of(written))
+        elif end := self._ended.get(name):
+            end()
+        elif name == "svg":
+            self._in_head = False
+            self._open_svgs += not written.endswith("/")
+        elif self._in_head and name and name not in _HEAD_TAGS and name[0] not in "/!":
+            self._in_head = False
 
     def _end_svg(self) -> None:
         self._open_svgs = max(0, self._open_svgs - 1)
@@ -97,7 +130,7 @@ class PageReader:
     def _start_link(self, attributes: dict[str, str]) -> None:
         self._in_head = False
         self._end_link()
-        if href := attributes.get("href", ""):
+        if href := attributes.get("href"):
             self._link = (href, "nofollow" in _tokens(attributes))
             self._alt = ""
             self._collect()
@@ -168,7 +201,7 @@ def refresh_target(content: str) -> str:
 
 
 def _tokens(attributes: dict[str, str]) -> list[str]:
-    return attributes.get("rel", "").lower().split()
+    return rel.lower().split() if (rel := attributes.get("rel")) else []
 
 
 def _shortened(text: str, length: int) -> str:

@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from http.client import HTTPException
 from ssl import SSLError
 from threading import Lock
@@ -31,6 +29,7 @@ from django_sitemapkit.audit.web.responses import (
     is_read,
     read_body,
 )
+from django_sitemapkit.http_headers import seconds_to_wait
 from django_sitemapkit.printable import printable
 from django_sitemapkit.protocol.locations import DEFAULT_PORTS
 
@@ -99,13 +98,18 @@ class LiveFetcher:
         """Close the connections that are open."""
         self._connections.close()
 
-    def fetch(self, url: str) -> Fetched:
-        """Fetch a URL and follow its redirects; what goes wrong is a failure."""
+    def fetch(self, url: str, *, follow_redirects: bool = True) -> Fetched:
+        """Fetch a URL, with or without following redirects; what goes wrong is a failure."""
         watch = Stopwatch(self.max_seconds_per_page)
         attempt = 0
         while True:
             watch.restart()
-            fetched = follow(url, lambda target: self._ask(target, watch), lambda: watch.seconds)
+            fetched = follow(
+                url,
+                lambda target: self._ask(target, watch),
+                lambda: watch.seconds,
+                follows=lambda target: follow_redirects,
+            )
             wait = self._wait_before_retry(fetched, attempt)
             if wait is None or attempt >= self.retries:
                 return fetched
@@ -116,7 +120,7 @@ class LiveFetcher:
         """Return the seconds to wait before a page is asked for again; None for not at all."""
         if fetched.failure_code != "unreachable" and fetched.status not in RETRIED_STATUSES:
             return None
-        asked = _seconds_of(fetched.header("Retry-After"))
+        asked = seconds_to_wait(fetched.header("Retry-After"))
         wait = self.backoff * 2**attempt if asked is None else asked
         return None if wait > MAX_RETRY_AFTER else wait
 
@@ -225,16 +229,3 @@ def _failures() -> Iterator[None]:
 
 def _text(what: str, error: BaseException) -> str:
     return f"{what}: {printable(error.__cause__ or error)[:MAX_MESSAGE]}"
-
-
-def _seconds_of(retry_after: str) -> float | None:
-    """Return the seconds that a Retry-After header asks for; None where it is none."""
-    if retry_after.isdecimal():
-        return float(retry_after[:10])
-    try:
-        moment = parsedate_to_datetime(retry_after)
-    except (ValueError, OverflowError):
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())

@@ -6,19 +6,14 @@ Here each pattern goes forward only: nothing is tried twice.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import unescape
 from html.entities import html5
 
-_TOKEN = re.compile(
-    r"<(?:"
-    r"(/?+)([a-zA-Z][^\s/>]*+)"  # A tag. A quote in it counts behind "=" only.
-    r"((?:[^>=]++|=\s*+(?:\"[^\"]*+\"|'[^']*+')?+)*+)(>|\Z)"
-    r"|!--(?:-?>|.*?(?:--!?>|\Z))"
-    r"|[!?/][^>]*+(?:>|\Z)"
-    r")",
-    re.DOTALL,
-)
+_NAME = r"[a-zA-Z][^\s/>]*+"
+_ATTRIBUTES = r"(?:[^>=]++|=\s*+(?:\"[^\"]*+\"|'[^']*+')?+)*+"  # A quote counts behind "=" only.
+_COMMENT = r"<(?:!--(?:-?>|.*?(?:--!?>|\Z))|(?:[!?]|/(?![a-zA-Z]))[^>]*+(?:>|\Z))"
+_TAG_OR_COMMENT = re.compile(rf"</?+{_NAME}{_ATTRIBUTES}(?:>|\Z)|{_COMMENT}", re.DOTALL)
 _ATTRIBUTE = re.compile(
     r"([^\s/>=][^\s/>=]*+)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>]*+)))?+"
 )
@@ -38,30 +33,51 @@ _RAW_ENDS = {
 }
 
 
-def tags(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yield each tag as the text before it, its name and its attributes as written.
+def tag_pattern(names: Iterable[str] = ()) -> re.Pattern[str]:
+    """Return the pattern of a tag of one of these names, or of any, and of all that is before it.
 
-    The name is in lower case; that of an end tag begins with a slash. At the end there is one
-    more without a name.
+    ``RAW_TAGS`` are always among the names.
     """
-    position, end = 0, len(text)
-    start = 0
-    while token := _TOKEN.search(text, position):
-        before, position = text[start : token.start()], token.end()
-        slash, name, attributes, closing = token.groups()
-        start = position
-        if not closing:  # A comment, or a tag that the end of the text cuts off.
-            yield before, "!", ""
-            continue
-        name = name.lower()
-        yield before, slash + name, attributes
-        if not slash and name in _RAW_ENDS:
+    wanted = sorted({*names, *RAW_TAGS})
+    initials = "".join(sorted({name[0] for name in wanted}))
+    is_wanted = rf"/?+(?=[{initials}{initials.upper()}])(?i:{'|'.join(wanted)})[\s/>]"
+    other = rf"|<(?!{is_wanted})/?+{_NAME}{_ATTRIBUTES}(?:>|\Z)" if names else ""
+    return re.compile(
+        rf"((?:[^<]++|<(?![a-zA-Z/!?])|{_COMMENT}{other})*+)"
+        rf"(?:<(/?+)({_NAME})({_ATTRIBUTES})(>|\Z)|\Z)",
+        re.DOTALL,
+    )
+
+
+ANY_TAG = tag_pattern()
+
+
+def tags(
+    text: str, pattern: re.Pattern[str] = ANY_TAG, position: int = 0
+) -> Iterator[tuple[str, str, str, int]]:
+    """Yield each tag of a pattern: what is before it, its name, its attributes as written, its end.
+
+    The name is in lower case; that of an end tag begins with a slash. Comments and other tags are
+    part of what is before it. At the end of the text there is one more, without a name.
+    """
+    content = ""
+    while True:
+        for token in pattern.finditer(text, position):
+            before, slash, name, attributes, closing = token.groups()
+            if not closing:  # It is the end of the text, or a tag that is cut off there.
+                yield content + before, "", "", len(text)
+                return
+            name = name.lower()
+            if slash or name not in _RAW_ENDS:
+                yield content + before, slash + name, attributes, token.end()
+                content = ""
+                continue
             # What is never closed takes all that follows.
-            found = _RAW_ENDS[name].search(text, position)
-            position = end if found is None else found.start()
-            if name in RAW_TAGS:
-                start = position
-    yield text[start:], "", ""
+            found = _RAW_ENDS[name].search(text, token.end())
+            position = found.start() if found else len(text)
+            yield content + before, name, attributes, position
+            content = "" if name in RAW_TAGS else text[token.end() : position]
+            break
 
 
 def attributes_of(written: str) -> dict[str, str]:
@@ -73,6 +89,11 @@ def attributes_of(written: str) -> dict[str, str]:
             value = _REFERENCE_IN_ATTRIBUTE.sub(_whole_character, value)
         found.setdefault(name.lower(), value)
     return found
+
+
+def without_tags(text: str) -> str:
+    """Return the text between tags and comments, where no tag is of ``RAW_TAGS``."""
+    return _TAG_OR_COMMENT.sub("", text) if "<" in text else text
 
 
 def plain(text: str) -> str:

@@ -34,12 +34,17 @@ class RobotsRules:
         Without the file (4xx) everything is allowed. While the server fails (5xx, 429, no
         response at all) nothing is (RFC 9309, 2.3.1).
         """
-        status = fetched.status
-        if status is None or status >= 500 or status == 429:
+        if cls.is_unavailable(fetched):
             return cls.parse(_NOTHING)
-        if not 200 <= status < 300:
+        if fetched.status is None or not 200 <= fetched.status < 300:
             return cls.parse(_ALL)
         return cls.parse(fetched.body[:MAX_ROBOTS_BYTES].decode("utf-8", "replace"))
+
+    @staticmethod
+    def is_unavailable(fetched: Fetched) -> bool:
+        """Return whether the server fails, so that nothing may be fetched for now."""
+        status = fetched.status
+        return status is None or status >= 500 or status == 429
 
     def allows(self, url: str, user_agent: str = "Googlebot") -> bool:
         """Return whether a crawler may fetch an absolute URL of this origin."""

@@ -6,7 +6,7 @@ First is by the order of the index, so one process makes the pages in that order
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,9 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from django_sitemapkit.builds.stored_files import locations_of
+from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading.proofs import proven_sections
 
 if TYPE_CHECKING:
     from django_sitemapkit.builds.make.url_index import UrlIndex
@@ -47,6 +50,20 @@ class DedupState:
         """Let a row of a manifest say it."""
         row.prefix_digest, row.urls_digest = self.prefix_digest, self.urls_digest
         row.duplicates = self.duplicates
+
+
+def hashed_sections(
+    sections: Collection[SectionReader], chosen: Collection[str] = ()
+) -> frozenset[str]:
+    """Return the names of the sections whose URLs have to be compared; none if none are.
+
+    Left out are those that give no URL twice, as their declarations prove. A stored file of a
+    section that is not built may be of another declaration: then nothing is proven.
+    """
+    if not settings.DEDUPLICATE:
+        return frozenset()
+    names = frozenset(section.get_name() for section in sections)
+    return names if chosen else names - proven_sections(sections)
 
 
 def _digest(text: str) -> str:

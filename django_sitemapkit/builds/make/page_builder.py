@@ -108,15 +108,21 @@ class PageBuilder:
     def __exit__(self, *error: Any) -> None:
         self._open.__exit__(*error)
 
-    def deduplicate(self, rows: Sequence[BuildFile], unchosen: Collection[str] = ()) -> None:
-        """List each URL once, from here on; then the pages have to be made in order.
+    def deduplicate(
+        self,
+        rows: Sequence[BuildFile],
+        hashed: Collection[str],
+        unchosen: Collection[str] = (),
+    ) -> None:
+        """List each URL of some sections once, from here on; their pages have to be made in order.
 
         ``rows`` are all pages of the build. Those of ``unchosen`` sections are never made.
         """
         distinct = deduplicator(self._folder, self._storage, self._heartbeat)
         self._distinct = self._open.enter_context(distinct)
-        self._reuse.deduplicate = True
-        done = (row for row in rows if row.section and row.status != BuildFile.Status.PENDING)
+        self._reuse.hashed = hashed
+        listed = (row for row in rows if row.section in hashed)
+        done = (row for row in listed if row.status != BuildFile.Status.PENDING)
         self._done = deque(sorted(done, key=index_order))
         self._unchosen = unchosen
 
@@ -129,12 +135,19 @@ class PageBuilder:
         self._kept.record()
         return result
 
+    def fingerprint_of(self, row: BuildFile) -> str:
+        """Return the fingerprint of a page as its rows are now; "" if only rendering tells it."""
+        section = self._sections[row.section]
+        return self._reuse.fingerprints.compute(section, keys_of(row, section))[1]
+
+    def can_keep(self, row: BuildFile) -> bool:
+        """Return whether a page is what it was by its row's fingerprint; then the row says so."""
+        section = self._sections.get(row.section)
+        return section is not None and self._can_keep(row, section)
+
     def keep(self, row: BuildFile) -> FileResult | None:
         """Record a page whose frozen fingerprint is that of the stored file; else return None."""
-        section = self._sections.get(row.section)
-        if section is None or not self._can_keep(row, section):
-            return None
-        return self.record(RenderedPage(row))
+        return self.record(RenderedPage(row)) if self.can_keep(row) else None
 
     def render(self, row: BuildFile) -> RenderedPage | None:
         """Render the page of one row; None if it had to be split instead.
@@ -145,7 +158,7 @@ class PageBuilder:
         section = self._sections.get(row.section)
         if section is None:
             raise BuildFailed(f"Section {row.section!r} was removed or disabled during the build.")
-        distinct = self._distinct
+        distinct = self._distinct_of(row)
         if distinct is not None:  # Else ``keep`` has judged it already.
             self._pass_done(row, distinct)
             if self._can_keep(row, section):
@@ -211,6 +224,10 @@ class PageBuilder:
             self._kept.add(row)
         return page.result(row.number, state, row.duplicates)
 
+    def _distinct_of(self, row: BuildFile) -> Deduplicator | None:
+        """Return what makes a page's URLs distinct; None where they are, or need not be."""
+        return self._distinct if row.section in self._reuse.hashed else None
+
     def _pass_done(self, row: BuildFile, distinct: Deduplicator) -> None:
         """Let the pages before a row count that need not be made."""
         while self._done and index_order(self._done[0]) < index_order(row):
@@ -239,8 +256,9 @@ class PageBuilder:
         for previous in self._previous_of(row):
             if self._reuse.why_not(section, previous, lambda: row.fingerprint):
                 continue
-            state = self._distinct.admit(previous) if self._distinct else None
-            if state is None and self._distinct:
+            distinct = self._distinct_of(row)
+            state = distinct.admit(previous) if distinct else None
+            if state is None and distinct:
                 continue
             take_over(row, previous)
             row.revision = section.overrides.revision

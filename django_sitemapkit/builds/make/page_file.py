@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from xml.parsers import expat
 
 from django_sitemapkit.builds.make.deduplication import Deduplicator
 from django_sitemapkit.builds.results import FileResult
@@ -60,16 +61,17 @@ class PageFile:
         self._file = path.open("wb")
         self._digest = hashlib.sha256()
         self._compressor = compressor()
+        self._parser = expat.ParserCreate()
         self._ahead: deque[Future[None]] = deque()
 
     def write(self, heartbeat: Callable[[], None]) -> None:
         """Render the page; the file is then still written, ended and read back in the thread."""
         try:
-            for batch in batches(self.rendering):
+            for batch in batches(self.rendering.blocks()):
                 heartbeat()
                 while len(self._ahead) >= MAX_QUEUED_BATCHES:
                     self._ahead.popleft().result()
-                self._ahead.append(self._compression.submit(self._write, batch))
+                self._ahead.append(self._compression.submit(self._write, *batch))
         except BaseException:
             self._compression.submit(self._file.close).result()
             raise
@@ -103,8 +105,9 @@ class PageFile:
             duplicates=duplicates,
         )
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, data: bytes, unproven: bytes) -> None:
         self._digest.update(data)
+        self._parse(unproven)
         self._file.write(self._compressor.compress(data))
 
     def _finish(self) -> None:
@@ -114,10 +117,20 @@ class PageFile:
             file.write(self._compressor.flush())
             sync(file)
         if urls := self.rendering.urls:
+            self._parse(b"", is_end=True)
             with self.path.open("rb") as stored:
-                why = what_differs(stored, self._digest.hexdigest(), urls)
+                why = what_differs(stored, self._digest.hexdigest(), urls, parse=False)
             if why:
                 raise BuildFailed(f"The file that was just written is damaged: {why}.")
+
+    def _parse(self, xml: bytes, *, is_end: bool = False) -> None:
+        """Look whether XML is well-formed that nothing has proven: before it is compressed."""
+        try:
+            self._parser.Parse(xml, is_end)
+        except expat.ExpatError as error:
+            raise BuildFailed(
+                f"The file would be damaged: its XML is not well-formed: {error}."
+            ) from error
 
 
 def make_page(
@@ -146,15 +159,20 @@ def make_page(
     return file
 
 
-def batches(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the same bytes in larger pieces."""
-    batch: list[bytes] = []
+def batches(blocks: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the same blocks in larger pieces: their bytes, and what of them is not proven."""
+    batch: list[tuple[bytes, bytes]] = []
     size = 0
     for block in blocks:
         batch.append(block)
-        size += len(block)
+        size += len(block[0])
         if size >= BATCH:
-            yield b"".join(batch)
+            yield _joined(batch)
             batch, size = [], 0
     if batch:
-        yield b"".join(batch)
+        yield _joined(batch)
+
+
+def _joined(batch: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, bytes]:
+    data, unproven = zip(*batch, strict=True)
+    return b"".join(data), b"".join(unproven)

@@ -118,14 +118,14 @@ class Reuse:
         site: SitemapSite,
         is_stored: Callable[[BuildFile], bool],
         *,
-        deduplicate: bool = False,
+        hashed: Collection[str] = (),
     ) -> None:
         self.fingerprints = Fingerprints(site)
         """Of the pages as their rows are now."""
         self._changes = OverrideChanges(site)
         self._is_stored = is_stored
-        self.deduplicate = deduplicate
-        """Whether each URL is listed once."""
+        self.hashed = hashed
+        """The names of the sections that leave out what is listed already."""
 
     def why_not(
         self, section: SectionReader, previous: BuildFile, fingerprint: Callable[[], str] | None
@@ -148,7 +148,8 @@ class Reuse:
         look = fingerprint is not None
         if self._changes.affects(section, previous, look=look):
             return Reason.OVERRIDES if look else Reason.SOMEWHERE
-        return Reason.AGAIN if previous.duplicates and not self.deduplicate else None
+        hashed = section.get_name() in self.hashed
+        return Reason.AGAIN if previous.duplicates and not hashed else None
 
 
 def _rows_differ(previous: BuildFile, fingerprint: Callable[[], str] | None) -> Reason | None:

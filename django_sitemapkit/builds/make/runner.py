@@ -1,14 +1,17 @@
 """Runners: who makes the pages of a build."""
 
+import logging
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import ClassVar
 
 from django_sitemapkit.builds.make.page_builder import PageBuilder, RenderedPage
 from django_sitemapkit.builds.manifest import index_order
 from django_sitemapkit.builds.results import FileResult
 from django_sitemapkit.models import BuildFile
+
+logger = logging.getLogger("django_sitemapkit")
 
 
 class Runner(ABC):
@@ -66,3 +69,30 @@ class InlineRunner(Runner):
             if row is not None and rendered is None:
                 halves = (row, builder.halves[-1])
                 waiting = deque(sorted((*waiting, *halves), key=index_order))
+
+
+def prepare_runner(
+    runner: Runner,
+    builder: PageBuilder,
+    rows: Sequence[BuildFile],
+    hashed: Collection[str],
+    chosen: Collection[str],
+) -> Runner:
+    """Return what makes the pages of a build: this process alone if URLs have to be compared.
+
+    ``rows`` are all pages, ``hashed`` the sections to compare, and ``chosen`` those to build, if
+    not all are.
+    """
+    if not hashed:
+        return runner
+    compared = set(hashed)
+    if chosen:  # The published files may be of sections that are gone.
+        compared |= {row.section for row in rows if row.section}
+    builder.deduplicate(rows, compared, compared - set(chosen) if chosen else ())
+    if runner.is_inline:
+        return runner
+    logger.warning(
+        "Site %r: SITEMAPKIT_DEDUPLICATE needs a single process, so the runner %r is not used.",
+        *(builder.site.key, type(runner).__name__),
+    )
+    return InlineRunner()

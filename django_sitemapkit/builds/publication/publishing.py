@@ -144,21 +144,16 @@ def publish_finished(
     held before is given up. Raises NothingToPublish if the build lists nothing at all.
     """
     site, record, pages = finished.site, finished.build, finished.pages
-    entries = [*page_entries_of(site, pages), *external_entries(site)]
-    if not entries:
+    indexes = _indexes_of(finished, storage)
+    if indexes is None:
         reason = "no section has a URL" if registry.declared() else NOT_REGISTERED
         kept.record()
         with lease.fenced_transaction():
             _end(record, Build.Status.FAILED, reason=reason)
         raise NothingToPublish(f"Site {site.key!r}: {reason}. The published build stays.")
-    indexes = BuildIndexes(write_indexes(entries), storage)
+    if outcome := _end_unchanged(finished, builds, lease, indexes, distrusted, whole=whole):
+        return outcome
     published = builds.published
-    record.warnings = "\n".join(doubts(pages, finished.published, record.started_at))
-    if published is not None and _has(builds, published, pages, indexes, distrusted):
-        _end_as(published, finished, builds, Build.Status.UNCHANGED, lease)
-        if whole:
-            _give_up_held(builds, record, lease)
-        return Outcome(status=Build.Status.UNCHANGED, build=record.pk)
     reason = reason_to_hold(finished)
     held = builds.held if reason else None
     if held is not None and _has(builds, held, pages, indexes):
@@ -178,6 +173,47 @@ def publish_finished(
     if whole:
         _give_up_held(builds, record, lease)
     return Outcome(status=Build.Status.PUBLISHED, build=record.pk, indexes=results)
+
+
+def end_if_unchanged(
+    finished: FinishedBuild, builds: SiteBuilds, lease: BuildLease, storage: SitemapStorage
+) -> Outcome | None:
+    """Record a build of all sections as unchanged; None if something else is published.
+
+    The build need not be saved yet.
+    """
+    indexes = _indexes_of(finished, storage)
+    return None if indexes is None else _end_unchanged(finished, builds, lease, indexes)
+
+
+def _indexes_of(finished: FinishedBuild, storage: SitemapStorage) -> BuildIndexes | None:
+    """Return the indexes of a build; None if it lists nothing."""
+    site = finished.site
+    entries = [*page_entries_of(site, finished.pages), *external_entries(site)]
+    return BuildIndexes(write_indexes(entries), storage) if entries else None
+
+
+def _end_unchanged(
+    finished: FinishedBuild,
+    builds: SiteBuilds,
+    lease: BuildLease,
+    indexes: BuildIndexes,
+    distrusted: Collection[str] = (),
+    *,
+    whole: bool = True,
+) -> Outcome | None:
+    """Record a build as unchanged if it has what is published, else return None.
+
+    Its warnings are recorded either way.
+    """
+    published, record = builds.published, finished.build
+    record.warnings = "\n".join(doubts(finished.pages, finished.published, record.started_at))
+    if published is None or not _has(builds, published, finished.pages, indexes, distrusted):
+        return None
+    _end_as(published, finished, builds, Build.Status.UNCHANGED, lease)
+    if whole:
+        _give_up_held(builds, record, lease)
+    return Outcome(status=Build.Status.UNCHANGED, build=record.pk)
 
 
 def _has(
@@ -204,11 +240,15 @@ def _end_as(
 
     It learns that it was compared with them, too. Rows may change and their entries not. The next
     build would make those pages again. A page without a URL that the other one did not have yet
-    becomes one of its own.
+    becomes one of its own. A build that is not saved yet is saved as it ended.
     """
     record = finished.build
     stored = {page_name_of(row): row for row in builds.rows_of(same) if row.section}
     with lease.fenced_transaction():
+        is_new = record.pk is None
+        if is_new:
+            record.status, record.ended_at = status, StoredNow()
+            record.save()
         for row in finished.rows:
             known = stored.get(page_name_of(row))
             if known is None:
@@ -220,8 +260,9 @@ def _end_as(
                 known.save(update_fields=DESCRIBED)
         same.checked_by = record.checkers_of({row.section for row in finished.rows})
         same.save(update_fields=["checked_by", "previous", "reason"])
-        BuildFile.objects.in_build(record).delete()
-        _end(record, status, reason=reason)
+        if not is_new:
+            BuildFile.objects.in_build(record).delete()
+            _end(record, status, reason=reason)
 
 
 def _give_up_held(builds: SiteBuilds, record: Build, lease: BuildLease) -> None:

@@ -1,15 +1,14 @@
 """What the next build will render again, and why."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from django_sitemapkit.builds.make.deduplication import NO_URLS, next_prefix
+from django_sitemapkit.builds.make.deduplication import NO_URLS, hashed_sections, next_prefix
 from django_sitemapkit.builds.make.reuse import Reason, Reuse
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.stored_files import StoredFiles
-from django_sitemapkit.conf import settings
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, all_pages
@@ -41,14 +40,15 @@ def due(site: SitemapSite, *, rows: bool = True) -> Iterator[SectionDue]:
     sections that have fingerprints. Sections with methods are always rendered, and only then
     compared. What a build that is held for review has stored already is not rendered again.
     """
-    look = _Look(site, rows=rows)
-    for section in sections_of(site):
+    sections = sections_of(site)
+    look = _Look(site, hashed_sections(sections), rows=rows)
+    for section in sections:
         name = section.get_name()
         known = look.known.pop(name, None)
         try:
             pages = look.at(section, known)
         except Exception as error:  # noqa: BLE001  one that fails hides nothing of the others
-            look.pass_page(Reason.BROKEN)  # What it lists, nobody knows.
+            look.pass_page(name, Reason.BROKEN)  # What it lists, nobody knows.
             yield _broken(name, error)
         else:
             yield SectionDue(section=name, pages=dict(pages))
@@ -69,14 +69,14 @@ def _broken(name: str, error: Exception) -> SectionDue:
 class _Look:
     """A look at all that a site has and had."""
 
-    def __init__(self, site: SitemapSite, *, rows: bool) -> None:
+    def __init__(self, site: SitemapSite, hashed: Collection[str], *, rows: bool) -> None:
         self._site = site
         self._rows = rows
         self._prefix = NO_URLS
         self._reuse = Reuse(
             site,
             lambda row: self._files.has(row.name),
-            deduplicate=settings.DEDUPLICATE,
+            hashed=hashed,
         )
         self._builds = SiteBuilds(site)
         published, held = self._builds.published, self._builds.held
@@ -94,18 +94,18 @@ class _Look:
         """Count what is due of a section, by reason; what is left in ``known`` is not planned."""
         keyset = section.keyset
         if not self._rows and (keyset is None or current_plan(section, keyset) is None):
-            self.pass_page(Reason.DUPLICATES)
+            self.pass_page(section.get_name(), Reason.DUPLICATES)
             return _unseen(section, known)
         planned = all_pages(section)
         if known is None:
-            self.pass_page(Reason.DUPLICATES)
+            self.pass_page(section.get_name(), Reason.DUPLICATES)
             return Counter({Reason.NEVER: len(planned)})
         reasons: Counter[str] = Counter()
         for page in planned:
             reason, urls_digest = self._why(section, page, known.pop(page.number, []))
             if reason is not None:
                 reasons[reason] += 1
-            self.pass_page(reason or urls_digest)
+            self.pass_page(section.get_name(), reason or urls_digest)
         return reasons + self.gone(known)
 
     def _why(
@@ -129,13 +129,14 @@ class _Look:
 
     def _duplicates(self, row: BuildFile) -> Reason | None:
         """Return the reason why what a page leaves out may be another than when it was made."""
-        if not settings.DEDUPLICATE or row.prefix_digest == self._prefix:
+        if row.section not in self._reuse.hashed or row.prefix_digest == self._prefix:
             return None
         return Reason.DUPLICATES if row.duplicates or not row.prefix_digest else None
 
-    def pass_page(self, urls_digest: str) -> None:
+    def pass_page(self, section: str, urls_digest: str) -> None:
         """Go on behind a page; where a reason stands for what it lists, that is not known."""
-        self._prefix = next_prefix(self._prefix, urls_digest)
+        if section in self._reuse.hashed:
+            self._prefix = next_prefix(self._prefix, urls_digest)
 
     def gone(self, known: Known) -> Counter[str]:
         """Count the files that the next build has no more."""

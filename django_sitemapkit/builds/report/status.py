@@ -2,11 +2,12 @@
 
 import datetime as dt
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from django.db.models import Count, Max, Q, QuerySet, Sum
 
+from django_sitemapkit.builds.make.deduplication import hashed_sections
 from django_sitemapkit.builds.publication.export import ExportStatus, export_status
 from django_sitemapkit.builds.report.due import SectionDue, due
 from django_sitemapkit.builds.stored_files import holds_location
@@ -42,6 +43,8 @@ class SectionStatus:
     """When the newest of its files became what it is."""
     checked_at: str | None = None
     """When the last build ended that compared its files with the rows; None if it is not built."""
+    duplicates: str = ""
+    """How it lists each URL once: "proven" by declarations, or "hashed"; "" where it need not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,9 +192,16 @@ def _sections(
         )
         for name, total in found.items()
     }
-    names = [section.get_name() for section in sections_of(site)]
-    sections = tuple(known.get(name, SectionStatus(name=name, built=False)) for name in names)
-    return sections, _text(min(checked.values(), default=None))
+    readers = sections_of(site)
+    names = [section.get_name() for section in readers]
+    sections = [known.get(name, SectionStatus(name=name, built=False)) for name in names]
+    if settings.DEDUPLICATE:
+        hashed = hashed_sections(readers)
+        sections = [
+            replace(each, duplicates="hashed" if each.name in hashed else "proven")
+            for each in sections
+        ]
+    return tuple(sections), _text(min(checked.values(), default=None))
 
 
 def _checked(build: Build, sections: Collection[str]) -> dict[str, dt.datetime]:

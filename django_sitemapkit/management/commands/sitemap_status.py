@@ -66,6 +66,8 @@ class Command(PublishedCommand):
                 f"  {section.name:<26} pages: {section.pages:>6,}  URLs: {section.urls:>12,}"
                 f"  bytes: {section.xml_bytes:>14,}"
             )
+            if section.duplicates:
+                line += f"  duplicates: {section.duplicates}"
             if section.skipped:
                 line += f"  {count_of(section.skipped, 'row')} skipped"
             write(line if section.built else f"  {section.name:<26} not built: served live")

@@ -12,12 +12,20 @@ from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.extensions import NAMESPACES
 from django_sitemapkit.protocol.limits import NAMESPACE
 from django_sitemapkit.reading.languages import default_url
-from django_sitemapkit.reading.sources import EXTENSIONS, TAGS, Column, Constant, Method, Source
+from django_sitemapkit.reading.sources import (
+    EXTENSIONS,
+    PRECISIONS,
+    TAGS,
+    Column,
+    Constant,
+    Method,
+    Source,
+)
 from django_sitemapkit.reading.validation.common import FindMistake, Mistake, SectionChecks
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import site_at
 
-_PACKAGE = "django_sitemapkit.sections"
+_PACKAGE = "django_sitemapkit."
 _PREFIX = re.compile(r"[a-z_][a-z0-9_.-]*", re.IGNORECASE)
 
 _METHODS = ("location", *TAGS, *EXTENSIONS, "object_languages", "title")
@@ -208,6 +216,13 @@ class OptionChecks(SectionChecks):
             )
         return None
 
+    def wrong_precision(self) -> Mistake | None:
+        """Find a precision of lastmod that is not one."""
+        precision = self.options.lastmod_precision
+        if precision in PRECISIONS:
+            return None
+        return Mistake(f"lastmod_precision is {precision!r}", 'Set it to "second" or "day".')
+
     def idle_trust(self) -> Mistake | None:
         """Find trust_lastmod on a section whose lastmod is not a column."""
         if not self.options.trust_lastmod:
@@ -223,6 +238,7 @@ class OptionChecks(SectionChecks):
         "sitemapkit.E136": wrong_languages,
         "sitemapkit.E139": wrong_extension,
         "sitemapkit.E144": wrong_namespace,
+        "sitemapkit.E146": wrong_precision,
         "sitemapkit.W140": misspelt_option,
         "sitemapkit.W141": idle_trust,
         "sitemapkit.W152": idle_languages,

@@ -8,8 +8,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from django_sitemapkit import StaticSection
+from django_sitemapkit.management.base import CLEAR_LINE
 from django_sitemapkit.models import Lease
 from tests.builds import run, use_storage
+from tests.management import Terminal
 
 pytestmark = pytest.mark.django_db
 
@@ -27,9 +29,9 @@ def _site(settings, sections):
     use_storage(settings, "Memory")
 
 
-def command(*arguments):
+def command(*arguments, out=None):
     """Return the exit code of the command, and what it prints and says in error."""
-    out = StringIO()
+    out = StringIO() if out is None else out
     try:
         call_command("audit_sitemaps", *arguments, stdout=out)
     except CommandError as error:
@@ -80,6 +82,15 @@ def test_an_unknown_kind():
     assert error.startswith("Unknown kinds: redirects. Known kinds: bad, not-found, ")
 
 
+def test_progress_on_a_terminal():
+    """A line that the findings replace."""
+    out = command("--full", out=Terminal())[1]
+    assert f"{CLEAR_LINE}7 URLs, " in out
+    assert " a second, 4 bad\r" in out
+    assert f"{CLEAR_LINE}Site 'default'" in out
+    assert "\\" not in out
+
+
 def test_another_audit_is_running():
     """It says so, and ends with the code for it."""
     Lease.objects.acquire("audit:default", seconds=60)
@@ -108,8 +119,8 @@ def test_without_the_extra(monkeypatch):
     "option", ["--sample=0", "--sample=-1", "--concurrency=many", "--rate=0", "--rate=-1"]
 )
 def test_numbers_that_cannot_be(option):
-    """They are refused by the parser."""
-    with pytest.raises(CommandError):
+    """They are refused by the parser, which says what can be."""
+    with pytest.raises(CommandError, match=r"' is not a (whole number from 1 up|number above 0)\."):
         call_command("audit_sitemaps", option)
 
 

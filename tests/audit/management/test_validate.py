@@ -1,20 +1,28 @@
 """``validate_sitemaps``: what is published, files, folders, and what an address answers."""
 
 import gzip
+import io
 import json
+import re
 import socket
+import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
 
+import django_sitemapkit
 from django_sitemapkit import ExternalSection
+from django_sitemapkit.audit.management.commands import validate_sitemaps
+from django_sitemapkit.audit.validation import ERROR_KINDS, WARNING_KINDS
+from django_sitemapkit.management.base import CLEAR_LINE
 from django_sitemapkit.models import Build, BuildFile, Lease
 from tests.cases import few
-from tests.management import line_of, path_of, run
+from tests.management import Terminal, line_of, path_of, run
 from tests.prepared import once
 from tests.testapp.serving import BASE, Readings, declare, locations, make_readings
 
@@ -43,6 +51,11 @@ def index(*locations):
         f'<?xml version="1.0" encoding="UTF-8"?><sitemapindex xmlns="{NAMESPACE}">{inner}'
         "</sitemapindex>"
     )
+
+
+def documents_of(out):
+    """Return the output without its last line, the summary."""
+    return out.splitlines()[:-1]
 
 
 def cut(content):
@@ -86,7 +99,7 @@ def damage(line, change):
 def test_what_is_published_is_valid(built):
     """Exit 0 and a line for each document, by its address."""
     code, out, err = run("validate_sitemaps")
-    found = [line.split()[:3] for line in out.splitlines()]
+    found = [line.split()[:3] for line in documents_of(out)]
     assert (code, err) == (0, "")
     assert sorted(found) == [
         [f"{BASE}/sitemap-products-1.xml.gz", "valid", "2"],
@@ -117,7 +130,7 @@ def test_json_has_a_line_for_each_document(built):
     """It has what the text has, and the exit code is the same."""
     damage(line_of("products"), cut)
     code, out, err = run("validate_sitemaps", "--json")
-    documents = [json.loads(line) for line in out.splitlines()]
+    documents = [json.loads(line) for line in documents_of(out)]
     assert (code, err) == (1, "1 document is not valid.")
     assert [document["source"] for document in documents] == [
         f"{BASE}/sitemap.xml",
@@ -219,7 +232,7 @@ def test_files_and_folders(tmp_path):
     (folder / "notes.txt").write_text("not a sitemap")
     code, out, _ = run("validate_sitemaps", folder)
     assert code == 0
-    assert [line.split() for line in out.splitlines()] == [
+    assert [line.split() for line in documents_of(out)] == [
         [str(folder / "a.xml"), "valid", "2", "entries"],
         [str(folder / "below" / "b.xml.gz"), "valid", "1", "entry"],
     ]
@@ -276,6 +289,175 @@ def test_folder_without_a_sitemap(tmp_path):
     code, _, err = run("validate_sitemaps", empty)
     assert code == 1
     assert str(empty) in err
+
+
+# The summary, progress and failing on kinds --------------------------------------------------
+
+
+@pytest.fixture
+def faulty(tmp_path):
+    """Return a file with an error and two warnings."""
+    file = tmp_path / "faulty.xml"
+    file.write_text(urlset("http://a.b/", f"{BASE}/1/", "/relative/", "http://b.c/"))
+    return file
+
+
+def test_the_last_line_is_a_summary(tmp_path, faulty):
+    """How much was read, how fast, and how many errors and warnings there are."""
+    (tmp_path / "valid.xml").write_text(urlset(f"{BASE}/2/"))
+    last = run("validate_sitemaps", tmp_path)[1].splitlines()[-1]
+    assert re.fullmatch(
+        r"2 documents, 5 entries, 0\.0 MB in [0-9.]+ s, [0-9.]+ MB a second: 1 error, 2 warnings\.",
+        last,
+    )
+
+
+def test_the_last_object_is_a_summary(tmp_path, faulty):
+    """The same, for programs, with the number of findings of each kind."""
+    (tmp_path / "valid.xml").write_text(urlset(f"{BASE}/2/"))
+    *documents, total = map(
+        json.loads, run("validate_sitemaps", tmp_path, "--json")[1].splitlines()
+    )
+    assert documents[0]["counts"] == {"short-url": 2, "invalid-url": 1}
+    assert total.pop("seconds") >= 0
+    assert total == {
+        "documents": 2,
+        "invalid": 1,
+        "urls": 5,
+        "bytes": sum(document["bytes"] for document in documents),
+        "errors": 1,
+        "warnings": 2,
+        "counts": {"short-url": 2, "invalid-url": 1},
+    }
+
+
+@pytest.mark.parametrize(
+    ("kinds", "code"),
+    [
+        ("warnings", 5),
+        ("errors", 5),
+        ("short-url", 5),
+        ("schema, invalid-url", 5),
+        ("future-date", 1),
+        ("", 1),
+    ],
+)
+def test_it_may_fail_on_kinds(faulty, kinds, code):
+    """After everything is printed; errors of other kinds fail as they always do."""
+    ended, out, error = run("validate_sitemaps", faulty, "--fail-on", kinds)
+    assert ended == code
+    assert "  warning: " in out
+    assert error == (
+        f"{1 if kinds in ('errors', 'schema, invalid-url') else 2} finding"
+        f"{'s' * (kinds in ('warnings', 'short-url'))} of {kinds}."
+        if code == 5
+        else "1 document is not valid."
+    )
+
+
+def test_warnings_fail_a_valid_document_where_asked(tmp_path):
+    """Without --fail-on it is exit 0."""
+    file = tmp_path / "a.xml"
+    file.write_text(urlset("http://a.b/"))
+    assert run("validate_sitemaps", file, "--fail-on", "errors")[0] == 0
+    assert run("validate_sitemaps", file, "--fail-on", "errors,warnings")[0] == 5
+
+
+def test_damaged_files_are_a_kind(built):
+    """Of errors, like any other; what was repaired is not failed on."""
+    damage(line_of("products"), cut)
+    assert run("validate_sitemaps", "--fail-on", "damaged-file")[0] == 5
+    assert run("validate_sitemaps", "--fail-on", "damaged-file", "--repair")[0] == 0
+
+
+def test_an_unknown_kind(faulty):
+    """The message has those that are known."""
+    code, out, error = run("validate_sitemaps", faulty, "--fail-on", "invalid")
+    assert (code, out) == (2, "")
+    assert error.startswith("Unknown kinds: invalid. Known kinds: errors, warnings, compression-")
+
+
+def test_every_kind_is_known():
+    """The reader and the rules of the protocol find nothing of another kind."""
+    package = Path(django_sitemapkit.__file__).parent
+    found = set()
+    modules = [package / "audit" / f"{name}.py" for name in ("fetching", "schemas", "validation")]
+    for folder in ("audit/reader", "protocol"):
+        modules += (package / folder).rglob("*.py")
+    for path in modules:
+        text = path.read_text()
+        found |= set(
+            re.findall(
+                r"(?:Issue|InvalidSitemap|InvalidValue|failed|_note|_add|Finding|invalid_url)"
+                r"\((?:[\w.]+, )?(?:code=)?\s*\"([a-z-]+)\"",
+                text,
+            )
+        )
+    assert len(found) > 25
+    assert found - {"invalid-pattern"} <= ERROR_KINDS | WARNING_KINDS
+    assert not ERROR_KINDS & WARNING_KINDS
+
+
+def test_every_kind_is_documented():
+    """With what it means."""
+    text = (Path(__file__).parents[3] / "docs" / "validating.md").read_text()
+    assert [kind for kind in sorted(ERROR_KINDS | WARNING_KINDS) if f"`{kind}`" not in text] == []
+
+
+def test_progress_on_a_terminal(tmp_path, monkeypatch):
+    """A line that is cleared before each document's own; none in a file or with --verbosity 0."""
+    monkeypatch.setattr(validate_sitemaps, "PROGRESS_SECONDS", 0)
+    file = tmp_path / "a.xml"
+    file.write_text(urlset(*(f"{BASE}/{number}/" for number in range(3_000))))
+    out = run("validate_sitemaps", file, file, out=Terminal())[1]
+    shown = [part for part in out.split(CLEAR_LINE) if part.endswith("\r")]
+    assert len(shown) == 6
+    assert re.fullmatch(
+        r"0 documents, 0 entries, 0\.0 MB in [0-9.]+ s, 0\.0 MB a second\r", shown[0]
+    )
+    assert re.match(r"0 documents, [1-9],[0-9]{3} entries, 0\.1 MB in ", shown[1])
+    assert re.match(r"1 document, 3,000 entries, 0\.2 MB in ", shown[3])
+    assert "\\" not in out
+    assert CLEAR_LINE not in run("validate_sitemaps", file)[1]
+
+
+@pytest.mark.parametrize("options", [("--verbosity", 0), ()])
+def test_no_progress_line_where_it_would_not_change(tmp_path, options):
+    """Quiet is quiet, and what is read at once shows none."""
+    file = tmp_path / "a.xml"
+    file.write_text(urlset(f"{BASE}/1/"))
+    assert "\r" not in run("validate_sitemaps", file, *options, out=Terminal())[1].replace(
+        CLEAR_LINE, ""
+    )
+
+
+def test_many_findings_are_counted(tmp_path):
+    """Twenty are printed, and the number of the others."""
+    file = tmp_path / "a.xml"
+    file.write_text(urlset(*["/relative/"] * 1_500))
+    out = run("validate_sitemaps", file)[1]
+    assert out.count("  error: ") == 20
+    assert "  and 1,480 more errors\n" in out
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_standard_input(monkeypatch, pack):
+    """It is a source like a file, plain or gzip."""
+    content = pack(urlset(f"{BASE}/1/", f"{BASE}/2/").encode())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    code, out, _ = run("validate_sitemaps", "-")
+    assert code == 0
+    assert documents_of(out)[0].split() == ["-", "valid", "2", "entries"]
+
+
+def test_faults_in_standard_input(monkeypatch):
+    """They have their lines, and nothing at all is a fault."""
+    content = urlset(f"{BASE}/1/", "/2/").replace("<url>", "\n<url>").encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    code, out, _ = run("validate_sitemaps", "-", "-")
+    assert code == 1
+    assert "  error: line 3: Invalid URL: '/2/'" in out
+    assert "  error: line 1: Empty sitemap" in out
 
 
 # Addresses --------------------------------------------------------------------------------------
@@ -347,7 +529,7 @@ def test_index_at_an_address_is_followed(answers, base):
     answers["/b.xml.gz"] = (200, {}, gzip.compress(urlset(f"{base}/3/").encode()))
     code, out, _ = run("validate_sitemaps", f"{base}/sitemap.xml")
     assert code == 0
-    assert [line.split()[:3] for line in out.splitlines()] == [
+    assert [line.split()[:3] for line in documents_of(out)] == [
         [f"{base}/sitemap.xml", "valid", "2"],
         [f"{base}/a.xml", "valid", "2"],
         [f"{base}/b.xml.gz", "valid", "1"],
@@ -373,7 +555,7 @@ def test_bad_child_is_named(answers, base, answer, word):
     if answer:
         answers["/a.xml"] = answer
     code, out, _ = run("validate_sitemaps", f"{base}/sitemap.xml")
-    lines = out.splitlines()
+    lines = documents_of(out)
     assert code == 1
     assert lines[1].split()[:2] == [f"{base}/a.xml", "INVALID"]
     assert lines[2].startswith("  error: ")
@@ -505,7 +687,7 @@ def test_address_may_list_declared_hosts(answers, base, sections, declared):
         answers["/c.xml"] = ok(urlset(f"{there}/3/"))
         other["/a/b.xml"] = ok(urlset(f"{base}/1/", f"{there}/a/2/", f"{third}/4/"))
         out = run("validate_sitemaps", f"{base}/sitemap.xml")[1]
-    errors = [line for line in out.splitlines() if "error" in line]
+    errors = [line for line in documents_of(out) if "error" in line]
     # What may not be listed is said of the index and of itself, and is not opened.
     refused = [f"{third}/4/" if declared else f"{there}/a/b.xml", f"{there}/3/"]
     refused[:0] = [f"{there}/a/b.xml"] * (not declared)
@@ -556,7 +738,7 @@ def test_children_may_be_feeds_and_texts(answers, base):
     answers["/e.txt"] = ok(f"{base}/7/\n\n")
     answers["/f.txt"] = ok(urlset(f"{base}/8/"))
     code, out, _ = run("validate_sitemaps", f"{base}/sitemap.xml")
-    lines = [line for line in out.splitlines() if not line.startswith("  ")]
+    lines = [line for line in documents_of(out) if not line.startswith("  ")]
     assert [line.split()[1:3] for line in lines] == [
         ["valid", "6"],
         *(["valid", "2"], ["valid", "3"], ["valid", "1"]),
@@ -580,7 +762,7 @@ def test_texts_of_the_package_are_valid(client, built, tmp_path):
     (folder / "urls.txt").write_text(f"{BASE}/a/\n")
     code, out, _ = run("validate_sitemaps", folder, folder / "urls.txt")
     assert code == 0
-    assert [line.split() for line in out.splitlines()] == [
+    assert [line.split() for line in documents_of(out)] == [
         [str(folder / "sitemap-products-1.txt"), "valid", "2", "entries"],
         [str(folder / "sitemap-products-2.txt.gz"), "valid", "1", "entry"],
         [str(folder / "urls.txt"), "valid", "1", "entry"],

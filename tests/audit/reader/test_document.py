@@ -387,7 +387,7 @@ def test_an_empty_document_is_an_error_but_for_news():
     assert found(index()) == errors("empty-sitemap")
     assert found(index(attributes=NEWS)) == errors("empty-sitemap")
     assert found(urlset(attributes=IMAGE)) == errors("empty-sitemap")
-    assert found(urlset(attributes=NEWS)) == warnings("empty-sitemap")
+    assert found(urlset(attributes=NEWS)) == warnings("no-entries")
     assert report_on(urlset(attributes=NEWS)).valid
 
 

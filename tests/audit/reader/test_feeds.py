@@ -106,4 +106,4 @@ def test_a_feed_is_well_formed_and_within_limits(feed, link, kind):
     assert found(b"<!DOCTYPE rss>" + document) == errors("doctype")
     assert found(document, max_bytes=len(document) - 1) == errors("file-too-large")
     assert found(document, max_urls=1) == errors("too-many-urls")
-    assert found(feed()) == warnings("empty-sitemap")
+    assert found(feed()) == warnings("no-entries")

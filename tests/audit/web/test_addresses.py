@@ -48,7 +48,7 @@ def test_forms_of_loopback(host):
 
 def test_one_private_address_is_enough():
     """A host that has both kinds is refused."""
-    with pytest.raises(FetchError, match=r"10\.0\.0\.1, which is not public"):
+    with pytest.raises(FetchError, match=r"10\.0\.0\.1, which is not public: --allow-private"):
         checked_addresses("a", 80, lambda *a: ["8.8.8.8", "10.0.0.1"], allow_private=False)
 
 

@@ -1,5 +1,6 @@
 """Pages of the project are fetched as an anonymous visitor gets them, and nothing else changes."""
 
+import gc
 import json
 import logging
 
@@ -146,6 +147,12 @@ def test_exceptions_of_views():
     assert fetched.failure == r"The view raises LookupError: no\nsuch\x1bthing"
 
 
+def test_exceptions_of_other_requests():
+    """A request of another thread may fail meanwhile."""
+    fetched = fetch("/fail-elsewhere/")
+    assert (fetched.status, fetched.failure) == (200, "")
+
+
 @override_settings(DEBUG_PROPAGATE_EXCEPTIONS=True)
 def test_exceptions_that_django_lets_through():
     """The setting changes nothing."""
@@ -181,6 +188,38 @@ def test_nothing_leaks():
             assert shown("/show/x/")["language"] == "en-us"
     finally:
         set_urlconf(None)
+
+
+@pytest.mark.parametrize("path", ["/show/x/", "/fail/", "/stream/plain/", "/image/"])
+def test_signals(path):
+    """Each request begins and ends once."""
+    seen = []
+
+    def note(signal, **_):
+        seen.append(signal)
+
+    for signal in (request_started, request_finished):
+        signal.connect(note)
+    try:
+        fetch(path)
+    finally:
+        for signal in (request_started, request_finished):
+            signal.disconnect(note)
+    assert seen == [request_started, request_finished]
+
+
+def test_requests_leave_nothing_behind():
+    """An audit of many pages takes no more memory than one of few."""
+    fetcher = InProcessFetcher([MAIN])
+
+    def objects_after(requests):
+        for _ in range(requests):
+            fetcher.fetch("https://www.example.com/show/x/")
+        gc.collect()
+        return len(gc.get_objects())
+
+    before = objects_after(20)
+    assert objects_after(100) - before < 50
 
 
 @pytest.mark.parametrize("kind", ["plain", "async"])

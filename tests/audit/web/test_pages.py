@@ -1,10 +1,11 @@
 """What a web page says to search engines is read as Google documents it."""
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from django_sitemapkit.audit.web import html_reader
@@ -405,6 +406,21 @@ def test_no_page_takes_long(text):
     assert time.process_time() - start < 2
 
 
+@pytest.mark.parametrize("folder", ["a" * 400_000, "a/" * 100_000, "a" * 2_047])
+@pytest.mark.parametrize("link", ['<a href="x">', '<link rel=alternate hreflang=es href="x">'])
+def test_a_long_base_is_ignored(folder, link):
+    """Else each link would be as long: what a URL is joined with is a URL of valid length."""
+    page = parsed(f'<base href="/{folder}/">' + link * 1_000)
+    found = [one.url for one in page.links] or [url for _, url in page.alternates]
+    assert found == [f"{URL}x"] * 1_000
+
+
+def test_a_long_href_leads_nowhere():
+    """None of its length is resolved; a fragment that is long makes no long URL."""
+    assert links(f'<a href="/{"y" * 400_000}">a</a><a href="{"../" * 100_000}">b</a>') == []
+    assert links(f'<a href="/y#{"z" * 3_000}">a</a>') == ["https://www.example.com/y"]
+
+
 @pytest.mark.parametrize("text", ["<", "<a>;", ";", "<a>; ", ",", "a:", "unavailable_after:", " "])
 def test_no_header_takes_long(text):
     """A header of any length is read in its length."""
@@ -452,3 +468,37 @@ def test_nothing_raises(fragments, noise):
     for headers in ([HTML], [(name, header) for name in names]):
         page = WebPage.parse(URL, headers, body)
         assert all(link.url.lower().startswith("http") for link in page.links)
+
+
+MARKUP = st.sampled_from(
+    [
+        *(
+            "<head>",
+            "</head>",
+            "<body>",
+            "<html lang=es>",
+            "<p class='a>b'>",
+            "<!--",
+            "-->",
+            "<!x>",
+        ),
+        *("<title>", "</title>", "<svg>", "</svg>", "<script>", "</script>", "<textarea>", "<"),
+        *("<meta name=robots content=noindex>", "<meta http-equiv=refresh content='0;url=/r'>"),
+        *("<META NAME=googlebot CONTENT=none>", "<base href=/b/>", "<link rel=canonical href=c>"),
+        *("<link rel=alternate hreflang=es href=e>", "<a href=x>", "</a>", "<img alt=y>", "text"),
+        *('<div title="', "='", "'", '"', ">", "<metadata>", "<titles>", "<noscript>", "<a"),
+    ]
+)
+
+
+@example("<title>a</title><p><meta name=robots content=noindex>")
+@example("<title>a</title><p><META http-equiv=refresh content='0;url=/r'>")
+@example("<title>a</title><link rel=canonical href=c><p><base href=/b/>")
+@example("<title>a</title><p><html lang=es><a href=x>")
+@example("<p><svg><title>icon</title></svg><title>a</title><a href=x>")
+@given(st.lists(MARKUP, max_size=20).map("".join))
+def test_a_page_without_its_links(html):
+    """All else is the same."""
+    page = parsed(html)
+    without = WebPage.parse(URL, [HTML], html.encode(), with_links=False, now=NOW)
+    assert without == replace(page, links=())

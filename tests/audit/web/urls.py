@@ -3,8 +3,9 @@
 import asyncio
 
 from django.contrib.sites.shortcuts import get_current_site
+from django.core.signals import got_request_exception
 from django.db import connection
-from django.http import HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.urls import get_script_prefix, path, re_path, reverse
 from django.utils import timezone, translation
@@ -46,6 +47,15 @@ def activate(request):
 def fail(request):
     """Raise with a message that is no single line."""
     raise LookupError("no\nsuch\x1bthing")
+
+
+def fail_elsewhere(request):
+    """Answer while another thread's view raises."""
+    try:
+        raise LookupError("not here")
+    except LookupError:
+        got_request_exception.send(sender=None, request=HttpRequest())
+    return HttpResponse("ok")
 
 
 def leave(request, target):
@@ -103,6 +113,7 @@ urlpatterns = [
     re_path("^$", show, {"what": "home"}),
     path("activate/", activate),
     path("fail/", fail),
+    path("fail-elsewhere/", fail_elsewhere),
     path("leave/<str:target>/", leave),
     path("loop/", lambda request: redirect("/loop/")),
     path("query/", query),

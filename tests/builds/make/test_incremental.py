@@ -8,6 +8,7 @@ import pytest
 from django.conf import settings as django_settings
 from django.core.files.storage import storages
 from django.core.management import call_command
+from django.db import connection
 from django.db.models import F, Max, Value
 from django.db.models.functions import Concat
 from django.test import override_settings
@@ -34,7 +35,7 @@ from django_sitemapkit.models import (
     UrlOverride,
 )
 from django_sitemapkit.overrides import section_of, sections_of
-from django_sitemapkit.reading import QuerySetReader, reader_of
+from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading import rows as rows_module
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import PageRendering, tags
@@ -221,6 +222,27 @@ def test_rows_may_change_and_their_entries_not(site):
     assert after.keys() == before.keys()
     assert after[FIRST].fingerprint != before[FIRST].fingerprint
     assert {key for key in after if after[key].name != before[key].name} == set()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu"])
+def test_by_day_another_time_on_the_same_day_changes_no_file(site, settings, zone):
+    """Nothing is rendered where the database tells the day; another day, or slug, is a change."""
+    settings.TIME_ZONE = zone
+    redeclare(Products, lastmod_precision="day")
+    site.build()
+    assert set(site.rendered) >= PRODUCTS
+    morning = dt.datetime(2025, 1, 5, 6, tzinfo=dt.UTC)
+    product = Product.objects.filter(slug="p0")
+    product.update(updated_at=morning)
+    site.require({FIRST}, {FIRST})
+    product.update(updated_at=morning + HOUR)
+    in_database = zone == "UTC" or connection.vendor == "postgresql"
+    site.require([] if in_database else {FIRST})
+    product.update(updated_at=morning + DAY)
+    site.require({FIRST}, {FIRST})
+    product.update(slug="p9")
+    site.require({FIRST}, {FIRST})
 
 
 @pytest.mark.thorough
@@ -599,16 +621,16 @@ def test_a_lastmod_for_all_may_lie_in_the_future(site, let_it_be):
 @pytest.mark.django_db
 def test_an_edit_of_a_row_that_was_read_is_in_the_next_build(site, client, monkeypatch):
     """Though it comes before the page is stored."""
-    chunks = QuerySetReader.chunks
+    blocks = PageRendering.blocks
     edits = [lambda: edit_product("p0", day=3)]
 
-    def slowly(self, keys):
-        for chunk in chunks(self, keys):
-            if self.get_name() == "products" and edits:
+    def slowly(self):
+        for block in blocks(self):
+            if self.section.get_name() == "products" and edits:
                 edits.pop()()
-            yield chunk
+            yield block
 
-    monkeypatch.setattr(QuerySetReader, "chunks", slowly)
+    monkeypatch.setattr(PageRendering, "blocks", slowly)
     edit_product("p1", day=2)
     site.require({FIRST}, {FIRST})
     assert not edits

@@ -1,6 +1,9 @@
 """Read sitemaps as a search engine does, and report their errors."""
 
+import time
+from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from http.client import HTTPException
 from importlib import import_module
 from pathlib import Path
@@ -10,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.audit.fetching import MAX_SECONDS
-from django_sitemapkit.audit.validation import DocumentReport, validate_published, validate_source
+from django_sitemapkit.audit.management.kinds import parse_kinds
+from django_sitemapkit.audit.validation import (
+    ERROR_KINDS,
+    WARNING_KINDS,
+    DocumentReport,
+    validate_published,
+    validate_source,
+)
 from django_sitemapkit.builds import build
 from django_sitemapkit.management.base import (
     Exit,
@@ -28,14 +38,57 @@ if TYPE_CHECKING:
     from django_sitemapkit.audit.schemas import Schemas
 
 MAX_LISTED_ISSUES = 20
-"""Errors, and warnings, printed of one document; JSON has all of them."""
+"""Errors, and warnings, printed of one document; JSON has up to a thousand."""
+
+PROGRESS_SECONDS = 0.2
+"""The least time between two changes of the progress line."""
+
+
+@dataclass(slots=True)
+class Totals:
+    """What was read, and what was found in it."""
+
+    invalid: int = 0
+    """Documents that have errors."""
+    damaged: list[tuple[str, str]] = field(default_factory=list)
+    """Of those, the name and section of each published file."""
+    documents: int = 0
+    """Documents read."""
+    urls: int = 0
+    """Entries in them."""
+    bytes: int = 0
+    """Their bytes, uncompressed."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """Findings by kind."""
+
+    def add(self, document: DocumentReport) -> None:
+        """Add a document."""
+        self.documents += 1
+        self.urls += document.urls
+        self.bytes += document.bytes
+        self.counts.update(document.counts)
+        if document.error_count:
+            self.invalid += 1
+            self.damaged += [(document.stored, document.section)] if document.stored else []
+
+    def update(self, other: "Totals") -> None:
+        """Add other totals."""
+        self.invalid += other.invalid
+        self.documents += other.documents
+        self.urls += other.urls
+        self.bytes += other.bytes
+        self.counts.update(other.counts)
+
+    def count(self, kinds: Iterable[str]) -> int:
+        """Return the number of findings of these kinds."""
+        return sum(self.counts[kind] for kind in kinds)
 
 
 class Command(PublishedCommand):
     """Validate what is published, or the given URLs, files and folders."""
 
     help = __doc__ or ""
-    more_exit_codes = (Exit.RUNNING,)
+    more_exit_codes = (Exit.RUNNING, Exit.PROBLEMS)
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the sources and options."""
@@ -43,8 +96,8 @@ class Command(PublishedCommand):
         parser.add_argument(
             "sources",
             nargs="*",
-            help="The URL of a sitemap or of an index with its sitemaps, a file or a folder."
-            " Default: the published files as they are stored.",
+            help="The URL of a sitemap or of an index with its sitemaps, a file, a folder, or - for"
+            " standard input. Default: the published files as they are stored.",
         )
         parser.add_argument(
             "--repair",
@@ -64,67 +117,112 @@ class Command(PublishedCommand):
             metavar="SECONDS",
             help="Time limit for a URL, including all that its index lists; default: %(default)s.",
         )
+        parser.add_argument(
+            "--fail-on",
+            default="",
+            metavar="KINDS",
+            help="Exit with 5 if there are findings of these kinds, separated by commas; errors and"
+            " warnings stand for all of them.",
+        )
 
     def run(self, options: dict[str, Any]) -> None:
         """Validate and report each document; raise CommandError if any is not valid."""
         self.max_seconds = options["max_seconds"]
         self.verbosity = options["verbosity"]
         self.json = options["json"]
+        fail_on = parse_kinds(
+            options["fail_on"],
+            sorted(ERROR_KINDS | WARNING_KINDS),
+            {"errors": ERROR_KINDS, "warnings": WARNING_KINDS},
+        )
         self.schemas = _schemas(options["schema"]) if options["schema"] else None
-        if options["sources"]:
-            if options["repair"]:
-                raise CommandError(
-                    "--repair cannot be combined with sources.", returncode=Exit.USAGE
-                )
-            invalid = [self._report(self._read(source)) for source in options["sources"]]
-            self._conclude(sum(map(len, invalid)))
-            return
-        left = 0
+        if options["sources"] and options["repair"]:
+            raise CommandError("--repair cannot be combined with sources.", returncode=Exit.USAGE)
+        self.began = self.shown = time.monotonic()
+        self.totals = Totals()
+        try:
+            if options["sources"]:
+                for source in options["sources"]:
+                    self.totals.update(self._report(self._read(source)))
+            else:
+                self._validate_published(options)
+        finally:
+            self.show_progress("")
+        self._conclude(fail_on, options["fail_on"])
+
+    def _validate_published(self, options: dict[str, Any]) -> None:
         for site in self.sites(options["site"]):
-            damaged = self._report(validate_published(site, self.schemas))
-            if damaged and options["repair"]:
-                self._repair(site, damaged)
-                damaged = self._report(validate_published(site, self.schemas))
-            left += len(damaged)
-        self._conclude(left)
+            found = self._report(self._read_published(site))
+            if found.invalid and options["repair"]:
+                self._repair(site, found.damaged)
+                found = self._report(self._read_published(site))
+            self.totals.update(found)
+
+    def _read_published(self, site: SitemapSite) -> Iterable[DocumentReport]:
+        return validate_published(site, self.schemas, on_progress=self._progress)
 
     def _read(self, source: str) -> Iterable[DocumentReport]:
         try:
-            yield from validate_source(source, self.schemas, seconds=self.max_seconds)
+            yield from validate_source(
+                source, self.schemas, seconds=self.max_seconds, on_progress=self._progress
+            )
         except (OSError, HTTPException, ValueError) as error:
             message = printable(f"{source} cannot be read: {error}")
             raise CommandError(message, returncode=Exit.FAILED) from error
 
-    def _report(self, documents: Iterable[DocumentReport]) -> list[DocumentReport]:
-        """Print a line for each document; return the invalid ones."""
-        invalid = []
+    def _report(self, documents: Iterable[DocumentReport]) -> Totals:
+        """Print a line for each document; return what they have in total."""
+        self.current = Totals()
         for document in documents:
-            if document.errors:
-                invalid.append(document)
+            self.current.add(document)
+            self.show_progress("")
             if self.json:
                 self.write_json(document.as_dict())
             else:
                 self._print(document)
-        return invalid
+        return self.current
 
     def _print(self, document: DocumentReport) -> None:
-        word = "INVALID" if document.errors else "valid"
-        if self.verbosity or document.errors:
-            noun = "entry" if document.urls == 1 else "entries"
-            self.stdout.write(f"{document.source:<60} {word:<8} {document.urls:>9,} {noun}")
-        for text in document.errors[:MAX_LISTED_ISSUES]:
-            self.stdout.write(f"  error: {text}")
-        for text in document.warnings[:MAX_LISTED_ISSUES] if self.verbosity else ():
-            self.stdout.write(f"  warning: {text}")
+        word = "INVALID" if document.error_count else "valid"
+        if self.verbosity or document.error_count:
+            self.stdout.write(f"{document.source:<60} {word:<8} {_entries(document.urls)}")
+        self._print_findings(document, "error", document.error_count)
+        if self.verbosity:
+            self._print_findings(document, "warning", document.warning_count)
 
-    def _repair(self, site: SitemapSite, damaged: list[DocumentReport]) -> None:
+    def _print_findings(self, document: DocumentReport, level: str, count: int) -> None:
+        texts = document.texts(level)[:MAX_LISTED_ISSUES]
+        for text in texts:
+            self.stdout.write(f"  {level}: {text}")
+        if count > len(texts):
+            self.stdout.write(f"  and {count_of(count - len(texts), f'more {level}')}")
+
+    def _progress(self, urls: int, size: int) -> None:
+        """Show how far the reading is, a few times a second; ``urls`` are those of a document."""
+        now = time.monotonic()
+        if self.terminal and self.verbosity and now - self.shown >= PROGRESS_SECONDS:
+            self.shown = now
+            documents = self.totals.documents + self.current.documents
+            urls += self.totals.urls + self.current.urls
+            size += self.totals.bytes + self.current.bytes
+            self.show_progress(self._amount(documents, urls, size))
+
+    def _amount(self, documents: int, urls: int, size: int) -> str:
+        seconds = time.monotonic() - self.began
+        megabytes = size / 1_000_000
+        return (
+            f"{count_of(documents, 'document')}, {_entries(urls)}, {megabytes:,.1f} MB in"
+            f" {seconds:,.1f} s, {megabytes / max(seconds, 0.001):,.1f} MB a second"
+        )
+
+    def _repair(self, site: SitemapSite, damaged: list[tuple[str, str]]) -> None:
         if self.has_faults:
             message = "--repair builds the site, which needs all sections: fix the errors above."
             raise CommandError(message, returncode=Exit.FAILED)
         # The build drops a damaged page of a section that no longer exists.
         known = {section.get_name() for section in sections_of(site)}
-        sections = {document.section for document in damaged} & known
-        names = {document.stored for document in damaged}
+        sections = {section for _, section in damaged} & known
+        names = {name for name, _ in damaged}
         verbosity = 0 if self.json else self.verbosity
         with ending_cleanly(), Progress(self, verbosity) as progress:
             result = build(
@@ -137,11 +235,38 @@ class Command(PublishedCommand):
         if result.status == "held":
             self.stderr.write(held_back(result))
 
-    def _conclude(self, invalid: int) -> None:
-        if invalid:
-            verb = "is" if invalid == 1 else "are"
-            message = f"{count_of(invalid, 'document')} {verb} not valid."
+    def _conclude(self, fail_on: Iterable[str], asked: str) -> None:
+        """Print what was read and found in total; raise CommandError if it is a failure."""
+        totals = self.totals
+        errors, warnings = totals.count(ERROR_KINDS), totals.count(WARNING_KINDS)
+        if self.json:
+            self.write_json(
+                {
+                    "documents": totals.documents,
+                    "invalid": totals.invalid,
+                    "urls": totals.urls,
+                    "bytes": totals.bytes,
+                    "errors": errors,
+                    "warnings": warnings,
+                    "counts": totals.counts,
+                    "seconds": round(time.monotonic() - self.began, 3),
+                }
+            )
+        elif self.verbosity:
+            amount = self._amount(totals.documents, totals.urls, totals.bytes)
+            found = f"{count_of(errors, 'error')}, {count_of(warnings, 'warning')}"
+            self.stdout.write(f"{amount}: {found}.")
+        if found_kinds := totals.count(fail_on):
+            message = f"{count_of(found_kinds, 'finding')} of {asked}."
+            raise CommandError(message, returncode=Exit.PROBLEMS)
+        if totals.invalid:
+            verb = "is" if totals.invalid == 1 else "are"
+            message = f"{count_of(totals.invalid, 'document')} {verb} not valid."
             raise CommandError(message, returncode=Exit.FAILED)
+
+
+def _entries(count: int) -> str:
+    return f"{count:,} {'entry' if count == 1 else 'entries'}"
 
 
 def _seconds(text: str) -> float:

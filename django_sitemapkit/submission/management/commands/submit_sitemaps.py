@@ -60,6 +60,12 @@ class Command(PublishedCommand):
                 'Set SITEMAPKIT_SUBMIT = {"indexnow_key": "…"} or {"google_credentials": "…"}.',
                 returncode=Exit.USAGE,
             )
+        if not submitted.indexnow_key and (options["retry"] or options["since"] is not None):
+            raise CommandError(
+                "--since and --retry are for IndexNow, and SITEMAPKIT_SUBMIT has no"
+                ' "indexnow_key". Search Console gets the sitemap without them.',
+                returncode=Exit.USAGE,
+            )
         failed, code = [], Exit.FAILED
         for site in self.sites(options["site"]):
             try:

@@ -1,0 +1,201 @@
+"""What builds found: skipped rows, implausible lastmods, and builds that failed or are held."""
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from django.db.models import Max
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext_lazy as _
+
+from django_sitemapkit.admin.base import request_text
+from django_sitemapkit.admin.health.items import HealthItem, Level, register_health
+from django_sitemapkit.builds.report.status import living_leases
+from django_sitemapkit.models import Build, BuildFile, BuildRequest, Publication
+from django_sitemapkit.sites import SitemapSite
+
+MAX_FILES_READ = 2_000
+"""Files with problems whose problems are counted; of more files, those with the newest ids."""
+
+MAX_EXAMPLES = 3
+"""Problems that an item quotes."""
+
+_Status = Build.Status
+_CORRECT = _("Correct the value in the row, or what the section makes of it.")
+
+PROBLEMS: dict[str, tuple[Any, Any]] = {
+    "duplicate-url": (_("Duplicate URL"), _("Let only one row or section produce each URL.")),
+    "exception": (_("Error in a method"), _("Correct the method of the section or the model.")),
+    "file-too-large": (_("Entry too large"), _("Give the URL fewer images, videos or languages.")),
+    "future-date": (
+        _("lastmod in the future"),
+        _("Give the date of the last change. Until it has come, the URL is listed without it."),
+    ),
+    "invalid-attribute-value": (_("Invalid attribute value"), _CORRECT),
+    "invalid-date": (_("Invalid date"), _CORRECT),
+    "invalid-host": (_("Invalid host"), _("Correct the host that the section declares.")),
+    "invalid-tag-value": (_("Invalid tag value"), _CORRECT),
+    "invalid-url": (_("Invalid URL"), _("Correct what the section takes the URL from.")),
+    "invalid-xml-tag": (_("Invalid XML tag"), _CORRECT),
+    "missing-xml-tag": (_("Missing XML tag"), _("Give the image, video or news what it needs.")),
+    "nested-index": (_("Nested index"), _("Name sitemaps in external sections, not indexes.")),
+    "no-url": (_("No URL"), _("Give the object a URL, or leave it out of the queryset.")),
+    "too-many-tags": (_("Too many tags"), _("Give the URL fewer of them.")),
+    "url-not-allowed": (
+        _("URL not allowed"),
+        _("List URLs of this site only, below the folder of its sitemap."),
+    ),
+}
+"""What each kind of problem is called, and what to do about it."""
+
+
+@register_health(
+    _("Builds"),
+    help=_(
+        "Rows that a build skipped, values that it left out, implausible lastmods, builds that"
+        " failed or are held for review, and damaged files that “Check published files” found."
+    ),
+)
+def builds_found(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator[HealthItem]:
+    """Yield what is recorded of the builds of some sites."""
+    keys = [site.key for site in sites]
+    published = {
+        row.site: row for row in Publication.objects.filter(site__in=keys).select_related("build")
+    }
+    succeeded = _last_success(keys)
+    yield from _held(keys)
+    yield from _unfinished(sites, keys)
+    yield from _failed_requests(keys, succeeded)
+    yield from _problems(published)
+    for publication in published.values():
+        yield from _lastmods(publication)
+
+
+def _url_of(build: int) -> str:
+    return reverse("admin:sitemapkit_build_change", args=[build])
+
+
+def _last_success(keys: Iterable[str]) -> dict[str, dt.datetime]:
+    """Return by site when a build last ended well."""
+    well = Build.objects.filter(
+        site__in=keys, status__in=(_Status.PUBLISHED, _Status.UNCHANGED)
+    ).exclude(ended_at=None)
+    return dict(well.values_list("site").annotate(Max("ended_at")))
+
+
+def _held(keys: Iterable[str]) -> Iterator[HealthItem]:
+    """Yield the last build of each site that is held for review."""
+    held = Build.objects.filter(site__in=keys, status=_Status.HELD, pruned_at=None)
+    newest = held.values("site").annotate(newest=Max("pk")).values("newest")
+    for build in Build.objects.filter(pk__in=newest):
+        yield HealthItem(
+            site=build.site,
+            title=_("Build held for review"),
+            found_at=build.ended_at or build.started_at,
+            found_by=build,
+            details=(build.reason,),
+            advice=_("Look at its changes. Then publish it, or correct the cause and build again."),
+            url=_url_of(build.pk),
+        )
+
+
+def _unfinished(sites: Sequence[SitemapSite], keys: Iterable[str]) -> Iterator[HealthItem]:
+    """Yield the newest build of each site if it failed, or if no process works on it any more."""
+    newest = Build.objects.filter(site__in=keys).values("site").annotate(newest=Max("pk"))
+    builds = Build.objects.filter(
+        pk__in=newest.values("newest"), status__in=(_Status.FAILED, _Status.RUNNING)
+    )
+    running = set(living_leases(sites).values_list("name", flat=True))
+    for build in builds:
+        if build.status == _Status.FAILED:
+            yield HealthItem(
+                site=build.site,
+                title=_("Build failed"),
+                level=Level.ERROR,
+                found_at=build.ended_at or build.started_at,
+                found_by=build,
+                details=(build.reason,),
+                advice=_("Correct the cause and build again. The published build is still served."),
+                url=_url_of(build.pk),
+            )
+        elif f"build:{build.site}" not in running:
+            yield HealthItem(
+                site=build.site,
+                title=_("Build interrupted"),
+                found_at=build.started_at,
+                found_by=build,
+                advice=_("Build again: the next build resumes it."),
+                url=_url_of(build.pk),
+            )
+
+
+def _failed_requests(
+    keys: Iterable[str], succeeded: dict[str, dt.datetime]
+) -> Iterator[HealthItem]:
+    """Yield the newest ended request of each kind, if it failed and no build succeeded since."""
+    ended = BuildRequest.objects.filter(site__in=keys).exclude(ended_at=None)
+    newest = ended.values("site", "kind").annotate(newest=Max("pk")).values("newest")
+    for row in BuildRequest.objects.filter(pk__in=newest, failed=True):
+        ended_at = row.ended_at or row.requested_at
+        if row.site in succeeded and succeeded[row.site] >= ended_at:
+            continue
+        yield HealthItem(
+            site=row.site,
+            title=_("%(request)s failed") % {"request": request_text(row)},
+            level=Level.ERROR,
+            found_at=ended_at,
+            found_by=_("Sitemaps overview"),
+            details=row.outcome.splitlines(),
+            advice=_("Store damaged files again with the command: validate_sitemaps --repair")
+            if row.kind == BuildRequest.Kind.CHECK
+            else _("Correct the cause, then click the button again."),
+            url=f"{reverse('admin:sitemapkit_overview')}?{urlencode({'site': row.site})}",
+        )
+
+
+def _problems(published: dict[str, Publication]) -> Iterator[HealthItem]:
+    """Yield what the published builds skipped or left out, by kind of problem."""
+    by_build = {row.build_id: row for row in published.values()}
+    faulty = BuildFile.objects.filter(build__in=by_build).exclude(problems="")
+    rows = list(
+        faulty.order_by("-pk").values_list("build_id", "problem_kinds")[: MAX_FILES_READ + 1]
+    )
+    counts: Counter[tuple[int, str]] = Counter()
+    examples: dict[tuple[int, str], list[str]] = {}
+    for build, kinds in rows[:MAX_FILES_READ]:
+        for code, (count, first) in kinds.items():
+            counts[build, code] += count
+            examples.setdefault((build, code), []).append(first)
+    for (build, code), count in counts.items():
+        title, advice = PROBLEMS.get(code, (code, _CORRECT))
+        yield HealthItem(
+            site=by_build[build].site,
+            title=title,
+            found_at=by_build[build].published_at,
+            found_by=by_build[build].build,
+            count=count,
+            at_least=len(rows) > MAX_FILES_READ,
+            details=examples[build, code][-MAX_EXAMPLES:][::-1],
+            advice=advice,
+            url=f"{_url_of(build)}#problems",
+        )
+
+
+def _lastmods(publication: Publication) -> Iterator[HealthItem]:
+    """Yield the warnings about the lastmods of a published build."""
+    if publication.build.warnings:
+        yield HealthItem(
+            site=publication.site,
+            title=_("Implausible lastmod"),
+            found_at=publication.published_at,
+            found_by=publication.build,
+            details=publication.build.warnings.splitlines(),
+            advice=_(
+                "Take lastmod from the last significant change of the page, or leave it out."
+                " Search engines ignore dates that they cannot trust."
+            ),
+            url=_url_of(publication.build_id),
+        )

@@ -1,0 +1,165 @@
+"""What the page "Health" shows: items that the package and other apps contribute."""
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+from django.db.models import IntegerChoices
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from django_sitemapkit.admin.base import number, try_read
+from django_sitemapkit.sites import SitemapSite
+
+
+class Level(IntegerChoices):
+    """How much an item matters; the first are shown first."""
+
+    ERROR = 1, _("error")
+    WARNING = 2, _("warning")
+    NOTE = 3, _("note")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthItem:
+    """Something that was found at a site, and what to do about it.
+
+    Example::
+
+        HealthItem(
+            site="default",
+            title=_("Broken link"),
+            found_at=crawl.ended_at,
+            found_by=_("Crawl"),
+            count=12,
+            advice=_("Correct the link, or remove it."),
+            url=reverse("admin:shop_brokenlink_changelist"),
+        )
+    """
+
+    site: str
+    """The key of the site."""
+    title: Any
+    """What kind of thing was found."""
+    level: Level = Level.WARNING
+    """An error keeps pages out of search engines; a note is only worth knowing."""
+    found_at: dt.datetime
+    """When it was found last. The newest are shown first; what is found by one look, together."""
+    since: dt.datetime | None = None
+    """When it was found first, if each look since then has found it; None if not earlier."""
+    found_by: Any = ""
+    """What found it."""
+    count: int | None = None
+    """How many there are; None if they are not counted."""
+    at_least: bool = False
+    """Whether there may be more than ``count``."""
+    details: Sequence[Any] = ()
+    """What exactly, or examples, a paragraph each."""
+    advice: Any = ""
+    """What to do about it."""
+    url: str = ""
+    """The address of the list of what was found, or of the page to act on; "" for none."""
+
+    @property
+    def shown_count(self) -> str:
+        """The count as text; "" without one."""
+        if self.count is None:
+            return ""
+        text = number(self.count)
+        return gettext("at least %(count)s") % {"count": text} if self.at_least else text
+
+
+Reporter: TypeAlias = Callable[[HttpRequest, Sequence[SitemapSite]], Iterable[HealthItem]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthSource:
+    """A registered function, and what it contributes."""
+
+    title: Any
+    """Where its items come from."""
+    help: Any
+    """What it finds, and how to make it look."""
+    report: Reporter
+    """Returns the items of some sites."""
+
+
+_sources: list[HealthSource] = []
+
+
+def register_health(title: Any, *, help: Any) -> Callable[[Reporter], Reporter]:  # noqa: A002
+    """Register a function that contributes to the page "Health", with translatable texts.
+
+    The function gets the request and some sites, and yields a HealthItem for each thing found that
+    the user may see. Read the rows of all sites by the same few queries, and only rows: a function
+    that takes long makes the page and the overview slow. ``help`` says on the page what it finds,
+    and how to make it look. Put the function in your app's ``admin.py``. If it raises an exception,
+    the page shows the error as an item.
+
+    Example::
+
+        @register_health(_("Crawlers"), help=_("Errors that crawlers met, from the access log."))
+        def crawlers(request, sites):
+            for row in CrawlerError.objects.filter(site__in=[site.key for site in sites]):
+                yield HealthItem(site=row.site, title=row.text, found_at=row.logged_at)
+    """
+
+    def register(report: Reporter) -> Reporter:
+        _sources.append(HealthSource(title=title, help=help, report=report))
+        return report
+
+    return register
+
+
+def sources() -> Sequence[HealthSource]:
+    """Return what is registered, in the order of registration."""
+    return tuple(_sources)
+
+
+def items_of(request: HttpRequest, sites: Sequence[SitemapSite]) -> dict[str, list[HealthItem]]:
+    """Return the items of some sites by their keys, the newest first."""
+    found: dict[str, list[HealthItem]] = {site.key: [] for site in sites}
+    for source in _sources:
+        for item in _read(source, request, sites):
+            if item.site in found:  # It may be of a site that the settings no longer have.
+                found[item.site].append(item)
+    return {key: in_order(items) for key, items in found.items()}
+
+
+def in_order(items: Iterable[HealthItem]) -> list[HealthItem]:
+    """Return items in the order in which they are shown."""
+    return sorted(items, key=_order)
+
+
+def attention_of(items: Iterable[HealthItem]) -> dict[str, Any]:
+    """Return the items that need attention, and how many errors and warnings they are."""
+    shown = [item for item in items if item.level != Level.NOTE]
+    errors = sum(item.level == Level.ERROR for item in shown)
+    return {"items": shown, "errors": errors, "warnings": len(shown) - errors}
+
+
+def _read(
+    source: HealthSource, request: HttpRequest, sites: Sequence[SitemapSite]
+) -> Iterable[HealthItem]:
+    """Return the items of a source; if it fails, an item with its error for each site."""
+    items, reason = try_read(lambda: list(source.report(request, sites)))
+    if items is not None:
+        return items
+    failed = partial(
+        HealthItem,
+        title=_("Cannot be read"),
+        level=Level.ERROR,
+        found_at=timezone.now(),
+        found_by=source.title,
+        details=(reason,),
+    )
+    return [failed(site=site.key) for site in sites]
+
+
+def _order(item: HealthItem) -> tuple[float, str, int, int]:
+    """Return the sort key: the newest look first, and of what it found the gravest, then most."""
+    return -item.found_at.timestamp(), str(item.found_by), item.level, -(item.count or 0)

@@ -1,0 +1,94 @@
+"""What only a look at one site tells: sections that fail, lost files, external sitemaps."""
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias
+
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.utils.translation import gettext_lazy as _
+
+from django_sitemapkit.admin.base import try_read
+from django_sitemapkit.admin.health.items import HealthItem, Level
+from django_sitemapkit.builds.make.reuse import Reason
+from django_sitemapkit.builds.report.due import due
+from django_sitemapkit.rendering import external_problems
+from django_sitemapkit.sites import SitemapSite
+
+Look: TypeAlias = Callable[[SitemapSite, dt.datetime], Iterator[HealthItem]]
+
+_NOW = _("Now")
+_CORRECT = _("Correct the error. Until then builds fail, and the published build is still served.")
+
+
+def items_now(site: SitemapSite) -> list[HealthItem]:
+    """Return what is wrong with a site now; no row of a section is read."""
+    at = timezone.now()
+    return [
+        *_items(_sections, site, at, _("Sections cannot be read")),
+        *_items(_externals, site, at, _("External sitemaps cannot be read")),
+    ]
+
+
+def _items(look: Look, site: SitemapSite, at: dt.datetime, title: Any) -> Iterable[HealthItem]:
+    """Return what a look at a site finds; if it fails, the reason as an item."""
+    items, reason = try_read(lambda: list(look(site, at)))
+    if items is not None:
+        return items
+    return [
+        HealthItem(
+            site=site.key,
+            title=title,
+            level=Level.ERROR,
+            found_at=at,
+            found_by=_NOW,
+            details=(reason,),
+            advice=_CORRECT,
+        )
+    ]
+
+
+def _sections(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem]:
+    """Yield the sections that cannot be read, and how many files are lost."""
+    overview = f"{reverse('admin:sitemapkit_overview')}?{urlencode({'site': site.key})}"
+    dues = list(due(site, rows=False))
+    failed = [item for item in dues if item.error]
+    if failed:
+        yield HealthItem(
+            site=site.key,
+            title=_("Section cannot be read"),
+            level=Level.ERROR,
+            found_at=at,
+            found_by=_NOW,
+            count=len(failed),
+            details=[f"{item.section or _('Index')}: {item.error}" for item in failed],
+            advice=_CORRECT,
+            url=overview,
+        )
+    if lost := sum(item.pages.get(Reason.LOST, 0) for item in dues):
+        yield HealthItem(
+            site=site.key,
+            title=_("Stored file missing"),
+            level=Level.ERROR,
+            found_at=at,
+            found_by=_NOW,
+            count=lost,
+            advice=_("Build again: the next build stores them. Find out what deletes files."),
+            url=overview,
+        )
+
+
+def _externals(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem]:
+    """Yield what the index leaves out of the external sections."""
+    if problems := external_problems(site):
+        yield HealthItem(
+            site=site.key,
+            title=_("External sitemap not listed"),
+            level=Level.ERROR,
+            found_at=at,
+            found_by=_NOW,
+            count=len(problems),
+            details=[str(problem) for problem in problems],
+            advice=_("Correct the external section: the index leaves these out."),
+        )

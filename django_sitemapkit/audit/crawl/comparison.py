@@ -1,0 +1,281 @@
+"""What a crawl found, compared with what the sitemap lists, as findings."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+
+from django.db.models import QuerySet
+
+from django_sitemapkit.audit.auditing import MAX_DETAIL, delete_in_batches
+from django_sitemapkit.audit.crawl.frontier import ROWS_PER_QUERY, rows_of
+from django_sitemapkit.audit.crawl.scope import CrawlScope
+from django_sitemapkit.audit.entries import entries_of
+from django_sitemapkit.audit.kinds import FindingKind as Kind
+from django_sitemapkit.audit.models import (
+    AuditFinding,
+    AuditRun,
+    CrawledLink,
+    CrawledUrl,
+    SavedPage,
+)
+from django_sitemapkit.audit.rules import is_login
+from django_sitemapkit.audit.sections import CrawledSection
+from django_sitemapkit.audit.web.responses import MAX_REDIRECTS, REDIRECTS
+from django_sitemapkit.builds.lease import BuildLease
+from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.models import Build, hash_of
+from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.printable import count_of, printable
+from django_sitemapkit.protocol.locations import Scope
+from django_sitemapkit.sites import SitemapSite
+
+Outcome = CrawledUrl.Outcome
+
+WEB_PAGES = (Outcome.PAGE, Outcome.DUPLICATE, Outcome.NOINDEX)
+"""Outcomes of URLs whose links were read."""
+
+_ENDS = {
+    Outcome.BLOCKED: "blocked by robots.txt",
+    Outcome.DUPLICATE: "another URL is canonical",
+    Outcome.NOINDEX: "noindex",
+    Outcome.REDIRECT: "redirects",
+}
+"""What is wrong with URLs that redirects and canonical links lead to."""
+
+
+def compare(run: AuditRun, site: SitemapSite, scope: CrawlScope, lease: BuildLease) -> None:
+    """Record what is wrong with the links of a crawl and with what the site's sitemap lists.
+
+    Orphans are judged only if every URL that the crawl met was fetched, and at least one was a web
+    page. If a process is killed meanwhile, the next one starts the comparison again.
+    """
+    _Comparison(run, site, scope, lease).compare()
+
+
+class _Comparison:
+    def __init__(
+        self, run: AuditRun, site: SitemapSite, scope: CrawlScope, lease: BuildLease
+    ) -> None:
+        self._run = run
+        self._site = site
+        self._scope = scope
+        self._lease = lease
+        self._rows = CrawledUrl.objects.filter(run=run)
+
+    def compare(self) -> None:
+        self._reset()
+        self._compare_rows(self._rows.filter(outcome=Outcome.BLOCKED, depth=0), self._broken)
+        self._compare_rows(self._rows.filter(outcome=Outcome.BROKEN), self._broken)
+        self._compare_rows(self._rows.filter(outcome=Outcome.REDIRECT), self._redirects)
+        self._compare_entries()
+        self._compare_rows(self._rows.filter(outcome=Outcome.PAGE, is_listed=False), self._missing)
+        self._compare_rows(self._rows.filter(outcome=Outcome.DUPLICATE), self._duplicates)
+
+    def _reset(self) -> None:
+        """Forget what a comparison that was killed has recorded."""
+        published = Build.objects.published(self._site)
+        delete_in_batches(AuditFinding.objects.filter(run=self._run))
+        with self._lease.fenced_transaction():
+            self._rows.filter(is_listed=True).update(is_listed=False)
+            self._run.build = None if published is None else published.pk
+            self._run.counts = {}
+            self._run.pending = self._rows.filter(outcome=Outcome.PENDING).count()
+            self._run.save(update_fields=["build", "counts", "pending"])
+        self._published = published
+
+    def _record(self, findings: Sequence[AuditFinding]) -> None:
+        """Record findings, and count them; in the caller's transaction."""
+        AuditFinding.objects.bulk_create(findings, batch_size=ROWS_PER_QUERY)
+        counts = Counter(self._run.counts)
+        counts.update(finding.kind for finding in findings)
+        self._run.counts = dict(counts)
+        self._run.save(update_fields=["counts"])
+
+    def _finding(self, kind: Kind, url: str, detail: str, section: str = "") -> AuditFinding:
+        detail = printable(detail)[:MAX_DETAIL]
+        return AuditFinding(run=self._run, section=section, kind=kind, url=url, detail=detail)
+
+    def _compare_rows(
+        self,
+        rows: QuerySet[CrawledUrl],
+        findings_of: Callable[[list[CrawledUrl]], Iterable[AuditFinding]],
+    ) -> None:
+        """Record the findings of some rows, in their order."""
+        for some in in_order(rows):
+            with self._lease.fenced_transaction():
+                self._record(list(findings_of(some)))
+
+    def _broken(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
+        origins = _origins_of(rows)
+        for row in rows:
+            if row.linking_pages or row.depth == 0:
+                why = _ENDS.get(Outcome(row.outcome), row.detail)
+                yield self._finding(Kind.BROKEN_LINK, row.url, f"{why}; {origins[row.pk]}")
+
+    def _redirects(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
+        chains = self._chains(rows)
+        origins = _origins_of(rows)
+        for row in rows:
+            chain = chains[row.pk]
+            kind = _kind_of(chain)
+            if any(is_login(redirect.target) for redirect in chain):
+                continue  # Visitors are asked to log in: the link is as it should be.
+            if row.linking_pages or (row.depth == 0 and kind is Kind.BROKEN_LINK):
+                yield self._finding(kind, row.url, f"{_hops(chain)}; {origins[row.pk]}")
+
+    def _chains(self, rows: list[CrawledUrl]) -> dict[int, list[CrawledUrl]]:
+        """Return each redirecting URL with the URLs that it leads to, as far as they are stored."""
+        chains = {row.pk: [row] for row in rows}
+        growing = list(chains.values())
+        while growing:
+            targets = rows_of(self._run, {chain[-1].target for chain in growing})
+            growing = [chain for chain in growing if chain[-1].target in targets]
+            for chain in growing:
+                chain.append(targets[chain[-1].target])
+            growing = [chain for chain in growing if not _has_ended(chain)]
+        return chains
+
+    def _compare_entries(self) -> None:
+        """Mark the URLs that a section lists, and record those that no page links to."""
+        judges_orphans = self._judges_orphans()
+        below = self._run.options.get("below", "")
+        detail = f"only URLs below {below} were crawled" if below else ""
+        listing = listing_sections(self._site)
+        entries = (
+            entry
+            for entry in entries_of(self._site, self._published)
+            if entry.section in listing and self._scope.contains(entry.url)
+        )
+        while batch := list(islice(entries, ROWS_PER_QUERY)):
+            self._lease.heartbeat()
+            known = rows_of(self._run, {entry.url for entry in batch})
+            orphans = [
+                self._finding(Kind.ORPHAN, entry.url, detail, entry.section)
+                for entry in batch
+                if judges_orphans and entry.url not in known
+            ]
+            if not known and not orphans:
+                continue
+            with self._lease.fenced_transaction():
+                keys = [row.pk for row in known.values()]
+                CrawledUrl.objects.filter(pk__in=keys).update(is_listed=True)
+                self._record(orphans)
+
+    def _judges_orphans(self) -> bool:
+        """Return whether every page was met that a link leads to, from the home page on."""
+        started = f"{self._scope.base}/" in self._run.options["starts"]
+        found_pages = self._rows.filter(outcome__in=WEB_PAGES).exists()
+        return started and found_pages and not self._run.pending
+
+    def _missing(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
+        scope = self._site.scope()
+        saved = self._saved(rows)
+        for row in rows:
+            if row.url not in saved and _can_list(scope, row.url):
+                yield self._finding(Kind.MISSING, row.url, row.title)
+
+    def _saved(self, rows: list[CrawledUrl]) -> frozenset[str]:
+        """Return the URLs of the site's saved pages among some rows."""
+        origin = self._site.origin
+        hashes = [hash_of(row.url.removeprefix(origin)) for row in rows]
+        pages = SavedPage.objects.filter(site=self._site.key, hash__in=hashes)
+        return frozenset(origin + path for path in pages.values_list("path", flat=True))
+
+    def _duplicates(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
+        targets = rows_of(self._run, {row.target for row in rows})
+        for row in rows:
+            target = targets.get(row.target)
+            detail = row.target if target is None else _shown(target)
+            yield self._finding(Kind.DUPLICATE, row.url, detail)
+
+
+def in_order(rows: QuerySet[CrawledUrl]) -> Iterator[list[CrawledUrl]]:
+    """Yield rows in the order in which the crawl met them, some at a time."""
+    last = 0
+    while some := list(rows.filter(pk__gt=last).order_by("pk")[:ROWS_PER_QUERY]):
+        yield some
+        last = some[-1].pk
+
+
+def listing_sections(site: SitemapSite) -> frozenset[str]:
+    """Return the names of a site's sections, but for those of the pages which crawls saved.
+
+    What a crawl found itself does not count as listed, nor does what is still published of a
+    section that was renamed or switched off.
+    """
+    return frozenset(
+        section.get_name()
+        for section in sections_of(site)
+        if not isinstance(section.options, CrawledSection)
+    )
+
+
+def _can_list(scope: Scope, url: str) -> bool:
+    """Return whether the site's sitemap may list a URL."""
+    try:
+        scope.check(url)
+    except InvalidValue:  # The sitemap is mounted in a folder, and the URL is outside of it.
+        return False
+    return True
+
+
+def _origins_of(rows: Sequence[CrawledUrl]) -> dict[int, str]:
+    """Return for each URL which pages link to it, with the texts of the links."""
+    shown: defaultdict[int, list[str]] = defaultdict(list)
+    links = CrawledLink.objects.filter(target__in=[row.pk for row in rows]).order_by("pk")
+    for target, url, text in links.values_list("target", "source__url", "text"):
+        shown[target].append(f"{url} (“{text}”)" if text else url)
+    return {row.pk: _origin_of(row, shown[row.pk]) for row in rows}
+
+
+def _origin_of(row: CrawledUrl, links: list[str]) -> str:
+    if not row.linking_pages:
+        return "the crawl starts there"
+    more = ", first" if row.linking_pages > len(links) else ":"
+    pages = count_of(row.linking_pages, "page")
+    return f"linked from {pages}{more} {', '.join(links)}"
+
+
+def _has_ended(chain: list[CrawledUrl]) -> bool:
+    is_redirect = chain[-1].outcome == Outcome.REDIRECT
+    return not is_redirect or _is_loop(chain) or len(chain) > MAX_REDIRECTS
+
+
+def _is_loop(chain: list[CrawledUrl]) -> bool:
+    return any(row.pk == chain[-1].pk for row in chain[:-1])
+
+
+def _kind_of(chain: list[CrawledUrl]) -> Kind:
+    """Return what a link to the first URL of a chain of redirects is."""
+    redirects = sum(row.outcome == Outcome.REDIRECT for row in chain)
+    if _is_loop(chain) or redirects > MAX_REDIRECTS or chain[-1].outcome == Outcome.BROKEN:
+        return Kind.BROKEN_LINK
+    return Kind.REDIRECT_LINK if redirects == 1 else Kind.REDIRECT_CHAIN
+
+
+def _hops(chain: list[CrawledUrl]) -> str:
+    """Return a chain of redirects as text: each URL with its status, and how it ends."""
+    if _is_loop(chain):
+        return f"{_arrows(chain[:-1])} → {chain[-1].url}: redirect loop"
+    if len(chain) > MAX_REDIRECTS and chain[-1].outcome == Outcome.REDIRECT:
+        return f"{_arrows(chain)}: more than {MAX_REDIRECTS} redirects"
+    if chain[-1].outcome == Outcome.REDIRECT:  # Out of the site, or to the login page.
+        return f"{_arrows(chain)} → {chain[-1].target}"
+    return f"{_arrows(chain[:-1])} → {_shown(chain[-1])}"
+
+
+def _arrows(chain: list[CrawledUrl]) -> str:
+    return " → ".join(f"{row.url} ({_way_of(row)})" for row in chain)
+
+
+def _way_of(row: CrawledUrl) -> str:
+    return str(row.status) if row.status in REDIRECTS else "refresh"
+
+
+def _shown(row: CrawledUrl) -> str:
+    """Return a URL that others lead to, with what is wrong with it."""
+    if row.outcome == Outcome.BROKEN:
+        return f"{row.url} ({row.detail})"
+    if row.outcome in {Outcome.PAGE, Outcome.FILE, Outcome.PENDING}:
+        return row.url
+    return f"{row.url} ({_ENDS[Outcome(row.outcome)]})"

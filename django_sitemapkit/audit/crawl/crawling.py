@@ -1,0 +1,236 @@
+"""Crawls: pages are fetched in the order of the frontier, and recorded in batches."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from types import TracebackType
+from typing import Any, Self
+
+from django_sitemapkit.audit.auditing import (
+    AUDIT_LEASE_SECONDS,
+    OnProgress,
+    delete_in_batches,
+    finish,
+)
+from django_sitemapkit.audit.crawl.comparison import compare
+from django_sitemapkit.audit.crawl.frontier import Frontier
+from django_sitemapkit.audit.crawl.outcome import CrawlFetch, CrawlJudge, UrlOutcome
+from django_sitemapkit.audit.crawl.scope import CrawlScope
+from django_sitemapkit.audit.models import AuditRun, CrawledLink, CrawledUrl
+from django_sitemapkit.audit.options import audit_options
+from django_sitemapkit.audit.rules import robots_of
+from django_sitemapkit.audit.web.in_process import InProcessFetcher
+from django_sitemapkit.builds.lease import BuildLease, acquire
+from django_sitemapkit.sites import SitemapSite, all_sites
+
+MAX_URLS = 100_000
+"""URLs that a crawl fetches, by default."""
+
+URLS_PER_RECORD = 100
+"""URLs that are recorded together: what an interrupted crawl may have to fetch again."""
+
+LINKS_PER_RECORD = 20_000
+"""Links after which a batch is recorded, however few pages have them."""
+
+SECONDS_PER_RECORD = 5.0
+"""Seconds after which a batch is recorded, however few URLs it has."""
+
+MAX_AHEAD = 100
+"""URLs that are fetched, or waiting for it, while others are recorded."""
+
+KEPT_CRAWLS = 2
+"""Finished crawls of the same places whose URLs are kept, to compare them; then the findings."""
+
+Outcome = CrawledUrl.Outcome
+
+
+def crawl(
+    site: SitemapSite,
+    *,
+    starts: Sequence[str] = (),
+    below: str = "",
+    fetch: CrawlFetch | None = None,
+    concurrency: int = 1,
+    max_urls: int = MAX_URLS,
+    max_depth: int | None = None,
+    max_seconds: float | None = None,
+    restart: bool = False,
+    on_progress: OnProgress | None = None,
+) -> AuditRun:
+    """Crawl a site, compare what is found with what the sitemap lists, and return the crawl.
+
+    It starts at ``starts``, URLs or paths, or at the home page. With ``below``, the path of a
+    folder, it starts there, fetches only what is in the folder, and compares only that. The pages
+    are fetched within this process, or by ``fetch``, which ``concurrency`` threads call.
+
+    It ends after ``max_urls`` URLs, ``max_depth`` links away from the start, or after
+    ``max_seconds``; the URLs that it met and did not fetch stay pending. A crawl with the same
+    starts and limits that was interrupted is continued, unless ``restart`` is set. ``on_progress``
+    is called after each batch.
+
+    Raises InvalidValue for a start outside of the site, BuildRunning while another process crawls
+    the site, RobotsUnavailable if its robots.txt cannot be read, StorageFailure if a published file
+    cannot, and ImproperlyConfigured for wrong settings.
+
+    Example::
+
+        run = crawl(all_sites()[0], max_depth=5)
+        for finding in run.findings.filter(kind="broken-link"):
+            print(finding.url, finding.detail)
+    """
+    options = audit_options()
+    scope = CrawlScope.of(site, all_sites(), below)
+    first = scope.starts(starts)
+    limits = {
+        "starts": first,
+        "below": below,
+        "whole_site": not below and f"{site.base}/" in first,
+        "max_urls": max_urls,
+        "max_depth": max_depth,
+    }
+    is_live = fetch is not None
+    threads = concurrency if is_live else 1  # The other one is for one thread.
+    fetch = fetch or InProcessFetcher(all_sites()).fetch
+    end = None if max_seconds is None else time.monotonic() + max_seconds
+    with acquire(site, "crawl", AUDIT_LEASE_SECONDS) as lease:
+        run = _run_of(site, lease, limits, live=is_live, restart=restart)
+        judge = CrawlJudge(
+            fetch,
+            scope,
+            robots_of(site.origin, fetch, is_required=True),
+            user_agent=options.user_agent,
+            is_soft_404=options.is_soft_404(),
+        )
+        frontier = Frontier(run, judge.is_blocked, max_urls=max_urls, max_depth=max_depth)
+        if frontier.is_empty:
+            with lease.fenced_transaction():
+                frontier.add(first)
+        with _Pages(judge, threads) as pages:
+            _fetch_all(run, frontier, pages, lease, end, on_progress)
+        compare(run, site, scope, lease)
+        finish(run, lease.now())
+        _delete_old_urls(run)
+    return run
+
+
+def _run_of(
+    site: SitemapSite, lease: BuildLease, limits: dict[str, Any], *, live: bool, restart: bool
+) -> AuditRun:
+    """Return the crawl to continue, or a new one; what cannot be continued is deleted."""
+    open_runs = AuditRun.objects.filter(
+        site=site.key, status=AuditRun.Status.RUNNING, kind=AuditRun.Kind.CRAWL
+    )
+    found = None
+    for run in open_runs.order_by("-pk"):
+        if found is None and not restart and run.live == live and run.options == limits:
+            found = run
+        else:
+            _delete_urls(run)
+            run.delete()
+    return found or AuditRun.objects.create(
+        site=site.key,
+        kind=AuditRun.Kind.CRAWL,
+        live=live,
+        options=limits,
+        started_at=lease.now(),
+    )
+
+
+def _delete_urls(run: AuditRun) -> None:
+    delete_in_batches(CrawledLink.objects.filter(run=run))
+    delete_in_batches(CrawledUrl.objects.filter(run=run))
+
+
+def _delete_old_urls(run: AuditRun) -> None:
+    """Delete the URLs of the crawls of the same places before the last ones; findings stay."""
+    finished = AuditRun.objects.filter(
+        site=run.site, kind=run.kind, status=AuditRun.Status.FINISHED
+    )
+    same = [old for old in finished.order_by("-pk") if old.places == run.places]
+    for old in same[KEPT_CRAWLS:]:
+        _delete_urls(old)
+
+
+class _Pages:
+    """Fetches pages ahead, and gives what they are in their order.
+
+    One thread fetches a page when it is taken; several fetch those that were added meanwhile.
+    """
+
+    def __init__(self, judge: CrawlJudge, threads: int) -> None:
+        self._judge = judge
+        self._ahead: deque[tuple[CrawledUrl, Callable[[], UrlOutcome]]] = deque()
+        self._threads = ThreadPoolExecutor(threads) if threads > 1 else None
+        self.threads = threads
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._threads is not None:
+            self._threads.shutdown(cancel_futures=True)
+
+    def __len__(self) -> int:
+        return len(self._ahead)
+
+    def add(self, row: CrawledUrl) -> None:
+        job = partial(self._judge.judge, row.url)
+        self._ahead.append((row, self._threads.submit(job).result if self._threads else job))
+
+    def take(self) -> tuple[CrawledUrl, UrlOutcome]:
+        row, result = self._ahead.popleft()
+        return row, result()
+
+
+def _fetch_all(
+    run: AuditRun,
+    frontier: Frontier,
+    pages: _Pages,
+    lease: BuildLease,
+    end: float | None,
+    on_progress: OnProgress | None,
+) -> None:
+    """Fetch and record what is in the frontier, until it is empty or the time is over."""
+    batch: list[tuple[CrawledUrl, UrlOutcome]] = []
+    links, recorded_at = 0, time.monotonic()
+    while True:
+        is_late = end is not None and time.monotonic() >= end
+        while not is_late and len(pages) < MAX_AHEAD and (row := frontier.next()) is not None:
+            pages.add(row)
+        if pages and not is_late:
+            batch.append(pages.take())
+            links += len(batch[-1][1].links)
+            lease.heartbeat()
+        if batch and (
+            is_late
+            or len(pages) < pages.threads  # They have nothing to do until this is recorded.
+            or len(batch) >= URLS_PER_RECORD
+            or links >= LINKS_PER_RECORD
+            or time.monotonic() - recorded_at >= SECONDS_PER_RECORD
+        ):
+            _record(run, frontier, batch, lease)
+            batch, links, recorded_at = [], 0, time.monotonic()
+            if on_progress is not None:
+                on_progress(run)
+        elif is_late or not pages:
+            return
+
+
+def _record(
+    run: AuditRun,
+    frontier: Frontier,
+    batch: Sequence[tuple[CrawledUrl, UrlOutcome]],
+    lease: BuildLease,
+) -> None:
+    with lease.fenced_transaction():
+        frontier.record(batch)
+        run.checked += sum(outcome.outcome != Outcome.BLOCKED for _, outcome in batch)
+        run.bad += sum(outcome.outcome == Outcome.BROKEN for _, outcome in batch)
+        run.save(update_fields=["checked", "bad"])

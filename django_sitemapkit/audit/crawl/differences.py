@@ -1,0 +1,156 @@
+"""What differs between two crawls of a site, URL by URL."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import groupby
+from operator import itemgetter
+
+from django_sitemapkit.audit.crawl.rows import read_by_key, sorted_on_disk
+from django_sitemapkit.audit.models import AuditRun, CrawledUrl
+
+MAX_EXAMPLES = 3
+"""URLs of each kind of change that a summary names."""
+
+_Outcome = CrawledUrl.Outcome
+
+
+class UrlChange(Enum):
+    """What became of a URL between two crawls."""
+
+    NEW = "new"
+    """A web page that the earlier crawl did not meet."""
+    GONE = "gone"
+    """A web page that the later crawl did not meet: nothing links to it any more."""
+    BROKEN = "broken"
+    """It is broken, and was not, or was not met before."""
+    REPAIRED = "repaired"
+    """It was broken, and is not, or nothing links to it any more."""
+    CHANGED = "changed"
+    """It has another outcome, such as noindex instead of web page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UrlDifference:
+    """One URL that two crawls did not find alike."""
+
+    change: UrlChange
+    """What became of it."""
+    url: str
+    """The URL."""
+    before: str
+    """The outcome in the earlier crawl; "" if that did not meet the URL."""
+    after: str
+    """The outcome in the later crawl, likewise."""
+
+    def __str__(self) -> str:
+        outcomes = f"  {self.before} → {self.after}" if self.change is UrlChange.CHANGED else ""
+        return f"{self.change.value}: {self.url}{outcomes}"
+
+    def as_dict(self) -> dict[str, str]:
+        """Return the difference for JSON."""
+        return {
+            "change": self.change.value,
+            "url": self.url,
+            "before": self.before,
+            "after": self.after,
+        }
+
+
+@dataclass(slots=True, kw_only=True)
+class ChangeSummary:
+    """How many URLs changed between two crawls, and some of them."""
+
+    earlier: AuditRun
+    """The earlier crawl."""
+    later: AuditRun
+    """The later crawl."""
+    counts: dict[UrlChange, int] = field(default_factory=dict)
+    """The number of URLs by change."""
+    examples: dict[UrlChange, list[UrlDifference]] = field(default_factory=dict)
+    """The first of them."""
+
+    def add(self, difference: UrlDifference) -> None:
+        """Count a difference."""
+        change = difference.change
+        self.counts[change] = self.counts.get(change, 0) + 1
+        examples = self.examples.setdefault(change, [])
+        if len(examples) < MAX_EXAMPLES:
+            examples.append(difference)
+
+    def __str__(self) -> str:
+        counts = [
+            f"{self.counts[each]:,} {each.value}" for each in UrlChange if each in self.counts
+        ]
+        began = f"{self.earlier.started_at:%Y-%m-%d %H:%M}"
+        return f"Since crawl {self.earlier.pk} of {began}: {', '.join(counts) or 'no changes'}."
+
+    def lines(self) -> Iterator[str]:
+        """Yield what limits the comparison, and the first URLs of each change."""
+        for name, run in (("the earlier", self.earlier), ("this", self.later)):
+            if run.pending:
+                yield f"URLs that {name} crawl did not meet are not compared: it is not complete."
+        for change in (each for each in UrlChange if each in self.counts):
+            yield from map(str, self.examples[change])
+            if more := self.counts[change] - len(self.examples[change]):
+                yield f"{change.value}: {more:,} more"
+
+
+def previous_crawl(run: AuditRun) -> AuditRun | None:
+    """Return the last crawl of the same places that finished before this one.
+
+    None if there is none, or if its URLs are not kept any more. What a crawl with other starts did
+    not meet says nothing.
+    """
+    crawls = AuditRun.objects.filter(
+        site=run.site, kind=AuditRun.Kind.CRAWL, status=AuditRun.Status.FINISHED
+    )
+    earlier = crawls.filter(pk__lt=run.pk).order_by("-pk")
+    crawl = next((each for each in earlier if each.places == run.places), None)
+    return crawl if crawl is not None and CrawledUrl.objects.filter(run=crawl).exists() else None
+
+
+def crawl_differences(earlier: AuditRun, later: AuditRun) -> Iterator[UrlDifference]:
+    """Yield the URLs that changed between two crawls of a site, sorted, in constant memory.
+
+    A URL that a crawl met but did not fetch is not compared. What a crawl that is not complete did
+    not meet, it might have met later: then no page is reported as new, or none as gone.
+
+    Example::
+
+        for difference in crawl_differences(previous_crawl(run), run):
+            print(difference.change.value, difference.url)
+    """
+    knows_before, knows_after = not earlier.pending, not later.pending
+    for url, before, after in _paired(earlier, later):
+        if (before or knows_before) and (after or knows_after):
+            change = _change(before, after)
+            if change is not None:
+                yield UrlDifference(change=change, url=url, before=before, after=after)
+
+
+def _change(before: str, after: str) -> UrlChange | None:
+    """Return what became of a URL by its outcomes; "" stands for a URL that was not met."""
+    if before == after or _Outcome.PENDING in (before, after):
+        return None
+    if after == _Outcome.BROKEN:
+        return UrlChange.BROKEN
+    if before == _Outcome.BROKEN:
+        return UrlChange.REPAIRED
+    if before and after:
+        return UrlChange.CHANGED
+    if after == _Outcome.PAGE:
+        return UrlChange.NEW
+    return UrlChange.GONE if before == _Outcome.PAGE else None
+
+
+def _paired(earlier: AuditRun, later: AuditRun) -> Iterator[tuple[str, str, str]]:
+    """Yield each URL with its outcomes in both crawls, sorted."""
+    rows = (
+        (url, side, outcome)
+        for side, run in (("0", earlier), ("1", later))
+        for url, outcome in read_by_key(CrawledUrl.objects.filter(run=run), "url", "outcome")
+    )
+    for url, group in groupby(sorted_on_disk(rows), key=itemgetter(0)):
+        outcomes = {side: outcome for _, side, outcome in group}
+        yield url, outcomes.get("0", ""), outcomes.get("1", "")

@@ -1,0 +1,230 @@
+"""The stored queue of a crawl: URLs in the order in which the crawl met them.
+
+The order of the rows is that of a breadth-first search, whatever the size of the batches: URLs
+that a page links to come after those of the pages before it. So a crawl that continues does what
+an undisturbed one does.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from django.db import connections, router
+from django.db.models import Count, F
+
+from django_sitemapkit.audit.crawl.outcome import UrlOutcome
+from django_sitemapkit.audit.models import AuditRun, CrawledLink, CrawledUrl
+from django_sitemapkit.audit.web.responses import MAX_REDIRECTS
+from django_sitemapkit.models import hash_of
+
+ROWS_PER_QUERY = 500
+"""Rows that one query reads, or names by their key or hash."""
+
+MAX_KEPT_LINKS = 5
+"""Links to one URL that are kept, to say which web pages hold them; the others are counted."""
+
+MAX_REMEMBERED = 20_000
+"""URLs that are remembered as fetched, so that menus cost no query on each page."""
+
+Outcome = CrawledUrl.Outcome
+
+OPEN_OUTCOMES = frozenset({Outcome.PENDING, Outcome.REDIRECT, Outcome.BROKEN})
+"""Outcomes of URLs whose links are kept."""
+
+_RECORDED = ["outcome", "status", "target", "detail", "title", "lastmod"]
+
+
+@dataclass(slots=True)
+class _Found:
+    """A URL that a batch leads to."""
+
+    depth: int
+    hops: int
+    links: list[tuple[int, str]] = field(default_factory=list)
+    """The key of each page that links to it, and the text of the link."""
+
+
+class Frontier:
+    """The URLs of one crawl.
+
+    At most ``max_urls`` URLs are fetched, and no more are stored than could be, plus one, whose
+    row shows that the crawl is not complete. As many blocked URLs are stored.
+    """
+
+    def __init__(
+        self,
+        run: AuditRun,
+        is_blocked: Callable[[str], bool],
+        *,
+        max_urls: int,
+        max_depth: int | None = None,
+    ) -> None:
+        self._run = run
+        self._is_blocked = is_blocked
+        self._max_depth = max_depth
+        rows = CrawledUrl.objects.filter(run=run)
+        stored = dict(rows.values_list("outcome").annotate(Count("pk")).order_by())
+        blocked = stored.pop(Outcome.BLOCKED, 0)
+        self._room = max_urls + 1 - sum(stored.values())
+        self._room_for_blocked = max_urls - blocked
+        self._left = max_urls - run.checked
+        self._queue: deque[CrawledUrl] = deque()
+        self._last = 0
+        self._is_exhausted = False
+        self._remembered: set[str] = set()
+        self.is_empty = not stored and not blocked
+        """Whether there was no row when the crawl began."""
+
+    def add(self, urls: Iterable[str]) -> None:
+        """Store the URLs at which the crawl starts."""
+        self._store({url: _Found(depth=0, hops=0) for url in urls})
+
+    def next(self) -> CrawledUrl | None:
+        """Return the next URL to fetch, or None if there is none before something is recorded."""
+        if self._left <= 0:
+            return None
+        if not self._queue and not self._is_exhausted:
+            pending = CrawledUrl.objects.filter(run=self._run, outcome=Outcome.PENDING)
+            rows = pending.filter(pk__gt=self._last).order_by("pk")
+            self._queue.extend(rows[:ROWS_PER_QUERY])
+            self._is_exhausted = not self._queue
+        if not self._queue:
+            return None
+        row = self._queue[0]
+        if self._max_depth is not None and row.depth > self._max_depth:
+            return None  # Those behind it are at least as deep.
+        self._left -= 1
+        self._last = row.pk
+        return self._queue.popleft()
+
+    def record(self, batch: Sequence[tuple[CrawledUrl, UrlOutcome]]) -> None:
+        """Record what URLs turned out to be, and where they lead, in the order of ``next()``."""
+        for row, outcome in batch:
+            for name in _RECORDED:
+                setattr(row, name, getattr(outcome, name))
+        _update([row for row, _ in batch])
+        found = self._found_by(batch)
+        known = self._known(found)
+        new = {url: leading for url, leading in found.items() if url not in known}
+        known |= self._store(new)
+        self._is_exhausted = False
+        _keep_links(self._run, found, known, new)
+        fine = [row.pk for row, _ in batch if row.outcome not in OPEN_OUTCOMES]
+        CrawledLink.objects.filter(target__in=fine).delete()
+
+    def _found_by(self, batch: Sequence[tuple[CrawledUrl, UrlOutcome]]) -> dict[str, _Found]:
+        """Return the URLs that a batch leads to, in its order, without those remembered."""
+        found: dict[str, _Found] = {}
+        for row, outcome in batch:
+            depth = row.depth + 1
+            if target := outcome.next:
+                hops = row.hops + 1 if row.outcome == Outcome.REDIRECT else 0
+                if hops <= MAX_REDIRECTS:
+                    found.setdefault(target, _Found(depth, hops))
+            for url, text in outcome.links:
+                if url not in self._remembered:
+                    found.setdefault(url, _Found(depth, 0)).links.append((row.pk, text))
+        return found
+
+    def _known(self, urls: Collection[str]) -> dict[str, CrawledUrl]:
+        """Return the rows of those URLs that the crawl has met already."""
+        known = rows_of(self._run, urls)
+        if len(self._remembered) > MAX_REMEMBERED:
+            self._remembered.clear()
+        self._remembered.update(
+            url for url, row in known.items() if row.outcome not in OPEN_OUTCOMES
+        )
+        return known
+
+    def _store(self, found: dict[str, _Found]) -> dict[str, CrawledUrl]:
+        """Store URLs that the crawl meets first, as many as there is room for."""
+        new = list(self._new_rows(found))
+        CrawledUrl.objects.bulk_create(new, batch_size=ROWS_PER_QUERY)
+        if new and new[0].pk is None:  # MySQL returns no keys.
+            return rows_of(self._run, [row.url for row in new])
+        return {row.url: row for row in new}
+
+    def _new_rows(self, found: dict[str, _Found]) -> Iterator[CrawledUrl]:
+        for url, leading in found.items():
+            row = CrawledUrl(
+                run_id=self._run.pk,
+                hash=hash_of(url),
+                url=url,
+                depth=leading.depth,
+                hops=leading.hops,
+                linking_pages=len(leading.links),
+            )
+            if self._is_blocked(url):
+                row.outcome = Outcome.BLOCKED
+                self._room_for_blocked -= 1
+                if self._room_for_blocked >= 0:
+                    yield row
+            else:
+                self._room -= 1
+                if self._room >= 0:
+                    yield row
+
+
+def _update(rows: Sequence[CrawledUrl]) -> None:
+    """Store what rows turned out to be, in one query.
+
+    It is an insert of rows that exist: ``bulk_update()`` takes ten times as long.
+    """
+    connection = connections[router.db_for_write(CrawledUrl)]
+    named = connection.features.supports_update_conflicts_with_target
+    CrawledUrl.objects.bulk_create(
+        rows,
+        update_conflicts=True,
+        update_fields=_RECORDED,
+        unique_fields=["id"] if named else None,
+    )
+
+
+def _keep_links(
+    run: AuditRun,
+    found: dict[str, _Found],
+    known: dict[str, CrawledUrl],
+    new: Collection[str],
+) -> None:
+    """Store the first links to each URL that may be broken or redirect, and count all of them."""
+    kept: list[CrawledLink] = []
+    counted: defaultdict[int, list[int]] = defaultdict(list)
+    for url, leading in found.items():
+        row = known.get(url)
+        if row is None or row.outcome not in OPEN_OUTCOMES or not leading.links:
+            continue
+        before = 0
+        if url not in new:
+            before = row.linking_pages
+            counted[len(leading.links)].append(row.pk)
+        kept += (
+            CrawledLink(run_id=run.pk, source_id=source, target_id=row.pk, text=text)
+            for source, text in leading.links[: max(0, MAX_KEPT_LINKS - before)]
+        )
+    CrawledLink.objects.bulk_create(kept, batch_size=ROWS_PER_QUERY)
+    for count, keys in counted.items():
+        for some in in_batches(keys):
+            rows = CrawledUrl.objects.filter(pk__in=some)
+            rows.update(linking_pages=F("linking_pages") + count)
+
+
+def rows_of(run: AuditRun, urls: Collection[str]) -> dict[str, CrawledUrl]:
+    """Return the rows of a crawl that have these URLs."""
+    found: dict[str, CrawledUrl] = {}
+    wanted = frozenset(urls)
+    rows = CrawledUrl.objects.filter(run=run)
+    for some in in_batches(list(wanted)):
+        candidates = rows.filter(hash__in=[hash_of(url) for url in some])
+        # The texts are compared here: hashes may be equal, and so may texts to a collation.
+        found.update((row.url, row) for row in candidates if row.url in wanted)
+    return found
+
+
+Item = TypeVar("Item")
+
+
+def in_batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """Yield parts of a list, each as long as one query can name."""
+    for start in range(0, len(items), ROWS_PER_QUERY):
+        yield items[start : start + ROWS_PER_QUERY]

@@ -1,0 +1,160 @@
+"""What one URL turns out to be when a crawl fetches it."""
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Protocol
+
+from django_sitemapkit.audit.crawl.scope import CrawlScope
+from django_sitemapkit.audit.kinds import FindingKind as Kind
+from django_sitemapkit.audit.models import CrawledUrl
+from django_sitemapkit.audit.rules import (
+    IsSoft404,
+    answer_fault,
+    indexing_faults,
+    is_login,
+)
+from django_sitemapkit.audit.web.pages import WebPage
+from django_sitemapkit.audit.web.responses import Fetched
+from django_sitemapkit.audit.web.robots import RobotsRules
+from django_sitemapkit.http_headers import http_moment
+from django_sitemapkit.printable import printable
+from django_sitemapkit.protocol.limits import ILLEGAL_XML, MAX_LOCATION
+
+MAX_TEXT = 200
+"""Characters of a title and of a link's text."""
+
+MAX_REASON = 300
+"""Characters of why a URL is broken."""
+
+Outcome = CrawledUrl.Outcome
+
+_OUTCOMES = {
+    Kind.SOFT_404: Outcome.BROKEN,
+    Kind.NOINDEX: Outcome.NOINDEX,
+    Kind.CANONICAL: Outcome.DUPLICATE,
+    Kind.REFRESH: Outcome.REDIRECT,
+}
+"""What a page is that a search engine does not index."""
+
+
+class CrawlFetch(Protocol):
+    """Fetches a URL: the ``fetch`` of either fetcher."""
+
+    def __call__(self, url: str, *, follow_redirects: bool = True) -> Fetched:
+        """Fetch a URL, and the targets of its redirects if ``follow_redirects`` is set."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UrlOutcome:
+    """What a URL turned out to be, and where it leads."""
+
+    outcome: CrawledUrl.Outcome
+    """What it is."""
+    status: int | None = None
+    """The HTTP status; None if there was no answer, or nothing was fetched."""
+    target: str = ""
+    """Where it redirects, or its canonical URL."""
+    next: str = ""
+    """The target, if it is to be crawled; else ""."""
+    detail: str = ""
+    """Why it is broken."""
+    title: str = ""
+    """The title of the page."""
+    lastmod: dt.datetime | None = None
+    """The header ``Last-Modified``."""
+    links: tuple[tuple[str, str], ...] = ()
+    """The URL and the text of each link to follow, each URL once."""
+
+
+class CrawlJudge:
+    """Fetches URLs of a crawl, and says what each of them is. Several threads may use it."""
+
+    def __init__(
+        self,
+        fetch: CrawlFetch,
+        scope: CrawlScope,
+        robots: RobotsRules,
+        *,
+        user_agent: str,
+        is_soft_404: IsSoft404 | None = None,
+    ) -> None:
+        self._fetch = fetch
+        self._scope = scope
+        self._robots = robots
+        self._user_agent = user_agent
+        self._is_soft_404 = is_soft_404
+
+    def is_blocked(self, url: str) -> bool:
+        """Return whether robots.txt forbids fetching a URL."""
+        return not self._robots.allows(url, self._user_agent)
+
+    def judge(self, url: str) -> UrlOutcome:
+        """Fetch a URL, if robots.txt allows it, and return what it is."""
+        if self.is_blocked(url):
+            return UrlOutcome(outcome=Outcome.BLOCKED)
+        fetched = self._fetch(url, follow_redirects=False)
+        fault = answer_fault(fetched)
+        if fault is None:
+            page = WebPage.parse(url, fetched.headers, fetched.body)
+            return self._outcome_of_page(url, fetched, page)
+        if fetched.hops and not fetched.failure:
+            return self._redirect(fetched.final_url, fetched.status)
+        return UrlOutcome(
+            outcome=Outcome.BROKEN, status=fetched.status, detail=_short(fault[1], MAX_REASON)
+        )
+
+    def _redirect(self, target: str, status: int | None) -> UrlOutcome:
+        # Each page that asks for a login redirects to a URL of its own.
+        following = "" if is_login(target) else self._in_scope(target)
+        return UrlOutcome(
+            outcome=Outcome.REDIRECT,
+            status=status,
+            target=_short(target, MAX_LOCATION),
+            next=following,
+        )
+
+    def _outcome_of_page(self, url: str, fetched: Fetched, page: WebPage) -> UrlOutcome:
+        fault = next(indexing_faults(url, fetched, page, self._is_soft_404), None)
+        outcome = Outcome.PAGE if page.is_html else Outcome.FILE
+        target = following = detail = ""
+        if fault is not None:
+            kind, detail = fault
+            outcome = _OUTCOMES[kind]
+            if outcome is Outcome.REDIRECT:
+                return self._redirect(detail, fetched.status)
+            if outcome is Outcome.BROKEN:
+                detail = _short(f"soft 404: {detail}" if detail else "soft 404", MAX_REASON)
+                return UrlOutcome(outcome=outcome, status=fetched.status, detail=detail)
+            if outcome is Outcome.DUPLICATE:
+                target, following = _short(detail, MAX_LOCATION), self._in_scope(detail)
+        return UrlOutcome(
+            outcome=outcome,
+            status=fetched.status,
+            target=target,
+            next=following,
+            title=_text(page.title or ""),
+            lastmod=http_moment(fetched.header("Last-Modified")),
+            links=() if page.nofollow else self._links_of(page),
+        )
+
+    def _links_of(self, page: WebPage) -> tuple[tuple[str, str], ...]:
+        found: dict[str, str] = {}
+        for link in page.links:
+            if not link.nofollow and (url := self._in_scope(link.url)):
+                found.setdefault(url, _text(link.text))
+        return tuple(found.items())
+
+    def _in_scope(self, url: str) -> str:
+        """Return a URL as it is stored, if the crawl fetches it, or ""."""
+        url = printable(url)
+        return url if self._scope.contains(url) else ""
+
+
+def _text(text: str) -> str:
+    """Return a text for people; what joins letters and emoji, which is not printable, stays."""
+    return ILLEGAL_XML.sub("", text)[:MAX_TEXT]
+
+
+def _short(text: str, length: int) -> str:
+    return printable(text)[:length]

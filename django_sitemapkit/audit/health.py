@@ -1,0 +1,120 @@
+"""What audits and crawls contribute to the page "Health"."""
+
+import datetime as dt
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, takewhile
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.text import capfirst
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from django_sitemapkit.admin import HealthItem, Level, register_health
+from django_sitemapkit.admin.base import number
+from django_sitemapkit.audit.kinds import ADVICE, BAD_KINDS, FindingKind
+from django_sitemapkit.audit.models import AuditRun
+from django_sitemapkit.sites import SitemapSite
+
+
+@register_health(
+    _("Audits and crawls"),
+    help=_(
+        "What is wrong with the web pages that the sitemap lists, and with the links of the site."
+        " Run the commands audit_sitemaps and crawl_sitemaps, for example each night."
+    ),
+)
+def findings(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator[HealthItem]:
+    """Yield the findings of the newest finished audit and the newest finished crawls, by kind."""
+    if not request.user.has_perm("sitemapkit_audit.view_auditrun"):
+        return
+    may_see_findings = request.user.has_perm("sitemapkit_audit.view_auditfinding")
+    keys = [site.key for site in sites]
+    runs = AuditRun.objects.filter(site__in=keys).exclude(kind=AuditRun.Kind.GATE)
+    by_kind = groupby(runs.order_by("site", "kind", "-pk"), lambda run: (run.site, run.kind))
+    for _site_and_kind, group in by_kind:
+        newest, *earlier = group
+        if newest.status == AuditRun.Status.RUNNING:
+            yield _unfinished(newest)
+        finished = [run for run in (newest, *earlier) if run.status == AuditRun.Status.FINISHED]
+        for same in current_runs(finished):
+            yield from _findings_of_newest(same, may_see_findings=may_see_findings)
+
+
+def current_runs(runs: Iterable[AuditRun]) -> list[list[AuditRun]]:
+    """Group runs of one site and kind, the newest first, by where they looked.
+
+    Crawls of a part of the site are left out if a later crawl covers all of it.
+    """
+    groups: dict[Any, list[AuditRun]] = {}
+    for run in runs:
+        groups.setdefault(run.places, []).append(run)
+    newest = [group[0] for group in groups.values()]
+    covering = max((run.pk for run in newest if run.covers_site), default=0)
+    return [group for group in groups.values() if group[0].pk >= covering]
+
+
+def findings_of(run: AuditRun, kind: str) -> str:
+    """Return the address of the list of an audit's findings of one kind."""
+    query = urlencode({"run__id__exact": run.pk, "kind__exact": kind})
+    return f"{reverse('admin:sitemapkit_audit_auditfinding_changelist')}?{query}"
+
+
+def _unfinished(run: AuditRun) -> HealthItem:
+    """Return a note on a run that has not ended."""
+    return HealthItem(
+        site=run.site,
+        title=_("It is running, or was interrupted."),
+        level=Level.NOTE,
+        found_at=run.started_at,
+        found_by=_name_of(run),
+        advice=_("If it was interrupted, run the same command again: it continues."),
+        url=_url_of(run),
+    )
+
+
+def _name_of(run: AuditRun) -> str:
+    name = f"{capfirst(run.get_kind_display())} {run.pk}"
+    return name if run.covers_site else f"{name} ({' '.join(filter(None, run.places))})"
+
+
+def _url_of(run: AuditRun) -> str:
+    return reverse("admin:sitemapkit_audit_auditrun_change", args=[run.pk])
+
+
+def _findings_of_newest(
+    runs: Sequence[AuditRun], *, may_see_findings: bool
+) -> Iterator[HealthItem]:
+    """Yield what the newest of some finished runs found; the others say since when."""
+    run = runs[0]
+    at = run.ended_at or run.started_at
+    yield HealthItem(
+        site=run.site,
+        title=gettext("%(checked)s URLs checked, %(bad)s bad")
+        % {"checked": number(run.checked), "bad": number(run.bad)},
+        level=Level.NOTE,
+        found_at=at,
+        found_by=_name_of(run),
+        url=_url_of(run),
+    )
+    for kind in FindingKind:
+        if run.counts.get(kind):
+            yield HealthItem(
+                site=run.site,
+                title=kind.label,
+                level=Level.ERROR if kind in BAD_KINDS else Level.WARNING,
+                found_at=at,
+                since=_since(runs, kind),
+                found_by=_name_of(run),
+                count=run.counts[kind],
+                advice=ADVICE[kind],
+                url=findings_of(run, kind) if may_see_findings else "",
+            )
+
+
+def _since(runs: Sequence[AuditRun], kind: str) -> dt.datetime | None:
+    """Return when a kind was found first, of the runs that found it one after the other."""
+    first = list(takewhile(lambda run: run.counts.get(kind), runs))[-1]
+    return None if first is runs[0] else first.ended_at or first.started_at

@@ -1,0 +1,210 @@
+"""What the commands that audit and crawl share: their options, and how they print findings."""
+
+import time
+from abc import abstractmethod
+from argparse import ArgumentTypeError
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from typing import Any, ClassVar
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import CommandError, CommandParser
+
+from django_sitemapkit.audit.kinds import ADVICE, BAD_KINDS, FindingKind
+from django_sitemapkit.audit.management.kinds import parse_kinds
+from django_sitemapkit.audit.models import AuditRun
+from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
+from django_sitemapkit.management.base import Exit, PublishedCommand, ending_cleanly
+from django_sitemapkit.printable import count_of, quoted
+from django_sitemapkit.sites import SitemapSite
+
+CONCURRENCY = 4
+"""Requests at a time over HTTP, by default."""
+
+MAX_LISTED_URLS = 3
+"""URLs of each kind that are printed; JSON and the admin have all."""
+
+
+class FindingsCommand(PublishedCommand):
+    """A command that fetches web pages of each site, and reports findings.
+
+    A subclass implements `examine`, `heading` and `summary`.
+    """
+
+    kinds: ClassVar[tuple[FindingKind, ...]] = ()
+    """The kinds of findings that it may report."""
+    bad_stands_for = "all that keep a URL out of an index"
+    """What the help of ``--fail-on`` says of the kinds among them that are bad."""
+    more_exit_codes = (Exit.RUNNING, Exit.PROBLEMS)
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the options that these commands share."""
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--restart", action="store_true", help="Do not continue where a run was interrupted."
+        )
+        parser.add_argument(
+            "--fail-on",
+            default="",
+            metavar="KINDS",
+            help="Exit with 5 if findings of these kinds exist, separated by commas; bad stands for"
+            f" {self.bad_stands_for}.",
+        )
+        parser.add_argument(
+            "--live",
+            action="store_true",
+            help="Fetch the pages over HTTP, and not within this process. Needs the extra audit.",
+        )
+        parser.add_argument(
+            "--concurrency",
+            type=positive,
+            metavar="REQUESTS",
+            help=f"With --live: requests at a time; default: {CONCURRENCY}.",
+        )
+        parser.add_argument(
+            "--rate",
+            type=positive_number,
+            metavar="REQUESTS",
+            help="With --live: requests a second, at most.",
+        )
+        parser.add_argument(
+            "--allow-private",
+            action="store_true",
+            help="With --live: also fetch from private and local addresses.",
+        )
+
+    @abstractmethod
+    def examine(self, site: SitemapSite, options: dict[str, Any], **arguments: Any) -> AuditRun:
+        """Audit or crawl a site with these arguments; return what was found."""
+
+    @abstractmethod
+    def heading(self, run: AuditRun) -> str:
+        """Return the first line about a run."""
+
+    @abstractmethod
+    def summary(self, run: AuditRun) -> dict[str, Any]:
+        """Return what JSON has of a run, besides its findings."""
+
+    def run(self, options: dict[str, Any]) -> None:
+        """Examine each site, and print what was found."""
+        bad = [kind for kind in self.kinds if kind in BAD_KINDS]
+        fail_on = parse_kinds(options["fail_on"], self.kinds, {"bad": bad})
+        failed, code, found = [], Exit.FAILED, 0
+        with self._fetching(options) as fetching:
+            for site in self.sites_of(options):
+                try:
+                    run = self._examine(site, options, fetching)
+                    self.report(site, run, options)
+                except ImproperlyConfigured as error:
+                    raise CommandError(str(error), returncode=Exit.USAGE) from error
+                except SitemapKitError as error:
+                    failed.append(str(error))
+                    code = Exit.RUNNING if isinstance(error, BuildRunning) else Exit.FAILED
+                    continue
+                found += sum(run.counts.get(kind, 0) for kind in fail_on)
+        if failed:
+            raise CommandError("\n".join(failed), returncode=code)
+        if found:
+            message = f"{count_of(found, 'finding')} of {options['fail_on']}."
+            raise CommandError(message, returncode=Exit.PROBLEMS)
+
+    def report(self, site: SitemapSite, run: AuditRun, options: dict[str, Any]) -> None:
+        """Print what was found on a site."""
+        if options["json"]:
+            self._write_json(run)
+        elif options["verbosity"]:
+            self._print(run)
+
+    def sites_of(self, options: dict[str, Any]) -> list[SitemapSite]:
+        """Return the sites to examine."""
+        return self.sites(options["site"])
+
+    @contextmanager
+    def _fetching(self, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Give the arguments that say how pages are fetched."""
+        if not options["live"]:
+            for name in ("concurrency", "rate", "allow_private"):
+                if options[name]:
+                    option = name.replace("_", "-")
+                    raise CommandError(f"--{option} needs --live.", returncode=Exit.USAGE)
+            yield {}
+            return
+        live = module("web.live")
+        with live.LiveFetcher(
+            allow_private=options["allow_private"], rate=options["rate"]
+        ) as fetcher:
+            yield {"fetch": fetcher.fetch, "concurrency": options["concurrency"] or CONCURRENCY}
+
+    def _examine(
+        self, site: SitemapSite, options: dict[str, Any], fetching: dict[str, Any]
+    ) -> AuditRun:
+        progress = _Progress(self)
+        try:
+            with ending_cleanly():
+                return self.examine(
+                    site, options, restart=options["restart"], on_progress=progress, **fetching
+                )
+        finally:
+            self.show_progress("")
+
+    def _write_json(self, run: AuditRun) -> None:
+        findings = run.findings.order_by("pk").values("section", "kind", "url", "detail")
+        for finding in findings.iterator(chunk_size=2_000):
+            self.write_json({"site": run.site, **finding})
+        self.write_json({"site": run.site, **self.summary(run)})
+
+    def _print(self, run: AuditRun) -> None:
+        write = self.stdout.write
+        write(f"Site {run.site!r}: {self.heading(run)}")
+        for kind in self.kinds:
+            if count := run.counts.get(kind):
+                write(f"  {kind.label}: {count:,}. {ADVICE[kind]}")
+                for finding in run.findings.filter(kind=kind).order_by("pk")[:MAX_LISTED_URLS]:
+                    write(f"    {finding.url}  {finding.detail}".rstrip())
+                if count > MAX_LISTED_URLS:
+                    write(f"    and {count - MAX_LISTED_URLS:,} more")
+
+
+class _Progress:
+    """Prints a line about a run while it goes on, on a terminal."""
+
+    def __init__(self, command: FindingsCommand) -> None:
+        self._command = command
+        self._first: tuple[float, int] | None = None
+
+    def __call__(self, run: AuditRun) -> None:
+        """Print how far the run is, and its rate since it was first reported."""
+        now = time.monotonic()
+        # A run that is continued has fetched some URLs before.
+        began, checked = self._first = self._first or (now, run.checked)
+        rate = (run.checked - checked) / (now - began) if now > began else 0
+        urls = count_of(run.checked, "URL")
+        self._command.show_progress(f"{urls}, {rate:,.0f} a second, {run.bad:,} bad")
+
+
+def positive(text: str) -> int:
+    """Return a whole number from 1 up; raises ArgumentTypeError for anything else."""
+    with suppress(ValueError):
+        if (number := int(text)) >= 1:
+            return number
+    raise ArgumentTypeError(f"{quoted(text)} is not a whole number from 1 up.")
+
+
+def positive_number(text: str) -> float:
+    """Return a finite number above 0; raises ArgumentTypeError for anything else."""
+    with suppress(ValueError):
+        if 0 < (number := float(text)) < float("inf"):
+            return number
+    raise ArgumentTypeError(f"{quoted(text)} is not a number above 0.")
+
+
+def module(name: str) -> Any:
+    """Return a module of the app that needs the extra ``audit``. Raises CommandError."""
+    try:
+        return import_module(f"django_sitemapkit.audit.{name}")
+    except ImportError as error:
+        raise CommandError(
+            f'{error}. Install the extra: pip install "django-sitemapkit[audit]".',
+            returncode=Exit.USAGE,
+        ) from error

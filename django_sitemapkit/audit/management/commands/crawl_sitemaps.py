@@ -1,0 +1,194 @@
+"""Crawl the site by following links, and report broken links and what the sitemaps miss."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import CommandError, CommandParser
+
+from django_sitemapkit.audit.kinds import CRAWL_KINDS
+from django_sitemapkit.audit.management.base import (
+    FindingsCommand,
+    module,
+    positive,
+    positive_number,
+)
+from django_sitemapkit.audit.models import AuditRun
+from django_sitemapkit.exceptions import InvalidValue, StorageFailure
+from django_sitemapkit.management.base import Exit, ending_cleanly
+from django_sitemapkit.printable import count_of
+from django_sitemapkit.sites import SitemapSite
+
+MAX_URLS = 100_000
+"""URLs of a site that are fetched, by default."""
+
+
+class Command(FindingsCommand):
+    """Crawl each site and print what was found, a paragraph for each kind."""
+
+    help = __doc__ or ""
+    interrupted = "Interrupted. Run the same command again to continue the crawl."
+    kinds = CRAWL_KINDS
+    bad_stands_for = "broken-link"
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the options."""
+        super().add_arguments(parser)
+        parser.add_argument(
+            "starts",
+            nargs="*",
+            metavar="START",
+            help="URLs or paths to start at; default: the home page of each site.",
+        )
+        parser.add_argument(
+            "--below",
+            default="",
+            metavar="FOLDER",
+            help="Crawl only URLs below this path, such as /products/, and start there.",
+        )
+        parser.add_argument(
+            "--max-urls",
+            type=positive,
+            default=MAX_URLS,
+            metavar="URLS",
+            help="End after this many URLs; default: %(default)s.",
+        )
+        parser.add_argument(
+            "--max-depth",
+            type=positive,
+            metavar="LINKS",
+            help="Fetch no URL that is more than this many links away from a start.",
+        )
+        parser.add_argument(
+            "--max-seconds", type=positive_number, metavar="SECONDS", help="End after this time."
+        )
+        parser.add_argument(
+            "--output",
+            type=Path,
+            metavar="FOLDER",
+            help="Write the pages as XML, text and HTML sitemaps, and all URLs and the broken links"
+            " as CSV, into this folder.",
+        )
+        parser.add_argument(
+            "--save",
+            action="store_true",
+            help="Save the pages that no section lists, for the sitemap's CrawledSection.",
+        )
+        parser.add_argument(
+            "--diff", action="store_true", help="Show what changed since the previous crawl."
+        )
+
+    def sites_of(self, options: dict[str, Any]) -> list[SitemapSite]:
+        """Return the sites that have a start, if what the options need is there.
+
+        Raises CommandError for a start of no site.
+        """
+        starts = options["starts"] or list(filter(None, [options["below"]]))
+        sites = self._sites_with_starts(super().sites_of(options), starts, options["below"])
+        try:
+            self._require(sites, options)
+        except (ImproperlyConfigured, StorageFailure) as error:
+            raise CommandError(str(error), returncode=Exit.USAGE) from error
+        return sites
+
+    def _sites_with_starts(
+        self, sites: list[SitemapSite], starts: list[str], below: str
+    ) -> list[SitemapSite]:
+        self._starts: dict[str, list[str]] = {}
+        if not starts:
+            return sites
+        scope_of = module("crawl.scope").CrawlScope.of
+        for start in starts:
+            refusals = []
+            for site in sites:
+                try:
+                    found = scope_of(site, sites, below).starts([start])
+                    self._starts.setdefault(site.key, []).extend(found)
+                except InvalidValue as error:
+                    refusals.append(str(error))
+            if len(refusals) == len(sites):
+                raise CommandError(refusals[0], returncode=Exit.USAGE)
+        return [site for site in sites if site.key in self._starts]
+
+    def _require(self, sites: list[SitemapSite], options: dict[str, Any]) -> None:
+        """Raise an error for what would otherwise fail only after the crawl."""
+        if options["save"]:
+            for site in sites:
+                module("crawl.saving").require_crawled_section(site)
+        if options["output"]:
+            if len(sites) > 1:
+                keys = ", ".join(site.key for site in sites)
+                raise ImproperlyConfigured(
+                    f"--output is for one site. Choose it with --site: {keys}."
+                )
+            module("crawl.output").require_folder(options["output"])
+
+    def examine(self, site: SitemapSite, options: dict[str, Any], **arguments: Any) -> AuditRun:
+        """Crawl a site."""
+        run: AuditRun = module("crawl").crawl(
+            site,
+            starts=self._starts.get(site.key, ()),
+            below=options["below"],
+            max_urls=options["max_urls"],
+            max_depth=options["max_depth"],
+            max_seconds=options["max_seconds"],
+            **arguments,
+        )
+        return run
+
+    def report(self, site: SitemapSite, run: AuditRun, options: dict[str, Any]) -> None:
+        """Print what was found; save it, write it and compare it as the options say."""
+        super().report(site, run, options)
+        with ending_cleanly():
+            if options["diff"]:
+                self._compare(run, options)
+            if options["save"]:
+                saved = module("crawl.saving").save_pages(site, run)
+                self._say(run, options, {"saved": asdict(saved)}, f"Saved pages: {saved}.")
+            if options["output"]:
+                names = module("crawl.output").write_output(site, run, options["output"])
+                text = f"{count_of(len(names), 'file')} written to {options['output']}."
+                self._say(run, options, {"files": names}, text)
+
+    def _say(self, run: AuditRun, options: dict[str, Any], result: Any, text: str) -> None:
+        if options["json"]:
+            self.write_json({"site": run.site, "crawl": run.pk, **result})
+        elif options["verbosity"]:
+            self.stdout.write(f"  {text}")
+
+    def _compare(self, run: AuditRun, options: dict[str, Any]) -> None:
+        """Print what changed since the previous crawl: all of it in JSON, else a summary."""
+        differences = module("crawl.differences")
+        earlier = differences.previous_crawl(run)
+        if earlier is None:
+            text = "There is no earlier crawl with these starts to compare with."
+            self._say(run, options, {"since": None}, text)
+            return
+        summary = differences.ChangeSummary(earlier=earlier, later=run)
+        for difference in differences.crawl_differences(earlier, run):
+            summary.add(difference)
+            if options["json"]:
+                self.write_json({"site": run.site, **difference.as_dict()})
+        counts = {change.value: count for change, count in summary.counts.items()}
+        self._say(run, options, {"since": earlier.pk, "changes": counts}, str(summary))
+        for line in () if options["json"] else summary.lines():
+            self._say(run, options, {}, f"  {line}")
+
+    def heading(self, run: AuditRun) -> str:
+        """Return how many URLs were fetched, and what they were compared with."""
+        source = f"build {run.build}" if run.build else "live pages"
+        pending = f", {run.pending:,} not fetched" if run.pending else ""
+        crawled = f"{count_of(run.checked, 'URL')} crawled{pending}, {run.bad:,} broken"
+        return f"{crawled}; compared with {source}."
+
+    def summary(self, run: AuditRun) -> dict[str, Any]:
+        """Return the numbers of a crawl."""
+        return {
+            "crawl": run.pk,
+            "build": run.build,
+            "checked": run.checked,
+            "pending": run.pending,
+            "bad": run.bad,
+            "counts": run.counts,
+        }

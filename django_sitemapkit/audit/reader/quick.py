@@ -1,0 +1,127 @@
+"""Checks ordinary entries without parsing them.
+
+A few programs write most sitemaps, in a few shapes. One regular expression matches a ``<url>`` of
+such a shape if all its values are valid. What it does not match may be valid as well: the parser
+decides, and finds the words and the line. Repetitions are possessive, so that a match takes no more
+than a few looks at each byte, whatever a document holds.
+"""
+
+import re
+from functools import lru_cache
+
+from django_sitemapkit.audit.reader.entries import QUICK_LASTMOD, QUICK_PRIORITIES, EntryChecker
+from django_sitemapkit.audit.reader.extensions import MAX_LINKS
+from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.protocol.extensions import (
+    IMAGE,
+    XHTML,
+    format_hreflang,
+    hreflang_doubt,
+)
+from django_sitemapkit.protocol.limits import (
+    CHANGEFREQS,
+    MAX_IMAGES,
+    MAX_LOCATION,
+    MIN_LOCATION,
+)
+from django_sitemapkit.protocol.locations import ESCAPE, PERHAPS_DOTS, QUICK_ORIGIN, UNENCODED
+from django_sitemapkit.protocol.writers import escaped
+
+END = b"</url>"
+"""Where an entry ends."""
+
+PREFIXES = frozenset({None, "xhtml", "image"})
+"""The prefixes, and none, whose namespaces ``QuickEntries`` needs to know."""
+
+_SPACE = r"[ \t\r\n]*+"
+_IN_SEGMENT = UNENCODED.replace("&", "").replace("/", "")
+_PATH = rf"(?=/)(?:(?:/(?!{PERHAPS_DOTS})|{ESCAPE}|&(?:amp|apos);)[{_IN_SEGMENT}]*+)++"
+
+
+def _url(end: str, *origins: str) -> str:
+    """Return a pattern for most valid URLs, as XML, of some origins or any; ``end`` follows."""
+    return rf"(?![^{end}]{{{MAX_LOCATION + 1}}})(?:{'|'.join(origins or [QUICK_ORIGIN])}){_PATH}"
+
+
+def _optional(tag: str, values: str) -> str:
+    return rf"(?:<{tag}>(?:{values})</{tag}>{_SPACE})?+"
+
+
+_HREF, _HREFLANG = f' href="{_url(chr(34))}"', r' hreflang="[A-Za-z-]{1,16}+"'
+_LINK = rf'<xhtml:link rel="alternate"(?:{_HREFLANG}{_HREF}|{_HREF}{_HREFLANG}) ?/>{_SPACE}'
+_IMAGE = rf"<image:image>{_SPACE}<image:loc>{_url('<')}</image:loc>{_SPACE}</image:image>{_SPACE}"
+_HREFLANGS = re.compile(rb' hreflang="([^"]+)"').findall
+
+
+class QuickEntries:
+    """Finds where the next entry is that has to be parsed.
+
+    ``namespaces`` are those of ``PREFIXES`` that the root declares; entries with extensions in
+    others have to be parsed. ::
+
+        end = QuickEntries(checker, {None: NAMESPACE}).skip(block, start)
+    """
+
+    def __init__(self, checker: EntryChecker, namespaces: dict[str | None, str | None]) -> None:
+        self._checker = checker
+        self._past = checker.past.encode()
+        links = f"(?:{_LINK})*+" if namespaces.get("xhtml") == XHTML else ""
+        images = f"(?:{_IMAGE}){{0,{MAX_IMAGES}}}+" if namespaces.get("image") == IMAGE else ""
+        origins = (re.escape(prefix.removesuffix("/")) for prefix in escaped(checker.prefixes))
+        # The least number is one of characters, of which an entity is only one.
+        location = rf"(?=[^<&]{{{MIN_LOCATION}}}){_url('<', *origins)}"
+        head = (
+            rf"{_SPACE}<url>{_SPACE}<loc>({location})</loc>{_SPACE}"
+            + _optional("lastmod", f"({QUICK_LASTMOD.pattern})")
+            + _optional("changefreq", "|".join(sorted(CHANGEFREQS)))
+            + _optional("priority", "|".join(map(re.escape, sorted(QUICK_PRIORITIES))))
+        )
+        self._match_head = re.compile(head.encode()).match
+        self._match_tail = re.compile(rf"({links}){images}{END.decode()}".encode()).match
+        self._tail, self._has_links = END, False
+
+    def skip(self, block: bytes, start: int) -> int:
+        """Count the ordinary valid entries from ``start`` on, and return where the last one ends.
+
+        It is ``start`` where the first one is none. The entry that exceeds the limit of a file is
+        not skipped either.
+        """
+        checker = self._checker
+        while head := self._match_head(block, start):
+            end = head.end()
+            # The versions of a page have the same links, one after the other.
+            if not block.startswith(self._tail, end) and not self._take_tail(block, end):
+                break
+            location, lastmod = head.groups()
+            if (
+                (lastmod and lastmod >= self._past)
+                or (self._has_links and b' href="%b"' % location not in self._tail)
+                or checker.is_full
+            ):
+                break
+            checker.urls += 1
+            start = end + len(self._tail)
+        return start
+
+    def _take_tail(self, block: bytes, start: int) -> bool:
+        """Return whether the rest of an entry is valid, and keep it if so."""
+        tail = self._match_tail(block, start)
+        if tail is None or (tail[1] and not _are_versions(tail[1])):
+            return False
+        self._tail, self._has_links = tail[0], bool(tail[1])
+        return True
+
+
+def _are_versions(links: bytes) -> bool:
+    """Return whether each link is for a language of its own that search engines understand."""
+    codes = _HREFLANGS(links)
+    return len(set(codes)) == len(codes) < MAX_LINKS and all(map(_is_right, codes))
+
+
+@lru_cache(maxsize=512)
+def _is_right(hreflang: bytes) -> bool:
+    code = hreflang.decode()
+    try:
+        return format_hreflang(code) == code and not hreflang_doubt(code)
+    except InvalidValue:
+        return False

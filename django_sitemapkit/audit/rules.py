@@ -1,0 +1,115 @@
+"""What an answer means to a search engine: the rules that audits and crawls share."""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.shortcuts import resolve_url
+from django.urls import NoReverseMatch
+
+from django_sitemapkit.audit.kinds import FindingKind as Kind
+from django_sitemapkit.audit.web.pages import WebPage
+from django_sitemapkit.audit.web.responses import REDIRECTS, Fetched
+from django_sitemapkit.audit.web.robots import RobotsRules
+from django_sitemapkit.exceptions import RobotsUnavailable
+
+logger = logging.getLogger("django_sitemapkit")
+
+Fetch = Callable[[str], Fetched]
+Fault = tuple[Kind, str]
+"""The kind and the detail of what is wrong with a URL."""
+
+IsSoft404 = Callable[[Fetched], bool]
+"""A project's own rule: whether a page says "not found" with status 200."""
+
+_STATUSES: Mapping[int, Kind] = {
+    401: Kind.LOGIN,
+    404: Kind.NOT_FOUND,
+    410: Kind.GONE,
+}
+
+
+def answer_fault(fetched: Fetched) -> Fault | None:
+    """Return what is wrong with an answer that is not a page at its own URL, or None."""
+    if fetched.hops:
+        return _redirect_fault(fetched)
+    if fetched.status is None:
+        return Kind.NO_ANSWER, fetched.failure
+    if fetched.status in REDIRECTS:
+        return Kind.REDIRECT, f"{_status_of(fetched)} without a target"
+    if fetched.status != 200:
+        return _kind_of_status(fetched.status), _status_of(fetched)
+    if fetched.failure and fetched.failure_code != "too-large":  # What was read is enough.
+        return Kind.NO_ANSWER, fetched.failure
+    return None
+
+
+def _kind_of_status(status: int) -> Kind:
+    if status >= 500:
+        return Kind.SERVER_ERROR
+    if 200 <= status < 400:  # Such an answer has no page, or only a part of one.
+        return Kind.NO_ANSWER
+    return _STATUSES.get(status, Kind.CLIENT_ERROR)
+
+
+def indexing_faults(
+    url: str, fetched: Fetched, page: WebPage, is_soft_404: IsSoft404 | None
+) -> Iterator[Fault]:
+    """Yield why a search engine does not index the page of a URL."""
+    if is_soft_404 is not None:
+        yield from _soft_404_fault(fetched, is_soft_404)
+    if page.noindex:
+        yield Kind.NOINDEX, page.noindex
+    if page.canonical and page.canonical != url:
+        yield Kind.CANONICAL, page.canonical
+    if page.refresh and page.refresh != url:
+        yield Kind.REFRESH, page.refresh
+
+
+def is_login(url: str) -> bool:
+    """Return whether a URL is that of the project's login page, with any query."""
+    try:
+        login = resolve_url(settings.LOGIN_URL)
+    except NoReverseMatch:  # It is the name of a pattern that this URLconf lacks.
+        return False
+    return urlsplit(url).path == urlsplit(login).path
+
+
+def robots_of(origin: str, fetch: Fetch, *, is_required: bool = False) -> RobotsRules:
+    """Return the rules of an origin's robots.txt.
+
+    Raises RobotsUnavailable if ``is_required`` is set and the server fails.
+    """
+    fetched = fetch(f"{origin}/robots.txt")
+    if fetched.failure_code == "foreign-host":  # Of a site below the root: others serve it.
+        return RobotsRules.parse("")
+    if is_required and RobotsRules.is_unavailable(fetched):
+        raise RobotsUnavailable(
+            f"{fetched.url} cannot be read, so nothing may be crawled: {_status_of(fetched)}"
+        )
+    return RobotsRules.of(fetched)
+
+
+def _redirect_fault(fetched: Fetched) -> Fault:
+    hops = " → ".join([f"{url} ({status})" for url, status in fetched.hops] + [fetched.final_url])
+    if is_login(fetched.final_url):
+        return Kind.LOGIN, hops
+    if fetched.failure:
+        return Kind.REDIRECT_LOOP, f"{hops}: {fetched.failure}"
+    ended = f" ({fetched.status})" if fetched.status not in {200, None} else ""
+    return Kind.REDIRECT, hops + ended
+
+
+def _status_of(fetched: Fetched) -> str:
+    """Return the status of an answer, and why it is not complete."""
+    return ": ".join(filter(None, (str(fetched.status or ""), fetched.failure)))
+
+
+def _soft_404_fault(fetched: Fetched, is_soft_404: IsSoft404) -> Iterator[Fault]:
+    try:
+        if is_soft_404(fetched):
+            yield Kind.SOFT_404, ""
+    except Exception as error:
+        logger.exception('%s: SITEMAPKIT_AUDIT["soft_404"] raised.', fetched.url)
+        yield Kind.SOFT_404, f"the rule raised {type(error).__name__}: {error}"

@@ -1,0 +1,94 @@
+"""Requests over HTTP that end by a deadline, however slowly a server sends."""
+
+import socket
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from threading import Timer
+from typing import Any
+
+
+class Deadline:
+    """The time by which something must have ended."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._end = time.monotonic() + seconds
+
+    def __str__(self) -> str:
+        return f"the time limit of {self.seconds:,g} seconds was reached"
+
+    @property
+    def left(self) -> float:
+        """Seconds left; 0 when the time is over."""
+        return max(0.0, self._end - time.monotonic())
+
+
+@contextmanager
+def opened(
+    request: urllib.request.Request,
+    deadline: Deadline,
+    *handlers: urllib.request.BaseHandler,
+    timeout: float,
+) -> Iterator[HTTPResponse]:
+    """Send a request and yield the response, which ends by the deadline.
+
+    ``timeout`` is for connecting and for each read, in seconds; ``handlers`` are added to those of
+    ``urllib.request``. By the deadline the connection is closed: reading then finds the end. Raises
+    OSError, HTTPException or ValueError if there is no answer, and TimeoutError if there is none in
+    time.
+    """
+    handler = _Handler(deadline)
+    opener = urllib.request.build_opener(*handlers, handler)
+    # A socket's timeout is for each read: at one byte a minute, headers could take forever.
+    timer = Timer(deadline.left, handler.close_connection)
+    timer.daemon = True
+    timer.start()
+    try:
+        with opener.open(request, timeout=min(timeout, max(deadline.left, 0.001))) as response:
+            if not deadline.left:  # Where headers end early, http.client takes them for all.
+                raise TimeoutError(str(deadline))
+            yield response
+    except (OSError, HTTPException, ValueError) as error:
+        if not deadline.left:
+            raise TimeoutError(str(deadline)) from error
+        raise
+    finally:
+        timer.cancel()
+
+
+class _Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
+    """Opens a connection, which can be closed while another thread reads it."""
+
+    def __init__(self, deadline: Deadline) -> None:
+        super().__init__()
+        self._deadline = deadline
+        self._socket: socket.socket | None = None
+
+    def http_open(self, req: urllib.request.Request) -> HTTPResponse:
+        return self.do_open(partial(self._connection, HTTPConnection), req)
+
+    def https_open(self, req: urllib.request.Request) -> HTTPResponse:
+        return self.do_open(partial(self._connection, HTTPSConnection), req)
+
+    def close_connection(self) -> None:
+        """Close the connection: reading it then finds the end."""
+        if self._socket is not None:
+            with suppress(OSError):  # It is already closed.
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+    def _connection(self, kind: Any, *arguments: Any, **options: Any) -> HTTPConnection:
+        """Return a connection that lets this handler have its socket."""
+        connection: HTTPConnection = kind(*arguments, **options)
+
+        def connect() -> None:
+            kind.connect(connection)
+            self._socket = connection.sock
+            if not self._deadline.left:
+                self.close_connection()
+
+        connection.connect = connect  # type: ignore[method-assign]
+        return connection

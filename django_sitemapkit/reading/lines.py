@@ -1,0 +1,177 @@
+"""Rows as the lines of one text, which is proven right as a whole.
+
+A line has the values that fill a route, each followed by a separator, then the lastmod. Deleting
+all plain characters from the text leaves nothing but the separators of each line where every row
+is right. Only where more is left, each line is looked at.
+"""
+
+import codecs
+import re
+from collections.abc import Collection
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote
+
+from django_sitemapkit._django import IntConverter, PathConverter, UUIDConverter
+from django_sitemapkit.protocol.limits import MAX_LOCATION
+from django_sitemapkit.reading.routes import UNQUOTED, FastPattern
+
+SEPARATORS = bytes(range(1, 9))
+"""What follows the first value, the second and so on; no URL may contain one of them."""
+
+SKIPPED = b"\x0e"
+"""The line of a row that is left out of the text."""
+
+MAX_LINE = 1_000
+"""Bytes of a line, percent-encoded: longer ones may make a URL that is too long."""
+
+NUMBERS = {IntConverter, UUIDConverter}
+"""Converters whose values are no text: their type says which characters they have."""
+
+PERCENT = "sitemapkit.percent"
+"""The error handler that percent-encodes what ASCII does not have."""
+
+_ALWAYS_PLAIN = b"0123456789abcdef-T"  # What numbers, UUIDs and moments have.
+_NEVER_PLAIN = b"&'" + b":+ "  # XML escapes the first two; the others are in a lastmod.
+_LASTMOD = rb"[0-9T:+ -]*"
+_BEYOND_ASCII = bytes(range(0x80, 0x100))
+_NONCHARACTERS = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")
+
+
+class LineFormat:
+    r"""What the lines are made of that fill the holes of a route.
+
+    ::
+
+        LineFormat(pattern).odd_lines(b"shop\x01a-product\x022024-02-29\n", 1)  # set()
+    """
+
+    def __init__(self, pattern: FastPattern) -> None:
+        kinds = [type(converter) for converter in pattern.converters]
+        self.separators = [SEPARATORS[hole : hole + 1] for hole in range(len(kinds))]
+        begins = [b"\n", *self.separators[:-1]]
+        plain = set(range(0x80))
+        self._forbidden = [*_NONCHARACTERS, *([b"/."] if PathConverter in kinds else [])]
+        suspicious = self._forbidden[len(_NONCHARACTERS) :]
+        values, misplaced = [], []
+        for kind, begin, end in zip(kinds, begins, self.separators, strict=True):
+            own = set(UNQUOTED[kind]) - set(_NEVER_PLAIN)
+            if kind in NUMBERS:
+                values.append(rb"[0-9a-f][0-9a-f-]*" if kind is UUIDConverter else rb"[0-9]+")
+                suspicious.append(begin + b"-")
+                continue
+            plain &= own
+            suspicious += [begin + end, begin + b"."]
+            characters = re.escape(bytes(sorted(own)))
+            if _takes_beyond_ascii(kind):
+                characters += rb"\x80-\xff"
+            else:
+                misplaced.append(begin)
+            values.append(rb"(?!\.)[" + characters + rb"]+")
+        if all(kind in NUMBERS for kind in kinds):
+            plain = set()
+        self._plain = bytes(sorted(plain | set(_ALWAYS_PLAIN)))
+        self._suspicious = suspicious
+        self._left = b"".join(self.separators) + b"\n"
+        self._misplaced = re.compile(
+            rb"[" + re.escape(b"".join(misplaced)) + rb"][\x80-\xff]" if misplaced else rb"(?!)"
+        )
+        parts = [value + end for value, end in zip(values, self.separators, strict=True)]
+        self._is_right = re.compile(b"".join(parts) + _LASTMOD).fullmatch
+
+    def odd_lines(self, text: bytes, rows: int) -> set[int] | None:
+        """Return which lines are not proven to be right; None where they are not ``rows`` lines.
+
+        A line is right where each value matches its converter, is plain or beyond ASCII, and does
+        not begin with a dot.
+        """
+        if text.count(b"\n") != rows:
+            return None
+        if self._is_proven(text, rows):
+            return set()
+        lines = text.split(b"\n")[:-1]
+        is_right = self._is_right
+        return {
+            place
+            for place, line in enumerate(lines)
+            if not is_right(line) or any(one in line for one in self._forbidden)
+        }
+
+    def _is_proven(self, text: bytes, rows: int) -> bool:
+        """Return whether all lines are right, by looking at the text as a whole."""
+        left = text.translate(None, self._plain)
+        if not text.isascii():
+            if self._misplaced.search(b"\n" + left) or any(one in text for one in _NONCHARACTERS):
+                return False
+            left = left.translate(None, _BEYOND_ASCII)
+        # What a moment leaves, as PostgreSQL writes it and as W3C does; a date leaves nothing.
+        for moment in (b" ::\n", b"::+:\n"):
+            left = left.replace(moment, b"\n")
+        if left != self._left * rows:
+            return False
+        after_newline = b"\n" + text
+        return not any(
+            pair in after_newline for pair in self._suspicious if pair[1:] != b"." or b"." in text
+        )
+
+    def finished(self, text: bytes, odd: set[int]) -> bytes:
+        """Return the text percent-encoded, and without odd lines; adds long lines to ``odd``."""
+        if odd:
+            text = without_lines(text, odd)
+        if not text.isascii():
+            text = text.decode().encode("ascii", PERCENT)
+        if _has_long_line(text):
+            lines = enumerate(text.split(b"\n"))
+            long = {place for place, line in lines if len(line) > MAX_LINE}
+            odd |= long
+            text = without_lines(text, long)
+        return text
+
+
+@lru_cache(maxsize=256)
+def line_format(pattern: FastPattern) -> LineFormat:
+    """Return the format of the lines that fill a pattern."""
+    return LineFormat(pattern)
+
+
+def can_hold_lines(location: str) -> bool:
+    """Return whether a location is short enough for any line, by what is around its values."""
+    return len(location) + MAX_LINE <= MAX_LOCATION
+
+
+def without_lines(text: bytes, places: Collection[int]) -> bytes:
+    """Return a text with SKIPPED in the place of some lines."""
+    lines = text.split(b"\n")
+    for place in places:
+        lines[place] = SKIPPED
+    return b"\n".join(lines)
+
+
+def _has_long_line(text: bytes) -> bool:
+    """Return whether a line may be longer than MAX_LINE: seen by a look at every hundredth byte."""
+    begin, end = 0, len(text)
+    while begin < end:
+        found = text.rfind(b"\n", begin, begin + MAX_LINE + 1)
+        if found < 0:
+            return True
+        begin = found + 1
+    return False
+
+
+def _takes_beyond_ascii(kind: Any) -> bool:
+    """Return whether a built-in converter takes letters such as ü."""
+    return re.fullmatch(kind.regex, "ü") is not None
+
+
+@lru_cache(maxsize=4096)
+def _quoted(text: str) -> str:
+    return quote(text)
+
+
+def _percent(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return _quoted(error.object[error.start : error.end]), error.end
+
+
+codecs.register_error(PERCENT, _percent)

@@ -1,0 +1,62 @@
+"""Whether the newest lastmod of all rows is at the end of an index: then it costs nothing to read.
+
+Without such an index the database would have to choose between reading all rows and walking back
+through the dates of all rows, including those that the section does not list. So its declaration
+decides, not the database.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.db.models import F, Field, Index
+from django.db.models.lookups import Exact, IsNull
+
+from django_sitemapkit import _django
+from django_sitemapkit.reading.keysets import Keyset
+
+
+def has_newest_index(keyset: Keyset, expression: Any) -> bool:
+    """Return whether the model declares an index that ends at the newest lastmod of the rows.
+
+    It begins with the columns that the filter compares with one value, in any order, followed by
+    that of ``expression``. No index serves a filter of any other kind.
+    """
+    lastmod = own_field(keyset, expression)
+    equal = list(equal_fields(keyset))
+    if lastmod is None or len(equal) != _django.count_conditions(keyset.queryset):
+        return False
+    meta = lastmod.model._meta
+    declared = [
+        index.fields for index in meta.indexes if type(index) is Index and not index.condition
+    ]
+    if getattr(lastmod, "db_index", False):
+        declared.append([lastmod.name])
+    names = {field.name for field in equal}
+    return meta.managed and any(
+        {name.lstrip("-") for name in fields[: len(equal)]} == names
+        and [name.lstrip("-") for name in fields[len(equal) : len(equal) + 1]] == [lastmod.name]
+        for fields in declared
+    )
+
+
+def own_field(keyset: Keyset, expression: Any) -> "Field[Any, Any] | None":
+    """Return the column of the key's table that an expression names, or None."""
+    if not isinstance(expression, F):
+        return None
+    fields = {field.name: field for field in keyset.field.model._meta.local_concrete_fields}
+    return fields.get(expression.name)  # type: ignore[attr-defined]
+
+
+def equal_fields(keyset: Keyset) -> Iterator["Field[Any, Any]"]:
+    """Yield the fields of the key's table that the filter compares with one value."""
+    table = _django.table_of(keyset.queryset)
+    found: list[Field[Any, Any]] = [keyset.field]
+    for lookup in _django.required_conditions(keyset.queryset):
+        equal = isinstance(lookup, Exact) or (isinstance(lookup, IsNull) and lookup.rhs is True)
+        column = _django.column_of(getattr(lookup, "lhs", None))
+        if not equal or column is None or column[0] != table:
+            continue
+        field = column[1]
+        if not _django.is_expression(lookup.rhs) and field not in found:
+            found.append(field)
+            yield field

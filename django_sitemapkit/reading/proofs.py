@@ -1,0 +1,241 @@
+"""Which sections give no URL twice, and none that another gives: proven by declarations alone.
+
+A **shape** is how URLs look: their path by segment, each a text or a hole for one value without a
+slash. Two URLs of different shapes differ if the shapes have another number of segments, or another
+text in one of them. Two rows differ in a URL of one shape if no hole can take what belongs to
+another, and the database holds no two rows with the same values.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import combinations
+from typing import Any
+
+from django.db.models import (
+    AutoField,
+    BigAutoField,
+    BigIntegerField,
+    CharField,
+    F,
+    Field,
+    ForeignKey,
+    IntegerField,
+    Model,
+    OneToOneField,
+    PositiveBigIntegerField,
+    PositiveIntegerField,
+    PositiveSmallIntegerField,
+    SlugField,
+    SmallAutoField,
+    SmallIntegerField,
+    TextField,
+    UniqueConstraint,
+    UUIDField,
+)
+from django.urls import NoReverseMatch
+
+from django_sitemapkit import _django
+from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.reading.base import SectionReader
+from django_sitemapkit.reading.items import StaticReader
+from django_sitemapkit.reading.routes import Candidate
+from django_sitemapkit.reading.rows import QuerySetReader
+from django_sitemapkit.sections import StaticSection
+
+Shape = tuple[str | None, ...]
+"""The segments of a path; None is a hole."""
+
+MAX_STATIC_ITEMS = 1000
+"""Items of a static section that are compared with what others list."""
+
+_HOLE = "%s"
+
+_FAITHFUL = {
+    *(AutoField, BigAutoField, SmallAutoField, IntegerField, BigIntegerField, SmallIntegerField),
+    *(PositiveIntegerField, PositiveBigIntegerField, PositiveSmallIntegerField),
+    *(CharField, SlugField, TextField, UUIDField),
+}
+"""Fields of which two values have the same text only where the database holds them to be equal.
+
+A class derived from one of them may make anything of its values.
+"""
+
+
+def proven_sections(sections: Collection[SectionReader]) -> frozenset[str]:
+    """Return the names of the sections whose URLs no section of the site lists a second time."""
+    shapes = {section.get_name(): _shapes_of(section) for section in sections}
+    if None in shapes.values():  # It may list anything.
+        return frozenset()
+    meeting: set[str] = set()
+    for one, other in combinations(shapes, 2):
+        if _may_meet(shapes[one] or (), shapes[other] or ()):
+            meeting |= {one, other}
+    return frozenset(
+        section.get_name()
+        for section in sections
+        if section.get_name() not in meeting and _gives_each_once(section)
+    )
+
+
+def _may_meet(ones: Sequence[Shape], others: Sequence[Shape]) -> bool:
+    return any(
+        len(one) == len(other)
+        and all(a is None or b is None or a == b for a, b in zip(one, other, strict=True))
+        for one in ones
+        for other in others
+    )
+
+
+def _shapes_of(section: SectionReader) -> Sequence[Shape] | None:
+    """Return the shapes of all URLs that a section may list, or None if they are not known."""
+    if isinstance(section, StaticReader):
+        paths = _static_paths(section)
+        return None if paths is None else [tuple(path.split("/")) for path in paths]
+    candidates = _candidates_of(section)
+    if candidates is None:
+        return None
+    segments = [_segments_of(candidate) for candidate in candidates]
+    return [
+        tuple(None if _HOLE in text else text.replace("%%", "%") for text in shape)
+        for shape in segments
+    ]
+
+
+def _gives_each_once(section: SectionReader) -> bool:
+    """Return whether no two rows or items of a section, whose shapes are known, give one URL."""
+    if isinstance(section, StaticReader):
+        paths = _static_paths(section) or []
+        return len(set(paths)) == len(paths)
+    candidates = _candidates_of(section) or ()
+    if len(candidates) != 1 or not isinstance(section, QuerySetReader) or not section.locator:
+        return False
+    (candidate,) = candidates
+    if any(text.count(_HOLE) > 1 for text in _segments_of(candidate)):
+        return False  # "a-b" and "c" make the same as "a" and "b-c".
+    rows = section.keyset.queryset
+    if _django.is_sliced(rows) or _django.has_extra_columns(rows) or _django.changes_values(rows):
+        return False
+    (route,) = section.locator.language_routes
+    columns = [route.arguments[place] for place in candidate.fast.order]  # type: ignore[union-attr]
+    paths = [
+        name
+        for column in columns
+        if isinstance(column, int)
+        and (name := _path_of(section.locator.columns[column]))
+        and name not in _django.annotations_of(rows)
+    ]
+    return _tells_apart(rows.model, paths)
+
+
+def _candidates_of(section: SectionReader) -> Sequence[Candidate] | None:
+    """Return the patterns of a section's Route; None without one, or if a value takes a slash."""
+    if not isinstance(section, QuerySetReader) or section.language_plan is not None:
+        return None
+    locator = section.locator
+    if locator is None or locator.related or len(locator.language_routes) != 1:
+        return None
+    candidates = locator.language_routes[0].route.candidates
+    for candidate in candidates:
+        if candidate.fast is None or any(
+            isinstance(converter, _django.PathConverter) for converter in candidate.fast.converters
+        ):
+            return None
+    return candidates
+
+
+def _segments_of(candidate: Candidate) -> list[str]:
+    """Return the segments of a pattern as it is written, with ``%s`` in its holes."""
+    assert candidate.fast is not None  # noqa: S101  asked before
+    return candidate.fast.template.split("/")
+
+
+def _static_paths(section: StaticReader) -> list[str] | None:
+    """Return the paths of a static section that is a fixed list of texts, or None."""
+    options = section.options
+    is_plain = type(options).location is StaticSection.location and section.language_plan is None
+    items = options.items
+    if not is_plain or not isinstance(items, list | tuple) or len(items) > MAX_STATIC_ITEMS:
+        return None
+    if not all(isinstance(item, str) for item in items):
+        return None
+    scope = section.site.scope()
+    with section.site.active():
+        try:
+            locations = [scope.normalise(section.locate(item)) for item in items]
+        except (InvalidValue, NoReverseMatch):
+            return None  # Rendering names it.
+    return [location.removeprefix(scope.origin) for location in locations]
+
+
+def _path_of(column: Any) -> str:
+    """Return the field path that a column names, or ""."""
+    if isinstance(column, str):
+        return column
+    return str(column.name) if type(column) is F else ""  # type: ignore[attr-defined]
+
+
+def _tells_apart(model: type[Model], paths: Iterable[str]) -> bool:
+    """Return whether no two rows of a model have the same texts in all of some field paths."""
+    meta = model._meta
+    distinct: set[str] = set()
+    behind: dict[str, list[str]] = {}
+    for path in paths:
+        name, _, rest = path.partition("__")
+        field = meta.pk if name == "pk" else _field_of(model, name)
+        if field is None:
+            continue
+        if rest:
+            behind.setdefault(field.name, []).append(rest)
+        elif _is_faithful(field):
+            distinct.add(field.name)
+    for name, rest_of in behind.items():
+        field = _field_of(model, name)
+        related = getattr(field, "related_model", None)
+        if (
+            type(field) in {ForeignKey, OneToOneField}
+            and related
+            and _tells_apart(related, rest_of)
+        ):
+            distinct.add(name)  # Another row behind it is another value of the key.
+    return any(unique <= distinct for unique in _unique_sets(model))
+
+
+def _field_of(model: type[Model], name: str) -> "Field[Any, Any] | None":
+    fields = {field.name: field for field in model._meta.concrete_fields}
+    by_column = {field.attname: field for field in model._meta.concrete_fields}
+    return fields.get(name) or by_column.get(name)
+
+
+def _is_faithful(field: "Field[Any, Any]") -> bool:
+    """Return whether another value of a field is another text in a URL."""
+    while type(field) in {ForeignKey, OneToOneField}:
+        field = field.target_field  # type: ignore[attr-defined]
+    return type(field) in _FAITHFUL
+
+
+def _unique_sets(model: type[Model]) -> list[set[str]]:
+    """Return the names of the fields of which the database takes no two rows with equal values."""
+    found: list[set[str]] = []
+    concrete = model._meta.concrete_model or model
+    if not concrete._meta.managed:  # A view, perhaps, that has a row twice.
+        return found
+    for kind in (concrete, *_django.concrete_parents(concrete)):
+        meta = kind._meta
+        if not meta.managed:
+            continue
+        found += [{field.name} for field in meta.local_concrete_fields if field.unique]
+        found += [set(names) for names in meta.unique_together]
+        found += [
+            set(constraint.fields)
+            for constraint in meta.constraints
+            if isinstance(constraint, UniqueConstraint) and _is_plain(constraint)
+        ]
+    return found
+
+
+def _is_plain(constraint: UniqueConstraint) -> bool:
+    """Return whether each database enforces a constraint at once, for all rows.
+
+    Some databases leave out those with more options.
+    """
+    options = ("expressions", "condition", "deferrable", "include", "opclasses", "nulls_distinct")
+    return all(getattr(constraint, name, None) in (None, ()) for name in options)

@@ -1,0 +1,130 @@
+"""What search engines answered, for the page "Health"."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from django.db.models import Max, Sum
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from django_sitemapkit.admin import HealthItem, Level, register_health
+from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.submission.models import SubmittedSite, SubmittedSitemap, UrlBatch
+
+_STOPPED = (UrlBatch.Status.REJECTED, UrlBatch.Status.FAILED)
+
+
+@register_health(
+    gettext_lazy("Search engines"),
+    help=gettext_lazy(
+        "What IndexNow answered, and what Google reports of the sitemap. Submit the sitemap with"
+        " the command submit_sitemaps, or after each build."
+    ),
+)
+def search_engines(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator[HealthItem]:
+    """Yield what search engines answered for some sites."""
+    keys = [site.key for site in sites]
+    if request.user.has_perm("sitemapkit_submission.view_urlbatch"):
+        yield from _indexnow(keys)
+    if request.user.has_perm("sitemapkit_submission.view_submittedsitemap"):
+        for sitemap in SubmittedSitemap.objects.filter(site__in=keys).order_by("address"):
+            yield from _search_console(sitemap)
+
+
+def _indexnow(keys: Sequence[str]) -> Iterator[HealthItem]:
+    """Yield the URLs that are not sent any more, and what became of the last batch."""
+    batches = UrlBatch.objects.filter(site__in=keys)
+    stopped = batches.filter(status__in=_STOPPED).values("site", "status")
+    totals = stopped.annotate(newest=Max("pk"), total=Sum("count"))
+    urls = dict(totals.values_list("newest", "total"))
+    last = batches.values("site").annotate(newest=Max("pk")).values_list("newest", flat=True)
+    for batch in batches.filter(pk__in={*urls, *last}).defer("urls").order_by("-pk"):
+        yield _stopped(batch, urls[batch.pk]) if batch.pk in urls else _last(batch)
+    now = timezone.now()
+    for state in SubmittedSite.objects.filter(site__in=keys, wait_until__gt=now):
+        until = state.wait_until or now
+        local = timezone.localtime(until) if timezone.is_aware(until) else until
+        moment = date_format(local, "DATETIME_FORMAT")
+        yield HealthItem(
+            site=state.site,
+            title=_("IndexNow asks to wait until %(moment)s") % {"moment": moment},
+            level=Level.NOTE,
+            found_at=now,
+            found_by="IndexNow",
+        )
+
+
+def _stopped(batch: UrlBatch, urls: int) -> HealthItem:
+    """Return an item on all batches of a site that have one status; this is the newest."""
+    query = urlencode({"status__exact": batch.status, "site": batch.site})
+    rejected = batch.status == UrlBatch.Status.REJECTED
+    return HealthItem(
+        site=batch.site,
+        title=_("URLs rejected by IndexNow") if rejected else _("URLs not sent to IndexNow"),
+        found_at=batch.sent_at or batch.created_at,
+        found_by="IndexNow",
+        count=urls,
+        details=[batch.answer],
+        advice=_("Correct the cause, then run submit_sitemaps --retry."),
+        url=f"{reverse('admin:sitemapkit_submission_urlbatch_changelist')}?{query}",
+    )
+
+
+def _last(batch: UrlBatch) -> HealthItem:
+    """Return a note on the last batch of a site."""
+    return HealthItem(
+        site=batch.site,
+        title=_("Last request: %(status)s") % {"status": batch.get_status_display()},
+        level=Level.NOTE,
+        found_at=batch.sent_at or batch.created_at,
+        found_by="IndexNow",
+        count=batch.count,
+        details=[batch.answer],
+        url=reverse("admin:sitemapkit_submission_urlbatch_change", args=[batch.pk]),
+    )
+
+
+def _search_console(sitemap: SubmittedSitemap) -> Iterator[HealthItem]:
+    """Yield what Google reports of a sitemap."""
+    at = sitemap.read_at or sitemap.submitted_at or timezone.now()
+    item = partial(
+        HealthItem,
+        site=sitemap.site,
+        found_at=at,
+        found_by="Search Console",
+        url=reverse("admin:sitemapkit_submission_submittedsitemap_changelist"),
+    )
+    if sitemap.failure:
+        yield item(
+            title=_("Search Console was not reached, or refused the request"),
+            details=[sitemap.address, sitemap.failure],
+            advice=_("Correct the cause, then run submit_sitemaps."),
+        )
+    if sitemap.errors:
+        yield item(
+            title=_("Google reports errors"),
+            level=Level.ERROR,
+            count=sitemap.errors,
+            details=[sitemap.address],
+            advice=_("Open the sitemap in Search Console: it says which URLs, and why."),
+        )
+    if sitemap.warnings:
+        yield item(
+            title=_("Google reports warnings"),
+            count=sitemap.warnings,
+            details=[sitemap.address],
+            advice=_("Open the sitemap in Search Console: it says which URLs, and why."),
+        )
+    yield item(
+        title=_("Google has not processed it yet")
+        if sitemap.is_pending
+        else _("URLs that Google counts in the sitemap"),
+        level=Level.NOTE,
+        count=None if sitemap.is_pending else sitemap.submitted_urls,
+        details=[sitemap.address],
+    )

@@ -1,0 +1,125 @@
+"""Lines are proven right only where each value is what its converter takes, and plain."""
+
+import pytest
+from django.urls import set_urlconf
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from django_sitemapkit import Route
+from django_sitemapkit.reading import lines as module
+from django_sitemapkit.reading.lines import MAX_LINE, NUMBERS, SEPARATORS, SKIPPED, LineFormat
+from django_sitemapkit.reading.routes import UNQUOTED, compiled
+from tests.reading import urlconfs
+from tests.reading.test_routes import ANY, NASTY
+
+
+def format_of(viewname, *arguments):
+    """Return the format of a route's lines, and its pattern."""
+    set_urlconf(urlconfs)
+    try:
+        pattern = compiled(Route(viewname, *arguments)).candidates[0].fast
+    finally:
+        set_urlconf(None)
+    return LineFormat(pattern), pattern
+
+
+PRODUCT, _ = format_of("product", "shop", "slug")
+CITY, _ = format_of("city", "country", "slug", "id")
+FILE, _ = format_of("file", "rest")
+TOKEN, _ = format_of("token", "id")
+
+
+def line(*values, lastmod=""):
+    """Return values as a line."""
+    parts = (f"{value}{chr(place)}" for value, place in zip(values, SEPARATORS, strict=False))
+    return f"{''.join(parts)}{lastmod}\n".encode("utf-8", "replace")
+
+
+GOOD = [
+    (PRODUCT, ("shop", "a-b_C9")),
+    (CITY, ("de", "münchen", 5)),
+    (CITY, ("漢字", "a=b;c,d@e~f", 0)),
+    (FILE, ("a/b/c.d",)),
+    (FILE, ("ü/b//c",)),
+    (TOKEN, ("0b1a2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d",)),
+]
+BAD = [
+    *(
+        (PRODUCT, ("shop", value))
+        for value in ("", "ü", "a b", "a.b", "a/b", "a\x01", "a\x7f", "é")
+    ),
+    *((PRODUCT, (value, "slug")) for value in ("", "ü", ".", "a:b", "\x02", "\ufffe")),
+    *(
+        (CITY, ("de", value, 5))
+        for value in ("", ".", "..", ".a", "a&b", "it's", "a b", "a/b", "%")
+    ),
+    *((CITY, ("de", value, 5)) for value in ("ü\ufffe", "ü\uffff", "<b>", "a+b", "::+:", "a\x08")),
+    *((CITY, ("de", "b", value)) for value in (-5, "\x7f")),
+    *((FILE, (value,)) for value in ("a/.b", "a/../b", "./a", "", "ü/.")),
+]
+LASTMODS = ["", "2024-02-29", "2024-02-29 12:30:15", "2024-02-29T12:30:15+00:00"]
+
+
+@pytest.mark.parametrize("lastmod", LASTMODS)
+@pytest.mark.parametrize(("lines", "values"), GOOD)
+def test_right_lines_are_proven_together(lines, values, lastmod):
+    """No line is looked at by itself."""
+    text = line(*values, lastmod=lastmod)
+    assert lines._is_proven(text * 3, 3)
+    assert lines.odd_lines(text * 3, 3) == set()
+
+
+@pytest.mark.parametrize(("lines", "values"), BAD)
+def test_a_wrong_line_is_found_among_right_ones(lines, values):
+    """Wherever it is; and the right ones stay."""
+    good = line(*next(right for own, right in GOOD if own is lines), lastmod=LASTMODS[-1])
+    bad = line(*values, lastmod=LASTMODS[-1])
+    assert lines.odd_lines(bad + good, 2) == {0}
+    assert lines.odd_lines(good + bad + good, 3) == {1}
+    assert lines.odd_lines(good + good + bad, 3) == {2}
+
+
+@pytest.mark.parametrize(("text", "rows"), [(b"", 1), (b"a\x01b\n\x02\n", 1), (b"a\x01b\x02\n", 2)])
+def test_other_lines_than_rows_are_no_text(text, rows):
+    """A value has a newline in it: nobody can tell which line is which row's."""
+    assert PRODUCT.odd_lines(text, rows) is None
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(values=st.lists(st.sampled_from(NASTY) | ANY, min_size=3, max_size=3))
+@pytest.mark.parametrize("viewname", ["product", "glued", "city"])
+def test_what_is_proven_together_is_proven_one_by_one(viewname, values):
+    """Both looks agree on every line that the first one takes; numbers are known by their type."""
+    lines, pattern = format_of(viewname, *"abc"[: 2 if viewname == "product" else 3])
+    kinds = map(type, pattern.converters)
+    texts = [
+        "7" if kind in NUMBERS else str(value) for kind, value in zip(kinds, values, strict=False)
+    ]
+    text = line(*texts)
+    if text.count(b"\n") == 1 and lines._is_proven(text, 1):
+        assert lines._is_right(text[:-1])
+
+
+def test_finished_lines_are_percent_encoded_and_not_too_long():
+    """An odd line leaves a mark in its place; a long one becomes odd."""
+    odd = {1}
+    long = "ü" * (MAX_LINE // 6)
+    text = line("de", "münchen", 1) + line("a", "b", 2) + line("de", long, 3)
+    assert (
+        CITY.finished(text, odd)
+        == line("de", "m%C3%BCnchen", 1) + SKIPPED + b"\n" + SKIPPED + b"\n"
+    )
+    assert odd == {1, 2}
+    assert CITY.finished(line("de", "b" * (MAX_LINE - 6), 1), set()).endswith(b"b\x021\x03\n")
+
+
+def test_every_builtin_converter_has_its_plain_characters():
+    """What a lastmod or XML needs is never plain: it shows where a value ends."""
+    assert set(UNQUOTED) == {type(one) for one in (p for p in _all_converters())}
+    for character in module._NEVER_PLAIN:
+        assert character not in CITY._plain
+
+
+def _all_converters():
+    for viewname, count in {"city": 3, "product": 2, "file": 1, "token": 1}.items():
+        yield from format_of(viewname, *"abc"[:count])[1].converters

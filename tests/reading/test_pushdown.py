@@ -1,0 +1,342 @@
+"""Which sections are read as text, and what happens to rows that change meanwhile."""
+
+import datetime as dt
+
+import pytest
+from django.db import connection, models
+from django.db.models import Count, F, Value
+from django.db.models.functions import (
+    Coalesce,
+    Concat,
+    Extract,
+    ExtractSecond,
+    ExtractYear,
+    Lower,
+    TruncHour,
+)
+from django.urls import include, path
+from django.utils import timezone
+
+from django_sitemapkit import Route, StaticSection
+from django_sitemapkit.reading import Chunk, TextChunk, obstacle, pushdown, text_queries
+from django_sitemapkit.reading.keysets import EVERYTHING
+from django_sitemapkit.reading.pushdown import Pushdown
+from django_sitemapkit.reading.rows import QuerySetReader
+from django_sitemapkit.reading.text_queries import TextQuery
+from django_sitemapkit.rendering import PageRendering
+from django_sitemapkit.sites import SitemapSite
+from tests.factories import EPOCH, SITE, ProductFactory, ShopFactory, declare, products
+from tests.testapp.models import Pass, Product, Shop, Token, Topic
+from tests.urls import view
+
+ROUTE = Route("product", shop="shop__slug", slug="slug")
+JOINS = pytest.mark.skipif(
+    connection.vendor != "postgresql", reason="only PostgreSQL joins rows itself"
+)
+
+
+def section(**options):
+    """Return what reads products by a route."""
+    return declare(**{"queryset": Product.objects.all(), "location": ROUTE} | options)
+
+
+def texts(reader, latest=lambda newest: "9999"):
+    """Return what is read of a section."""
+    return list(Pushdown(reader).chunks(EVERYTHING, latest))
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({}, ""),
+        ({"lastmod": "updated_at", "changefreq": "daily", "priority": 0.5}, ""),
+        ({"lastmod": "released_on"}, ""),
+        ({"location": None}, "location is a method"),
+        ({"location": F("slug")}, "location is not a Route"),
+        ({"changefreq": lambda self, obj: "daily"}, "changefreq is a method"),
+        ({"priority": F("rank")}, "priority differs from row to row"),
+        ({"lastmod": TruncHour("updated_at")}, "lastmod is not a column of dates"),
+        ({"images": "note"}, "images are read for each row"),
+        ({"i18n": True}, "each row has several languages"),
+        ({"location": Route("home")}, "its URL pattern has no argument"),
+        ({"location": Route("reading", level="pk")}, "more than text and Django's own converters"),
+        ({"queryset": Topic.objects.all(), "location": Route("product", "pk", "pk")}, "changefreq"),
+    ],
+)
+def test_what_keeps_a_section_from_being_read_as_text(options, why):
+    """It has a name, for advice."""
+    found = obstacle(section(**options))
+    assert why in found
+    assert bool(why) == bool(found)
+
+
+urlpatterns = [
+    path("", include("django_sitemapkit.urls")),
+    path("path/<path:a>/", view, name="path"),
+    path("name/<str:a>./", view, name="name"),
+    path("behind/<path:a>./", view, name="behind a path"),
+    path("end/<path:a>.", view, name="at the end"),
+    path("slash/.<str:a>/", view, name="behind a slash"),
+]
+
+
+@pytest.mark.parametrize("name", ["path", "name", "behind a path", "at the end", "behind a slash"])
+def test_no_pattern_makes_dot_segments(name):
+    """A browser resolves them, and a value may end with the slash that makes one of a dot."""
+    site = SitemapSite.at("https://www.example.com", urlconf=__name__)
+    found = obstacle(section(location=Route(name, a="slug"), site=site))
+    assert ("a dot behind a slash, or behind a path" in found) == (name not in {"path", "name"})
+
+
+@pytest.mark.django_db
+def test_a_section_that_cannot_be_read_as_text_says_why():
+    """Nobody asks for it, but a mistake would be hard to find."""
+    with pytest.raises(ValueError, match="location is not a Route"):
+        Pushdown(section(location=F("slug")))
+
+
+class Foreign(models.Model):
+    """Rows of a view, whose keys nothing keeps unique."""
+
+    slug = models.SlugField()
+
+    class Meta:
+        app_label = "testapp"
+        managed = False
+
+
+class Folded(models.CharField):
+    """Makes something else of the text."""
+
+
+class Renaming(models.QuerySet):
+    """Reads another column than it is asked for, as translations by column do."""
+
+    def values_list(self, *names, **options):
+        """Return tuples with the note for the slug."""
+        names = ["note" if name == "slug" else name for name in names]
+        return super().values_list(*names, **options)
+
+
+JOINED = [
+    ({}, True),
+    ({"location": Route("product", "note", "slug")}, True),
+    ({"location": Route("product", Lower("slug"), "pk")}, True),
+    ({"location": Route("article", "shop_id")}, True),
+    ({"location": Route("article", ExtractYear("updated_at"))}, True),
+    ({"location": Route("article", Extract("updated_at", "epoch"))}, False),
+    ({"location": Route("article", "slug")}, False),
+    ({"location": Route("product", "released_on", "slug")}, False),
+    ({"location": Route("product", "rank", "slug")}, False),
+    ({"location": Route("product", Coalesce("note", Value("a")), "slug")}, False),
+    ({"key": "slug"}, True),
+    ({"queryset": Token.objects.all(), "location": Route("token", "pk")}, True),
+    ({"queryset": Pass.objects.all(), "location": Route("token", "pk")}, True),
+    ({"queryset": Foreign.objects.all(), "location": Route("product", "slug", "slug")}, False),
+    ({"queryset": Product.objects.filter(shop__slug="a")}, True),
+    ({"queryset": Product.objects.distinct()}, False),
+    ({"queryset": Renaming(Product)}, False),
+    ({"queryset": Product.objects.extra(select={"slug": "note"})}, False),
+    ({"queryset": Product.objects.annotate(n=Count("tags"))}, False),
+    ({"queryset": Product.objects.filter(tags__name="a")}, False),
+    ({"location": Route("product", "tags__name", "slug")}, False),
+]
+
+
+@JOINS
+@pytest.mark.django_db
+@pytest.mark.parametrize(("options", "is_joined"), JOINED)
+def test_postgresql_joins_columns_that_it_writes_as_python(options, is_joined):
+    """Each row once, in a table with unique keys; else Python joins what it reads."""
+    assert (Pushdown(section(**options))._query is not None) == is_joined
+
+
+@JOINS
+@pytest.mark.django_db
+def test_columns_of_tables_that_others_manage_are_not_joined(monkeypatch):
+    """They may be of a type that pads its texts; the key of such a row is in a table of ours."""
+    monkeypatch.setattr(Shop._meta, "managed", False)
+    assert Pushdown(section())._query is None
+    assert Pushdown(section(location=Route("article", "shop_id")))._query is not None
+
+
+@pytest.mark.django_db
+def test_other_databases_hand_over_tuples():
+    """Which their clients do as quickly as those databases join texts."""
+    assert (Pushdown(section())._query is not None) == (connection.vendor == "postgresql")
+
+
+@pytest.mark.django_db
+def test_rows_come_as_proven_lines():
+    """With their keys, their dates and nothing odd."""
+    first, second = products(2, updated_at=EPOCH)
+    (chunk,) = texts(section(lastmod="updated_at"))
+    assert isinstance(chunk, TextChunk)
+    when = "2024-02-29T12:30:15+00:00"
+    shop = first.shop.slug
+    lines = [f"{shop}\x01{one.slug}\x02{when}\n" for one in (first, second)]
+    assert chunk.text.decode() == "".join(lines)
+    assert (chunk.rows, chunk.first, chunk.last) == (2, first.pk, second.pk)
+    assert (chunk.lastmods, chunk.odd) == ((when, when, 2), None)
+    assert chunk.newest_key()() == first.pk
+
+
+@pytest.mark.django_db
+def test_odd_rows_are_read_one_by_one(monkeypatch):
+    """Up to a tenth of them; more make a chunk that is read by the row path."""
+    stored = products(20)
+    Product.objects.filter(pk=stored[7].pk).update(slug="a/b")
+    (chunk,) = texts(section())
+    assert list(chunk.odd.keys) == [stored[7].pk]
+    assert chunk.text.split(b"\n")[7] == b"\x0e"
+    Product.objects.filter(pk__in=[one.pk for one in stored[:3]]).update(note="x y")
+    (chunk,) = texts(section(location=Route("product", "note", "slug")))
+    assert isinstance(chunk, Chunk)
+    assert len(chunk.keys) == 20
+
+
+@JOINS
+@pytest.mark.django_db
+def test_odd_rows_are_those_of_the_text_though_others_change(monkeypatch):
+    """Which row is odd and where it stands come from one statement."""
+    stored = products(20)
+    Product.objects.filter(pk=stored[7].pk).update(slug="a/b")
+    again = TextQuery.again
+
+    def changed(self, first, last):
+        Product.objects.filter(pk=stored[2].pk).delete()
+        return again(self, first, last)
+
+    monkeypatch.setattr(TextQuery, "again", changed)
+    (chunk,) = texts(section())
+    assert list(chunk.odd.keys) == [stored[7].pk]
+    assert (chunk.rows, chunk.text.split(b"\n")[6]) == (19, b"\x0e")
+    Product.objects.filter(slug="a/b").update(slug="a//b")
+    monkeypatch.setattr(TextQuery, "again", lambda *_: Product.objects.all().delete() and again(*_))
+    assert texts(section()) == []
+
+
+@JOINS
+@pytest.mark.django_db
+def test_more_rows_than_one_statement_reads_are_for_the_row_path(monkeypatch):
+    """They came between the first and the last key meanwhile."""
+    stored = products(4)
+    Product.objects.filter(pk=stored[1].pk).update(slug="a/b")
+    monkeypatch.setattr(pushdown, "MAX_ODD", 1)
+    monkeypatch.setattr(text_queries, "ROWS_PER_TEXT", 2)
+    (chunk,) = texts(section())
+    assert isinstance(chunk, Chunk)
+    assert len(chunk.keys) == 4
+
+
+@JOINS
+@pytest.mark.django_db
+def test_rows_that_come_meanwhile_cut_off_no_others(monkeypatch):
+    """The row path reads to the last key of the text, not to that of the second read."""
+    shop = ShopFactory()
+    keyed = [ProductFactory.build(pk=100 * number, shop=shop) for number in range(1, 31)]
+    keyed[3].slug = "a/b"
+    Product.objects.bulk_create(keyed)
+    later = [ProductFactory.build(pk=101 + number, shop=shop) for number in range(25)]
+    again = TextQuery.again
+
+    def more(self, first, last):
+        Product.objects.bulk_create(later)
+        return again(self, first, last)
+
+    monkeypatch.setattr(TextQuery, "again", more)
+    monkeypatch.setattr(text_queries, "FIRST_CHUNK", 10)
+    monkeypatch.setattr(text_queries, "ROWS_PER_TEXT", 10)
+    by_row, *others = texts(section())
+    keys = [one.pk for one in (*keyed[:1], *later, *keyed[1:10])]
+    assert list(by_row.keys) == keys
+    assert [chunk.rows for chunk in others] == [10, 10]
+
+
+@JOINS
+@pytest.mark.django_db
+@pytest.mark.parametrize("moment", ["infinity", "10000-01-01", "0044-03-15 BC"])
+def test_a_date_that_python_does_not_know_is_for_the_row_path(moment):
+    """The oldest and the newest of a text show it."""
+    last = products(3, updated_at=EPOCH)[-1]
+    with connection.cursor() as cursor:
+        change = "UPDATE testapp_product SET updated_at = %s WHERE id = %s"
+        cursor.execute(change, [moment, last.pk])
+    reader = section(lastmod="updated_at")
+    (chunk,) = texts(reader)
+    assert isinstance(chunk, Chunk)
+
+
+@JOINS
+@pytest.mark.django_db
+def test_the_second_of_a_moment_is_an_integer():
+    """PostgreSQL extracts a number with decimals, of which Django makes an integer."""
+    products(2, updated_at=EPOCH + dt.timedelta(microseconds=5))
+    (chunk,) = texts(section(location=Route("article", ExtractSecond("updated_at"))))
+    assert chunk.text == b"15\x01\n" * 2
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("lastmod", ["updated_at", "released_on"])
+def test_future_rows_are_odd(lastmod):
+    """The row path names them."""
+    now = timezone.now()
+    products(15, updated_at=now, released_on=now.date())
+    newest = Product.objects.last()
+    later = now + dt.timedelta(days=2)
+    Product.objects.filter(pk=newest.pk).update(updated_at=later, released_on=later.date())
+    rendering = PageRendering(section(lastmod=lastmod), EVERYTHING, SITE.scope())
+    assert b"".join(rendering).count(b"<lastmod>") == 14
+    assert [problem.key for problem in rendering.problems.examples] == [newest.pk]
+    assert rendering.lastmods.dated == 14
+    assert rendering.changes_at is not None
+
+
+@pytest.mark.django_db
+def test_the_key_of_the_newest_lastmod_is_asked_for_only_if_wanted(django_assert_num_queries):
+    """A live page does not want it."""
+    stored = products(3, updated_at=EPOCH)
+    rendering = PageRendering(section(lastmod="updated_at"), EVERYTHING, SITE.scope())
+    with django_assert_num_queries(1):
+        b"".join(rendering)
+    with django_assert_num_queries(1 if connection.vendor == "postgresql" else 0):
+        assert rendering.lastmods.newest_key == stored[0].pk
+
+
+@JOINS
+@pytest.mark.django_db
+def test_an_odd_row_that_is_gone_by_now_is_not_counted(monkeypatch):
+    """A page keeps the fingerprint of its rows only if it has rendered as many."""
+    stored = products(20)
+    Product.objects.filter(pk__in=[stored[3].pk, stored[7].pk]).update(note="a&b")
+    rows_where = QuerySetReader.rows_where
+
+    def without_one(self, **lookups):
+        Product.objects.filter(pk=stored[7].pk).delete()
+        return rows_where(self, **lookups)
+
+    monkeypatch.setattr(QuerySetReader, "rows_where", without_one)
+    location = Route("product", "shop__slug", Concat("slug", "note"))
+    rendering = PageRendering(section(location=location), EVERYTHING, SITE.scope())
+    assert b"".join(rendering).count(b"<url>") == 19
+    assert (rendering.rows, rendering.urls) == (19, 19)
+
+
+@pytest.mark.django_db
+def test_only_what_is_made_value_by_value_is_left_to_parse():
+    """The declaration, the odd rows and the end: a document of their own."""
+    stored = products(20)
+    Product.objects.filter(pk=stored[7].pk).update(slug="a&b")
+    rendering = PageRendering(section(), EVERYTHING, SITE.scope())
+    data, unproven = map(b"".join, zip(*rendering.blocks(), strict=True))
+    assert data.count(b"<url>") == 20
+    assert unproven.count(b"<url>") == 1
+    assert b"a&amp;b" in unproven
+    assert unproven.startswith(data[:50])
+    assert unproven.endswith(b"</urlset>\n")
+
+
+def test_lists_have_no_rows_to_read_as_text():
+    """They go the way they went."""
+    reader = declare(StaticSection, items=["/a"])
+    assert b"<loc>" in b"".join(PageRendering(reader, EVERYTHING, SITE.scope()))

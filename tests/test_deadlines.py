@@ -1,0 +1,46 @@
+"""Requests that end by a deadline; what uses them is tested with servers that send slowly."""
+
+import urllib.request
+
+import pytest
+
+from django_sitemapkit.deadlines import Deadline, opened
+from tests.submission.engines import Dripping, Quiet, serving
+
+
+class Fine(Quiet):
+    """Answers at once."""
+
+    def do_GET(self):  # noqa: N802
+        self.answer(200, {})
+
+
+def get(address, seconds):
+    """Return the status of what an address answers within some seconds."""
+    request = urllib.request.Request(address)
+    with opened(request, Deadline(seconds), timeout=10) as response:
+        return response.status
+
+
+def test_an_answer_in_time():
+    """Nothing is cut off."""
+    with serving(Fine) as address:
+        assert get(address, 60) == 200
+
+
+def test_an_answer_that_comes_slowly():
+    """Headers that were cut off are not taken for all."""
+    with serving(Dripping) as address, pytest.raises(TimeoutError, match=r"of 0\.2 seconds"):
+        get(address, 0.2)
+
+
+def test_no_time_at_all():
+    """A deadline that has passed is a time-out, whatever the server does."""
+    with serving(Quiet) as address, pytest.raises(TimeoutError, match="of 0 seconds"):
+        get(address, 0)
+
+
+def test_other_errors_are_not_time_outs():
+    """They are raised as they are."""
+    with pytest.raises(OSError, match="refused"):
+        get("http://127.0.0.1:1/", 60)
