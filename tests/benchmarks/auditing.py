@@ -39,7 +39,8 @@ def audit():
 
 def get_by_client():
     """Get the same pages by Django's test client, and do nothing with them."""
-    paths = [product.get_absolute_url() for product in Product.objects.all()[: usual_pages()]]
+    products = Product.objects.order_by("pk")[: usual_pages()]
+    paths = [product.get_absolute_url() for product in products]
 
     def get():
         client = Client()
