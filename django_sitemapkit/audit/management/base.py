@@ -139,14 +139,17 @@ class FindingsCommand(PublishedCommand):
     def _examine(
         self, site: SitemapSite, options: dict[str, Any], fetching: dict[str, Any]
     ) -> AuditRun:
+        self.interrupted = type(self).interrupted  # The site before this one is finished.
         progress = _Progress(self)
         try:
             with ending_cleanly():
-                return self.examine(
+                run = self.examine(
                     site, options, restart=options["restart"], on_progress=progress, **fetching
                 )
         finally:
             self.show_progress("")
+        self.interrupted = "Interrupted. All URLs had been fetched, and the findings are recorded."
+        return run
 
     def _write_json(self, run: AuditRun) -> None:
         findings = run.findings.order_by("pk").values("section", "kind", "url", "detail")

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from io import StringIO
+from functools import partial
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -12,6 +12,7 @@ from django_sitemapkit.management.base import CLEAR_LINE
 from django_sitemapkit.models import Lease
 from tests.builds import run, use_storage
 from tests.management import Terminal
+from tests.management import run as run_command
 
 pytestmark = pytest.mark.django_db
 
@@ -29,14 +30,7 @@ def _site(settings, sections):
     use_storage(settings, "Memory")
 
 
-def command(*arguments, out=None):
-    """Return the exit code of the command, and what it prints and says in error."""
-    out = StringIO() if out is None else out
-    try:
-        call_command("audit_sitemaps", *arguments, stdout=out)
-    except CommandError as error:
-        return error.returncode, out.getvalue(), str(error)
-    return 0, out.getvalue(), ""
+command = partial(run_command, "audit_sitemaps")
 
 
 def test_findings_are_printed_by_kind():

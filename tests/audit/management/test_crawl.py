@@ -2,7 +2,7 @@
 
 import json
 import sys
-from io import StringIO
+from functools import partial
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -13,6 +13,8 @@ from django_sitemapkit.audit.management.commands.crawl_sitemaps import Command
 from django_sitemapkit.models import Lease
 from tests.audit.crawl.linked import LISTED
 from tests.builds import run, use_storage
+from tests.management import Terminal
+from tests.management import run as run_command
 
 pytestmark = pytest.mark.django_db
 
@@ -31,14 +33,7 @@ def _site(settings, sections):
     use_storage(settings, "Memory")
 
 
-def command(*arguments, out=None):
-    """Return the exit code of the command, and what it prints and says in error."""
-    out = out or StringIO()
-    try:
-        call_command("crawl_sitemaps", *arguments, stdout=out)
-    except CommandError as error:
-        return error.returncode, out.getvalue(), str(error)
-    return 0, out.getvalue(), ""
+command = partial(run_command, "crawl_sitemaps")
 
 
 def test_findings_are_printed_by_kind():
@@ -46,7 +41,7 @@ def test_findings_are_printed_by_kind():
     code, out, _ = command()
     lines = out.splitlines()
     assert code == 0
-    assert lines[0] == "Site 'default': 40 URLs crawled, 4 broken; compared with live pages."
+    assert lines[0] == "Site 'default': 40 URLs crawled, 7 broken links; compared with live pages."
     assert lines[1] == "  Broken link: 7. Correct or remove the links, or repair the page."
     assert lines[2].startswith("    https://www.example.com/missing/  404; linked from 3 pages: ")
     assert lines[5] == "    and 4 more"
@@ -66,7 +61,7 @@ def test_an_incomplete_crawl_says_it():
     _, out, _ = command("/calendar/1/", "--max-urls", "5")
     first = out.splitlines()[0]
     assert first.startswith(
-        "Site 'default': 5 URLs crawled, 1 not fetched, 0 broken; compared with build "
+        "Site 'default': 5 URLs crawled, 1 not fetched, 0 broken links; compared with build "
     )
 
 
@@ -183,13 +178,6 @@ def test_options_of_requests_need_live(option):
     """Without it they would do nothing."""
     code, _, error = command(option)
     assert (code, error) == (2, f"{option.partition('=')[0]} needs --live.")
-
-
-class Terminal(StringIO):
-    """An output that is a terminal."""
-
-    def isatty(self):
-        return True
 
 
 def test_a_terminal_shows_progress():

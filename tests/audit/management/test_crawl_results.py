@@ -2,10 +2,9 @@
 
 import csv
 import json
-from io import StringIO
+from functools import partial
 
 import pytest
-from django.core.management import CommandError, call_command
 from django.http import HttpResponse, HttpResponseNotFound
 from django.urls import include, path
 
@@ -18,6 +17,7 @@ from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import SectionSettings
 from tests.builds import BASE, in_order, served, use_storage
 from tests.builds import run as build
+from tests.management import run as run_command
 
 pytestmark = pytest.mark.django_db
 
@@ -58,14 +58,7 @@ def _site(settings, sections):
     use_storage(settings, "Memory")
 
 
-def command(*arguments):
-    """Return the exit code of the command, and what it prints and says in error."""
-    out = StringIO()
-    try:
-        call_command("crawl_sitemaps", *arguments, stdout=out)
-    except CommandError as error:
-        return error.returncode, out.getvalue(), str(error)
-    return 0, out.getvalue(), ""
+command = partial(run_command, "crawl_sitemaps")
 
 
 def test_output_is_written(tmp_path):
@@ -239,3 +232,29 @@ def test_the_defaults_of_the_command_are_those_of_the_function():
     from django_sitemapkit.audit.crawl import crawling
 
     assert crawl_sitemaps.MAX_URLS == crawling.MAX_URLS
+
+
+@pytest.mark.parametrize(
+    ("interrupted", "said"),
+    [
+        ("crawl", "Interrupted. Run the same command again to continue the crawl.\n"),
+        (
+            "crawl.output",
+            "Interrupted. All URLs had been fetched, and the findings are recorded.\n",
+        ),
+    ],
+)
+def test_ctrl_c_says_what_is_left_to_do(interrupted, said, tmp_path, monkeypatch, capfd):
+    """A crawl that is finished cannot be continued, whatever was interrupted behind it."""
+
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    name = "crawl" if interrupted == "crawl" else "write_output"
+    monkeypatch.setattr(crawl_sitemaps.module(interrupted), name, interrupt)
+    with pytest.raises(SystemExit) as end:
+        crawl_sitemaps.Command().run_from_argv(
+            ["manage.py", "crawl_sitemaps", "--output", str(tmp_path / "new")]
+        )
+    assert end.value.code == 130
+    assert capfd.readouterr().err == said

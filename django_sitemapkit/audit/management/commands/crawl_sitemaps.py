@@ -7,7 +7,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 
-from django_sitemapkit.audit.kinds import CRAWL_KINDS
+from django_sitemapkit.audit.kinds import CRAWL_KINDS, FindingKind
 from django_sitemapkit.audit.management.base import (
     FindingsCommand,
     module,
@@ -179,8 +179,9 @@ class Command(FindingsCommand):
         """Return how many URLs were fetched, and what they were compared with."""
         source = f"build {run.build}" if run.build else "live pages"
         pending = f", {run.pending:,} not fetched" if run.pending else ""
-        crawled = f"{count_of(run.checked, 'URL')} crawled{pending}, {run.bad:,} broken"
-        return f"{crawled}; compared with {source}."
+        crawled = f"{count_of(run.checked, 'URL')} crawled{pending}"
+        broken = count_of(run.counts.get(FindingKind.BROKEN_LINK, 0), "broken link")
+        return f"{crawled}, {broken}; compared with {source}."
 
     def summary(self, run: AuditRun) -> dict[str, Any]:
         """Return the numbers of a crawl."""
