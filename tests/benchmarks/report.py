@@ -56,8 +56,8 @@ are the same on each database.
   made by a Django template from one query; it has 27 kB and 100 links. Django's test client gets
   the same pages in another process, and does nothing with them. The many pages are small ones: a
   fifth as many as rows, and those of crawls have ten links each.
-- **Crawls over HTTP** follow the links of a server in a process of its own, whose pages have
-  10 kB and 50 links: a fifth as many as rows. Scrapy has its default settings but for the number
+- **Crawls over HTTP** follow the links of a server in a process of its own, whose 4,000 pages have
+  10 kB and 50 links. Scrapy has its default settings but for the number
   of requests at a time, without a delay and without a log, and obeys robots.txt; its spider takes
   the title and follows what `LinkExtractor` finds. Ours also stores each URL in the database.
 - **Peak memory** is how much the process grows beyond its memory at the start of the work. For
