@@ -46,6 +46,7 @@ def test_the_page_is_not_written_without_all_contenders(monkeypatch, tmp_path, c
     page = tmp_path / "benchmarks.md"
     monkeypatch.setattr(benchmarks, "PAGE", page)
     monkeypatch.setattr(Bench, "run", lambda bench, wanted: None)
+    monkeypatch.setattr(benchmarks, "draw", lambda bench, folder: None)
     assert benchmarks.main(["--write", str(page)]) == 0
     assert not page.exists()
     assert "audit-client, audit-many" in capsys.readouterr().out

@@ -1,7 +1,7 @@
 """Measure the package against its peers and against the limit, on the same rows.
 
     python -m tests.benchmarks [--rows 1000000] [--big 5000000] [--small 100000] [--runs 3]
-                               [--database postgresql|sqlite] [--big-on postgresql|sqlite]
+                               [--database postgresql|sqlite|mariadb] [--big-on …]
                                [--only GLOB] [--budget N] [--folder PATH] [--resume]
                                [--write [docs/benchmarks.md]]
 
@@ -17,13 +17,14 @@ others are those of the run before, if the code is the same.
 import argparse
 import copy
 import fnmatch
-import os
 import sys
 import tempfile
 from pathlib import Path
 
 from tests.benchmarks.budgets import BUDGETS
-from tests.benchmarks.contenders import BOTH, CONTENDERS
+from tests.benchmarks.contender import ALL, BOTH
+from tests.benchmarks.contenders import CONTENDERS
+from tests.benchmarks.plots import DATABASE, PLOTTED, SIZES, draw
 from tests.benchmarks.report import report
 from tests.benchmarks.running import ROOT, Bench, Failed
 
@@ -38,12 +39,14 @@ def parser():
     parser.add_argument(
         "--big-on",
         action="append",
-        choices=BOTH,
+        choices=ALL,
         help="where the large size is made, which takes room and time; default: PostgreSQL",
     )
     parser.add_argument("--small", type=int, default=100_000, help="0 leaves the small size out")
     parser.add_argument("--runs", type=int, default=3, help="of each contender")
-    parser.add_argument("--database", action="append", choices=BOTH, help="default: both")
+    parser.add_argument(
+        "--database", action="append", choices=ALL, help="default: postgresql and sqlite"
+    )
     parser.add_argument("--only", action="append", metavar="GLOB", help="contenders by name")
     parser.add_argument("--budget", action="append", type=int, choices=[b.number for b in BUDGETS])
     parser.add_argument(
@@ -52,9 +55,6 @@ def parser():
     parser.add_argument("--folder", default=Path(tempfile.gettempdir(), "sitemapkit-bench"))
     parser.add_argument("--write", nargs="?", const=PAGE, type=Path, help="a file for the tables")
     parser.add_argument("--traceback", action="store_true", help="print the errors of contenders")
-    parser.set_defaults(
-        server=os.environ.get("TEST_POSTGRESQL", "postgresql://postgres@127.0.0.1:5432")
-    )
     return parser
 
 
@@ -86,6 +86,7 @@ def main(arguments=None):
         say(f"{PAGE.name} stays as it is: {', '.join(missing)} were not measured.")
     elif options.write:
         options.write.write_text(text)
+        draw(bench, options.write.parent / "images")
     for outcome in bench.failed:
         say(f"{outcome.contender.name} on {outcome.database} FAILED: {outcome.error}")
     return 1 if bench.failed else 0
@@ -103,7 +104,7 @@ def is_small(options, reader):
     return (
         any(size < least for size, least in zip(sizes, usual, strict=True))
         or options.runs < reader.get_default("runs")
-        or set(options.database) != set(BOTH)
+        or not set(BOTH) <= set(options.database)
         or options.budget is not None
         or (options.only is not None and not options.resume)
     )
@@ -126,6 +127,7 @@ def wanted(options):
         for database in bound.databases
     }
     if not options.budget:
+        needed |= {(name, DATABASE, size) for name in PLOTTED for size in SIZES}
         in_budgets = {name for name, _, _ in needed}
         least = min(options.sizes, key=options.sizes.get)  # Some of the rest take minutes for more.
         needed |= {

@@ -41,17 +41,17 @@ class Browser:
         }
         status = []
         first = None
-        began = time.perf_counter()
+        began, began_cpu = time.perf_counter(), time.process_time()
         response = self.application(environ, lambda *head, **_: status.append(head[0]))
         for block in response:
             first = first or time.perf_counter() - began
             if take is not None:
                 take(block)
-        seconds = time.perf_counter() - began
+        seconds, cpu = time.perf_counter() - began, time.process_time() - began_cpu
         response.close()
         if status != ["200 OK"]:
             raise RuntimeError(f"{address} was answered {status}.")
-        return {"seconds": seconds, "first byte": first}
+        return {"seconds": seconds, "first byte": first, "cpu": cpu}
 
     def measure(self, address):
         """Ask for a page several times, once unmeasured; return the medians and what it lists."""

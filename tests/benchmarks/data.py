@@ -11,6 +11,12 @@ import sys
 from pathlib import Path
 from urllib.parse import quote
 
+SERVERS = {
+    "postgresql": os.environ.get("TEST_POSTGRESQL", "postgresql://postgres@127.0.0.1:5432") + "/",
+    "mariadb": os.environ.get("TEST_MARIADB", "mysql://root@127.0.0.1:3306") + "/",
+}
+"""The addresses of the servers."""
+
 CATEGORIES = [f"c{number:02}" for number in range(100)]
 
 FIRST = 1_640_995_200
@@ -44,6 +50,20 @@ SQLITE = f"""
 """
 
 
+MARIADB = f"""
+    INSERT INTO benchmarks_product (category, slug, updated_at, body)
+    SELECT
+        CONCAT('c', LPAD(seq % 100, 2, '0')),
+        CONCAT(
+            IF((seq * 31 + seq DIV 100) % 20 = 0, 'größe-für-alle-', 'something-to-buy-'), seq
+        ),
+        TIMESTAMP('1970-01-01') + INTERVAL {FIRST} + seq * 104729 % {SPAN} SECOND
+            + INTERVAL seq * 7919 % 1000000 MICROSECOND,
+        REPEAT(LPAD(seq, 64, '0'), 16)
+    FROM seq_1_to_{{rows}}
+"""
+
+
 def name_of(rows):
     """Return a size in short: "100k", "1m"."""
     for unit, letter in ((1_000_000, "m"), (1_000, "k")):
@@ -52,10 +72,12 @@ def name_of(rows):
     return str(rows)
 
 
-def url_of(database, rows, folder, server):
+def url_of(database, rows, folder):
     """Return the URL of the database that has so many rows."""
     name = f"sitemapkit_bench_{name_of(rows)}"
-    return f"sqlite:///{folder}/{name}.sqlite3" if database == "sqlite" else f"{server}/{name}"
+    return (
+        f"sqlite:///{folder}/{name}.sqlite3" if database == "sqlite" else SERVERS[database] + name
+    )
 
 
 def path_of(number):
@@ -77,6 +99,10 @@ def prepare(rows):
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             _fill_sqlite(cursor, rows)
+        elif connection.vendor == "mysql":
+            cursor.execute("TRUNCATE benchmarks_product")
+            cursor.execute(MARIADB.format(rows=rows))
+            cursor.execute("ANALYZE TABLE benchmarks_product")
         else:
             cursor.execute("TRUNCATE benchmarks_product RESTART IDENTITY")
             cursor.execute(POSTGRESQL.format(rows=rows))
@@ -93,10 +119,14 @@ def _ensure_database(connection):
         Path(connection.settings_dict["NAME"]).parent.mkdir(parents=True, exist_ok=True)
         return
     name = connection.settings_dict["NAME"]
+    quoted = connection.ops.quote_name(name)
     with connection._nodb_cursor() as cursor:
+        if connection.vendor == "mysql":
+            cursor.execute(f"CREATE DATABASE IF NOT EXISTS {quoted} CHARACTER SET utf8mb4")
+            return
         cursor.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name])
         if cursor.fetchone() is None:
-            cursor.execute(f"CREATE DATABASE {connection.ops.quote_name(name)} ENCODING 'UTF8'")
+            cursor.execute(f"CREATE DATABASE {quoted} ENCODING 'UTF8'")
 
 
 def _found(connection):
@@ -121,6 +151,8 @@ def _server():
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute("SELECT 'SQLite ' || sqlite_version()")
+        elif connection.vendor == "mysql":
+            cursor.execute("SELECT CONCAT('MariaDB ', SUBSTRING_INDEX(VERSION(), '-', 1))")
         else:
             cursor.execute("SELECT 'PostgreSQL ' || current_setting('server_version')")
         return cursor.fetchone()[0].partition(" (")[0]

@@ -7,6 +7,7 @@ what the parent had, which they share or have loaded as well.
 """
 
 import gc
+import os
 import resource
 import statistics
 import sys
@@ -27,18 +28,21 @@ class Unavailable(Exception):
 def measured(work, *, workers=0):
     """Do the work; return its seconds and its peak memory in bytes, and what it returned.
 
-    The seconds of processors are those of this process, with all its threads.
+    ``cpu`` is the processor time of this process, with all its threads, and ``machine`` that of all
+    processes: on an otherwise idle machine these are this one, its workers and the database.
     """
     gc.collect()
     idle = _reset_peak()
-    began, began_cpu = time.perf_counter(), time.process_time()
+    began, began_cpu, began_machine = time.perf_counter(), time.process_time(), busy()
     result = work()
     seconds, cpu = time.perf_counter() - began, time.process_time() - began_cpu
+    machine = busy() - began_machine
     peak = _peak() - idle
     if workers:
         largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * UNIT
         peak += workers * max(0, largest - idle)
-    return {"seconds": seconds, "cpu": cpu, "peak": peak}, result
+    figures = {"seconds": seconds, "cpu": cpu, "peak": peak}
+    return figures | ({"machine": machine} if LINUX else {}), result
 
 
 def traced(work):
@@ -65,6 +69,14 @@ def median_of(work, *, at_most=7, within=5.0):
     while not figures or (len(figures) < at_most and time.perf_counter() < ends):
         figures.append(work())
     return {name: statistics.median(each[name] for each in figures) for name in figures[0]}
+
+
+def busy():
+    """Return for how many seconds the processors have worked, on Linux; all of them together."""
+    if not LINUX:
+        return 0
+    user, nice, system, _, _, *interrupts = Path("/proc/stat").read_text().split()[1:8]
+    return sum(map(int, (user, nice, system, *interrupts))) / os.sysconf("SC_CLK_TCK")
 
 
 def _reset_peak():

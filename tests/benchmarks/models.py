@@ -30,6 +30,19 @@ class Product(models.Model):
         return reverse("product", kwargs={"category": self.category, "slug": self.slug})
 
 
+class Article(models.Model):
+    """Has a UUID as key, and a URL of three values of which one is made of a date."""
+
+    id = models.UUIDField(primary_key=True)
+    category = models.SlugField(db_index=False)
+    slug = models.CharField(max_length=100)
+    published_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+
+    def __str__(self):
+        return self.slug
+
+
 if apps.is_installed("icv_sitemaps"):
     from icv_sitemaps.mixins import SitemapMixin
 

@@ -3,6 +3,8 @@
 import datetime as dt
 import os
 import resource
+import uuid
+from itertools import islice
 
 from django.conf import settings
 
@@ -25,6 +27,33 @@ def clear():
     _require_codec()
     for model in (Publication, BuildFile, Build, Page, Plan, Lease):
         model.objects.all().delete()
+
+
+def clear_for_articles():
+    """Have as many articles as products, with the same slugs."""
+    from django.db import connection
+
+    from tests.benchmarks.models import Article, Product
+
+    clear()
+    if Article.objects.count() == rows():
+        return
+    Article.objects.all().delete()
+    articles = (
+        Article(
+            id=uuid.uuid5(uuid.NAMESPACE_URL, product.slug),
+            category=product.category,
+            slug=product.slug,
+            published_at=product.updated_at - dt.timedelta(days=30),
+            updated_at=product.updated_at,
+        )
+        for product in Product.objects.defer("body").iterator()
+    )
+    while some := list(islice(articles, 5_000)):
+        Article.objects.bulk_create(some)
+    with connection.cursor() as cursor:
+        vacuum = "" if connection.vendor == "sqlite" else "VACUUM "
+        cursor.execute(f"{vacuum}ANALYZE {Article._meta.db_table}")
 
 
 def clear_for_overridden():

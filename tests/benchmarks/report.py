@@ -8,8 +8,9 @@ from importlib import metadata
 from pathlib import Path
 
 from tests.benchmarks.budgets import BUDGETS
-from tests.benchmarks.contenders import BOTH
+from tests.benchmarks.contender import BOTH
 from tests.benchmarks.data import name_of
+from tests.benchmarks.plots import PLOTS
 
 PACKAGES = (
     "django-sitemapkit",
@@ -60,6 +61,9 @@ are the same on each database.
   10 kB and 50 links. Scrapy has its default settings but for the number
   of requests at a time, without a delay and without a log, and obeys robots.txt; its spider takes
   the title and follows what `LinkExtractor` finds. Ours also stores each URL in the database.
+- **CPU seconds** are the processor time of the process that does the work, and **CPU of all** that
+  of all processes of the machine, which has nothing else to do.
+- **Value by value** is the way of sections whose rows cannot be read as text, for rows that could.
 - **Peak memory** is how much the process grows beyond its memory at the start of the work. For
   worker processes it adds, for each of them, the memory of the largest one, less what the parent
   had. For the limit and for npm it is the whole memory of both processes.
@@ -82,8 +86,9 @@ tox run -e bench -- --budget 7
 tox run -e bench -- --only 'audit*' --only 'crawl*' --resume
 ```
 
-PostgreSQL is expected at `TEST_POSTGRESQL`, by default `postgresql://postgres@127.0.0.1:5432`. The
-databases named `sitemapkit_bench_…` are created there and kept; they take 1.5 kB per row. Set
+PostgreSQL is expected at `TEST_POSTGRESQL`, by default `postgresql://postgres@127.0.0.1:5432`, and
+with `--database mariadb`, for which mysqlclient has to be installed, MariaDB at `TEST_MARIADB`, by
+default `mysql://root@127.0.0.1:3306`. The databases named `sitemapkit_bench_…` are created there and kept; they take 1.5 kB per row. Set
 `--folder` for the SQLite databases and the built files. npm's sitemap takes part if `node` and
 `npm` are installed; the package itself is installed in that folder.
 """
@@ -162,8 +167,11 @@ def _budgets(bench):
 
 def _contenders(bench):
     heads = ("Contender", "Name", "Seconds", "URLs a second", "Ratio", "Peak MB", "gzip MB")
+    processors = ("CPU seconds", "CPU of all")
+    images = "\n".join(f"![{title}](images/{name})" for name, (title, *_) in PLOTS.items())
     parts = [
-        "## Contenders\n\nSeconds are medians. The ratio is to the first row of the same table.\n"
+        "## Contenders\n\nSeconds are medians. The ratio is to the first row of the same table.\n",
+        f"{images}\n",
     ]
     groups = {}
     for outcome in bench.outcomes.values():
@@ -172,6 +180,7 @@ def _contenders(bench):
     for (kind, rows, database), outcomes in groups.items():
         title = {
             "build": "Builds",
+            "articles": "Builds of a route with a year, and UUIDs as keys",
             "rebuild": "Builds after one row has changed",
             "sites": "Builds of many sites after none has changed",
             "overlapping": "Builds of two sections that share some URLs",
@@ -186,12 +195,14 @@ def _contenders(bench):
             "validate": "Validating",
         }[kind]
         own = {
-            "page": ("First byte",),
+            "page": ("First byte", "CPU seconds"),
             "pages": ("First page", "Last to first"),
             "rebuild": ("To full", "None changed, to full"),
             "validate": ("CPU seconds", "XML MB", "MB a CPU second", "Inflating"),
         }.get(kind, ())
-        names = heads if kind == "build" else (*heads[:3], *heads[4:6], *own)
+        names = (*heads, *processors) if kind == "build" else (*heads[:3], *heads[4:6], *own)
+        if kind == "articles":
+            names = (*heads[:6], *processors)
         if kind.startswith(("audit", "crawl")):
             names = (*heads[:6], "CPU seconds")
         if kind == "traced":
@@ -217,6 +228,7 @@ def _line(outcome, base, names):
         "Allocated MB": f"{figures.get('traced', 0) / 1e6:.2f}",
         "Kept MB": f"{figures.get('kept', 0) / 1e6:.3f}",
         "CPU seconds": f"{figures.get('cpu', 0):.4g}",
+        "CPU of all": f"{figures.get('machine', 0):.4g}",
         "gzip MB": f"{figures.get('bytes', 0) / 1e6:.2f}",
         "First byte": f"{figures.get('first byte', 0):.3g}",
         "First page": f"{figures.get('first page', 0):.4g}",

@@ -13,7 +13,8 @@ from itertools import groupby
 from pathlib import Path
 
 from tests.benchmarks.checking import listed_in, sum_of
-from tests.benchmarks.contenders import CONTENDERS, OURS, Contender
+from tests.benchmarks.contender import OURS, Contender
+from tests.benchmarks.contenders import CONTENDERS
 from tests.benchmarks.data import name_of, url_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -174,7 +175,7 @@ class Bench:
             if "unavailable" in said:
                 outcome.unavailable = said["unavailable"]
                 return
-            if contender.kind == "build":
+            if contender.kind in ("build", "articles"):
                 said |= listed_in(Path(folder))
         self._check(outcome, said)
         outcome.runs.append(said)
@@ -199,7 +200,7 @@ class Bench:
             raise Failed("it listed other URLs than the contenders before it")
 
     def _environment(self, database, rows, folder):
-        url = url_of(database, rows, self.folder.resolve(), self.options.server)
+        url = url_of(database, rows, self.folder.resolve())
         return {
             **os.environ,
             # For the maker of the rows; a contender has its own.

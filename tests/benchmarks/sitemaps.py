@@ -2,11 +2,12 @@
 
 from django.conf import settings
 from django.db.models import Q
+from django.db.models.functions import ExtractYear
 
 from django_sitemapkit import Route, Section, register
 from tests.benchmarks import auditing, web_pages
 from tests.benchmarks.data import CATEGORIES
-from tests.benchmarks.models import Product
+from tests.benchmarks.models import Article, Product
 
 
 class Columns(Section):
@@ -24,6 +25,14 @@ class Objects(Section):
     name = "products"
     queryset = Product.objects.all()
     only = ("category", "slug")
+    lastmod = "updated_at"
+
+
+class Articles(Section):
+    """A route with a year, and keys that are UUIDs."""
+
+    queryset = Article.objects.all()
+    location = Route("article", year=ExtractYear("published_at"), category="category", slug="slug")
     lastmod = "updated_at"
 
 
@@ -53,6 +62,8 @@ match settings.BENCHMARKS_DECLARED:
         register(type("Trusted", (Columns,), {"trust_lastmod": True}))
     case "sites":
         register(OfSite)
+    case "articles":
+        register(Articles)
     case "objects":
         register(Objects)
     case "overlapping":

@@ -9,7 +9,10 @@ def view(request, **kwargs):
     return HttpResponse("ok")
 
 
-urlpatterns = [path("<slug:category>/<str:slug>/", view, name="product")]
+urlpatterns = [
+    path("<slug:category>/<str:slug>/", view, name="product"),
+    path("<int:year>/<slug:category>/<str:slug>/", view, name="article"),
+]
 
 if settings.BENCHMARKS_PAGE:
     from tests.benchmarks import web_pages
