@@ -49,6 +49,8 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
 ]
+# The usual one takes a third of a second for each user, on purpose.
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 LANGUAGES = [("en", "English"), ("es", "Spanish"), ("fr", "French")]
 ROOT_URLCONF = "tests.urls"
 SITEMAPKIT_BASE_URL = "https://www.example.com"

@@ -403,7 +403,7 @@ def test_without_idna_the_refusal_names_the_way_out(monkeypatch):
 def test_a_normal_path_has_the_bytes_of_what_went_in(path):
     """Whatever is not refused is plain RFC 3986, decodes to the same bytes, and stays as it is."""
     location = code(SCOPE.normalise, path)
-    if location == "invalid-url":
+    if location in {"invalid-url", "url-not-allowed"}:  # "//0" is a URL of another host.
         return
     normal = location.removeprefix(ORIGIN)
     assert NORMAL.fullmatch(normal)
