@@ -317,10 +317,15 @@ class QuerySetReader(SectionReader):
     def _digests(self, ranges: Sequence[KeyRange]) -> list[tuple[int, str]]:
         if self.reads_objects or self.reads_related:
             return super().fingerprints(ranges)
+        return digests_of(self.keyset, ranges, self.digested)
+
+    @property
+    def digested(self) -> tuple[Any, ...]:
+        """The columns that a digest of its rows is made of, besides the key."""
         read = self.expressions
         if not self.lastmod_by_day:  # Else another time on the same day changes nothing.
             read = read | self.columns  # lastmod by its value, not by its text.
-        return digests_of(self.keyset, ranges, tuple(read.values()))
+        return tuple(read.values())
 
     @property
     def reads_related(self) -> bool:
