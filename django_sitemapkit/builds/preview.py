@@ -10,7 +10,12 @@ from itertools import count
 from pathlib import Path
 
 from django_sitemapkit.builds.make.deduplication import Deduplicator, deduplicator
-from django_sitemapkit.builds.make.page_file import PageFile, compression_thread, make_page
+from django_sitemapkit.builds.make.page_file import (
+    PageFile,
+    compression_thread,
+    make_page,
+    rendering_of,
+)
 from django_sitemapkit.builds.manifest import SiteBuilds, page_name_of, page_rows_of
 from django_sitemapkit.builds.results import BuildResult, FileResult
 from django_sitemapkit.builds.run import OnFile
@@ -85,7 +90,8 @@ def _rendered(
         number, keys = waiting[0].number, waiting.popleft().keys
         if distinct is not None:
             distinct.begin(section.get_name())
-        page = make_page(section, keys, scope, path, noop, compression, distinct)
+        rendering = rendering_of(section, keys, scope, distinct)
+        page = make_page(rendering, path, noop, compression)
         page.finish()
         split_at = page.rendering.split_at
         if split_at is not None and section.keyset is not None:

@@ -7,23 +7,33 @@ number 0.5 is 0.50.
 
 import hashlib
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connections
 from django.db.models import (
     Aggregate,
+    AutoField,
+    BigAutoField,
+    BigIntegerField,
     Count,
+    DateTimeField,
     F,
+    Field,
     Func,
     IntegerField,
     Max,
     Min,
+    PositiveBigIntegerField,
+    PositiveIntegerField,
+    PositiveSmallIntegerField,
     QuerySet,
+    SmallAutoField,
+    SmallIntegerField,
     TextField,
+    UUIDField,
 )
-from django.db.models.functions import Cast, Collate
 
 from django_sitemapkit import _django
 from django_sitemapkit.reading.keysets import KeyRange, Keyset
@@ -50,17 +60,27 @@ COMPARABLE = TEXTS | {
 }
 """Kinds of fields whose values are equal only where their texts are, but for a collation."""
 
+INTEGERS = (
+    *(AutoField, BigAutoField, SmallAutoField, IntegerField, BigIntegerField, SmallIntegerField),
+    *(PositiveIntegerField, PositiveBigIntegerField, PositiveSmallIntegerField),
+)
+
 Part = tuple[int, Sequence[str]]
 """Some rows: how many there are, and their values as texts."""
 
 _NAME = "sitemap_digest_{}"
 
-# A record's hash is a sum of its columns' hashes: without one more hash of it, the sum over all
-# rows would stay when two rows swap what they have in a column.
-_POSTGRESQL = """
-    (SELECT {}, COUNT(*), SUM(HASHINT4EXTENDED(0, HASH_RECORD_EXTENDED(found, 0)))::text
-    FROM ({}) found)
-"""
+SUM_OF_HASHES = "COALESCE(SUM(sitemap_hash), 0)::text"
+"""The digest of some rows on PostgreSQL, as text; that of more rows is the sum."""
+
+# PostgreSQL's own hashes of integers and moments fold their 64 bits to 32, so that those bits are
+# the seed, or are hashed as those of a float, which has each microsecond until the year 2242.
+_HASHES: Mapping[type | None, str] = {
+    **dict.fromkeys(INTEGERS, "HASHINT4EXTENDED({place}, ({column})::bigint)"),
+    DateTimeField: "HASHFLOAT8EXTENDED(DATE_PART('epoch', {column}), {place})",
+    UUIDField: "UUID_HASH_EXTENDED({column}, {place})",
+}
+_HASH_OF_TEXT = 'HASHTEXTEXTENDED(({column})::text COLLATE "C", {place})'
 _MYSQL = "SUM(CAST(CONV(LEFT(MD5(CONCAT_WS(',', %(expressions)s)), 16), 16, 10) AS UNSIGNED))"
 _SQLITE_SIMPLE = f"GROUP_CONCAT(%(expressions)s, '{SEPARATOR}')"
 _SQLITE_NULLABLE = f"GROUP_CONCAT(IFNULL(%(expressions)s, CHAR(0) || 'null'), '{SEPARATOR}')"
@@ -77,14 +97,14 @@ def digests_of(
     it may use several processors; MariaDB, MySQL and SQLite by one each. Of other databases the
     columns are read.
     """
+    vendor = connections[keyset.queryset.db].vendor
+    if vendor == "postgresql":
+        return _hashed(keyset, ranges, columns)
     names = [_NAME.format(place) for place in range(len(columns) + 1)]
     values = {
         name: F(column) if isinstance(column, str) else column
         for name, column in zip(names, (keyset.name, *columns), strict=True)
     }
-    vendor = connections[keyset.queryset.db].vendor
-    if vendor == "postgresql":
-        return _hashed(keyset, ranges, values)
     if vendor == "mysql":
         return [_summed(keyset, keys, values) for keys in ranges]
     parts = _joined if vendor == "sqlite" else _read
@@ -101,28 +121,67 @@ def _digest(parts: Iterator[Part]) -> tuple[int, str]:
     return rows, digest.hexdigest()[:16]
 
 
+def row_hash(keyset: Keyset, columns: Sequence[Any]) -> Func:
+    """Return the expression by which PostgreSQL hashes a row: its key and some columns.
+
+    The digest of rows is the sum of these. Each column is hashed with a number of its own; NULL has
+    that number as its hash. The whole is hashed once more: without that, the sum over all rows
+    would stay when two rows swap what they have in a column.
+    """
+    columns = [F(one) if isinstance(one, str) else one for one in (keyset.name, *columns)]
+    parts = [
+        Func(column, template=_hash_of(column, keyset.queryset, place), output_field=IntegerField())
+        for place, column in enumerate(columns, 1)
+    ]
+    return Func(
+        *parts,
+        template="HASHINT4EXTENDED(0, %(expressions)s)",
+        arg_joiner=" # ",
+        output_field=BigIntegerField(),
+    )
+
+
+def _hash_of(column: Any, rows: QuerySet[Any], place: int) -> str:
+    template = _HASHES.get(stored_kind(_django.resolved(column, rows)[0]), _HASH_OF_TEXT)
+    return f"COALESCE({template.format(column='%(expressions)s', place=place)}, {place})"
+
+
+def stored_kind(expression: Any) -> "type[Field[Any, Any]] | None":
+    """Return the class of field that a resolved expression is a column of; None of any other.
+
+    Also None for a table that Django does not manage: of what type its columns are is not known.
+    """
+    if (column := _django.column_of(expression)) is None:
+        return None
+    stored: Any = column[1]
+    if not stored.model._meta.managed:
+        return None
+    while stored.remote_field is not None:
+        stored = stored.target_field
+    return type(stored)
+
+
 def _hashed(
-    keyset: Keyset, ranges: Sequence[KeyRange], values: dict[str, Any]
+    keyset: Keyset, ranges: Sequence[KeyRange], columns: Sequence[Any]
 ) -> list[tuple[int, str]]:
     """Return the number of rows of each range, and the sum of their hashes, from PostgreSQL."""
-    exact = {name: _exactly(name, kind) for name, kind in _kinds(keyset, values).items()}
     alias = keyset.queryset.db
+    hashed = keyset.queryset.values(sitemap_hash=row_hash(keyset, columns))
+    hashes = Keyset(hashed, keyset.name, keyset.active)
     selects: list[str] = []
     parameters: list[Any] = []
     with keyset.active():
         for place, keys in enumerate(ranges):
-            rows = keyset.within(keys).order_by().annotate(**values)
-            rows = rows.values(**{f"{name}_exact": column for name, column in exact.items()})
             try:
-                sql, own = _django.select_sql(rows, alias)
+                sql, own = _django.select_sql(hashes.within(keys).order_by(), alias)
             except EmptyResultSet:
-                sql, own = "SELECT 1 WHERE FALSE", ()
-            selects.append(_POSTGRESQL.format(place, sql))
+                sql, own = "SELECT 0 AS sitemap_hash WHERE FALSE", ()
+            selects.append(f"(SELECT {place}, COUNT(*), {SUM_OF_HASHES} FROM ({sql}) found)")  # noqa: S608
             parameters += own
         with connections[alias].cursor() as cursor:
             cursor.execute(" UNION ALL ".join(selects), parameters)
             # Those that are made side by side come in any order.
-            return [(count, str(total)) for _, count, total in sorted(cursor.fetchall())]
+            return [(count, total) for _, count, total in sorted(cursor.fetchall())]
 
 
 def _summed(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> tuple[int, str]:
@@ -193,14 +252,6 @@ def _kinds(keyset: Keyset, values: dict[str, Any]) -> dict[str, str]:
     """Return the kind of field of each column, "" where that is unknown."""
     annotations = _django.annotations_of(keyset.queryset.values(**values))
     return {name: _django.field_type(annotations[name]) for name in values}
-
-
-def _exactly(name: str, kind: str) -> Any:
-    """Return a column whose hash differs wherever its text does, for PostgreSQL."""
-    if kind in COMPARABLE - TEXTS:
-        return F(name)
-    # A constant is of no type until it is cast, and then has no hash.
-    return Collate(Cast(name, TextField()), "C")
 
 
 def _read(keyset: Keyset, keys: KeyRange, values: dict[str, Any]) -> Iterator[Part]:

@@ -5,14 +5,17 @@ through the dates of all rows, including those that the section does not list. S
 decides, not the database.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from django.db.models import F, Field, Index
+from django.db.models import F, Field, Index, Max, Q
 from django.db.models.lookups import Exact, IsNull
 
 from django_sitemapkit import _django
-from django_sitemapkit.reading.keysets import Keyset
+from django_sitemapkit.reading.keysets import KeyRange, Keyset
+
+NEWEST_ROWS = 2_000
+"""Rows that are read from the end of an index: some milliseconds of work."""
 
 
 def has_newest_index(keyset: Keyset, expression: Any) -> bool:
@@ -37,6 +40,35 @@ def has_newest_index(keyset: Keyset, expression: Any) -> bool:
         and [name.lstrip("-") for name in fields[len(equal) : len(equal) + 1]] == [lastmod.name]
         for fields in declared
     )
+
+
+def newest_by_index(
+    keyset: Keyset, expression: Any, ranges: Sequence[KeyRange]
+) -> dict[KeyRange, Any]:
+    """Return the newest lastmod of those ranges that the end of an index has rows of.
+
+    Of the others, the rows themselves have to be read: all if no index serves, and those with an
+    open end, behind which any number of rows may have come.
+    """
+    closed = [keys for keys in ranges if keys.upper is not None]
+    if not closed or not has_newest_index(keyset, expression):
+        return {}
+    rows = keyset.queryset.annotate(sitemap_lastmod=expression, sitemap_key=F(keyset.name))
+    rows = rows.filter(sitemap_lastmod__isnull=False).order_by("-sitemap_lastmod")
+    newest = {
+        f"range_{place}": Max("sitemap_lastmod", filter=_within(keys))
+        for place, keys in enumerate(closed)
+    }
+    with keyset.active():
+        found = rows.values("sitemap_key", "sitemap_lastmod")[:NEWEST_ROWS].aggregate(**newest)
+    values = (_django.converted(found[name], expression, keyset.queryset) for name in newest)
+    return {keys: value for keys, value in zip(closed, values, strict=True) if value is not None}
+
+
+def _within(keys: KeyRange) -> Q:
+    """Return the condition on the annotated key of a row that lies in a range."""
+    bounds = {"gte": keys.lower, "lt": keys.upper}
+    return Q(**{f"sitemap_key__{one}": key for one, key in bounds.items() if key is not None})
 
 
 def own_field(keyset: Keyset, expression: Any) -> "Field[Any, Any] | None":

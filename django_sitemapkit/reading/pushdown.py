@@ -14,6 +14,7 @@ from uuid import UUID
 
 from django_sitemapkit._django import IntConverter, PathConverter, UUIDConverter
 from django_sitemapkit.reading.chunks import Chunk
+from django_sitemapkit.reading.digests import row_hash
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.lines import SEPARATORS, SKIPPED, line_format, without_lines
 from django_sitemapkit.reading.routes import FastPattern
@@ -135,6 +136,18 @@ class Pushdown:
         if can_join(reader.keyset, reader.queryset, pattern, columns):
             lastmod = reader.columns.get("lastmod")
             self._query = TextQuery(reader.keyset, columns, lastmod, reader.lastmod_text)
+        self.digest = (0, 0)
+        """How many rows were read and digested so far, and the sum of their hashes."""
+
+    def add_digest(self) -> bool:
+        """Have rows digested by the statements that read them, as ``fingerprints`` does.
+
+        Returns whether that is possible.
+        """
+        if self._query is None or self._reader.trust_lastmod:
+            return False
+        self._query.add_hashes(row_hash(self._reader.keyset, self._reader.digested))
+        return True
 
     def chunks(self, keys: KeyRange, latest: Latest) -> Iterator[TextChunk | Chunk]:
         """Yield the rows of a range; as a Chunk where too many are odd."""
@@ -151,6 +164,7 @@ class Pushdown:
     ) -> Iterator[TextChunk | Chunk]:
         for found in self._reader.prefetched(query.reads(keys)):
             chunk, odd = self._from_text(found, latest)
+            used = found
             if odd and not chunk.keys:
                 # Which rows those are has to come from one statement with the text.
                 with self._reader.connection_lock:
@@ -160,7 +174,9 @@ class Pushdown:
                 if again.is_cut:
                     odd = None  # Its last key may be before that of the text.
                 else:
+                    used = again
                     chunk, odd = self._from_text(again, latest)
+            self.digest = self.digest[0] + used.rows, self.digest[1] + used.digest
             if odd is None:
                 yield from chunk.row_chunks()
                 continue

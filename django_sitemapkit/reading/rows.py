@@ -23,7 +23,7 @@ from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset, each
 from django_sitemapkit.reading.languages import ObjectLanguages, extensions_of, in_languages
 from django_sitemapkit.reading.lastmod_text import as_text, days_of, shows_changes, w3c_texts
 from django_sitemapkit.reading.locating import RouteLocator
-from django_sitemapkit.reading.newest import has_newest_index
+from django_sitemapkit.reading.newest import has_newest_index, newest_by_index
 from django_sitemapkit.reading.sources import Column, Method, Source, source_of
 from django_sitemapkit.sections import Route, Section
 
@@ -300,14 +300,21 @@ class QuerySetReader(SectionReader):
         The database makes it of all columns that are read; where ``trust_lastmod`` promises that
         they suffice, of the number of rows and the newest lastmod.
         """
-        trusted = [self._trusted(keys) if self.trust_lastmod else None for keys in ranges]
+        if not self.trust_lastmod:
+            return self._digests(ranges)
+        column, newest = self.sources.get("lastmod"), {}
+        if isinstance(column, Column):
+            newest = newest_by_index(self.keyset, column.expression, ranges)
+        trusted = [self._trusted(keys, newest.get(keys)) for keys in ranges]
         others = [keys for keys, found in zip(ranges, trusted, strict=True) if found is None]
         read = iter(self._digests(others) if others else ())
         return [next(read) if found is None else found for found in trusted]
 
-    def _trusted(self, keys: KeyRange) -> tuple[int, str] | None:
+    def _trusted(self, keys: KeyRange, known: Any) -> tuple[int, str] | None:
+        """Return what ``fingerprints`` does of a page; ``known`` is its newest lastmod, or None."""
         # A limit takes its time; behind an open end any number of rows may have come.
-        newest = self._newest(keys, self.rows_per_page + 1 if keys.upper is None else None)
+        most = self.rows_per_page + 1 if keys.upper is None else None
+        newest = self._newest(keys, most) if known is None else (self.keyset.count(keys), known)
         if newest is None or not shows_changes(newest[1]):
             return None
         # The promise is one for a page: between other bounds, as many rows may be other ones.
@@ -317,10 +324,15 @@ class QuerySetReader(SectionReader):
     def _digests(self, ranges: Sequence[KeyRange]) -> list[tuple[int, str]]:
         if self.reads_objects or self.reads_related:
             return super().fingerprints(ranges)
+        return digests_of(self.keyset, ranges, self.digested)
+
+    @property
+    def digested(self) -> tuple[Any, ...]:
+        """The columns that a digest of its rows is made of, besides the key."""
         read = self.expressions
         if not self.lastmod_by_day:  # Else another time on the same day changes nothing.
             read = read | self.columns  # lastmod by its value, not by its text.
-        return digests_of(self.keyset, ranges, tuple(read.values()))
+        return tuple(read.values())
 
     @property
     def reads_related(self) -> bool:

@@ -12,8 +12,6 @@ from typing import Any
 from django.core.exceptions import EmptyResultSet
 from django.db import connections
 from django.db.models import (
-    AutoField,
-    BigAutoField,
     BigIntegerField,
     CharField,
     DateField,
@@ -21,14 +19,8 @@ from django.db.models import (
     F,
     Field,
     Func,
-    IntegerField,
-    PositiveBigIntegerField,
-    PositiveIntegerField,
-    PositiveSmallIntegerField,
     QuerySet,
     SlugField,
-    SmallAutoField,
-    SmallIntegerField,
     TextField,
     UUIDField,
     Value,
@@ -37,6 +29,7 @@ from django.db.models.functions import Cast, Coalesce, Extract, Left
 
 from django_sitemapkit import _django
 from django_sitemapkit._django import IntConverter, UUIDConverter
+from django_sitemapkit.reading.digests import INTEGERS, SUM_OF_HASHES, stored_kind
 from django_sitemapkit.reading.keysets import FIRST_CHUNK, KeyRange, Keyset
 from django_sitemapkit.reading.lines import SEPARATORS
 from django_sitemapkit.reading.routes import FastPattern
@@ -44,10 +37,6 @@ from django_sitemapkit.reading.routes import FastPattern
 ROWS_PER_TEXT = 4_000
 """Rows joined at a time: twice as many save a tenth of the time, and take twice the memory."""
 
-INTEGERS = (
-    *(AutoField, BigAutoField, SmallAutoField, IntegerField, BigIntegerField, SmallIntegerField),
-    *(PositiveIntegerField, PositiveBigIntegerField, PositiveSmallIntegerField),
-)
 TEXTS = (CharField, SlugField, TextField)
 KEYS = (*INTEGERS, *TEXTS, UUIDField, DateField, DateTimeField)
 """The fields of which PostgreSQL finds the first key and the last as Django reads them."""
@@ -83,6 +72,8 @@ class FoundText:
     """The oldest and the newest as PostgreSQL writes them, and how many there are."""
     keys: Sequence[Any] = field(default_factory=list)
     """The keys of all rows, if they were asked for."""
+    digest: int = 0
+    """The sum of the rows' hashes, if it was asked for."""
     is_cut: bool = False
     """Whether there are more rows than one statement reads."""
 
@@ -111,13 +102,8 @@ def can_join(
 
 def _kind(expression: Any) -> "type[Field[Any, Any]] | None":
     """Return the class of field whose values an expression gives; None where it may be any."""
-    if (column := _django.column_of(expression)) is not None:
-        stored: Any = column[1]
-        if not stored.model._meta.managed:  # Of what type it is, Django does not know.
-            return None
-        while stored.remote_field is not None:
-            stored = stored.target_field
-        return type(stored)
+    if _django.column_of(expression) is not None:
+        return stored_kind(expression)
     if isinstance(expression, Extract) and expression.lookup_name not in WHOLE_UNITS:
         return None
     is_known = isinstance(expression, (Cast, Extract)) or _django.is_text_function(expression)
@@ -138,6 +124,7 @@ class TextQuery:
         """Take the columns of a line, and the lastmod as it is and as text, or None for none."""
         self.with_keys = False
         """Whether all keys are asked for."""
+        self._has_hashes = False
         self._field = keyset.field
         self._has_lastmod = lastmod is not None
         key: Any = F(keyset.name)
@@ -149,6 +136,12 @@ class TextQuery:
         named = {_NAME.format(name): column for name, column in named.items()}
         rows: QuerySet[Any] = keyset.queryset.values(**named)
         self._keyset = Keyset(rows, keyset.name, keyset.active)
+
+    def add_hashes(self, row_hash: Func) -> None:
+        """Have the sums of the rows' hashes found, too."""
+        rows = self._keyset.queryset.annotate(sitemap_hash=row_hash)
+        self._keyset = Keyset(rows, self._keyset.name, self._keyset.active)
+        self._has_hashes = True
 
     def reads(self, keys: KeyRange) -> Iterator[FoundText]:
         """Yield the rows of a range; few at first, as a reader waits for their bytes."""
@@ -171,6 +164,8 @@ class TextQuery:
         columns = _COLUMNS[: None if self._has_lastmod else -len(_LASTMODS)]
         if self.with_keys:
             columns = (*columns, _KEYS)
+        if self._has_hashes:
+            columns = (*columns, SUM_OF_HASHES)
         with self._keyset.active():
             try:
                 inner, parameters = _django.select_sql(rows, rows.db)
@@ -179,9 +174,11 @@ class TextQuery:
             with connections[rows.db].cursor() as cursor:
                 cursor.execute(f"SELECT {', '.join(columns)} FROM ({inner}) found", parameters)  # noqa: S608
                 count, first, last, text, *others = cursor.fetchone()
+        digest = int(others.pop()) if self._has_hashes else 0
         keys = others.pop() if self.with_keys else ()
         to_python = self._field.to_python
         found = FoundText(count, to_python(first), to_python(last), f"{text}\n".encode())
+        found.digest = digest
         if self._has_lastmod:
             found.lastmods = tuple(others)
         found.keys = list(map(to_python, keys or ()))

@@ -69,9 +69,10 @@ class LineEntries:
 
     def __init__(self, section: QuerySetReader, pipeline: ChunkPipeline, scope: Scope) -> None:
         self._pipeline = pipeline
-        self._pushdown = Pushdown(section)
-        holes = tuple(map(chr, SEPARATORS[: len(self._pushdown.pattern.converters)]))
-        path = self._pushdown.pattern.template % holes
+        self.pushdown = Pushdown(section)
+        """What reads the lines."""
+        holes = tuple(map(chr, SEPARATORS[: len(self.pushdown.pattern.converters)]))
+        path = self.pushdown.pattern.template % holes
         self.is_possible = path.startswith(scope.directory) and can_hold_lines(scope.origin + path)
         """Whether all its URLs lie within the scope, and only long lines make any too long."""
         tags: dict[str, TagColumn] = dict(pipeline.constants)
@@ -97,7 +98,7 @@ class LineEntries:
 
     def chunks(self, keys: KeyRange) -> Iterator[LineBlock | Chunk]:
         """Yield the rows of a range; as a Chunk where too many of them are odd."""
-        for chunk in self._pushdown.chunks(keys, self._pipeline.latest):
+        for chunk in self.pushdown.chunks(keys, self._pipeline.latest):
             yield chunk if isinstance(chunk, Chunk) else self._block(chunk)
 
     def _block(self, chunk: TextChunk) -> LineBlock:

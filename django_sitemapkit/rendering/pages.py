@@ -5,6 +5,7 @@ import hashlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import repeat
 from typing import Any
 
@@ -98,6 +99,29 @@ class PageRendering:
         """Bytes of the file, uncompressed."""
         return self._writer.bytes
 
+    @cached_property
+    def _lines(self) -> LineEntries | None:
+        """What makes the entries where rows are read as text; None for the row path."""
+        if self._on_locations is not None:
+            return None
+        return LineEntries.of(self.section, self._pipeline, self._scope)
+
+    def add_digest(self) -> bool:
+        """Have the rows digested by the statements that read them; return whether that is possible.
+
+        It is where PostgreSQL joins them to text. Call it before the rendering begins.
+        """
+        return self._lines is not None and self._lines.pushdown.add_digest()
+
+    @property
+    def digest(self) -> tuple[int, str]:
+        """What ``fingerprints`` gave for the rows as they were read; after ``add_digest`` only.
+
+        Of a page that overflows, not all rows were read: then it means nothing.
+        """
+        rows, total = self._lines.pushdown.digest if self._lines is not None else (0, 0)
+        return rows, str(total)
+
     def __iter__(self) -> Iterator[bytes]:
         return (data for data, _ in self.blocks())
 
@@ -107,10 +131,7 @@ class PageRendering:
         The parts that are not proven make a document of their own.
         """
         head = self._writer.begin()
-        entries = None
-        if self._on_locations is None:
-            entries = LineEntries.of(self.section, self._pipeline, self._scope)
-        written = self._of_rows() if entries is None else self._of_lines(entries)
+        written = self._of_rows() if self._lines is None else self._of_lines(self._lines)
         for data, unproven in written:
             yield head + data, head + unproven
             head = b""

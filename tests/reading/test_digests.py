@@ -1,6 +1,7 @@
 """The digest of a range changes with each value that is read, and with nothing else."""
 
 import datetime as dt
+import itertools
 from types import SimpleNamespace
 
 import pytest
@@ -71,6 +72,24 @@ def replace():
     Product.objects.create(**{**values, "id": values["id"] + 1})
 
 
+FOLDED = 2**32 + 1
+"""What changes no hash that PostgreSQL has of a positive integer of 64 bits, or of a moment."""
+
+
+def fold_key():
+    """Give a row a key that PostgreSQL's own hash does not tell from its old one."""
+    (key,) = Product.objects.filter(slug="c").values_list("pk", flat=True)
+    Product.objects.filter(slug="c").update(id=key ^ FOLDED)
+
+
+def fold_moment():
+    """Give a row a moment that PostgreSQL's own hash does not tell from its old one."""
+    start = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)  # From which PostgreSQL counts.
+    number = (EPOCH - start) // dt.timedelta(microseconds=1)
+    moment = start + dt.timedelta(microseconds=number ^ FOLDED)
+    Product.objects.filter(slug="c").update(updated_at=moment)
+
+
 def exchange():
     """Let two rows have each other's note: all values are still there."""
     other = Case(When(slug="a", then=Value("bb")), default=Value("aa"))
@@ -97,6 +116,8 @@ CHANGES = {
     "a row less": lambda: Product.objects.filter(slug="b").delete(),
     "another row in its place": replace,
     "another key": update("c", id=1_000_000),
+    "another key of the same hash": fold_key,
+    "another moment of the same hash": fold_moment,
     "values exchanged": exchange,
     "values that change places": update("a", note="a", slug="aa"),
     "a row of the join": lambda: Shop.objects.filter(slug="other").update(slug="moved"),
@@ -146,6 +167,21 @@ def test_how_the_rows_came_does_not_matter(products, way):
         Product.objects.create(**values)
     assert digest() == before
     assert digest(rows=Product.objects.order_by("-slug")) == before
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="only PostgreSQL adds such hashes")
+def test_two_rows_that_exchange_values_change_any_bit_of_the_sum():
+    """Without another hash of each row, the last bit would stay."""
+    shop = Shop.objects.create(slug="shop")
+    rows = [Product(id=key, shop=shop, slug=f"s{key}", note=f"n{key}") for key in range(20)]
+    Product.objects.bulk_create(rows)
+    sums = [int(digest()[1])]
+    for one, other in itertools.pairwise(rows):
+        update(one.slug, note=other.note)()
+        update(other.slug, note=one.note)()
+        one.note, other.note = other.note, one.note
+        sums.append(int(digest()[1]))
+    assert {number % 2 for number in sums} == {0, 1}
 
 
 TEXTS = {

@@ -1,11 +1,15 @@
 """The newest lastmod of all rows is read from the end of an index only where one is declared."""
 
 import datetime as dt
+import itertools
 
 import pytest
 from django.db.models import Count, F, Index, Max, Q
 from django.db.models.functions import Upper
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from django_sitemapkit.reading import newest
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.reading.newest import has_newest_index
 from tests.factories import EPOCH, declare, products
@@ -93,3 +97,49 @@ def test_the_only_page_has_the_date_that_its_rows_have(monkeypatch, django_asser
     assert "COUNT" in queries.captured_queries[0]["sql"]
     Product.objects.all().delete()
     assert section.newest_lastmod(EVERYTHING) is None
+
+
+# Pages among others
+
+DATES = st.none() | st.integers(0, 5).map(lambda days: EPOCH + dt.timedelta(days=days))
+NEWEST = Index(fields=["updated_at"], name="newest")
+
+
+def pages_of(rows):
+    """Return the ranges of pages of three rows; the last one has an open end."""
+    bounds = [None, *(row.pk for row in rows[3::3]), None]
+    return [KeyRange(*pair) for pair in itertools.pairwise(bounds)]
+
+
+@pytest.mark.django_db
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(dates=st.lists(DATES, min_size=1, max_size=12), read=st.integers(1, 12))
+def test_a_trusted_page_has_the_same_fingerprint_with_an_index_and_without(dates, read):
+    """However many of the newest rows are read, and whether a page has any of them."""
+    Product.objects.all().delete()
+    rows = products(len(dates))
+    for row, date in zip(rows, dates, strict=True):
+        Product.objects.filter(pk=row.pk).update(updated_at=date)
+    section, ranges = declare(queryset=Product.objects.all(), **LASTMOD), pages_of(rows)
+    without = section.fingerprints(ranges)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Product._meta, "indexes", [NEWEST])
+        patch.setattr(newest, "NEWEST_ROWS", read)
+        assert section.fingerprints(ranges) == without
+
+
+@pytest.mark.django_db
+def test_a_page_with_one_of_the_newest_rows_is_only_counted(monkeypatch, django_assert_num_queries):
+    """By its key; the lastmods of another page are read, and those behind an open end."""
+    rows = products(9, updated_at=EPOCH)
+    Product.objects.filter(pk=rows[0].pk).update(updated_at=None)
+    Product.objects.filter(pk=rows[4].pk).update(updated_at=EPOCH + dt.timedelta(days=1))
+    section = declare(queryset=Product.objects.all(), **LASTMOD)
+    monkeypatch.setattr(Product._meta, "indexes", [NEWEST])
+    monkeypatch.setattr(newest, "NEWEST_ROWS", 1)
+    with django_assert_num_queries(4) as queries:
+        section.fingerprints(pages_of(rows))
+    statements = [query["sql"] for query in queries.captured_queries]
+    assert ["updated_at" in sql for sql in statements] == [True, True, False, True]
+    with django_assert_num_queries(1):  # No index is asked about an open end.
+        section.fingerprints(pages_of(rows)[-1:])

@@ -318,8 +318,57 @@ def test_an_odd_row_that_is_gone_by_now_is_not_counted(monkeypatch):
     monkeypatch.setattr(QuerySetReader, "rows_where", without_one)
     location = Route("product", "shop__slug", Concat("slug", "note"))
     rendering = PageRendering(section(location=location), EVERYTHING, SITE.scope())
+    assert rendering.add_digest()
     assert b"".join(rendering).count(b"<url>") == 19
     assert (rendering.rows, rendering.urls) == (19, 19)
+    assert rendering.digest[0] == 20
+
+
+def edit_before(monkeypatch, kind, name, row):
+    """Change a row just before a method is called."""
+    method = getattr(kind, name)
+
+    def edited(*arguments, **named):
+        Product.objects.filter(pk=row.pk).update(note="x&y")
+        return method(*arguments, **named)
+
+    monkeypatch.setattr(kind, name, edited)
+
+
+@JOINS
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("kind", "name", "is_new"), [(QuerySetReader, "rows_where", False), (TextQuery, "again", True)]
+)
+def test_the_digest_is_never_newer_than_what_is_rendered(monkeypatch, kind, name, is_new):
+    """An odd row that changes before it is read is in the file, and due in the next build.
+
+    A row that changes before its keys are asked for is in the text that is read with them.
+    """
+    odd = products(20)[3]
+    Product.objects.filter(pk=odd.pk).update(note="a&b")
+    location = Route("product", "shop__slug", Concat("slug", "note"))
+    reader = section(location=location)
+    before = reader.fingerprints([EVERYTHING])[0]
+    rendering = PageRendering(reader, EVERYTHING, SITE.scope())
+    assert rendering.add_digest()
+    with monkeypatch.context() as patch:
+        edit_before(patch, kind, name, odd)
+        assert b"x&amp;y" in b"".join(rendering)
+    after = reader.fingerprints([EVERYTHING])[0]
+    assert after != before
+    assert rendering.digest == (after if is_new else before)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "options",
+    [{"trust_lastmod": True, "lastmod": "updated_at"}, {"priority": F("rank")}],
+    ids=["trusted", "row path"],
+)
+def test_what_is_not_digested_as_it_is_read(options):
+    """Its fingerprint takes a query of its own."""
+    assert not PageRendering(section(**options), EVERYTHING, SITE.scope()).add_digest()
 
 
 @pytest.mark.django_db

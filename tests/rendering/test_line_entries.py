@@ -162,7 +162,10 @@ def small_chunks(monkeypatch, settings):
 def state_of(section):
     """Return all that a rendering finds, and its bytes."""
     rendering = PageRendering(section, EVERYTHING, SITE.scope())
+    is_digested = rendering.add_digest()
     document = b"".join(rendering)
+    if is_digested and rendering.overflow is None:
+        assert rendering.digest == section.fingerprints([EVERYTHING])[0]
     lastmods = rendering.lastmods
     return document, {
         "urls": (rendering.urls, rendering.rows, rendering.size),

@@ -17,6 +17,7 @@ from django_sitemapkit.builds.make.page_file import (
     PageFile,
     compression_thread,
     make_page,
+    rendering_of,
 )
 from django_sitemapkit.builds.make.prefetch import Prefetcher
 from django_sitemapkit.builds.make.reuse import Reuse
@@ -164,22 +165,21 @@ class PageBuilder:
             if self._can_keep(row, section):
                 return RenderedPage(row)
         keys = keys_of(row, section)
-        rows, row.fingerprint = self._reuse.fingerprints.compute(section, keys)
+        rendering = rendering_of(
+            section.with_prefetch(self._prefetcher, self._prefetcher.connection_lock),
+            keys,
+            self._scope,
+            distinct,
+        )
         row.revision = section.overrides.revision
+        rows = self._compute_fingerprint(row, section, rendering)
         if self._can_reuse(row, section):
             return RenderedPage(row)
         if distinct is not None:
             distinct.begin(row.section, self._previous_of(row))
         try:
-            file = make_page(
-                section.with_prefetch(self._prefetcher, self._prefetcher.connection_lock),
-                keys,
-                self._scope,
-                self._folder / f"page-{row.pk}.xml.gz",
-                self._heartbeat,
-                self._compression,
-                distinct,
-            )
+            path = self._folder / f"page-{row.pk}.xml.gz"
+            file = make_page(rendering, path, self._heartbeat, self._compression)
             split_at = file.rendering.split_at
             if split_at is not None and section.keyset is not None:
                 # The halves are made at the same path: the compression thread has to be done.
@@ -192,6 +192,9 @@ class PageBuilder:
             state = distinct.end() if distinct is not None else None
         except OSError as error:
             raise BuildFailed(f"{row} could not be built: {error}") from error
+        if rows is None:
+            rows, digest = rendering.digest
+            row.fingerprint = self._reuse.fingerprints.of_digest(section, rows, digest)
         return RenderedPage(row, file, rows, state)
 
     def record(self, rendered: RenderedPage) -> FileResult:
@@ -243,6 +246,20 @@ class PageBuilder:
     def _previous_of(self, row: BuildFile) -> Sequence[BuildFile]:
         """Return what is known of a page: as it is published, and as it is held for review."""
         return self._previous.get(page_name_of(row), ())
+
+    def _compute_fingerprint(
+        self, row: BuildFile, section: SectionReader, rendering: PageRendering
+    ) -> int | None:
+        """Compute the fingerprint of a page, and return how many rows it has.
+
+        None if the rendering computes it: of a page that is rendered whatever it is now, since
+        nothing is stored, or ``keep`` has found its frozen fingerprint to be another one.
+        """
+        is_due = self.full or bool(row.fingerprint) or not self._previous_of(row)
+        if is_due and rendering.add_digest():
+            return None
+        rows, row.fingerprint = self._reuse.fingerprints.compute(section, rendering.keys)
+        return rows
 
     def _can_keep(self, row: BuildFile, section: SectionReader) -> bool:
         """Return whether a page is what it was by the fingerprint that it was frozen with."""

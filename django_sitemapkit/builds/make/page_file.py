@@ -133,27 +133,29 @@ class PageFile:
             ) from error
 
 
-def make_page(
-    section: SectionReader,
-    keys: KeyRange,
-    scope: Scope,
-    path: Path,
-    heartbeat: Callable[[], None],
-    compression: ThreadPoolExecutor,
-    distinct: Deduplicator | None = None,
-) -> PageFile:
-    """Render a page into a gzip file at ``path``, which the compression thread checks.
-
-    ``heartbeat`` is called for every batch, so that a long page does not look like a dead process.
-    ``distinct`` has begun with the page, and tells which URLs it leaves out.
-    """
-    rendering = PageRendering(
+def rendering_of(
+    section: SectionReader, keys: KeyRange, scope: Scope, distinct: Deduplicator | None = None
+) -> PageRendering:
+    """Return the rendering of a page, without the URLs that ``distinct`` leaves out."""
+    return PageRendering(
         section,
         keys,
         scope,
         on_locations=distinct.listed if distinct else None,
         seen=distinct.seen if distinct else None,
     )
+
+
+def make_page(
+    rendering: PageRendering,
+    path: Path,
+    heartbeat: Callable[[], None],
+    compression: ThreadPoolExecutor,
+) -> PageFile:
+    """Render a page into a gzip file at ``path``, which the compression thread checks.
+
+    ``heartbeat`` is called for every batch, so that a long page does not look like a dead process.
+    """
     file = PageFile(rendering, path, compression)
     file.write(heartbeat)
     return file

@@ -83,11 +83,12 @@ class Fingerprints:
     def _compute_all(
         self, section: SectionReader, ranges: Sequence[KeyRange]
     ) -> Sequence[tuple[int, str]]:
-        code = self.code_of(section)
-        return [
-            (rows, text and f"{code} {_digest(f'{rows} {text}')}")
-            for rows, text in section.fingerprints(ranges)
-        ]
+        found = section.fingerprints(ranges)
+        return [(rows, text and self.of_digest(section, rows, text)) for rows, text in found]
+
+    def of_digest(self, section: SectionReader, rows: int, text: str) -> str:
+        """Return the fingerprint of a page by its number of rows and their digest."""
+        return f"{self.code_of(section)} {_digest(f'{rows} {text}')}"
 
     def cached(self, section: SectionReader, keys: KeyRange) -> str:
         """Return the fingerprint that ``prefetch`` has computed of a page, or ""."""

@@ -120,10 +120,10 @@ def bench(settings, sections, monkeypatch):
     observed = Observed(use_storage(settings, "Memory"))
     make_page = module.make_page
 
-    def spy(section, keys, scope, local, *others):
+    def spy(rendering, local, *others):
         line = BuildFile.objects.get(pk=int(local.name.split("-")[1].split(".")[0]))
         observed.rendered.append((line.section, line.number))
-        return make_page(section, keys, scope, local, *others)
+        return make_page(rendering, local, *others)
 
     monkeypatch.setattr(module, "make_page", spy)
     return observed

@@ -108,10 +108,10 @@ def observed(settings, sections, monkeypatch):
     found = Observed(use_storage(settings, "Memory"))
     make_page = module.make_page
 
-    def spy(section, keys, scope, local, *others):
+    def spy(rendering, local, *others):
         line = BuildFile.objects.get(pk=int(local.name.split("-")[1].split(".")[0]))
         found.rendered.append((line.section, line.number))
-        return make_page(section, keys, scope, local, *others)
+        return make_page(rendering, local, *others)
 
     monkeypatch.setattr(module, "make_page", spy)
     return found
@@ -644,20 +644,21 @@ def test_an_edit_of_a_row_that_was_read_is_in_the_next_build(site, client, monke
 
 @pytest.mark.django_db
 def test_an_edit_before_the_rows_are_read_is_in_this_build(site, monkeypatch):
-    """Though the fingerprint was taken already; the next one looks, and finds the same."""
+    """If the fingerprint was taken already, the next one looks, and finds the same."""
     make_page = module.make_page
     edits = [lambda: edit_product("p0", day=3)]
 
-    def late(section, *others):
+    def late(*arguments):
         if edits:
             edits.pop()()
-        return make_page(section, *others)
+        return make_page(*arguments)
 
     monkeypatch.setattr(module, "make_page", late)
     edit_product("p1", day=2)
     site.require({FIRST}, {FIRST})
     assert b"2025-01-03" in xml(site.storage, manifest()[FIRST])
-    site.require({FIRST})
+    # PostgreSQL digests the rows as it reads them.
+    site.require(() if connection.vendor == "postgresql" else {FIRST})
     site.require()
 
 
@@ -1036,10 +1037,10 @@ def test_a_row_that_was_gone_while_others_were_read_comes_back(site, monkeypatch
     """The fingerprint is that of before; the number of rows tells that they were not all read."""
     make_page = module.make_page
 
-    def without(section, keys, *others):
+    def without(*arguments):
         Product.objects.filter(slug="p0").update(public=False)
         try:
-            return make_page(section, keys, *others)
+            return make_page(*arguments)
         finally:
             Product.objects.filter(slug="p0").update(public=True)
 

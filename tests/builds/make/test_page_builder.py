@@ -8,7 +8,7 @@ import pytest
 from django_sitemapkit.builds import Runner
 from django_sitemapkit.builds import run as module
 from django_sitemapkit.builds.make import page_file as files
-from django_sitemapkit.builds.make.page_file import compression_thread, make_page
+from django_sitemapkit.builds.make.page_file import compression_thread, make_page, rendering_of
 from django_sitemapkit.builds.make.prefetch import Prefetcher
 from django_sitemapkit.exceptions import LeaseLost
 from django_sitemapkit.planning import refresh
@@ -75,7 +75,8 @@ def test_a_page_that_fails_reads_no_further(monkeypatch, tmp_path):
             section = reader_of(kind(SITE)).with_prefetch(
                 ahead := Prefetcher(), ahead.connection_lock
             )
-            make_page(section, EVERYTHING, SITE.scope(), tmp_path / "page.xml.gz", lost, press)
+            rendering = rendering_of(section, EVERYTHING, SITE.scope())
+            make_page(rendering, tmp_path / "page.xml.gz", lost, press)
         except LeaseLost:
             names = [thread.name for thread in threading.enumerate()]
             assert "sitemapkit-reader" not in names

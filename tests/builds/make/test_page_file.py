@@ -9,7 +9,7 @@ import pytest
 
 from django_sitemapkit.builds import stored_files
 from django_sitemapkit.builds.make import page_file as files
-from django_sitemapkit.builds.make.page_file import compression_thread, make_page
+from django_sitemapkit.builds.make.page_file import compression_thread, make_page, rendering_of
 from django_sitemapkit.builds.stored_files import decompressed, what_differs
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost
 from django_sitemapkit.reading import reader_of
@@ -84,7 +84,8 @@ def page(tmp_path, section=Readings, keys=EVERYTHING, heartbeat=lambda: None):
     """Make a page."""
     with compression_thread() as press:
         path = tmp_path / "page.xml.gz"
-        made = make_page(reader_of(section(SITE)), keys, SITE.scope(), path, heartbeat, press)
+        rendering = rendering_of(reader_of(section(SITE)), keys, SITE.scope())
+        made = make_page(rendering, path, heartbeat, press)
         made.finish()
         return made
 
