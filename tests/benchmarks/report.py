@@ -88,9 +88,10 @@ tox run -e bench -- --only 'audit*' --only 'crawl*' --resume
 
 PostgreSQL is expected at `TEST_POSTGRESQL`, by default `postgresql://postgres@127.0.0.1:5432`, and
 with `--database mariadb`, for which mysqlclient has to be installed, MariaDB at `TEST_MARIADB`, by
-default `mysql://root@127.0.0.1:3306`. The databases named `sitemapkit_bench_…` are created there and kept; they take 1.5 kB per row. Set
-`--folder` for the SQLite databases and the built files. npm's sitemap takes part if `node` and
-`npm` are installed; the package itself is installed in that folder.
+default `mysql://root@127.0.0.1:3306`. The databases named `sitemapkit_bench_…` are created there
+and kept; they take 1.5 kB per row. Set `--folder` for the SQLite databases and the built files.
+npm's sitemap takes part if `node` and `npm` are installed; the package itself is installed in that
+folder.
 """
 
 
