@@ -49,7 +49,7 @@ class Chunk:
 
     @property
     def rows(self) -> int:
-        """How many rows were read for it: one of a row in several languages, too."""
+        """How many rows were read for it; a row in several languages counts once."""
         return len(self.keys) if self.read is None else self.read
 
 

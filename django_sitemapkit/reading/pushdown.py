@@ -181,7 +181,7 @@ class Pushdown:
         self._query: TextQuery | None = None
         plan = reader.language_plan
         at_most = ROWS_PER_TEXT if plan is None else plan.objects_per_chunk
-        # Of rows in many languages, so few make a chunk that a statement for each takes longer.
+        # With many languages, a chunk has so few rows that a statement for each takes longer.
         is_worthwhile = at_most >= keysets.FIRST_CHUNK
         if is_worthwhile and can_join(reader.keyset, reader.queryset, pattern, columns):
             lastmod = reader.columns.get("lastmod")

@@ -139,7 +139,7 @@ class TextQuery:
     ) -> None:
         """Take the columns of a line, and the lastmod as it is and as text, or None for none.
 
-        ``at_most`` so many rows make a text; there may be a lower limit.
+        A text has no more than ``at_most`` rows, and no more than ROWS_PER_TEXT.
         """
         self._rows_per_text = min(at_most, ROWS_PER_TEXT)
         self.with_keys = False
