@@ -181,12 +181,17 @@ class SectionReader:
 
         Without a keyset, the bounds of ``keys`` are positions.
         """
+        for rows in self.batches(keys):
+            with self.site.active():
+                chunk = self.chunk(rows)
+            yield chunk
+
+    def batches(self, keys: KeyRange) -> Iterator[Sequence[Any]]:
+        """Yield the rows or items of a page, as many at a time as make a chunk."""
         step = self.language_plan.objects_per_chunk if self.language_plan else CHUNK
         for rows in self.reads(keys):
             for begin in range(0, len(rows), step):
-                with self.site.active():
-                    chunk = self.chunk(rows[begin : begin + step])
-                yield chunk
+                yield rows[begin : begin + step]
 
     def reads(self, keys: KeyRange) -> Iterator[Sequence[Any]]:
         """Yield the rows or items of a page as they are read, some at a time."""

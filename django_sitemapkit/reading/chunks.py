@@ -47,6 +47,11 @@ class Chunk:
     read: int | None = None
     """The rows that were read for it, where they are not its own."""
 
+    @property
+    def rows(self) -> int:
+        """How many rows were read for it; a row in several languages counts once."""
+        return len(self.keys) if self.read is None else self.read
+
 
 @dataclass(slots=True)
 class Versions:

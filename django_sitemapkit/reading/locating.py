@@ -46,6 +46,8 @@ class RouteLocator:
         self.language_routes: list[LanguageRoute] = []
         declared = route.columns
         self._translated = [n for n, one in enumerate(declared) if isinstance(one, Translated)]
+        self.is_translated = bool(self._translated)
+        """Whether the columns differ by language."""
         self.is_same_in_all = not languages and not self._translated
         """Whether each row has one path, whatever the language."""
         for code in languages.rendered if languages else [default_language()]:

@@ -9,17 +9,26 @@ the reference: ``QuerySetReader.chunk``.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from django.conf import settings as django_settings
+
 from django_sitemapkit._django import IntConverter, PathConverter, UUIDConverter
+from django_sitemapkit.reading import keysets
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.digests import row_hash
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.lines import SEPARATORS, SKIPPED, line_format, without_lines
 from django_sitemapkit.reading.routes import FastPattern
-from django_sitemapkit.reading.sources import Column, Method
-from django_sitemapkit.reading.text_queries import FoundText, TextQuery, can_join
+from django_sitemapkit.reading.sources import Column, Constant, Method
+from django_sitemapkit.reading.text_queries import (
+    ROWS_PER_TEXT,
+    FoundText,
+    TextQuery,
+    can_join,
+)
 
 if TYPE_CHECKING:
     from django_sitemapkit.reading.rows import QuerySetReader
@@ -78,11 +87,13 @@ def obstacle(reader: "QuerySetReader") -> str:
     for option, source in sources.items():
         if isinstance(source, Method):
             return f"{option} is a method"
-    if reader.language_plan is not None:
-        return "each row has several languages"
     if reader.extension_sources:
         return f"{', '.join(reader.extension_sources)} are read for each row"
-    return _obstacle_of_tags(reader) or _obstacle_of_location(reader)
+    return (
+        _obstacle_of_tags(reader)
+        or _obstacle_of_location(reader)
+        or (_obstacle_of_languages(reader) if reader.language_plan is not None else "")
+    )
 
 
 def _obstacle_of_tags(reader: "QuerySetReader") -> str:
@@ -99,43 +110,83 @@ def _obstacle_of_tags(reader: "QuerySetReader") -> str:
 def _obstacle_of_location(reader: "QuerySetReader") -> str:
     if reader.locator is None:
         return "location is not a Route"
-    pattern = _pattern_of(reader)
-    if pattern is None:
+    if reader.locator.is_translated:
+        return "its columns differ by language"
+    patterns = _patterns_of(reader)
+    if not patterns:
         return "its URL pattern has more than text and Django's own converters"
-    if not 0 < len(pattern.converters) <= len(SEPARATORS):
-        return f"its URL pattern has no argument, or more than {len(SEPARATORS)}"
-    kinds = map(type, pattern.converters)
-    if "/." in pattern.template % tuple("/" if kind is PathConverter else "_" for kind in kinds):
-        return "its URL pattern has a dot behind a slash, or behind a path"
+    for pattern in patterns:
+        if not 0 < len(pattern.converters) <= len(SEPARATORS):
+            return f"its URL pattern has no argument, or more than {len(SEPARATORS)}"
+        kinds = map(type, pattern.converters)
+        filled = pattern.template % tuple("/" if kind is PathConverter else "_" for kind in kinds)
+        if "/." in filled:
+            return "its URL pattern has a dot behind a slash, or behind a path"
     return ""
 
 
-def _pattern_of(reader: "QuerySetReader") -> FastPattern | None:
-    """Return the quick pattern of a Route that has no translated columns."""
+def _obstacle_of_languages(reader: "QuerySetReader") -> str:
+    """Return why not all rows have the same languages, or why two URLs of a row may be equal."""
+    plan, patterns = reader.language_plan, _patterns_of(reader)
+    if not isinstance(reader.languages_source, Constant):
+        return "object_languages differ from row to row"
+    if plan is not None and plan.rendered != plan.listed:
+        return "another site lists some of its languages"
+    if any(_kinds_of(pattern) != _kinds_of(patterns[0]) for pattern in patterns):
+        return "its URL pattern has other converters in another language"
+    heads = [pattern.template.partition("%s")[0].replace("%%", "%") for pattern in patterns]
+    # An x-default has a URL without this prefix, if its URL begins with it.
+    default = f"{reader.site.path}/{django_settings.LANGUAGE_CODE}/"
+    pairs = [*permutations(heads, 2), *((default, head) for head in heads if head != default)]
+    if any(one.startswith(other) for one, other in pairs):
+        return "its URL patterns begin alike in two languages"
+    return ""
+
+
+def _patterns_of(reader: "QuerySetReader") -> list[FastPattern]:
+    """Return the quick pattern of a Route in each language; none if one language has none."""
     locator = reader.locator
-    if locator is None or not locator.is_same_in_all:
-        return None
-    return locator.language_routes[0].route.candidates[0].fast
+    if locator is None or locator.is_translated:
+        return []
+    found = [language_route.route.candidates[0].fast for language_route in locator.language_routes]
+    patterns = [pattern for pattern in found if pattern is not None]
+    return patterns if len(patterns) == len(found) else []
+
+
+def _kinds_of(pattern: FastPattern) -> dict[int, type]:
+    """Return the classes of a pattern's converters, by argument."""
+    return dict(zip(pattern.order, map(type, pattern.converters), strict=True))
 
 
 class Pushdown:
     """Reads the rows of a section as text; for sections without an ``obstacle``."""
 
     def __init__(self, reader: "QuerySetReader") -> None:
-        pattern, locator = _pattern_of(reader), reader.locator
-        if pattern is None or locator is None:
+        patterns, locator = _patterns_of(reader), reader.locator
+        if not patterns or locator is None:
             raise ValueError(f"{reader!r} cannot be read as text: {obstacle(reader)}.")
-        self.pattern = pattern
-        """The pattern that the values of a line fill, one after the other."""
+        self._pattern = pattern = patterns[0]
+        self.separators = SEPARATORS[: len(pattern.converters)]
+        """What follows the values of a line, one after the other."""
+        holes = dict(zip(pattern.order, map(chr, self.separators), strict=True))
+        self.paths = [
+            pattern.template % tuple(holes[place] for place in pattern.order)
+            for pattern in patterns
+        ]
+        """The path in each language, with those separators in the places of the values."""
         self._reader = reader
         self._lines = line_format(pattern)
         arguments = locator.language_routes[0].arguments
         self._places = [arguments[place] for place in pattern.order]
         columns = [locator.columns[place] for place in self._places]  # type: ignore[index]
         self._query: TextQuery | None = None
-        if can_join(reader.keyset, reader.queryset, pattern, columns):
+        plan = reader.language_plan
+        at_most = ROWS_PER_TEXT if plan is None else plan.objects_per_chunk
+        # With many languages, a chunk has so few rows that a statement for each takes longer.
+        is_worthwhile = at_most >= keysets.FIRST_CHUNK
+        if is_worthwhile and can_join(reader.keyset, reader.queryset, pattern, columns):
             lastmod = reader.columns.get("lastmod")
-            self._query = TextQuery(reader.keyset, columns, lastmod, reader.lastmod_text)
+            self._query = TextQuery(reader.keyset, columns, lastmod, reader.lastmod_text, at_most)
         self.digest = (0, 0)
         """How many rows were read and digested so far, and the sum of their hashes."""
 
@@ -154,7 +205,7 @@ class Pushdown:
         if self._query is not None:
             yield from self._from_texts(self._query, keys, latest)
             return
-        for rows in self._reader.reads(keys):
+        for rows in self._reader.batches(keys):
             yield self._from_tuples(rows, latest) or self._as_chunk(rows)
 
     # Texts of PostgreSQL
@@ -222,7 +273,7 @@ class Pushdown:
         columns = dict(zip(self._reader.expressions, found, strict=True))
         parts: list[Any] = []
         for place, converter, separator in zip(
-            self._places, self.pattern.converters, SEPARATORS, strict=False
+            self._places, self._pattern.converters, SEPARATORS, strict=False
         ):
             texts = _texts(columns[f"location_{place}"], type(converter))
             if texts is None:

@@ -120,8 +120,14 @@ def _fitting(converter: type) -> tuple[type, ...]:
 class TextQuery:
     """Reads the rows of a keyset as text, several thousand by one statement."""
 
-    def __init__(self, keyset: Keyset, columns: Sequence[Any], lastmod: Any, as_text: Any) -> None:
-        """Take the columns of a line, and the lastmod as it is and as text, or None for none."""
+    def __init__(
+        self, keyset: Keyset, columns: Sequence[Any], lastmod: Any, as_text: Any, at_most: int
+    ) -> None:
+        """Take the columns of a line, and the lastmod as it is and as text, or None for none.
+
+        A text has no more than ``at_most`` rows, and no more than ROWS_PER_TEXT.
+        """
+        self._rows_per_text = min(at_most, ROWS_PER_TEXT)
         self.with_keys = False
         """Whether all keys are asked for."""
         self._has_hashes = False
@@ -150,13 +156,14 @@ class TextQuery:
             yield found
             if found.rows < size:
                 return
-            rows, size = self._keyset.after(found.last, keys), min(4 * size, ROWS_PER_TEXT)
+            rows, size = self._keyset.after(found.last, keys), min(4 * size, self._rows_per_text)
 
     def again(self, first: Any, last: Any) -> FoundText:
         """Return the rows from one key to another, with all keys, as they are by now."""
         self.with_keys = True
-        found = self._found(self._keyset.between(first, last)[: 2 * ROWS_PER_TEXT])
-        found.is_cut = found.rows == 2 * ROWS_PER_TEXT
+        at_most = 2 * self._rows_per_text
+        found = self._found(self._keyset.between(first, last)[:at_most])
+        found.is_cut = found.rows == at_most
         return found
 
     def _found(self, rows: QuerySet[Any]) -> FoundText:

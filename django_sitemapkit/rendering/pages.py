@@ -148,7 +148,7 @@ class PageRendering:
         for block in lines.chunks(self.keys):
             chunks: Iterable[Chunk] = (block,) if isinstance(block, Chunk) else ()
             if isinstance(block, LineBlock):
-                if self._writer.has_room(block.chunk.rows, block.max_bytes):
+                if self._writer.has_room(block.max_urls, block.max_bytes):
                     written = lines.write(block)
                     self.rows += block.rows
                     if written.urls:
@@ -176,7 +176,7 @@ class PageRendering:
 
     def _written(self, chunks: Iterable[Chunk]) -> Iterator[tuple[bytes, EntryColumns, int, int]]:
         for chunk in chunks:
-            self.rows += len(chunk.keys) if chunk.read is None else chunk.read
+            self.rows += chunk.rows
             entries = self._pipeline.entries(chunk)
             for data, begin, end in self._write(entries):
                 yield data, entries, begin, end

@@ -80,11 +80,16 @@ class ChunkPipeline:
 
     def entries(self, chunk: Chunk) -> EntryColumns:
         """Return the rows of a chunk that may be listed."""
-        entries, foreign = self._listed_and_foreign(chunk)
-        if self._links is not None:
-            entries = self._links.linked(entries, foreign)
+        entries = self.linked(*self._listed_and_foreign(chunk))
         self.lastmods.add(entries)
         return entries
+
+    def linked(self, entries: EntryColumns, foreign: Iterable[LinkedVersion] = ()) -> EntryColumns:
+        """Return entries with links to all versions of their objects, where the section has them.
+
+        ``foreign`` are the versions that other sites list.
+        """
+        return entries if self._links is None else self._links.linked(entries, foreign)
 
     def links(self, chunk: Chunk) -> list[list[tuple[str, str]]]:
         """Return the links of each object of a chunk, as codes and locations."""

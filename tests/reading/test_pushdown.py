@@ -3,6 +3,7 @@
 import datetime as dt
 
 import pytest
+from django.conf.urls.i18n import i18n_patterns
 from django.db import connection, models
 from django.db.models import Count, F, Value
 from django.db.models.functions import (
@@ -17,8 +18,16 @@ from django.db.models.functions import (
 from django.urls import include, path
 from django.utils import timezone
 
-from django_sitemapkit import Route, StaticSection
-from django_sitemapkit.reading import Chunk, TextChunk, obstacle, pushdown, text_queries
+from django_sitemapkit import Route, StaticSection, Translated
+from django_sitemapkit.reading import (
+    Chunk,
+    TextChunk,
+    keysets,
+    languages,
+    obstacle,
+    pushdown,
+    text_queries,
+)
 from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.reading.pushdown import Pushdown
 from django_sitemapkit.reading.rows import QuerySetReader
@@ -26,13 +35,13 @@ from django_sitemapkit.reading.text_queries import TextQuery
 from django_sitemapkit.rendering import PageRendering
 from django_sitemapkit.sites import SitemapSite
 from tests.factories import EPOCH, SITE, ProductFactory, ShopFactory, declare, products
-from tests.testapp.models import Pass, Product, Shop, Token, Topic
+from tests.reading.urlconfs import translated
+from tests.testapp.models import Pass, Place, Product, Shop, Token, Topic
 from tests.urls import view
 
 ROUTE = Route("product", shop="shop__slug", slug="slug")
-JOINS = pytest.mark.skipif(
-    connection.vendor != "postgresql", reason="only PostgreSQL joins rows itself"
-)
+JOINS_ROWS = connection.vendor == "postgresql"
+JOINS = pytest.mark.skipif(not JOINS_ROWS, reason="only PostgreSQL joins rows itself")
 
 
 def section(**options):
@@ -57,7 +66,7 @@ def texts(reader, latest=lambda newest: "9999"):
         ({"priority": F("rank")}, "priority differs from row to row"),
         ({"lastmod": TruncHour("updated_at")}, "lastmod is not a column of dates"),
         ({"images": "note"}, "images are read for each row"),
-        ({"i18n": True}, "each row has several languages"),
+        ({"i18n": True}, "its URL patterns begin alike in two languages"),
         ({"location": Route("home")}, "its URL pattern has no argument"),
         ({"location": Route("reading", level="pk")}, "more than text and Django's own converters"),
         ({"queryset": Topic.objects.all(), "location": Route("product", "pk", "pk")}, "changefreq"),
@@ -77,6 +86,12 @@ urlpatterns = [
     path("behind/<path:a>./", view, name="behind a path"),
     path("end/<path:a>.", view, name="at the end"),
     path("slash/.<str:a>/", view, name="behind a slash"),
+    path("e<slug:a>/", view, name="within"),
+    *i18n_patterns(
+        path("<path:a>", view, name="root"),
+        path("moved/to/<str:a>/", view, name="moved"),
+        path(translated("moved/<slug:a>/", "moved/<slug:b>/"), view, name="moved"),
+    ),
 ]
 
 
@@ -93,6 +108,61 @@ def test_a_section_that_cannot_be_read_as_text_says_why():
     """Nobody asks for it, but a mistake would be hard to find."""
     with pytest.raises(ValueError, match="location is not a Route"):
         Pushdown(section(location=F("slug")))
+
+
+def lists_spanish(section, obj):
+    """Return the languages of each object."""
+    return ["es"]
+
+
+ELSEWHERE = {"fr": "https://www.example.fr"}
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({}, ""),
+        ({"alternates": True, "x_default": "/choose/"}, ""),
+        ({"language_hosts": ELSEWHERE}, ""),
+        ({"language_hosts": ELSEWHERE, "alternates": True}, "another site lists some"),
+        ({"object_languages": lists_spanish}, "object_languages differ from row to row"),
+        ({"object_languages": "translations__language_code"}, "object_languages differ"),
+        ({"location": Route("place", slug=Translated("slug"))}, "its columns differ by language"),
+        ({"location": Route("home")}, "its URL pattern has no argument"),
+        ({"images": "cover"}, "images are read for each row"),
+    ],
+)
+@pytest.mark.parametrize("urlconf", ["tests.urls_languages", "tests.urls_default_language"])
+def test_what_keeps_rows_in_several_languages_from_being_read_as_text(
+    settings, urlconf, options, why
+):
+    """All rows have to have the same languages, and the same values in all of them."""
+    settings.ROOT_URLCONF = urlconf
+    location = Route("place", slug="slug")
+    place = {"queryset": Place.objects.all(), "location": location, "i18n": True}
+    found = obstacle(declare(**place | options))
+    assert why in found
+    assert bool(why) == bool(found)
+
+
+@pytest.mark.parametrize("path", ["", "/in"])
+@pytest.mark.parametrize(
+    ("name", "options", "why"),
+    [
+        ("root", {}, ""),
+        ("within", {}, "begin alike"),
+        ("within", {"languages": ["es"]}, "begin alike"),
+        ("path", {"languages": ["es"]}, ""),
+        ("moved", {}, "other converters in another language"),
+    ],
+)
+def test_urls_in_several_languages_are_known_to_differ(settings, path, name, options, why):
+    """And it is known which begin with the language of the version for all others."""
+    settings.LANGUAGE_CODE = "en"
+    site = SitemapSite.at(f"https://www.example.com{path}", urlconf=__name__)
+    found = obstacle(section(location=Route(name, a="slug"), site=site, i18n=True, **options))
+    assert why in found
+    assert bool(why) == bool(found)
 
 
 class Foreign(models.Model):
@@ -163,7 +233,7 @@ def test_columns_of_tables_that_others_manage_are_not_joined(monkeypatch):
 @pytest.mark.django_db
 def test_other_databases_hand_over_tuples():
     """Which their clients do as quickly as those databases join texts."""
-    assert (Pushdown(section())._query is not None) == (connection.vendor == "postgresql")
+    assert (Pushdown(section())._query is not None) == JOINS_ROWS
 
 
 @pytest.mark.django_db
@@ -179,6 +249,21 @@ def test_rows_come_as_proven_lines():
     assert (chunk.rows, chunk.first, chunk.last) == (2, first.pk, second.pk)
     assert (chunk.lastmods, chunk.odd) == ((when, when, 2), None)
     assert chunk.newest_key()() == first.pk
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("first", [2, 5])
+def test_rows_in_several_languages_come_as_few_lines_as_chunks(monkeypatch, first):
+    """What is written for a row grows with the square of its languages."""
+    for module in (keysets, text_queries):
+        monkeypatch.setattr(module, "FIRST_CHUNK", first)
+    monkeypatch.setattr(languages, "LINKS", 27)
+    site = SitemapSite.at("https://www.example.com", urlconf=__name__)
+    products(8)
+    reader = section(location=Route("root", a="slug"), i18n=True, alternates=True, site=site)
+    assert [chunk.rows for chunk in texts(reader)] == {2: [2, 3, 3], 5: [3, 2, 3]}[first]
+    assert (Pushdown(reader)._query is not None) == (first == 2 and JOINS_ROWS)
+    assert Pushdown(reader).paths == ["/en/\x01", "/es/\x01", "/fr/\x01"]
 
 
 @pytest.mark.django_db
@@ -299,7 +384,7 @@ def test_the_key_of_the_newest_lastmod_is_asked_for_only_if_wanted(django_assert
     rendering = PageRendering(section(lastmod="updated_at"), EVERYTHING, SITE.scope())
     with django_assert_num_queries(1):
         b"".join(rendering)
-    with django_assert_num_queries(1 if connection.vendor == "postgresql" else 0):
+    with django_assert_num_queries(1 if JOINS_ROWS else 0):
         assert rendering.lastmods.newest_key == stored[0].pk
 
 

@@ -4,22 +4,45 @@ import datetime as dt
 import os
 
 import pytest
+from django.conf.urls.i18n import i18n_patterns
 from django.db.models import F
 from django.db.models.functions import ExtractYear, Lower
+from django.test import override_settings
 from django.urls import include, path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from django_sitemapkit import Route
 from django_sitemapkit.audit.reader import validate
-from django_sitemapkit.reading import keysets, pushdown, text_queries
+from django_sitemapkit.protocol.limits import MAX_BYTES
+from django_sitemapkit.protocol.locations import Scope
+from django_sitemapkit.reading import keysets, languages, pushdown, text_queries
 from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.rendering import PageRendering, pages
+from django_sitemapkit.rendering.line_entries import LineEntries
+from django_sitemapkit.rendering.pipeline import ChunkPipeline
+from django_sitemapkit.rendering.problems import ProblemLog
 from tests.factories import EPOCH, SITE, declare
 from tests.reading import urlconfs
 from tests.testapp.models import Product, Shop
 
-urlpatterns = [path("", include("django_sitemapkit.urls")), *urlconfs.urlpatterns]
+translated = urlconfs.translated
+urlpatterns = [
+    path("", include("django_sitemapkit.urls")),
+    *urlconfs.urlpatterns,
+    *i18n_patterns(
+        path("<slug:shop>/<str:slug>/", urlconfs.view, name="root"),
+        path(translated("b/<path:rest>", "r/<path:rest>"), urlconfs.view, name="branch"),
+        path(
+            translated(
+                "n/<int:id>/of/<str:slug>-<slug:shop>/", "d/<slug:shop>/<str:slug>/<int:id>/"
+            ),
+            urlconfs.view,
+            name="swapped",
+        ),
+        path(translated("k/<slug:slug>/", "t/<str:slug>/"), urlconfs.view, name="other"),
+    ),
+]
 
 NOW = dt.datetime.now(dt.UTC)
 MANY = int(os.environ.get("SITEMAPKIT_EXAMPLES", "300"))
@@ -147,6 +170,29 @@ OPTIONS = st.fixed_dictionaries(
         "limit": st.integers(1, 20),
     },
 )
+LANGUAGE_ROUTES = st.sampled_from(
+    [
+        Route("page", slug="slug"),
+        Route("translated", slug="slug"),
+        Route("root", shop="shop__slug", slug="note"),
+        Route("branch", rest="note"),
+        Route("swapped", shop="shop__slug", slug="slug", id=ExtractYear("released_on")),
+        Route("swapped", shop="note", slug="slug", id="pk"),
+        Route("other", slug="slug"),
+        Route("product", shop="shop__slug", slug="slug"),
+    ]
+)
+LANGUAGE_OPTIONS = st.fixed_dictionaries(
+    {"i18n": st.just(True), "location": LANGUAGE_ROUTES},
+    optional={
+        "alternates": st.sampled_from([True, True, False]),
+        "languages": st.sampled_from([["en"], ["es", "en"], ["fr", "es"]]),
+        "x_default": st.sampled_from(
+            [True, "es", "/", "/a'b/%C3%BC", "https://x.example/?a=1&b=2"]
+        ),
+    },
+)
+IN_LANGUAGES = st.builds(dict.__or__, OPTIONS, LANGUAGE_OPTIONS)
 
 
 @pytest.fixture(autouse=True)
@@ -156,7 +202,9 @@ def small_chunks(monkeypatch, settings):
         monkeypatch.setattr(module, "FIRST_CHUNK", 3)
     monkeypatch.setattr(keysets, "CHUNK", 5)
     monkeypatch.setattr(text_queries, "ROWS_PER_TEXT", 5)
+    monkeypatch.setattr(languages, "LINKS", 45)
     settings.ROOT_URLCONF = __name__
+    settings.LANGUAGE_CODE = "en"
 
 
 def state_of(section):
@@ -205,15 +253,16 @@ def store(rows):
     Product.objects.bulk_create(stored, ignore_conflicts=True)  # To MariaDB u and ü are equal.
 
 
-def compare(rows, options, share):
+def compare(rows, options, share, max_bytes=MAX_BYTES):
     """Have some rows rendered both ways."""
     store(rows)
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, override_settings(SITEMAPKIT_MAX_BYTES=max_bytes):
         patch.setattr(pushdown, "MAX_ODD", share)
         require_equal(declare(queryset=Product.objects.all(), **options))
 
 
 SHARES = st.sampled_from([0, 0.1, 0.4, 1, 1])
+SIZES = st.sampled_from([MAX_BYTES, MAX_BYTES, 150_000, 4096])
 
 
 @pytest.mark.django_db
@@ -224,10 +273,68 @@ def test_both_ways_give_the_same(rows, options, share):
     compare(rows, options, share)
 
 
+@pytest.mark.django_db
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(rows=ROWS, options=IN_LANGUAGES, share=SHARES, max_bytes=SIZES)
+def test_both_ways_give_the_same_in_several_languages(rows, options, share, max_bytes):
+    """With links or without, and whatever is the version for all other languages."""
+    compare(rows, options, share, max_bytes)
+
+
 @pytest.mark.thorough
 @pytest.mark.django_db
 @settings(deadline=None, max_examples=MANY, suppress_health_check=[HealthCheck.too_slow])
-@given(rows=ROWS, options=OPTIONS, share=SHARES)
-def test_both_ways_give_the_same_for_many_examples(rows, options, share):
+@given(rows=ROWS, options=OPTIONS | IN_LANGUAGES, share=SHARES, max_bytes=SIZES)
+def test_both_ways_give_the_same_for_many_examples(rows, options, share, max_bytes):
     """The same claim, for as many examples as find what is rare."""
-    compare(rows, options, share)
+    compare(rows, options, share, max_bytes)
+
+
+def in_languages(viewname="translated", **options):
+    """Return what reads products, with an address of their own in each language."""
+    linked = {"i18n": True, "alternates": True, "x_default": True}
+    location = Route(viewname, slug="slug")
+    return declare(queryset=Product.objects.all(), location=location, **linked, **options)
+
+
+@pytest.mark.django_db
+def test_right_rows_in_several_languages_are_written_without_the_row_path(monkeypatch):
+    """Each once in each language, with links to all versions."""
+    store([{"slug": f"a{n}", "shop": 0} for n in range(8)])
+    reader = in_languages(lastmod=dt.date(2024, 2, 29))
+    monkeypatch.setattr(type(reader), "chunk", None)
+    document, found = state_of(reader)
+    assert found["urls"][:2] == (24, 8)
+    assert found["lastmods"] == ("2024-02-29", "2024-02-29", 24)
+    assert document.count(b'hreflang="es" href="https://www.example.com/es/producto/a3/"') == 3
+    assert document.count(b'hreflang="x-default"') == 24
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("room", range(-1500, 1501, 250))
+def test_odd_rows_in_several_languages_are_given_room(monkeypatch, settings, room):
+    """Whatever their URLs take, once escaped, a page does not exceed its bytes."""
+    monkeypatch.setattr(pushdown, "MAX_ODD", 1)
+    store([{"slug": f"a{n}" if n % 2 else f"a{n}" + "&" * 100, "shop": 0} for n in range(12)])
+    reader = in_languages("page")
+    _, found = state_of(reader)
+    settings.SITEMAPKIT_MAX_BYTES = found["urls"][2] + room
+    assert require_equal(reader)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("scope", "is_possible"),
+    [
+        (SITE.scope(), True),
+        (Scope(SITE.origin, "/en/"), False),
+        (Scope(f"https://{'x' * 1016}.example"), True),
+        (Scope(f"https://{'x' * 1017}.example"), False),
+    ],
+    ids=["all", "one language", "all fit", "Spanish is too long"],
+)
+def test_lines_are_right_in_all_languages_or_not_used(scope, is_possible):
+    """The folder of the sitemap may be that of one language, and another may have long URLs."""
+    reader = in_languages()
+    entries = LineEntries(reader, ChunkPipeline(reader, scope, ProblemLog("")), scope)
+    assert entries.is_possible == is_possible
