@@ -16,6 +16,7 @@ from django.db.models import (
     CharField,
     DateField,
     DateTimeField,
+    Expression,
     F,
     Field,
     Func,
@@ -46,6 +47,9 @@ WHOLE_UNITS = {
     *("hour", "minute", "second"),
 }
 """What Django extracts without a fraction; of others, Python cuts it off and PostgreSQL rounds."""
+
+LAST_KEY = object()
+"""The parameter of a statement that is the key of the last row that was read."""
 
 _NAME = "sitemap_{}"
 _LASTMODS = ("MIN(sitemap_lastmod)::text", "MAX(sitemap_lastmod)::text", "COUNT(sitemap_lastmod)")
@@ -151,22 +155,30 @@ class TextQuery:
 
     def reads(self, keys: KeyRange) -> Iterator[FoundText]:
         """Yield the rows of a range; few at first, as a reader waits for their bytes."""
-        rows, size = self._keyset.within(keys), FIRST_CHUNK
-        while (found := self._found(rows[:size])).rows:
+        size = FIRST_CHUNK
+        found = self._found(self._statement(self._keyset.within(keys)[:size]))
+        following: _Statement | None = None
+        while found.rows:
             yield found
             if found.rows < size:
                 return
-            rows, size = self._keyset.after(found.last, keys), min(4 * size, self._rows_per_text)
+            is_full = size == self._rows_per_text
+            if following is None or not is_full or following.has_keys != self.with_keys:
+                size = min(4 * size, self._rows_per_text)
+                behind = self._keyset.after(_LastKey(output_field=self._field), keys)
+                following = self._statement(behind[:size])
+            found = self._found(following, found.last)
 
     def again(self, first: Any, last: Any) -> FoundText:
         """Return the rows from one key to another, with all keys, as they are by now."""
         self.with_keys = True
         at_most = 2 * self._rows_per_text
-        found = self._found(self._keyset.between(first, last)[:at_most])
+        found = self._found(self._statement(self._keyset.between(first, last)[:at_most]))
         found.is_cut = found.rows == at_most
         return found
 
-    def _found(self, rows: QuerySet[Any]) -> FoundText:
+    def _statement(self, rows: QuerySet[Any]) -> "_Statement | None":
+        """Return what reads some rows; None where a filter excludes all of them."""
         # The ORM would take longer for the outer statement than for the inner one.
         columns = _COLUMNS[: None if self._has_lastmod else -len(_LASTMODS)]
         if self.with_keys:
@@ -177,12 +189,24 @@ class TextQuery:
             try:
                 inner, parameters = _django.select_sql(rows, rows.db)
             except EmptyResultSet:
-                return FoundText(rows=0, first=None, last=None, text=b"")
-            with connections[rows.db].cursor() as cursor:
-                cursor.execute(f"SELECT {', '.join(columns)} FROM ({inner}) found", parameters)  # noqa: S608
-                count, first, last, text, *others = cursor.fetchone()
+                return None
+        sql = f"SELECT {', '.join(columns)} FROM ({inner}) found"  # noqa: S608
+        return _Statement(sql, parameters, self.with_keys)
+
+    def _found(self, statement: "_Statement | None", last: Any = None) -> FoundText:
+        """Return what a statement finds, behind the key ``last`` if it reads what follows one."""
+        if statement is None:
+            return FoundText(rows=0, first=None, last=None, text=b"")
+        parameters = statement.parameters
+        connection = connections[self._keyset.queryset.db]
+        if last is not None:
+            key = self._keyset.stored.get_db_prep_value(last, connection)
+            parameters = tuple(key if value is LAST_KEY else value for value in parameters)
+        with self._keyset.active(), connection.cursor() as cursor:
+            cursor.execute(statement.sql, parameters)
+            count, first, last, text, *others = cursor.fetchone()
         digest = int(others.pop()) if self._has_hashes else 0
-        keys = others.pop() if self.with_keys else ()
+        keys = others.pop() if statement.has_keys else ()
         to_python = self._field.to_python
         found = FoundText(count, to_python(first), to_python(last), f"{text}\n".encode())
         found.digest = digest
@@ -190,6 +214,20 @@ class TextQuery:
             found.lastmods = tuple(others)
         found.keys = list(map(to_python, keys or ()))
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    sql: str
+    parameters: tuple[Any, ...]
+    has_keys: bool
+
+
+class _LastKey(Expression):
+    """Stands for the key of the last row that was read, so that one statement does for all."""
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
+        return "%s", (LAST_KEY,)
 
 
 def _line(rows: QuerySet[Any], columns: Sequence[Any], lastmod: Any) -> Any:
