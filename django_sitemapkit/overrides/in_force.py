@@ -43,6 +43,21 @@ class OverrideResult:
     def __bool__(self) -> bool:
         return bool(self.hashes)
 
+    @property
+    def rows(self) -> list[int]:
+        """The rows that are excluded, or have a value set."""
+        return sorted(set(self.excluded).union(*self.values.values()))
+
+    def renumbered(self) -> "OverrideResult":
+        """Return the same effects by the rows' indexes among ``rows``."""
+        index_of = {row: index for index, row in enumerate(self.rows)}
+        excluded = {index_of[row]: cause for row, cause in self.excluded.items()}
+        values = {
+            tag: {index_of[row]: value for row, value in found.items()}
+            for tag, found in self.values.items()
+        }
+        return OverrideResult(excluded, values, self.hashes)
+
 
 class Overrides:
     """The editor settings of one site at one revision."""

@@ -34,6 +34,9 @@ UTC = "+00:00"
 Latest = Callable[[str], str]
 """Returns the greatest text that a lastmod may have which is not in the future."""
 
+NeedsKeys = Callable[[bytes], bool]
+"""Returns whether the keys of a text's rows are needed, though none of them is odd."""
+
 
 @dataclass(slots=True)
 class TextChunk:
@@ -50,7 +53,7 @@ class TextChunk:
     lastmods: tuple[str, str, int]
     """The oldest and the newest lastmod of the lines, "" without any, and how many there are."""
     keys: Sequence[Any]
-    """The keys of all rows; they may be missing where no row is odd."""
+    """The keys of all rows; they may be missing where no row is odd and nobody needs them."""
     row_chunks: Callable[[], Iterator[Chunk]]
     """Reads the same rows the row path's way."""
     odd: Chunk | None = None
@@ -86,10 +89,8 @@ def obstacle(reader: "QuerySetReader") -> str:
 
 def _obstacle_of_tags(reader: "QuerySetReader") -> str:
     for tag in ("changefreq", "priority"):
-        if isinstance(reader.sources.get(tag), Column) or tag in reader.row_value_columns:
+        if isinstance(reader.sources.get(tag), Column):
             return f"{tag} differs from row to row"
-    if reader.lastmod_by_day:
-        return 'lastmod_precision is "day"'
     if "lastmod" in reader.columns and reader.lastmod_text is None:
         return "lastmod is not a column of dates, or of times that are stored in UTC"
     return ""
@@ -132,14 +133,16 @@ class Pushdown:
         self._places = [arguments[place] for place in pattern.order]
         columns = [locator.columns[place] for place in self._places]  # type: ignore[index]
         self._query: TextQuery | None = None
-        if can_join(reader.keyset, reader.queryset, pattern, columns):
-            lastmod = reader.columns.get("lastmod")
-            self._query = TextQuery(reader.keyset, columns, lastmod, reader.lastmod_text)
+        own_values = list(reader.row_value_columns.values())
+        if can_join(reader.keyset, reader.queryset, pattern, columns, own_values):
+            self._query = TextQuery(reader.keyset, columns, reader.lastmod_text, own_values)
 
-    def chunks(self, keys: KeyRange, latest: Latest) -> Iterator[TextChunk | Chunk]:
+    def chunks(
+        self, keys: KeyRange, latest: Latest, needs_keys: NeedsKeys
+    ) -> Iterator[TextChunk | Chunk]:
         """Yield the rows of a range; as a Chunk where too many are odd."""
         if self._query is not None:
-            yield from self._from_texts(self._query, keys, latest)
+            yield from self._from_texts(self._query, keys, latest, needs_keys)
             return
         for rows in self._reader.reads(keys):
             yield self._from_tuples(rows, latest) or self._as_chunk(rows)
@@ -147,11 +150,11 @@ class Pushdown:
     # Texts of PostgreSQL
 
     def _from_texts(
-        self, query: TextQuery, keys: KeyRange, latest: Latest
+        self, query: TextQuery, keys: KeyRange, latest: Latest, needs_keys: NeedsKeys
     ) -> Iterator[TextChunk | Chunk]:
         for found in self._reader.prefetched(query.reads(keys)):
             chunk, odd = self._from_text(found, latest)
-            if odd and not chunk.keys:
+            if odd is not None and not chunk.keys and (odd or needs_keys(chunk.text)):
                 # Which rows those are has to come from one statement with the text.
                 with self._reader.connection_lock:
                     again = query.again(found.first, found.last)
@@ -213,6 +216,9 @@ class Pushdown:
                 return None
             parts += [texts, chr(separator)]
         odd: set[int] = set()
+        for tag in self._reader.row_value_columns:
+            values = enumerate(columns[f"row_{tag}"])
+            odd |= {place for place, value in values if value not in (None, "")}
         lastmods: Sequence[str | None] = ()
         if "lastmod" in columns:
             lastmods, refusals = self._reader.lastmod_texts(columns["lastmod"])

@@ -1,13 +1,15 @@
 """XML of rows that are read as lines of text: the writer's bytes, made by replacing.
 
 The writer itself writes one entry of separators instead of values. What it puts between and around
-them is what replaces the separators and the ends of all lines.
+them is what replaces the separators and the ends of all lines. The entries of odd rows, and of
+those for which editors have set something, are written by themselves and take the places of their
+lines.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, zip_longest
+from itertools import compress
 from typing import Any
 
 from django_sitemapkit.protocol.locations import Scope
@@ -16,11 +18,14 @@ from django_sitemapkit.reading import Chunk, QuerySetReader, SectionReader, Text
 from django_sitemapkit.reading.keysets import KeyRange, noop
 from django_sitemapkit.reading.lines import SEPARATORS, SKIPPED, can_hold_lines
 from django_sitemapkit.reading.pushdown import Pushdown
-from django_sitemapkit.rendering.entry_columns import EntryColumns
+from django_sitemapkit.rendering.entry_columns import EntryColumns, only, without
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 
 MAX_ENTRY = 16_384
 """Bytes of an odd row's entry: its URL, each character as an entity, and its tags."""
+
+MAX_TAGS = 128
+"""Bytes that the tags take at most which editors set for a row."""
 
 _LASTMOD = "\x0f"
 _NO_LASTMOD = b"\x10"
@@ -34,9 +39,11 @@ class LineBlock:
     chunk: TextChunk
     """The chunk."""
     data: bytes
-    """Its entries, but for those of odd rows."""
+    """Its entries as declared, one a line; that of an odd row means nothing."""
     odd: int
     """How many rows are odd."""
+    max_bytes: int
+    """Bytes that it takes at most, with its odd rows and with what editors have set."""
 
     @property
     def rows(self) -> int:
@@ -44,15 +51,10 @@ class LineBlock:
         found = len(self.chunk.odd.keys) if self.chunk.odd is not None else 0
         return self.chunk.rows - self.odd + found
 
-    @property
-    def max_bytes(self) -> int:
-        """Bytes that it takes at most, with its odd rows."""
-        return len(self.data) + self.odd * MAX_ENTRY
-
 
 @dataclass(slots=True)
 class WrittenBlock:
-    """The entries of a chunk, those of its odd rows among them."""
+    """The entries of a chunk that are listed."""
 
     data: bytes
     """The XML."""
@@ -74,12 +76,14 @@ class LineEntries:
         path = self._pushdown.pattern.template % holes
         self.is_possible = path.startswith(scope.directory) and can_hold_lines(scope.origin + path)
         """Whether all its URLs lie within the scope, and only long lines make any too long."""
+        self._location = _PLACES.split((scope.origin + path).encode())
         tags: dict[str, TagColumn] = dict(pipeline.constants)
         self._begin, *_, self._undated_end = _around(scope.origin + path, tags)
-        if is_dated := "lastmod" in section.columns:
+        self._is_dated = "lastmod" in section.columns
+        if self._is_dated:
             tags["lastmod"] = _LASTMOD
         _, *between, self._end = _around(scope.origin + path, tags)
-        between += [] if is_dated else [b""]
+        between += [] if self._is_dated else [b""]
         places = (SEPARATORS[hole : hole + 1] for hole in range(len(between)))
         self._between = list(zip(places, between, strict=True))
 
@@ -88,7 +92,7 @@ class LineEntries:
         cls, section: SectionReader, pipeline: ChunkPipeline, scope: Scope
     ) -> "LineEntries | None":
         """Return the entries of a section's page; None where they cannot be made of lines."""
-        if not isinstance(section, QuerySetReader) or not pipeline.only_declares:
+        if not isinstance(section, QuerySetReader) or pipeline.deduplicates:
             return None
         if obstacle(section):
             return None
@@ -97,8 +101,16 @@ class LineEntries:
 
     def chunks(self, keys: KeyRange) -> Iterator[LineBlock | Chunk]:
         """Yield the rows of a range; as a Chunk where too many of them are odd."""
-        for chunk in self._pushdown.chunks(keys, self._pipeline.latest):
+        for chunk in self._pushdown.chunks(keys, self._pipeline.latest, self._needs_keys):
             yield chunk if isinstance(chunk, Chunk) else self._block(chunk)
+
+    def _needs_keys(self, text: bytes) -> bool:
+        """Return whether editors may have set something for a line of a text."""
+        pipeline = self._pipeline
+        if not pipeline.overrides_rows or pipeline.overrides_objects:
+            return pipeline.overrides_objects
+        locations, _ = self._columns(text)
+        return bool(pipeline.effects((), locations))
 
     def _block(self, chunk: TextChunk) -> LineBlock:
         data, odd = chunk.text[:-1], chunk.text.count(SKIPPED)
@@ -110,34 +122,88 @@ class LineEntries:
         data = self._begin + data.replace(b"\n", self._end + self._begin) + self._end
         if has_undated:
             data = data.replace(_NO_LASTMOD + self._end, self._undated_end)
-        return LineBlock(chunk, data, odd)
+        max_bytes = len(data) + odd * MAX_ENTRY
+        if self._pipeline.overrides_rows:
+            max_bytes += chunk.rows * MAX_TAGS
+        return LineBlock(chunk, data, odd, max_bytes)
 
     def write(self, block: LineBlock) -> WrittenBlock:
-        """Return all entries of a block; reports what is wrong with its odd rows."""
+        """Return what is listed of a block; reports what is wrong with odd and overridden rows."""
         chunk = block.chunk
-        if not block.odd:
-            self._count_lastmods(chunk, chunk.first, chunk.rows)
+        skipped = _skipped(chunk.text) if block.odd else []
+        overridden, entries = self._overridden(chunk, skipped)
+        if not overridden and not skipped:
             return WrittenBlock(block.data, b"", (chunk.first, chunk.last), chunk.rows)
-        lines = zip(chunk.keys, chunk.text.split(b"\n"), strict=False)
-        proven = {key: line != SKIPPED for key, line in lines}
-        first = next((key for key, is_proven in proven.items() if is_proven), None)
-        self._count_lastmods(chunk, first, chunk.rows - block.odd)
-        odd = _by_key(self._pipeline.entries(chunk.odd)) if chunk.odd is not None else {}
-        pieces = block.data.split(self._begin + SKIPPED + self._end)
-        between = [odd.get(key, b"") for key, is_proven in proven.items() if not is_proven]
-        data = b"".join(chain.from_iterable(zip_longest(pieces, between, fillvalue=b"")))
-        listed = [key for key, is_proven in proven.items() if is_proven or key in odd]
+        own = _by_key(entries)
+        if chunk.odd is not None:
+            own |= _by_key(self._pipeline.entries(chunk.odd))
+        written = block.data.splitlines(keepends=True)
+        for place in (*overridden, *skipped):
+            written[place] = own.get(chunk.keys[place], b"")
+        listed = list(compress(chunk.keys, written))
         ends = (listed[0], listed[-1]) if listed else (None, None)
-        return WrittenBlock(data, b"".join(odd.values()), ends, len(listed))
+        return WrittenBlock(b"".join(written), b"".join(own.values()), ends, len(listed))
 
-    def _count_lastmods(self, chunk: TextChunk, first: Any, lines: int) -> None:
-        """Count the lastmods of a chunk's lines, of which ``first`` is the key of the first."""
+    def _overridden(
+        self, chunk: TextChunk, skipped: Sequence[int]
+    ) -> tuple[list[int], EntryColumns]:
+        """Return the places of lines for which editors have set something, and what is listed.
+
+        The lastmods of all lines are counted.
+        """
+        pipeline = self._pipeline
+        # Without keys, ``_needs_keys`` has found that nothing is set.
+        if chunk.keys and pipeline.overrides_rows:
+            places, lines = self._declared(chunk, skipped)
+            if effects := pipeline.effects(lines.keys, lines.locations):
+                rows = effects.rows
+                pipeline.lastmods.add(without(lines, rows))
+                entries = pipeline.overridden(only(lines, rows), effects.renumbered())
+                pipeline.lastmods.add(entries)
+                return [places[row] for row in rows], entries
+        self._count_lastmods(chunk, skipped)
+        return [], EntryColumns((), ())
+
+    def _declared(self, chunk: TextChunk, skipped: Sequence[int]) -> tuple[list[int], EntryColumns]:
+        """Return the places of a chunk's lines, and their entries as declared."""
+        is_line = bytearray(b"\1") * chunk.rows
+        for place in skipped:
+            is_line[place] = 0
+        locations, lastmods = self._columns(chunk.text)
+        tags = dict(self._pipeline.constants)
+        if self._is_dated:
+            tags["lastmod"] = [text or None for text in lastmods]
+        keys = list(compress(chunk.keys, is_line))
+        return list(compress(range(chunk.rows), is_line)), EntryColumns(keys, locations, tags)
+
+    def _columns(self, text: bytes) -> tuple[list[str], list[str]]:
+        """Return the locations and the lastmods of a text's lines."""
+        begin, *between, tail = self._location
+        end = SEPARATORS[len(between) : len(between) + 1]
+        text = text.replace(SKIPPED + b"\n", b"")
+        for place, literal in zip(SEPARATORS, between, strict=False):
+            text = text.replace(bytes([place]), literal)
+        text = begin + text.replace(end, tail + end).replace(b"\n", end + begin)
+        *values, _ = text.decode("ascii").split(end.decode())
+        return values[::2], values[1::2]
+
+    def _count_lastmods(self, chunk: TextChunk, skipped: Sequence[int]) -> None:
+        """Count the lastmods of a chunk's lines."""
         known, constant = self._pipeline.lastmods, self._pipeline.constants.get("lastmod")
+        lines = chunk.rows - len(skipped)
         if isinstance(constant, str) and lines:
+            first = chunk.first
+            if skipped:
+                first = next(k for place, k in enumerate(chunk.keys) if place not in skipped)
             known.add_summary(constant, constant, lines, lambda: first)
         elif chunk.lastmods[2]:
             is_newer = chunk.lastmods[1] > known.newest
             known.add_summary(*chunk.lastmods, chunk.newest_key() if is_newer else noop)
+
+
+def _skipped(text: bytes) -> list[int]:
+    """Return the places of the lines that are skipped."""
+    return [place for place, line in enumerate(text.split(b"\n")) if line == SKIPPED]
 
 
 def _around(location: str, tags: dict[str, TagColumn]) -> list[bytes]:

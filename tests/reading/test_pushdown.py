@@ -40,9 +40,9 @@ def section(**options):
     return declare(**{"queryset": Product.objects.all(), "location": ROUTE} | options)
 
 
-def texts(reader, latest=lambda newest: "9999"):
+def texts(reader, latest=lambda newest: "9999", needs_keys=lambda text: False):
     """Return what is read of a section."""
-    return list(Pushdown(reader).chunks(EVERYTHING, latest))
+    return list(Pushdown(reader).chunks(EVERYTHING, latest, needs_keys))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,8 @@ def texts(reader, latest=lambda newest: "9999"):
         ({"i18n": True}, "each row has several languages"),
         ({"location": Route("home")}, "its URL pattern has no argument"),
         ({"location": Route("reading", level="pk")}, "more than text and Django's own converters"),
-        ({"queryset": Topic.objects.all(), "location": Route("product", "pk", "pk")}, "changefreq"),
+        ({"queryset": Topic.objects.all(), "location": Route("product", "pk", "pk")}, ""),
+        ({"lastmod": "updated_at", "lastmod_precision": "day"}, ""),
     ],
 )
 def test_what_keeps_a_section_from_being_read_as_text(options, why):

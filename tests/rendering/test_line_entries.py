@@ -2,22 +2,28 @@
 
 import datetime as dt
 import os
+from contextlib import suppress
 
 import pytest
+from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.db.models.functions import ExtractYear, Lower
+from django.test import override_settings
 from django.urls import include, path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from django_sitemapkit import Route
 from django_sitemapkit.audit.reader import validate
+from django_sitemapkit.models import ExclusionRule, UrlOverride
+from django_sitemapkit.overrides import in_force, overrides_of
 from django_sitemapkit.reading import keysets, pushdown, text_queries
 from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.rendering import PageRendering, pages
 from tests.factories import EPOCH, SITE, declare
+from tests.overrides.setting import by_object, by_path, rule
 from tests.reading import urlconfs
-from tests.testapp.models import Product, Shop
+from tests.testapp.models import Product, Shop, Topic
 
 urlpatterns = [path("", include("django_sitemapkit.urls")), *urlconfs.urlpatterns]
 
@@ -144,8 +150,25 @@ OPTIONS = st.fixed_dictionaries(
         ),
         "changefreq": st.sampled_from(["daily", "never", "now"]),
         "priority": st.sampled_from([0.5, 1, 7]),
+        "lastmod_precision": st.just("day"),
         "limit": st.integers(1, 20),
     },
+)
+ZONES = st.sampled_from(["UTC", "America/New_York", "Pacific/Kiritimati"])
+EDITS = st.lists(
+    st.tuples(
+        st.sampled_from(["path", "path", "object", "object", "rule", "head"]),
+        st.integers(0, 13),
+        st.fixed_dictionaries(
+            {
+                "include": st.sampled_from([None, None, True, False]),
+                "priority": st.sampled_from([None, None, "0.9", "7"]),
+                "changefreq": st.sampled_from(["", "", "daily", "hardly"]),
+                "lastmod": st.none() | MOMENTS,
+            }
+        ),
+    ),
+    max_size=8,
 )
 
 
@@ -168,6 +191,7 @@ def state_of(section):
         "urls": (rendering.urls, rendering.rows, rendering.size),
         "keys": (rendering.first, rendering.last, rendering.overflow, rendering.split_at),
         "lastmods": (lastmods.oldest, lastmods.newest, lastmods.dated),
+        "overridden": rendering.overridden,
         "newest_key": lastmods.newest_key,
         "problems": sorted(map(str, rendering.problems.examples)),
         "counts": (rendering.problems.counts, rendering.problems.skipped),
@@ -202,12 +226,35 @@ def store(rows):
     Product.objects.bulk_create(stored, ignore_conflicts=True)  # To MariaDB u and ü are equal.
 
 
-def compare(rows, options, share):
+def edit(section, edits):
+    """Set overrides and rules for some rows of a section, as far as it lists them."""
+    for model in (UrlOverride, ExclusionRule):
+        model.objects.all().delete()
+    listed = {}
+    for _, entries, *_ in PageRendering(section, EVERYTHING, SITE.scope()).written():
+        paths = [location.removeprefix(SITE.origin) for location in entries.locations]
+        listed |= dict(zip(entries.keys, paths, strict=True))
+    for kind, row, values in edits:
+        path = list(listed.values())[row] if row < len(listed) else f"/elsewhere/{row}/"
+        with suppress(IntegrityError), transaction.atomic():  # A path or object that has one.
+            if kind == "object":
+                by_object(Product.objects.order_by("pk")[row:].first() or Product(pk=0), **values)
+            elif kind == "path":
+                by_path(path, **values)
+            else:
+                rule(f"{path[: 2 + row]}*" if kind == "head" else f"{path}$")
+    return overrides_of(SITE)
+
+
+def compare(rows, options, share, edits, zone):
     """Have some rows rendered both ways."""
     store(rows)
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, override_settings(TIME_ZONE=zone):
         patch.setattr(pushdown, "MAX_ODD", share)
-        require_equal(declare(queryset=Product.objects.all(), **options))
+        patch.setattr(in_force, "MAX_ROWS_WITHOUT_FILTER", 2 * len(edits))
+        section = declare(queryset=Product.objects.all(), **options)
+        section.overrides = edit(section, edits)
+        require_equal(section)
 
 
 SHARES = st.sampled_from([0, 0.1, 0.4, 1, 1])
@@ -215,16 +262,48 @@ SHARES = st.sampled_from([0, 0.1, 0.4, 1, 1])
 
 @pytest.mark.django_db
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(rows=ROWS, options=OPTIONS, share=SHARES)
-def test_both_ways_give_the_same(rows, options, share):
-    """Whatever the rows, the route, the tags, the limit, and the share of odd rows."""
-    compare(rows, options, share)
+@given(rows=ROWS, options=OPTIONS, share=SHARES, edits=EDITS, zone=ZONES)
+def test_both_ways_give_the_same(rows, options, share, edits, zone):
+    """Whatever the rows, the route, the tags, the limit, what editors have set, the odd rows."""
+    compare(rows, options, share, edits, zone)
 
 
 @pytest.mark.thorough
 @pytest.mark.django_db
 @settings(deadline=None, max_examples=MANY, suppress_health_check=[HealthCheck.too_slow])
-@given(rows=ROWS, options=OPTIONS, share=SHARES)
-def test_both_ways_give_the_same_for_many_examples(rows, options, share):
+@given(rows=ROWS, options=OPTIONS, share=SHARES, edits=EDITS, zone=ZONES)
+def test_both_ways_give_the_same_for_many_examples(rows, options, share, edits, zone):
     """The same claim, for as many examples as find what is rare."""
-    compare(rows, options, share)
+    compare(rows, options, share, edits, zone)
+
+
+TOPICS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "code": st.one_of(PLAIN, PLAIN, TEXTS),
+            "edited_at": MOMENTS,
+            "sitemap_changefreq": st.sampled_from(["", "", "", "daily", "now"]),
+            "sitemap_priority": st.sampled_from([None, None, None, 0, "0.50", "7"]),
+        }
+    ).map(lambda values: values | {"code": values["code"][:100]}),
+    max_size=14,
+    unique_by=lambda row: row["code"],
+)
+
+
+@pytest.mark.django_db
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    rows=TOPICS,
+    lastmod=st.sampled_from(["edited_at", dt.date(2024, 2, 29)]),
+    priority=st.sampled_from([0.3, 7]),
+    share=SHARES,
+)
+def test_rows_that_set_values_themselves_are_odd(rows, lastmod, priority, share):
+    """Both ways give the same, whichever of them set one."""
+    Topic.objects.all().delete()
+    Topic.objects.bulk_create([Topic(**row) for row in rows], ignore_conflicts=True)
+    options = {"location": Route("untyped", name="pk"), "lastmod": lastmod, "priority": priority}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pushdown, "MAX_ODD", share)
+        assert require_equal(declare(queryset=Topic.objects.all(), **options))
