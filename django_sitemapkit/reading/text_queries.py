@@ -205,7 +205,8 @@ class TextQuery:
         found = FoundText(count, to_python(first), to_python(last), f"{text}\n".encode())
         if self._has_lastmod:
             found.lastmods = tuple(others)
-        found.keys = list(map(to_python, keys or ()))
+        # UUIDs come as texts, all others as the field has them.
+        found.keys = list(map(to_python, keys or ())) if isinstance(first, str) else keys or ()
         return found
 
 

@@ -77,6 +77,9 @@ class LineEntries:
         self.is_possible = path.startswith(scope.directory) and can_hold_lines(scope.origin + path)
         """Whether all its URLs lie within the scope, and only long lines make any too long."""
         self._location = _PLACES.split((scope.origin + path).encode())
+        prefix = self._location[0].decode().removeprefix(scope.origin)
+        self._overrides_paths = pipeline.overrides_paths(prefix)
+        self._is_overridden = self._overrides_paths or pipeline.overrides_keys
         tags: dict[str, TagColumn] = dict(pipeline.constants)
         self._begin, *_, self._undated_end = _around(scope.origin + path, tags)
         self._is_dated = "lastmod" in section.columns
@@ -106,11 +109,9 @@ class LineEntries:
 
     def _needs_keys(self, text: bytes) -> bool:
         """Return whether editors may have set something for a line of a text."""
-        pipeline = self._pipeline
-        if not pipeline.overrides_rows or pipeline.overrides_objects:
-            return pipeline.overrides_objects
-        locations, _ = self._columns(text)
-        return bool(pipeline.effects((), locations))
+        if self._pipeline.overrides_keys or not self._overrides_paths:
+            return self._pipeline.overrides_keys
+        return bool(self._pipeline.effects((), self._columns(text)[0]))
 
     def _block(self, chunk: TextChunk) -> LineBlock:
         data, odd = chunk.text[:-1], chunk.text.count(SKIPPED)
@@ -122,10 +123,8 @@ class LineEntries:
         data = self._begin + data.replace(b"\n", self._end + self._begin) + self._end
         if has_undated:
             data = data.replace(_NO_LASTMOD + self._end, self._undated_end)
-        max_bytes = len(data) + odd * MAX_ENTRY
-        if self._pipeline.overrides_rows:
-            max_bytes += chunk.rows * MAX_TAGS
-        return LineBlock(chunk, data, odd, max_bytes)
+        tags = chunk.rows * MAX_TAGS if self._is_overridden else 0
+        return LineBlock(chunk, data, odd, max_bytes=len(data) + odd * MAX_ENTRY + tags)
 
     def write(self, block: LineBlock) -> WrittenBlock:
         """Return what is listed of a block; reports what is wrong with odd and overridden rows."""
@@ -151,30 +150,33 @@ class LineEntries:
 
         The lastmods of all lines are counted.
         """
-        pipeline = self._pipeline
-        # Without keys, ``_needs_keys`` has found that nothing is set.
-        if chunk.keys and pipeline.overrides_rows:
-            places, lines = self._declared(chunk, skipped)
-            if effects := pipeline.effects(lines.keys, lines.locations):
-                rows = effects.rows
-                pipeline.lastmods.add(without(lines, rows))
-                entries = pipeline.overridden(only(lines, rows), effects.renumbered())
-                pipeline.lastmods.add(entries)
-                return [places[row] for row in rows], entries
-        self._count_lastmods(chunk, skipped)
-        return [], EntryColumns((), ())
-
-    def _declared(self, chunk: TextChunk, skipped: Sequence[int]) -> tuple[list[int], EntryColumns]:
-        """Return the places of a chunk's lines, and their entries as declared."""
-        is_line = bytearray(b"\1") * chunk.rows
+        pipeline, is_line = self._pipeline, bytearray(b"\1") * chunk.rows
         for place in skipped:
             is_line[place] = 0
-        locations, lastmods = self._columns(chunk.text)
+        keys = list(compress(chunk.keys, is_line)) if skipped else chunk.keys
+        columns, effects = None, None
+        if keys and self._is_overridden:  # Without keys, ``_needs_keys`` has found nothing.
+            columns = self._columns(chunk.text) if self._overrides_paths else None
+            effects = pipeline.effects(keys, columns[0] if columns else ())
+        if not effects:
+            self._count_lastmods(chunk, keys[0] if keys else chunk.first, sum(is_line))
+            return [], EntryColumns((), ())
+        lines = self._declared(keys, *(columns or self._columns(chunk.text)))
+        rows = effects.rows
+        pipeline.lastmods.add(without(lines, rows))
+        entries = pipeline.overridden(only(lines, rows), effects.renumbered())
+        pipeline.lastmods.add(entries)
+        places = list(compress(range(chunk.rows), is_line))
+        return [places[row] for row in rows], entries
+
+    def _declared(
+        self, keys: Sequence[Any], locations: Sequence[str], lastmods: Sequence[str]
+    ) -> EntryColumns:
+        """Return the entries of lines as declared, by the columns of their text."""
         tags = dict(self._pipeline.constants)
         if self._is_dated:
             tags["lastmod"] = [text or None for text in lastmods]
-        keys = list(compress(chunk.keys, is_line))
-        return list(compress(range(chunk.rows), is_line)), EntryColumns(keys, locations, tags)
+        return EntryColumns(keys, locations, tags)
 
     def _columns(self, text: bytes) -> tuple[list[str], list[str]]:
         """Return the locations and the lastmods of a text's lines."""
@@ -187,14 +189,10 @@ class LineEntries:
         *values, _ = text.decode("ascii").split(end.decode())
         return values[::2], values[1::2]
 
-    def _count_lastmods(self, chunk: TextChunk, skipped: Sequence[int]) -> None:
-        """Count the lastmods of a chunk's lines."""
+    def _count_lastmods(self, chunk: TextChunk, first: Any, lines: int) -> None:
+        """Count the lastmods of a chunk's lines, of which ``first`` is the key of the first."""
         known, constant = self._pipeline.lastmods, self._pipeline.constants.get("lastmod")
-        lines = chunk.rows - len(skipped)
         if isinstance(constant, str) and lines:
-            first = chunk.first
-            if skipped:
-                first = next(k for place, k in enumerate(chunk.keys) if place not in skipped)
             known.add_summary(constant, constant, lines, lambda: first)
         elif chunk.lastmods[2]:
             is_newer = chunk.lastmods[1] > known.newest

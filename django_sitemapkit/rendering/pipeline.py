@@ -74,14 +74,13 @@ class ChunkPipeline:
         return self._seen is not None
 
     @property
-    def overrides_rows(self) -> bool:
-        """Whether editors may have set something for a row."""
-        return self._overrides is not None
-
-    @property
-    def overrides_objects(self) -> bool:
+    def overrides_keys(self) -> bool:
         """Whether editors may have set something for a row by its key."""
         return self._overrides is not None and self._section.label in self._overrides.models
+
+    def overrides_paths(self, prefix: str) -> bool:
+        """Return whether editors may have set something for a path with that beginning."""
+        return self._overrides is not None and self._overrides.may_match(prefix)
 
     def latest(self, newest: str) -> str:
         """Return the greatest text of a lastmod as ``newest`` that is not in the future by now."""
@@ -182,7 +181,10 @@ class ChunkPipeline:
             listed.add((owner, location))
 
     def effects(self, keys: Sequence[Any], locations: Sequence[str]) -> OverrideResult:
-        """Return what editors have set for some rows, by their keys and locations."""
+        """Return what editors have set for some rows, by their keys and locations.
+
+        Either may be empty where nothing can be set by it.
+        """
         if self._overrides is None:
             return OverrideResult()
         with self._section.connection_lock:  # The same connection may be reading the next rows.
