@@ -4,6 +4,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from heapq import merge
+from itertools import compress
 from typing import Any
 
 
@@ -25,7 +26,7 @@ class IntegerSet:
         begin = bisect_left(self._integers, min(integers))
         end = bisect_right(self._integers, max(integers), begin)
         found = integers.intersection(memoryview(self._integers)[begin:end])
-        return [index for index, value in enumerate(values) if value in found] if found else []
+        return list(compress(range(len(values)), map(found.__contains__, values)))
 
 
 def integers_of(texts: Iterable[str]) -> list[int]:

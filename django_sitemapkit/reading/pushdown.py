@@ -207,6 +207,12 @@ class Pushdown:
         """Return rows as text; None where they are for the row path."""
         keys, *found = zip(*rows, strict=True)
         columns = dict(zip(self._reader.expressions, found, strict=True))
+        odd: set[int] = set()
+        for tag in self._reader.row_value_columns:
+            values = enumerate(columns[f"row_{tag}"])
+            odd |= {place for place, value in values if value not in (None, "")}
+        if len(odd) > MAX_ODD * len(rows):
+            return None
         parts: list[Any] = []
         for place, converter, separator in zip(
             self._places, self.pattern.converters, SEPARATORS, strict=False
@@ -215,10 +221,6 @@ class Pushdown:
             if texts is None:
                 return None
             parts += [texts, chr(separator)]
-        odd: set[int] = set()
-        for tag in self._reader.row_value_columns:
-            values = enumerate(columns[f"row_{tag}"])
-            odd |= {place for place, value in values if value not in (None, "")}
         lastmods: Sequence[str | None] = ()
         if "lastmod" in columns:
             lastmods, refusals = self._reader.lastmod_texts(columns["lastmod"])

@@ -150,23 +150,23 @@ class LineEntries:
 
         The lastmods of all lines are counted.
         """
-        pipeline, is_line = self._pipeline, bytearray(b"\1") * chunk.rows
-        for place in skipped:
-            is_line[place] = 0
-        keys = list(compress(chunk.keys, is_line)) if skipped else chunk.keys
+        pipeline, keys = self._pipeline, chunk.keys
+        places: Sequence[int] = range(chunk.rows)
+        if skipped:
+            places = sorted(set(places).difference(skipped))
+            keys = [keys[place] for place in places]
         columns, effects = None, None
         if keys and self._is_overridden:  # Without keys, ``_needs_keys`` has found nothing.
             columns = self._columns(chunk.text) if self._overrides_paths else None
             effects = pipeline.effects(keys, columns[0] if columns else ())
         if not effects:
-            self._count_lastmods(chunk, keys[0] if keys else chunk.first, sum(is_line))
+            self._count_lastmods(chunk, keys[0] if keys else chunk.first, len(places))
             return [], EntryColumns((), ())
         lines = self._declared(keys, *(columns or self._columns(chunk.text)))
         rows = effects.rows
         pipeline.lastmods.add(without(lines, rows))
         entries = pipeline.overridden(only(lines, rows), effects.renumbered())
         pipeline.lastmods.add(entries)
-        places = list(compress(range(chunk.rows), is_line))
         return [places[row] for row in rows], entries
 
     def _declared(
@@ -175,7 +175,8 @@ class LineEntries:
         """Return the entries of lines as declared, by the columns of their text."""
         tags = dict(self._pipeline.constants)
         if self._is_dated:
-            tags["lastmod"] = [text or None for text in lastmods]
+            has_undated = "" in lastmods
+            tags["lastmod"] = [text or None for text in lastmods] if has_undated else lastmods
         return EntryColumns(keys, locations, tags)
 
     def _columns(self, text: bytes) -> tuple[list[str], list[str]]:
