@@ -35,6 +35,7 @@ def test_an_integer_takes_eight_bytes():
         tracemalloc.stop()
     assert after - before <= 9 * count
     assert made.find([-1, 0, count - 1, count]) == [1, 2]
+    assert made.find([count - 1, 0]) == [0, 1]
 
 
 @pytest.mark.parametrize(
