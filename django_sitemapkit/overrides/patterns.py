@@ -14,6 +14,10 @@ class Pattern:
         self.ends = text.endswith("$")
         self.head, *self.parts = text.removesuffix("$").split("*")
 
+    def may_match(self, prefix: str) -> bool:
+        """Return whether any path that begins with ``prefix`` may match."""
+        return self.head.startswith(prefix) or prefix.startswith(self.head)
+
     def matches(self, path: str) -> bool:
         """Return whether a normalised path with its query matches."""
         if not path.startswith(self.head):
@@ -39,7 +43,15 @@ def first_matches(
     patterns: Sequence[Pattern], origin: str, locations: Sequence[str]
 ) -> Iterator[tuple[int, Pattern]]:
     """Yield the indexes of matching locations, with the first pattern that matches each."""
+    text = "\n".join(locations)  # No location contains a line break.
+    patterns = [
+        pattern
+        for pattern in patterns
+        if origin + pattern.head in text and all(part in text for part in pattern.parts)
+    ]
     heads = tuple(origin + pattern.head for pattern in patterns)
+    if not heads:
+        return
     for index, location in enumerate(locations):
         if location.startswith(heads):
             path = location[len(origin) :]

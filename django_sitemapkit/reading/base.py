@@ -12,6 +12,7 @@ from django_sitemapkit.identities import label_of
 from django_sitemapkit.protocol.extensions import NAMESPACES
 from django_sitemapkit.protocol.limits import MAX_NEWS
 from django_sitemapkit.reading.chunks import Chunk, each
+from django_sitemapkit.reading.digests import INTEGERS
 from django_sitemapkit.reading.keysets import CHUNK, KeyRange, Keyset
 from django_sitemapkit.reading.languages import (
     Languages,
@@ -165,11 +166,19 @@ class SectionReader:
         reader.rows = self.rows.filter(pk=pk)
         return reader
 
-    def identities(self, keys: Sequence[Any]) -> list[str]:
-        """Return what names the rows' objects, by their keys; called where it has a ``label``."""
+    def primary_keys(self, keys: Sequence[Any]) -> Sequence[Any]:
+        """Return the rows' primary keys by their keys; called where it has a ``label``."""
         assert self.keyset is not None  # noqa: S101  it has a label
-        label = self.label
-        return [f"{label} {key}" for key in self.keyset.primary_keys(keys)]
+        return self.keyset.primary_keys(keys)
+
+    @property
+    def has_integer_keys(self) -> bool:
+        """Whether its primary keys are integers; asked where it has a ``label``."""
+        assert self.keyset is not None  # noqa: S101  it has a label
+        field: Any = self.keyset.queryset.model._meta.pk
+        while field.remote_field is not None:
+            field = field.target_field
+        return type(field) in INTEGERS
 
     @property
     def keyset(self) -> Keyset | None:

@@ -90,11 +90,14 @@ class LineFormat:
         if self._is_proven(text, rows):
             return set()
         lines = text.split(b"\n")[:-1]
-        is_right = self._is_right
+        filled = list(filter(None, lines))
+        if self._is_proven(b"\n".join([*filled, b""]), len(filled)):
+            return {place for place, line in enumerate(lines) if not line}
+        is_right, forbidden = self._is_right, [one for one in self._forbidden if one in text]
         return {
             place
             for place, line in enumerate(lines)
-            if not is_right(line) or any(one in line for one in self._forbidden)
+            if not is_right(line) or (forbidden and any(one in line for one in forbidden))
         }
 
     def _is_proven(self, text: bytes, rows: int) -> bool:

@@ -9,20 +9,16 @@ the reference: ``QuerySetReader.chunk``.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import permutations
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from django.conf import settings as django_settings
-
-from django_sitemapkit._django import IntConverter, PathConverter, UUIDConverter
+from django_sitemapkit._django import IntConverter, UUIDConverter
 from django_sitemapkit.reading import keysets
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.digests import row_hash
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.lines import SEPARATORS, SKIPPED, line_format, without_lines
-from django_sitemapkit.reading.routes import FastPattern
-from django_sitemapkit.reading.sources import Column, Constant, Method
+from django_sitemapkit.reading.obstacles import obstacle, patterns_of
 from django_sitemapkit.reading.text_queries import (
     ROWS_PER_TEXT,
     FoundText,
@@ -44,6 +40,9 @@ UTC = "+00:00"
 Latest = Callable[[str], str]
 """Returns the greatest text that a lastmod may have which is not in the future."""
 
+NeedsKeys = Callable[[bytes], bool]
+"""Returns whether the keys of a text's rows are needed, though none of them is odd."""
+
 
 @dataclass(slots=True)
 class TextChunk:
@@ -60,7 +59,7 @@ class TextChunk:
     lastmods: tuple[str, str, int]
     """The oldest and the newest lastmod of the lines, "" without any, and how many there are."""
     keys: Sequence[Any]
-    """The keys of all rows; they may be missing where no row is odd."""
+    """The keys of all rows; they may be missing where no row is odd and nobody needs them."""
     row_chunks: Callable[[], Iterator[Chunk]]
     """Reads the same rows the row path's way."""
     odd: Chunk | None = None
@@ -81,88 +80,11 @@ class TextChunk:
         return lambda: found
 
 
-def obstacle(reader: "QuerySetReader") -> str:
-    """Return why the rows of a section cannot be read as text; "" where they can."""
-    sources = {"location": reader.location_source, **reader.sources, **reader.extension_sources}
-    for option, source in sources.items():
-        if isinstance(source, Method):
-            return f"{option} is a method"
-    if reader.extension_sources:
-        return f"{', '.join(reader.extension_sources)} are read for each row"
-    return (
-        _obstacle_of_tags(reader)
-        or _obstacle_of_location(reader)
-        or (_obstacle_of_languages(reader) if reader.language_plan is not None else "")
-    )
-
-
-def _obstacle_of_tags(reader: "QuerySetReader") -> str:
-    for tag in ("changefreq", "priority"):
-        if isinstance(reader.sources.get(tag), Column) or tag in reader.row_value_columns:
-            return f"{tag} differs from row to row"
-    if reader.lastmod_by_day:
-        return 'lastmod_precision is "day"'
-    if "lastmod" in reader.columns and reader.lastmod_text is None:
-        return "lastmod is not a column of dates, or of times that are stored in UTC"
-    return ""
-
-
-def _obstacle_of_location(reader: "QuerySetReader") -> str:
-    if reader.locator is None:
-        return "location is not a Route"
-    if reader.locator.is_translated:
-        return "its columns differ by language"
-    patterns = _patterns_of(reader)
-    if not patterns:
-        return "its URL pattern has more than text and Django's own converters"
-    for pattern in patterns:
-        if not 0 < len(pattern.converters) <= len(SEPARATORS):
-            return f"its URL pattern has no argument, or more than {len(SEPARATORS)}"
-        kinds = map(type, pattern.converters)
-        filled = pattern.template % tuple("/" if kind is PathConverter else "_" for kind in kinds)
-        if "/." in filled:
-            return "its URL pattern has a dot behind a slash, or behind a path"
-    return ""
-
-
-def _obstacle_of_languages(reader: "QuerySetReader") -> str:
-    """Return why not all rows have the same languages, or why two URLs of a row may be equal."""
-    plan, patterns = reader.language_plan, _patterns_of(reader)
-    if not isinstance(reader.languages_source, Constant):
-        return "object_languages differ from row to row"
-    if plan is not None and plan.rendered != plan.listed:
-        return "another site lists some of its languages"
-    if any(_kinds_of(pattern) != _kinds_of(patterns[0]) for pattern in patterns):
-        return "its URL pattern has other converters in another language"
-    heads = [pattern.template.partition("%s")[0].replace("%%", "%") for pattern in patterns]
-    # An x-default has a URL without this prefix, if its URL begins with it.
-    default = f"{reader.site.path}/{django_settings.LANGUAGE_CODE}/"
-    pairs = [*permutations(heads, 2), *((default, head) for head in heads if head != default)]
-    if any(one.startswith(other) for one, other in pairs):
-        return "its URL patterns begin alike in two languages"
-    return ""
-
-
-def _patterns_of(reader: "QuerySetReader") -> list[FastPattern]:
-    """Return the quick pattern of a Route in each language; none if one language has none."""
-    locator = reader.locator
-    if locator is None or locator.is_translated:
-        return []
-    found = [language_route.route.candidates[0].fast for language_route in locator.language_routes]
-    patterns = [pattern for pattern in found if pattern is not None]
-    return patterns if len(patterns) == len(found) else []
-
-
-def _kinds_of(pattern: FastPattern) -> dict[int, type]:
-    """Return the classes of a pattern's converters, by argument."""
-    return dict(zip(pattern.order, map(type, pattern.converters), strict=True))
-
-
 class Pushdown:
     """Reads the rows of a section as text; for sections without an ``obstacle``."""
 
     def __init__(self, reader: "QuerySetReader") -> None:
-        patterns, locator = _patterns_of(reader), reader.locator
+        patterns, locator = patterns_of(reader), reader.locator
         if not patterns or locator is None:
             raise ValueError(f"{reader!r} cannot be read as text: {obstacle(reader)}.")
         self._pattern = pattern = patterns[0]
@@ -184,9 +106,11 @@ class Pushdown:
         at_most = ROWS_PER_TEXT if plan is None else plan.objects_per_chunk
         # With many languages, a chunk has so few rows that a statement for each takes longer.
         is_worthwhile = at_most >= keysets.FIRST_CHUNK
-        if is_worthwhile and can_join(reader.keyset, reader.queryset, pattern, columns):
-            lastmod = reader.columns.get("lastmod")
-            self._query = TextQuery(reader.keyset, columns, lastmod, reader.lastmod_text, at_most)
+        own_values = list(reader.row_value_columns.values())
+        if is_worthwhile and can_join(reader.keyset, reader.queryset, pattern, columns, own_values):
+            self._query = TextQuery(
+                reader.keyset, columns, reader.lastmod_text, own_values, at_most=at_most
+            )
         self.digest = (0, 0)
         """How many rows were read and digested so far, and the sum of their hashes."""
 
@@ -200,10 +124,26 @@ class Pushdown:
         self._query.add_hashes(row_hash(self._reader.keyset, self._reader.digested))
         return True
 
-    def chunks(self, keys: KeyRange, latest: Latest) -> Iterator[TextChunk | Chunk]:
+    def are_many_odd(self, keys: KeyRange) -> bool:
+        """Return whether too many of the first rows of a range set the values of tags themselves.
+
+        PostgreSQL would read the range twice.
+        """
+        columns = self._reader.row_value_columns.values()
+        if self._query is None or not columns:
+            return False
+        rows = self._reader.keyset.within(keys).values_list(*columns)[: keysets.FIRST_CHUNK]
+        with self._reader.connection_lock, self._reader.site.active():
+            found = list(rows)
+        odd = sum(any(value not in (None, "") for value in row) for row in found)
+        return odd > MAX_ODD * len(found)
+
+    def chunks(
+        self, keys: KeyRange, latest: Latest, needs_keys: NeedsKeys
+    ) -> Iterator[TextChunk | Chunk]:
         """Yield the rows of a range; as a Chunk where too many are odd."""
         if self._query is not None:
-            yield from self._from_texts(self._query, keys, latest)
+            yield from self._from_texts(self._query, keys, latest, needs_keys)
             return
         for rows in self._reader.batches(keys):
             yield self._from_tuples(rows, latest) or self._as_chunk(rows)
@@ -211,12 +151,12 @@ class Pushdown:
     # Texts of PostgreSQL
 
     def _from_texts(
-        self, query: TextQuery, keys: KeyRange, latest: Latest
+        self, query: TextQuery, keys: KeyRange, latest: Latest, needs_keys: NeedsKeys
     ) -> Iterator[TextChunk | Chunk]:
         for found in self._reader.prefetched(query.reads(keys)):
             chunk, odd = self._from_text(found, latest)
             used = found
-            if odd and not chunk.keys:
+            if odd is not None and not chunk.keys and (odd or needs_keys(chunk.text)):
                 # Which rows those are has to come from one statement with the text.
                 with self._reader.connection_lock:
                     again = query.again(found.first, found.last)
@@ -271,6 +211,12 @@ class Pushdown:
         """Return rows as text; None where they are for the row path."""
         keys, *found = zip(*rows, strict=True)
         columns = dict(zip(self._reader.expressions, found, strict=True))
+        odd: set[int] = set()
+        for tag in self._reader.row_value_columns:
+            values = enumerate(columns[f"row_{tag}"])
+            odd |= {place for place, value in values if value not in (None, "")}
+        if len(odd) > MAX_ODD * len(rows):
+            return None
         parts: list[Any] = []
         for place, converter, separator in zip(
             self._places, self._pattern.converters, SEPARATORS, strict=False
@@ -279,7 +225,6 @@ class Pushdown:
             if texts is None:
                 return None
             parts += [texts, chr(separator)]
-        odd: set[int] = set()
         lastmods: Sequence[str | None] = ()
         if "lastmod" in columns:
             lastmods, refusals = self._reader.lastmod_texts(columns["lastmod"])

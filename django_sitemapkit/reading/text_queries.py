@@ -13,9 +13,11 @@ from django.core.exceptions import EmptyResultSet
 from django.db import connections
 from django.db.models import (
     BigIntegerField,
+    Case,
     CharField,
     DateField,
     DateTimeField,
+    DecimalField,
     Expression,
     F,
     Field,
@@ -25,8 +27,10 @@ from django.db.models import (
     TextField,
     UUIDField,
     Value,
+    When,
 )
-from django.db.models.functions import Cast, Coalesce, Extract, Left
+from django.db.models.functions import Cast, Coalesce, Extract, Left, Length
+from django.db.models.lookups import Exact
 
 from django_sitemapkit import _django
 from django_sitemapkit._django import IntConverter, UUIDConverter
@@ -83,12 +87,16 @@ class FoundText:
 
 
 def can_join(
-    keyset: Keyset, read: QuerySet[Any], pattern: FastPattern, columns: Sequence[Any]
+    keyset: Keyset,
+    read: QuerySet[Any],
+    pattern: FastPattern,
+    columns: Sequence[Any],
+    own_values: Sequence[str],
 ) -> bool:
     """Return whether the database can join the columns that fill a pattern's holes.
 
     Where it is PostgreSQL, gives each row once with all that is ``read`` of it, and writes all
-    values as Python does.
+    values as Python does, those that a row may set itself too.
     """
     rows = keyset.queryset
     if connections[rows.db].vendor != "postgresql" or not _django.gives_each_row_once(read):
@@ -98,9 +106,11 @@ def can_join(
     # Of a view or a foreign table, nothing enforces that a key is unique.
     if type(keyset.stored) not in KEYS or not rows.model._meta.managed:
         return False
+    fitting = [_fitting(type(converter)) for converter in pattern.converters]
+    fitting += [(CharField, DecimalField)] * len(own_values)
     return all(
-        _kind(_django.resolved(column, rows)[0]) in _fitting(type(converter))
-        for column, converter in zip(columns, pattern.converters, strict=True)
+        _kind(_django.resolved(column, rows)[0]) in kinds
+        for column, kinds in zip([*columns, *own_values], fitting, strict=True)
     )
 
 
@@ -125,24 +135,33 @@ class TextQuery:
     """Reads the rows of a keyset as text, several thousand by one statement."""
 
     def __init__(
-        self, keyset: Keyset, columns: Sequence[Any], lastmod: Any, as_text: Any, at_most: int
+        self,
+        keyset: Keyset,
+        columns: Sequence[Any],
+        lastmod_text: Func | None,
+        own_values: Sequence[str],
+        *,
+        at_most: int,
     ) -> None:
-        """Take the columns of a line, and the lastmod as it is and as text, or None for none.
+        """Take what is read of a row.
 
-        A text has no more than ``at_most`` rows, and no more than ROWS_PER_TEXT.
+        The columns of its line, its lastmod cast to text, and the columns in which it may set the
+        values of tags; the line of a row that sets one is empty. A text has no more than
+        ``at_most`` rows, and no more than ROWS_PER_TEXT.
         """
         self._rows_per_text = min(at_most, ROWS_PER_TEXT)
         self.with_keys = False
         """Whether all keys are asked for."""
         self._has_hashes = False
         self._field = keyset.field
-        self._has_lastmod = lastmod is not None
+        self._has_lastmod = lastmod_text is not None
         key: Any = F(keyset.name)
         if isinstance(keyset.stored, UUIDField):
             key = Cast(key, CharField())  # PostgreSQL has no max(uuid); as text the order is equal
-        named = {"key": key, "text": _line(keyset.queryset, columns, as_text)}
-        if self._has_lastmod:
-            named["lastmod"] = lastmod
+        line = _line(keyset.queryset, columns, lastmod_text)
+        named = {"key": key, "text": _without_own_values(line, own_values)}
+        if lastmod_text is not None:
+            (named["lastmod"],) = lastmod_text.get_source_expressions()
         named = {_NAME.format(name): column for name, column in named.items()}
         rows: QuerySet[Any] = keyset.queryset.values(**named)
         self._keyset = Keyset(rows, keyset.name, keyset.active)
@@ -212,7 +231,8 @@ class TextQuery:
         found.digest = digest
         if self._has_lastmod:
             found.lastmods = tuple(others)
-        found.keys = list(map(to_python, keys or ()))
+        # UUIDs come as texts, all others as the field has them.
+        found.keys = list(map(to_python, keys or ())) if isinstance(first, str) else keys or ()
         return found
 
 
@@ -243,3 +263,13 @@ def _line(rows: QuerySet[Any], columns: Sequence[Any], lastmod: Any) -> Any:
         parts.append(Coalesce(seconds, Value(""), output_field=text))
     line = Func(*parts, template="(%(expressions)s)", arg_joiner=" || ", output_field=text)
     return Coalesce(line, Value(""), output_field=text)
+
+
+def _without_own_values(line: Any, columns: Sequence[str]) -> Any:
+    """Return the expression of a line that is empty where one of some columns has a value."""
+    if not columns:
+        return line
+    # CONCAT takes columns of any type, and NULL for an empty text.
+    values = Func(*columns, function="CONCAT", output_field=TextField())
+    is_blank = When(Exact(Length(values), 0), then=line)
+    return Case(is_blank, default=Value(""), output_field=TextField())

@@ -30,6 +30,18 @@ def without(entries: EntryColumns, rows: Iterable[int]) -> EntryColumns:
     listed = bytearray(b"\1") * len(entries.locations)
     for row in rows:
         listed[row] = 0
+    return _selected(entries, listed)
+
+
+def only(entries: EntryColumns, rows: Iterable[int]) -> EntryColumns:
+    """Return the entries of some rows, in the order of all."""
+    listed = bytearray(len(entries.locations))
+    for row in rows:
+        listed[row] = 1
+    return _selected(entries, listed)
+
+
+def _selected(entries: EntryColumns, listed: bytearray) -> EntryColumns:
     return EntryColumns(
         keys=list(compress(entries.keys, listed)),
         locations=list(compress(entries.locations, listed)),

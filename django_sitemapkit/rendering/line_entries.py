@@ -1,13 +1,15 @@
 """XML of rows that are read as lines of text: the writer's bytes, for many rows at once.
 
 The writer itself writes one row of separators instead of values, in all its languages and with the
-links between them: the template of all lines.
+links between them: the template of all lines. The entries of odd rows, and of those for which
+editors have set something, are written by themselves and take the places of their lines.
 """
 
+import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, zip_longest
+from itertools import compress
 from typing import Any
 
 from django_sitemapkit.protocol.locations import Scope
@@ -15,14 +17,17 @@ from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.reading import Chunk, QuerySetReader, SectionReader, TextChunk, obstacle
 from django_sitemapkit.reading.chunks import Versions
 from django_sitemapkit.reading.keysets import KeyRange, noop
-from django_sitemapkit.reading.lines import SKIPPED, can_hold_lines
+from django_sitemapkit.reading.lines import SEPARATORS, SKIPPED, can_hold_lines
 from django_sitemapkit.reading.pushdown import Pushdown
-from django_sitemapkit.rendering.entry_columns import EntryColumns
+from django_sitemapkit.rendering.entry_columns import EntryColumns, only, without
 from django_sitemapkit.rendering.line_templates import LASTMOD, LineTemplate
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 
 MAX_ENTRY = 16_384
 """Bytes of an odd row's entry for each URL in it: each character as an entity, and the tags."""
+
+MAX_TAGS = 128
+"""Bytes that the tags take at most which editors set for a row."""
 
 _NO_LASTMOD = b"<lastmod></lastmod>"
 
@@ -34,13 +39,13 @@ class LineBlock:
     chunk: TextChunk
     """The chunk."""
     data: bytes
-    """Its entries, but for those of odd rows."""
+    """Its entries as declared, one a line; that of an odd row means nothing."""
     odd: int
     """How many rows are odd."""
     max_urls: int
     """Entries that it has at most, with its odd rows."""
     max_bytes: int
-    """Bytes that it takes at most."""
+    """Bytes that it takes at most, with its odd rows and with what editors have set."""
 
     @property
     def rows(self) -> int:
@@ -51,7 +56,7 @@ class LineBlock:
 
 @dataclass(slots=True)
 class WrittenBlock:
-    """The entries of a chunk, those of its odd rows among them."""
+    """The entries of a chunk that are listed."""
 
     data: bytes
     """The XML."""
@@ -77,6 +82,10 @@ class LineEntries:
             for path, location in zip(paths, locations, strict=True)
         )
         """Whether all its URLs lie within the scope, and only long lines make any too long."""
+        self._location = re.split(b"[" + self.pushdown.separators + b"]", locations[0].encode())
+        heads = [re.split(f"[{self.pushdown.separators.decode()}]", path)[0] for path in paths]
+        self._overrides_paths = any(map(pipeline.overrides_paths, heads))
+        self._is_overridden = self._overrides_paths or pipeline.overrides_keys
         versions = None if plan is None else Versions([0] * len(paths), plan.rendered)
         row = EntryColumns(locations, locations, dict(pipeline.constants), versions=versions)
         self._is_dated = "lastmod" in section.columns
@@ -85,6 +94,8 @@ class LineEntries:
         xml = _xml(pipeline.linked(row))
         self._template = LineTemplate(xml, self.pushdown.separators)
         self._urls = len(paths)
+        if self._urls > 1 and self._is_overridden:
+            self.is_possible = False  # An override may be for the version of one language.
         self._odd_bytes = xml.count(b"://") * MAX_ENTRY
 
     @classmethod
@@ -92,7 +103,7 @@ class LineEntries:
         cls, section: SectionReader, pipeline: ChunkPipeline, scope: Scope
     ) -> "LineEntries | None":
         """Return the entries of a section's page; None where they cannot be made of lines."""
-        if not isinstance(section, QuerySetReader) or not pipeline.only_declares:
+        if not isinstance(section, QuerySetReader) or pipeline.deduplicates:
             return None
         if obstacle(section):
             return None
@@ -101,35 +112,97 @@ class LineEntries:
 
     def chunks(self, keys: KeyRange) -> Iterator[LineBlock | Chunk]:
         """Yield the rows of a range; as a Chunk where too many of them are odd."""
-        for chunk in self.pushdown.chunks(keys, self._pipeline.latest):
+        for chunk in self.pushdown.chunks(keys, self._pipeline.latest, self._needs_keys):
             yield chunk if isinstance(chunk, Chunk) else self._block(chunk)
+
+    def _needs_keys(self, text: bytes) -> bool:
+        """Return whether editors may have set something for a line of a text."""
+        if self._pipeline.overrides_keys or not self._overrides_paths:
+            return self._pipeline.overrides_keys
+        return bool(self._pipeline.effects((), self._columns(text)[0]))
 
     def _block(self, chunk: TextChunk) -> LineBlock:
         data, odd = self._template.fill(chunk.text[:-1]), chunk.text.count(SKIPPED)
         if self._is_dated and chunk.lastmods[2] + odd < chunk.rows:
             data = data.replace(_NO_LASTMOD, b"")
         max_bytes = len(data) + odd * self._odd_bytes
+        if self._is_overridden:
+            max_bytes += chunk.rows * MAX_TAGS
         return LineBlock(chunk, data, odd, chunk.rows * self._urls, max_bytes)
 
     def write(self, block: LineBlock) -> WrittenBlock:
-        """Return all entries of a block; reports what is wrong with its odd rows."""
+        """Return what is listed of a block; reports what is wrong with odd and overridden rows."""
         chunk = block.chunk
-        if not block.odd:
-            self._count_lastmods(chunk, chunk.first, chunk.rows)
+        skipped = _skipped(chunk.text) if block.odd else []
+        overridden, entries = self._overridden(chunk, skipped)
+        if not overridden and not skipped:
             return WrittenBlock(block.data, b"", (chunk.first, chunk.last), block.max_urls)
-        lines = zip(chunk.keys, chunk.text.split(b"\n"), strict=False)
-        proven = {key: line != SKIPPED for key, line in lines}
-        first = next((key for key, is_proven in proven.items() if is_proven), None)
-        self._count_lastmods(chunk, first, chunk.rows - block.odd)
-        odd = _by_key(self._pipeline.entries(chunk.odd)) if chunk.odd is not None else {}
-        pieces = block.data.split(self._template.skipped)
-        between = [odd.get(key, b"") for key, is_proven in proven.items() if not is_proven]
-        data = b"".join(chain.from_iterable(zip_longest(pieces, between, fillvalue=b"")))
-        unproven = b"".join(odd.values())
-        listed = [key for key, is_proven in proven.items() if is_proven or key in odd]
+        own = _by_key(entries)
+        if chunk.odd is not None:
+            own |= _by_key(self._pipeline.entries(chunk.odd))
+        written = self._rows(block.data)
+        for place in (*overridden, *skipped):
+            written[place] = own.get(chunk.keys[place], b"")
+        listed = list(compress(chunk.keys, written))
         ends = (listed[0], listed[-1]) if listed else (None, None)
-        urls = (chunk.rows - block.odd) * self._urls + unproven.count(b"<url>")
-        return WrittenBlock(data, unproven, ends, urls)
+        unproven = b"".join(own.values())
+        urls = (chunk.rows - len(overridden) - len(skipped)) * self._urls
+        urls += unproven.count(b"<url>")
+        return WrittenBlock(b"".join(written), unproven, ends, urls)
+
+    def _rows(self, data: bytes) -> list[bytes]:
+        """Return the entries of each row, of which each is a line."""
+        lines = data.splitlines(keepends=True)
+        if self._urls == 1:
+            return lines
+        return [b"".join(each) for each in zip(*[iter(lines)] * self._urls, strict=True)]
+
+    def _overridden(
+        self, chunk: TextChunk, skipped: Sequence[int]
+    ) -> tuple[list[int], EntryColumns]:
+        """Return the places of lines for which editors have set something, and what is listed.
+
+        The lastmods of all lines are counted.
+        """
+        pipeline, keys = self._pipeline, chunk.keys
+        places: Sequence[int] = range(chunk.rows)
+        if skipped:
+            places = sorted(set(places).difference(skipped))
+            keys = [keys[place] for place in places]
+        columns, effects = None, None
+        if keys and self._is_overridden:  # Without keys, ``_needs_keys`` has found nothing.
+            columns = self._columns(chunk.text) if self._overrides_paths else None
+            effects = pipeline.effects(keys, columns[0] if columns else ())
+        if not effects:
+            self._count_lastmods(chunk, keys[0] if keys else chunk.first, len(places))
+            return [], EntryColumns((), ())
+        lines = self._declared(keys, *(columns or self._columns(chunk.text)))
+        rows = effects.rows
+        pipeline.lastmods.add(without(lines, rows))
+        entries = pipeline.overridden(only(lines, rows), effects.renumbered())
+        pipeline.lastmods.add(entries)
+        return [places[row] for row in rows], entries
+
+    def _declared(
+        self, keys: Sequence[Any], locations: Sequence[str], lastmods: Sequence[str]
+    ) -> EntryColumns:
+        """Return the entries of lines as declared, by the columns of their text."""
+        tags = dict(self._pipeline.constants)
+        if self._is_dated:
+            has_undated = "" in lastmods
+            tags["lastmod"] = [text or None for text in lastmods] if has_undated else lastmods
+        return EntryColumns(keys, locations, tags)
+
+    def _columns(self, text: bytes) -> tuple[list[str], list[str]]:
+        """Return the locations and the lastmods of a text's lines."""
+        begin, *between, tail = self._location
+        end = SEPARATORS[len(between) : len(between) + 1]
+        text = text.replace(SKIPPED + b"\n", b"")
+        for place, literal in zip(SEPARATORS, between, strict=False):
+            text = text.replace(bytes([place]), literal)
+        text = begin + text.replace(end, tail + end).replace(b"\n", end + begin)
+        *values, _ = text.decode("ascii").split(end.decode())
+        return values[::2], values[1::2]
 
     def _count_lastmods(self, chunk: TextChunk, first: Any, lines: int) -> None:
         """Count the lastmods of a chunk's lines, of which ``first`` is the key of the first."""
@@ -147,6 +220,11 @@ def _xml(entries: EntryColumns) -> bytes:
     extensions = entries.extensions
     data, _ = UrlsetWriter().add(entries.locations, **entries.tags, extensions=extensions)  # type: ignore[arg-type]
     return data
+
+
+def _skipped(text: bytes) -> list[int]:
+    """Return the places of the lines that are skipped."""
+    return [place for place, line in enumerate(text.split(b"\n")) if line == SKIPPED]
 
 
 def _by_key(entries: EntryColumns) -> dict[Any, bytes]:

@@ -33,8 +33,6 @@ class LineTemplate:
         literals = [self._begin, *between, self._end]
         self._format = b"%b".join(literal.replace(b"%", b"%%") for literal in literals)
         self._skipped_line = b"".join(SKIPPED + end for end in ends) + SKIPPED
-        self.skipped = self.fill(SKIPPED)
-        """What is written for a line that is SKIPPED."""
 
     def fill(self, lines: bytes) -> bytes:
         """Return the XML of lines, of which the last does not end with a newline."""

@@ -104,7 +104,8 @@ class PageRendering:
         """What makes the entries where rows are read as text; None for the row path."""
         if self._on_locations is not None:
             return None
-        return LineEntries.of(self.section, self._pipeline, self._scope)
+        lines = LineEntries.of(self.section, self._pipeline, self._scope)
+        return None if lines is None or lines.pushdown.are_many_odd(self.keys) else lines
 
     def add_digest(self) -> bool:
         """Have the rows digested by the statements that read them; return whether that is possible.

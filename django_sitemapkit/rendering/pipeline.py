@@ -11,7 +11,7 @@ from itertools import repeat
 from typing import Any
 
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.overrides import OverrideResult, Overrides
+from django_sitemapkit.overrides import OverrideResult
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.chunks import Chunk
@@ -69,9 +69,18 @@ class ChunkPipeline:
         return min(filter(None, (self._tags.comes_at, ages_at)), default=None)
 
     @property
-    def only_declares(self) -> bool:
-        """Whether entries are as declared: no editor and no other page has a say in them."""
-        return self._overrides is None and self._seen is None
+    def deduplicates(self) -> bool:
+        """Whether entries are left out that another page lists."""
+        return self._seen is not None
+
+    @property
+    def overrides_keys(self) -> bool:
+        """Whether editors may have set something for a row by its key."""
+        return self._overrides is not None and self._section.label in self._overrides.models
+
+    def overrides_paths(self, prefix: str) -> bool:
+        """Return whether editors may have set something for a path with that beginning."""
+        return self._overrides is not None and self._overrides.may_match(prefix)
 
     def latest(self, newest: str) -> str:
         """Return the greatest text of a lastmod as ``newest`` that is not in the future by now."""
@@ -103,8 +112,7 @@ class ChunkPipeline:
         foreign: list[LinkedVersion] = []
         if self._links is not None and self._foreign:
             entries, foreign = self._links.split_foreign(entries)
-        if self._overrides is not None:
-            entries = self._override(self._overrides, entries)
+        entries = self.overridden(entries, self.effects(entries.keys, entries.locations))
         if self._seen is not None:
             entries = self._deduplicate(self._seen, entries)
         return entries, foreign
@@ -177,12 +185,22 @@ class ChunkPipeline:
                 )
             listed.add((owner, location))
 
-    def _override(self, overrides: Overrides, entries: EntryColumns) -> EntryColumns:
-        """Return the entries with what editors have set."""
+    def effects(self, keys: Sequence[Any], locations: Sequence[str]) -> OverrideResult:
+        """Return what editors have set for some rows, by their keys and locations.
+
+        Either may be empty where nothing can be set by it.
+        """
+        if self._overrides is None:
+            return OverrideResult()
         with self._section.connection_lock:  # The same connection may be reading the next rows.
-            effects = overrides.effects(self._section, entries.keys, entries.locations)
+            found: OverrideResult = self._overrides.effects(self._section, keys, locations)
+        return found
+
+    def overridden(self, entries: EntryColumns, effects: OverrideResult) -> EntryColumns:
+        """Return the entries with what editors have set."""
         if not effects:
             return entries
+        self._tags.read_clock()  # An override may have been saved since the page was begun.
         self.override_hashes.extend(effects.hashes)
         entries = with_texts(entries, self.override_texts(effects, entries.keys))
         return without(entries, effects.excluded) if effects.excluded else entries

@@ -93,6 +93,15 @@ def test_the_normal_form_is_its_own(parts):
     assert normalise_pattern(text) == text
 
 
+@given(st.text("/ab*$", max_size=6).map("/{}".format), st.text("/ab", max_size=6))
+def test_a_pattern_that_may_not_match_a_beginning_matches_no_path_with_it(text, rest):
+    """Whatever follows."""
+    pattern, path = Pattern(normalise_pattern(f"/x{text}")), f"/x/{rest}"
+    for length in range(len(path) + 1):
+        assert pattern.may_match(path[:length]) or not pattern.matches(path)
+    assert not Pattern("/drafts/").may_match("/products/")
+
+
 def test_many_patterns_are_asked_in_their_order():
     """Each location is reported with the first that it matches; origins are no part of it."""
     patterns = [Pattern(text) for text in ("/a", "*b$", "/ab", "/https:")]

@@ -49,9 +49,9 @@ def section(**options):
     return declare(**{"queryset": Product.objects.all(), "location": ROUTE} | options)
 
 
-def texts(reader, latest=lambda newest: "9999"):
+def texts(reader, latest=lambda newest: "9999", needs_keys=lambda text: False):
     """Return what is read of a section."""
-    return list(Pushdown(reader).chunks(EVERYTHING, latest))
+    return list(Pushdown(reader).chunks(EVERYTHING, latest, needs_keys))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,8 @@ def texts(reader, latest=lambda newest: "9999"):
         ({"i18n": True}, "its URL patterns begin alike in two languages"),
         ({"location": Route("home")}, "its URL pattern has no argument"),
         ({"location": Route("reading", level="pk")}, "more than text and Django's own converters"),
-        ({"queryset": Topic.objects.all(), "location": Route("product", "pk", "pk")}, "changefreq"),
+        ({"queryset": Topic.objects.all(), "location": Route("product", "pk", "pk")}, ""),
+        ({"lastmod": "updated_at", "lastmod_precision": "day"}, ""),
     ],
 )
 def test_what_keeps_a_section_from_being_read_as_text(options, why):
@@ -299,6 +300,62 @@ def test_odd_rows_are_those_of_the_text_though_others_change(monkeypatch):
     Product.objects.filter(slug="a/b").update(slug="a//b")
     monkeypatch.setattr(TextQuery, "again", lambda *_: Product.objects.all().delete() and again(*_))
     assert texts(section()) == []
+
+
+@pytest.mark.django_db
+def test_rows_that_set_a_value_themselves_are_odd(monkeypatch):
+    """The others are lines, blank or null."""
+    monkeypatch.setattr(pushdown, "MAX_ODD", 0.5)
+    for code, values in {
+        "a": {},
+        "b": {"sitemap_changefreq": "daily"},
+        "c": {"sitemap_priority": 0},
+        "d": {},
+    }.items():
+        Topic.objects.create(code=code, **values)
+    reader = section(queryset=Topic.objects.all(), location=Route("product", "pk", "pk"))
+    (chunk,) = texts(reader)
+    assert chunk.text == b"a\x01a\x02\n\x0e\n\x0e\nd\x01d\x02\n"
+    assert list(chunk.odd.keys) == ["b", "c"]
+
+
+class OwnDefault(models.CharField):
+    """Reads what is blank in the database as a value."""
+
+
+@JOINS
+@pytest.mark.django_db
+def test_values_that_rows_set_themselves_in_fields_of_a_project_are_read_by_python(monkeypatch):
+    """What such a field makes of a blank text, the database does not know."""
+    reader = section(queryset=Topic.objects.all(), location=Route("product", "pk", "pk"))
+    assert Pushdown(reader)._query is not None
+    monkeypatch.setattr(Topic._meta.get_field("sitemap_changefreq"), "__class__", OwnDefault)
+    assert Pushdown(reader)._query is None
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_days_are_those_of_the_projects_zone(settings, zone):
+    """In lines as in entries."""
+    settings.TIME_ZONE = zone
+    products(2, updated_at=dt.datetime(2024, 3, 1, 3, tzinfo=dt.UTC))
+    (chunk,) = texts(section(lastmod="updated_at", lastmod_precision="day"))
+    day = {"UTC": "2024-03-01", "America/New_York": "2024-02-29"}[zone]
+    assert chunk.text.count(day.encode() + b"\n") == 2
+    assert chunk.lastmods == (day, day, 2)
+
+
+@JOINS
+@pytest.mark.django_db
+def test_keys_are_read_again_where_they_are_needed(django_assert_num_queries):
+    """And from then on read with the text."""
+    stored = products(20)
+    with django_assert_num_queries(1):
+        (chunk,) = texts(section())
+    assert not chunk.keys
+    with django_assert_num_queries(2):
+        (chunk,) = texts(section(), needs_keys=lambda text: True)
+    assert list(chunk.keys) == [one.pk for one in stored]
 
 
 @JOINS

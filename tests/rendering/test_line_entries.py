@@ -2,9 +2,11 @@
 
 import datetime as dt
 import os
+from contextlib import suppress
 
 import pytest
 from django.conf.urls.i18n import i18n_patterns
+from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 from django.db.models.functions import ExtractYear, Lower
 from django.test import override_settings
@@ -14,6 +16,8 @@ from hypothesis import strategies as st
 
 from django_sitemapkit import Route
 from django_sitemapkit.audit.reader import validate
+from django_sitemapkit.models import ExclusionRule, UrlOverride
+from django_sitemapkit.overrides import in_force, overrides_of
 from django_sitemapkit.protocol.limits import MAX_BYTES
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.reading import keysets, languages, pushdown, text_queries
@@ -23,8 +27,9 @@ from django_sitemapkit.rendering.line_entries import LineEntries
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 from django_sitemapkit.rendering.problems import ProblemLog
 from tests.factories import EPOCH, SITE, declare
+from tests.overrides.setting import by_object, by_path, rule
 from tests.reading import urlconfs
-from tests.testapp.models import Product, Shop
+from tests.testapp.models import Product, Shop, Topic
 
 translated = urlconfs.translated
 urlpatterns = [
@@ -167,6 +172,7 @@ OPTIONS = st.fixed_dictionaries(
         ),
         "changefreq": st.sampled_from(["daily", "never", "now"]),
         "priority": st.sampled_from([0.5, 1, 7]),
+        "lastmod_precision": st.just("day"),
         "limit": st.integers(1, 20),
     },
 )
@@ -193,6 +199,22 @@ LANGUAGE_OPTIONS = st.fixed_dictionaries(
     },
 )
 IN_LANGUAGES = st.builds(dict.__or__, OPTIONS, LANGUAGE_OPTIONS)
+ZONES = st.sampled_from(["UTC", "America/New_York", "Pacific/Kiritimati"])
+EDITS = st.lists(
+    st.tuples(
+        st.sampled_from(["path", "path", "object", "object", "rule", "head"]),
+        st.integers(0, 13),
+        st.fixed_dictionaries(
+            {
+                "include": st.sampled_from([None, None, True, False]),
+                "priority": st.sampled_from([None, None, "0.9", "7"]),
+                "changefreq": st.sampled_from(["", "", "daily", "hardly"]),
+                "lastmod": st.none() | MOMENTS,
+            }
+        ),
+    ),
+    max_size=8,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -219,6 +241,7 @@ def state_of(section):
         "urls": (rendering.urls, rendering.rows, rendering.size),
         "keys": (rendering.first, rendering.last, rendering.overflow, rendering.split_at),
         "lastmods": (lastmods.oldest, lastmods.newest, lastmods.dated),
+        "overridden": rendering.overridden,
         "newest_key": lastmods.newest_key,
         "problems": sorted(map(str, rendering.problems.examples)),
         "counts": (rendering.problems.counts, rendering.problems.skipped),
@@ -253,41 +276,125 @@ def store(rows):
     Product.objects.bulk_create(stored, ignore_conflicts=True)  # To MariaDB u and ü are equal.
 
 
-def compare(rows, options, share, max_bytes=MAX_BYTES):
+def edit(section, edits):
+    """Set overrides and rules for some rows of a section, as far as it lists them."""
+    for model in (UrlOverride, ExclusionRule):
+        model.objects.all().delete()
+    listed = {}
+    for _, entries, *_ in PageRendering(section, EVERYTHING, SITE.scope()).written():
+        paths = [location.removeprefix(SITE.origin) for location in entries.locations]
+        listed |= dict(zip(entries.keys, paths, strict=True))
+    for kind, row, values in edits:
+        path = list(listed.values())[row] if row < len(listed) else f"/elsewhere/{row}/"
+        with suppress(IntegrityError), transaction.atomic():  # A path or object that has one.
+            if kind == "object":
+                by_object(Product.objects.order_by("pk")[row:].first() or Product(pk=0), **values)
+            elif kind == "path":
+                by_path(path, **values)
+            else:
+                rule(f"{path[: 2 + row]}*" if kind == "head" else f"{path}$")
+    return overrides_of(SITE)
+
+
+def compare(rows, options, share, edits, zone, max_bytes):
     """Have some rows rendered both ways."""
     store(rows)
-    with pytest.MonkeyPatch.context() as patch, override_settings(SITEMAPKIT_MAX_BYTES=max_bytes):
+    changed = override_settings(TIME_ZONE=zone, SITEMAPKIT_MAX_BYTES=max_bytes)
+    with pytest.MonkeyPatch.context() as patch, changed:
         patch.setattr(pushdown, "MAX_ODD", share)
-        require_equal(declare(queryset=Product.objects.all(), **options))
+        patch.setattr(in_force, "MAX_ROWS_WITHOUT_FILTER", 2 * len(edits))
+        section = declare(queryset=Product.objects.all(), **options)
+        section.overrides = edit(section, edits)
+        require_equal(section)
 
 
 SHARES = st.sampled_from([0, 0.1, 0.4, 1, 1])
-SIZES = st.sampled_from([MAX_BYTES, MAX_BYTES, 150_000, 4096])
+EXAMPLES = {
+    "rows": ROWS,
+    "share": SHARES,
+    "edits": EDITS,
+    "zone": ZONES,
+    "max_bytes": st.sampled_from([MAX_BYTES, MAX_BYTES, 150_000, 4096]),
+}
 
 
 @pytest.mark.django_db
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(rows=ROWS, options=OPTIONS, share=SHARES)
-def test_both_ways_give_the_same(rows, options, share):
-    """Whatever the rows, the route, the tags, the limit, and the share of odd rows."""
-    compare(rows, options, share)
+@given(options=OPTIONS, **EXAMPLES)
+def test_both_ways_give_the_same(**example):
+    """Whatever the rows, the route, the tags, the limits, what editors have set, the odd rows."""
+    compare(**example)
 
 
 @pytest.mark.django_db
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(rows=ROWS, options=IN_LANGUAGES, share=SHARES, max_bytes=SIZES)
-def test_both_ways_give_the_same_in_several_languages(rows, options, share, max_bytes):
+@given(options=IN_LANGUAGES, **EXAMPLES)
+def test_both_ways_give_the_same_in_several_languages(**example):
     """With links or without, and whatever is the version for all other languages."""
-    compare(rows, options, share, max_bytes)
+    compare(**example)
 
 
 @pytest.mark.thorough
 @pytest.mark.django_db
 @settings(deadline=None, max_examples=MANY, suppress_health_check=[HealthCheck.too_slow])
-@given(rows=ROWS, options=OPTIONS | IN_LANGUAGES, share=SHARES, max_bytes=SIZES)
-def test_both_ways_give_the_same_for_many_examples(rows, options, share, max_bytes):
+@given(options=OPTIONS | IN_LANGUAGES, **EXAMPLES)
+def test_both_ways_give_the_same_for_many_examples(**example):
     """The same claim, for as many examples as find what is rare."""
-    compare(rows, options, share, max_bytes)
+    compare(**example)
+
+
+TOPICS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "code": st.one_of(PLAIN, PLAIN, TEXTS),
+            "edited_at": MOMENTS,
+            "sitemap_changefreq": st.sampled_from(["", "", "", "daily", "now"]),
+            "sitemap_priority": st.sampled_from([None, None, None, 0, "0.50", "7"]),
+        }
+    ).map(lambda values: values | {"code": values["code"][:100]}),
+    max_size=14,
+    unique_by=lambda row: row["code"],
+)
+
+
+@pytest.mark.django_db
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    rows=TOPICS,
+    lastmod=st.sampled_from(["edited_at", dt.date(2024, 2, 29)]),
+    priority=st.sampled_from([0.3, 7]),
+    share=SHARES,
+)
+def test_rows_that_set_values_themselves_are_odd(rows, lastmod, priority, share):
+    """Both ways give the same, whichever of them set one."""
+    Topic.objects.all().delete()
+    Topic.objects.bulk_create([Topic(**row) for row in rows], ignore_conflicts=True)
+    options = {"location": Route("untyped", name="pk"), "lastmod": lastmod, "priority": priority}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pushdown, "MAX_ODD", share)
+        assert require_equal(declare(queryset=Topic.objects.all(), **options))
+
+
+@pytest.mark.django_db
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="only PostgreSQL joins rows itself")
+@pytest.mark.parametrize(("setting", "is_text"), [(0, True), (2, True), (3, False)])
+def test_rows_of_which_many_set_values_are_read_once(monkeypatch, setting, is_text):
+    """As the first ones say: else the text of a chunk would be read for nothing."""
+    monkeypatch.setattr(keysets, "FIRST_CHUNK", 20)
+    Topic.objects.bulk_create(
+        Topic(code=f"t{n}", sitemap_priority="0.9" if n < setting else None) for n in range(20)
+    )
+    found, texts = text_queries.TextQuery._found, []
+
+    def spy(*arguments):
+        texts.append(arguments)
+        return found(*arguments)
+
+    monkeypatch.setattr(text_queries.TextQuery, "_found", spy)
+    assert require_equal(
+        declare(queryset=Topic.objects.all(), location=Route("untyped", name="pk"))
+    )
+    assert bool(texts) == is_text
 
 
 def in_languages(viewname="translated", **options):

@@ -154,6 +154,7 @@ class Topic(SitemapFields):
     """Keyed by a text of its own; says of each row whether and how it is listed."""
 
     code = models.CharField(max_length=100, primary_key=True)
+    edited_at = models.DateTimeField(null=True)
 
     def __str__(self):
         return self.code

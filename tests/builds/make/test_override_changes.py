@@ -12,6 +12,7 @@ from django_sitemapkit.builds.report.due import due
 from django_sitemapkit.models import UrlOverride
 from django_sitemapkit.overrides import Overrides
 from django_sitemapkit.reading import QuerySetReader
+from django_sitemapkit.reading.pushdown import Pushdown
 from tests.builds import (
     ALL,
     SITE,
@@ -433,16 +434,22 @@ def test_what_is_held_back_is_not_taken_for_what_is_now(site, settings):
 def during(monkeypatch, name, act):
     """Have something done while a section's first page is rendered, between two rows."""
     acts = [act]
-    override = QuerySetReader.chunks
+    for reader in (QuerySetReader, Pushdown):
+        monkeypatch.setattr(reader, "chunks", acting(reader.chunks, name, acts))
+    return acts
 
-    def chunks(self, keys):
-        for chunk in override(self, keys):
-            if self.get_name() == name and acts:
+
+def acting(chunks, name, acts):
+    """Return a method that does the next of some acts before each chunk of a section."""
+
+    def method(self, *arguments):
+        for chunk in chunks(self, *arguments):
+            section = getattr(self, "_reader", self)
+            if section.get_name() == name and acts:
                 acts.pop()()
             yield chunk
 
-    monkeypatch.setattr(QuerySetReader, "chunks", chunks)
-    return acts
+    return method
 
 
 EDITS = {
