@@ -94,8 +94,8 @@ class LineEntries:
         xml = _xml(pipeline.linked(row))
         self._template = LineTemplate(xml, self.pushdown.separators)
         self._urls = len(paths)
-        if self._urls > 1 and self._is_overridden:
-            self.is_possible = False  # An override may be for the version of one language.
+        if plan is not None and self._is_overridden:
+            self.is_possible = False  # What is set for one version changes the links of others.
         self._odd_bytes = xml.count(b"://") * MAX_ENTRY
 
     @classmethod
