@@ -18,7 +18,7 @@ from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.rendering import PageRendering, compressor
 
-BATCH = 3 << 18
+BATCH = 3 << 17
 """Bytes handed to the compression thread at a time.
 
 Smaller batches would wait for the interpreter's lock too often.
