@@ -68,9 +68,9 @@ INTEGERS = (
 Part = tuple[int, Sequence[str]]
 """Some rows: how many there are, and their values as texts."""
 
-_NAME = "sitemap_digest_{}"
+_NAME = "sitemapkit_digest_{}"
 
-SUM_OF_HASHES = "COALESCE(SUM(sitemap_hash), 0)::text"
+SUM_OF_HASHES = "COALESCE(SUM(sitemapkit_hash), 0)::text"
 """The digest of some rows on PostgreSQL, as text; that of more rows is the sum."""
 
 # PostgreSQL's own hashes of integers and moments fold their 64 bits to 32, so that those bits are
@@ -101,14 +101,17 @@ def digests_of(
     if vendor == "postgresql":
         return _hashed(keyset, ranges, columns)
     names = [_NAME.format(place) for place in range(len(columns) + 1)]
-    values = {
-        name: F(column) if isinstance(column, str) else column
-        for name, column in zip(names, (keyset.name, *columns), strict=True)
-    }
+    values = _named(names, (keyset.name, *columns))
     if vendor == "mysql":
         return [_summed(keyset, keys, values) for keys in ranges]
     parts = _joined if vendor == "sqlite" else _read
     return [_digest(parts(keyset, keys, values)) for keys in ranges]
+
+
+def _named(names: Sequence[str], columns: Sequence[Any]) -> dict[str, Any]:
+    """Return columns as expressions, by name."""
+    expressions = (F(column) if isinstance(column, str) else column for column in columns)
+    return dict(zip(names, expressions, strict=True))
 
 
 def _digest(parts: Iterator[Part]) -> tuple[int, str]:
@@ -124,9 +127,10 @@ def _digest(parts: Iterator[Part]) -> tuple[int, str]:
 def row_hash(keyset: Keyset, columns: Sequence[Any]) -> Func:
     """Return the expression by which PostgreSQL hashes a row: its key and some columns.
 
-    The digest of rows is the sum of these. Each column is hashed with a number of its own; NULL has
-    that number as its hash. The whole is hashed once more: without that, the sum over all rows
-    would stay when two rows swap what they have in a column.
+    The digest of rows is the sum of these. Each column is hashed with a number of its own, which
+    some hashes return for zero; NULL has the negative number as its hash. The whole is hashed once
+    more: without that, the sum over all rows would stay when two rows swap what they have in a
+    column.
     """
     columns = [F(one) if isinstance(one, str) else one for one in (keyset.name, *columns)]
     parts = [
@@ -143,7 +147,7 @@ def row_hash(keyset: Keyset, columns: Sequence[Any]) -> Func:
 
 def _hash_of(column: Any, rows: QuerySet[Any], place: int) -> str:
     template = _HASHES.get(stored_kind(_django.resolved(column, rows)[0]), _HASH_OF_TEXT)
-    return f"COALESCE({template.format(column='%(expressions)s', place=place)}, {place})"
+    return f"COALESCE({template.format(column='%(expressions)s', place=place)}, -{place})"
 
 
 def stored_kind(expression: Any) -> "type[Field[Any, Any]] | None":
@@ -166,7 +170,11 @@ def _hashed(
 ) -> list[tuple[int, str]]:
     """Return the number of rows of each range, and the sum of their hashes, from PostgreSQL."""
     alias = keyset.queryset.db
-    hashed = keyset.queryset.values(sitemap_hash=row_hash(keyset, columns))
+    # Named first: a project's queryset may read another column than it is asked for.
+    names = [_NAME.format(place) for place in range(len(columns))]
+    rows = keyset.queryset.annotate(**_named(names, columns))
+    hash_of_row = row_hash(Keyset(rows, keyset.name), names)
+    hashed = rows.values(sitemapkit_hash=hash_of_row)
     hashes = Keyset(hashed, keyset.name, keyset.active)
     selects: list[str] = []
     parameters: list[Any] = []
@@ -175,7 +183,7 @@ def _hashed(
             try:
                 sql, own = _django.select_sql(hashes.within(keys).order_by(), alias)
             except EmptyResultSet:
-                sql, own = "SELECT 0 AS sitemap_hash WHERE FALSE", ()
+                sql, own = "SELECT 0 AS sitemapkit_hash WHERE FALSE", ()
             selects.append(f"(SELECT {place}, COUNT(*), {SUM_OF_HASHES} FROM ({sql}) found)")  # noqa: S608
             parameters += own
         with connections[alias].cursor() as cursor:

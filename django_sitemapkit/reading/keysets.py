@@ -174,9 +174,9 @@ class Keyset:
         vendor = connections[self.queryset.db].vendor
         if isinstance(self.stored, UUIDField) and vendor == "postgresql":
             key = Cast(key, CharField())  # PostgreSQL has no max(uuid); as text the order is equal
-        rows = self.within(keys).values(sitemap_key=key)[: count + 1]
+        rows = self.within(keys).values(sitemapkit_key=key)[: count + 1]
         with self.active():
-            found = rows.aggregate(rows=Count("*"), last=Max("sitemap_key"))
+            found = rows.aggregate(rows=Count("*"), last=Max("sitemapkit_key"))
         return self.field.to_python(found["last"]) if found["rows"] > count else None
 
     def covers(self, keys: KeyRange, key: Any) -> bool:

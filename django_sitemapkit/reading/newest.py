@@ -53,14 +53,15 @@ def newest_by_index(
     closed = [keys for keys in ranges if keys.upper is not None]
     if not closed or not has_newest_index(keyset, expression):
         return {}
-    rows = keyset.queryset.annotate(sitemap_lastmod=expression, sitemap_key=F(keyset.name))
-    rows = rows.filter(sitemap_lastmod__isnull=False).order_by("-sitemap_lastmod")
+    rows = keyset.queryset.annotate(sitemapkit_lastmod=expression, sitemapkit_key=F(keyset.name))
+    rows = rows.filter(sitemapkit_lastmod__isnull=False).order_by("-sitemapkit_lastmod")
     newest = {
-        f"range_{place}": Max("sitemap_lastmod", filter=_within(keys))
+        f"range_{place}": Max("sitemapkit_lastmod", filter=_within(keys))
         for place, keys in enumerate(closed)
     }
     with keyset.active():
-        found = rows.values("sitemap_key", "sitemap_lastmod")[:NEWEST_ROWS].aggregate(**newest)
+        last = rows.values("sitemapkit_key", "sitemapkit_lastmod")[:NEWEST_ROWS]
+        found = last.aggregate(**newest)
     values = (_django.converted(found[name], expression, keyset.queryset) for name in newest)
     return {keys: value for keys, value in zip(closed, values, strict=True) if value is not None}
 
@@ -68,7 +69,7 @@ def newest_by_index(
 def _within(keys: KeyRange) -> Q:
     """Return the condition on the annotated key of a row that lies in a range."""
     bounds = {"gte": keys.lower, "lt": keys.upper}
-    return Q(**{f"sitemap_key__{one}": key for one, key in bounds.items() if key is not None})
+    return Q(**{f"sitemapkit_key__{one}": key for one, key in bounds.items() if key is not None})
 
 
 def own_field(keyset: Keyset, expression: Any) -> "Field[Any, Any] | None":

@@ -27,7 +27,7 @@ from django_sitemapkit.reading.newest import has_newest_index, newest_by_index
 from django_sitemapkit.reading.sources import Column, Method, Source, source_of
 from django_sitemapkit.sections import Route, Section
 
-_ALIAS = "sitemap_{}"
+_ALIAS = "sitemapkit_{}"
 
 
 class QuerySetReader(SectionReader):
@@ -182,10 +182,10 @@ class QuerySetReader(SectionReader):
 
     def key_with_lastmod(self, first: Any, last: Any, text: str) -> Any:
         """Return the first key of a range whose lastmod the database writes with this beginning."""
-        rows = self.keyset.between(first, last).annotate(sitemap_text=self.lastmod_text)
-        found = rows.filter(sitemap_text__startswith=text).values_list(self.options.key, flat=True)
+        rows = self.keyset.between(first, last).annotate(sitemapkit_text=self.lastmod_text)
+        rows = rows.filter(sitemapkit_text__startswith=text)
         with self.connection_lock, self.site.active():
-            return found.first()
+            return rows.values_list(self.options.key, flat=True).first()
 
     def chunk(self, rows: Sequence[Any]) -> Chunk:
         """Turn rows into columns, and call the methods with each object."""
@@ -281,16 +281,16 @@ class QuerySetReader(SectionReader):
         if not has_newest_index(self.keyset, column.expression):
             return super().newest_lastmod(keys)
         with self.site.active():
-            found = self.keyset.queryset.aggregate(sitemap_newest=Max(column.expression))
-        return _django.converted(found["sitemap_newest"], column.expression, self.rows)
+            found = self.keyset.queryset.aggregate(sitemapkit_newest=Max(column.expression))
+        return _django.converted(found["sitemapkit_newest"], column.expression, self.rows)
 
     def _newest(self, keys: KeyRange, at_most: int | None) -> tuple[int, Any] | None:
         column = self.sources.get("lastmod")
         if not isinstance(column, Column):
             return None
-        rows = self.keyset.within(keys).values(sitemap_lastmod=column.expression)
+        rows = self.keyset.within(keys).values(sitemapkit_lastmod=column.expression)
         with self.site.active():
-            newest = rows[:at_most].aggregate(rows=Count("*"), newest=Max("sitemap_lastmod"))
+            newest = rows[:at_most].aggregate(rows=Count("*"), newest=Max("sitemapkit_lastmod"))
             value = _django.converted(newest["newest"], column.expression, self.rows)
             return newest["rows"], value
 

@@ -55,13 +55,20 @@ WHOLE_UNITS = {
 LAST_KEY = object()
 """The parameter of a statement that is the key of the last row that was read."""
 
-_NAME = "sitemap_{}"
-_LASTMODS = ("MIN(sitemap_lastmod)::text", "MAX(sitemap_lastmod)::text", "COUNT(sitemap_lastmod)")
+_NAME = "sitemapkit_{}"
+"""A name that neither fields nor annotations of a project have."""
+
+_LASTMODS = (
+    "MIN(sitemapkit_lastmod)::text",
+    "MAX(sitemapkit_lastmod)::text",
+    "COUNT(sitemapkit_lastmod)",
+)
 _COLUMNS = (
-    *("COUNT(*)", "MIN(sitemap_key)", "MAX(sitemap_key)", "STRING_AGG(sitemap_text, E'\\n')"),
+    *("COUNT(*)", "MIN(sitemapkit_key)", "MAX(sitemapkit_key)"),
+    "STRING_AGG(sitemapkit_text, E'\\n')",
     *_LASTMODS,
 )
-_KEYS = "ARRAY_AGG(sitemap_key)"
+_KEYS = "ARRAY_AGG(sitemapkit_key)"
 
 
 @dataclass(slots=True)
@@ -168,7 +175,7 @@ class TextQuery:
 
     def add_hashes(self, row_hash: Func) -> None:
         """Have the sums of the rows' hashes found, too."""
-        rows = self._keyset.queryset.annotate(sitemap_hash=row_hash)
+        rows = self._keyset.queryset.annotate(sitemapkit_hash=row_hash)
         self._keyset = Keyset(rows, self._keyset.name, self._keyset.active)
         self._has_hashes = True
 

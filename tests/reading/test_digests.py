@@ -6,7 +6,18 @@ from types import SimpleNamespace
 
 import pytest
 from django.db import connection
-from django.db.models import Case, CharField, Count, F, Max, OuterRef, Subquery, Value, When
+from django.db.models import (
+    Case,
+    CharField,
+    Count,
+    F,
+    Max,
+    OuterRef,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
 from django.db.models.functions import Concat, Lower
 from django.test.utils import CaptureQueriesContext
 
@@ -401,3 +412,42 @@ def test_no_rows_have_a_digest_too(products, way):
     assert digest() != empty
     Product.objects.all().delete()
     assert digest() == empty
+
+
+@pytest.mark.parametrize(
+    ("field", "zero"),
+    [
+        ("updated_at", dt.datetime(1970, 1, 1, tzinfo=dt.UTC)),
+        ("updated_at", dt.datetime(2000, 1, 1, tzinfo=dt.UTC)),
+        ("released_on", dt.date(1970, 1, 1)),
+        ("released_on", dt.date(2000, 1, 1)),
+        ("rank", 0),
+    ],
+)
+def test_zero_is_not_taken_for_no_value(way, field, zero):
+    """A column that says "unknown" by zero is one that says it by NULL, one day."""
+    factories.ProductFactory(**{field: zero})
+    before = digest((field,))
+    Product.objects.update(**{field: None})
+    assert digest((field,)) != before
+
+
+class Renaming(QuerySet):
+    """Reads another column than it is asked for, as translations by column do."""
+
+    def annotate(self, *arguments, **named):
+        """Return rows with the note for the slug."""
+        named = {name: F("note") if one == F("slug") else one for name, one in named.items()}
+        return super().annotate(*arguments, **named)
+
+    def values(self, *names, **named):
+        """Return the rows' values, likewise."""
+        return self.annotate(**named).values(*names, *named) if named else super().values(*names)
+
+
+def test_what_a_queryset_reads_in_place_of_a_column_counts(way):
+    """The rows that are rendered come from the same queryset."""
+    factories.ProductFactory(note="a")
+    before = digest(("slug",), Renaming(Product))
+    Product.objects.update(note="b")
+    assert digest(("slug",), Renaming(Product)) != before

@@ -222,6 +222,19 @@ def test_postgresql_joins_columns_that_it_writes_as_python(options, is_joined):
     assert (Pushdown(section(**options))._query is not None) == is_joined
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ["key", "text", "lastmod", "hash"])
+def test_a_projects_own_names_are_not_ours(name):
+    """What it annotates is listed, whatever it is called."""
+    ProductFactory(slug="Ab")
+    named = {f"sitemap_{name}": Lower("slug")}
+    rows, route = Product.objects.annotate(**named), Route("product", f"sitemap_{name}", "slug")
+    rendering = PageRendering(
+        declare(queryset=rows, location=route, lastmod="updated_at"), EVERYTHING, SITE.scope()
+    )
+    assert b"/ab/Ab/</loc>" in b"".join(rendering)
+
+
 @JOINS
 @pytest.mark.django_db
 def test_columns_of_tables_that_others_manage_are_not_joined(monkeypatch):

@@ -148,9 +148,10 @@ class QuerySetChecks(RowChecks):
         column = self.reader.sources.get("lastmod")
         if rows is None or not isinstance(column, Column) or self.unknown_column():
             return None
-        named = rows.values(sitemap_lastmod=column.expression)
+        named = rows.values(sitemapkit_lastmod=column.expression)
         with suppress(FieldError):
-            field: Field[Any, Any] = _django.annotations_of(named)["sitemap_lastmod"].output_field
+            lastmod = _django.annotations_of(named)["sitemapkit_lastmod"]
+            field: Field[Any, Any] = lastmod.output_field
             return field
         return None
 
