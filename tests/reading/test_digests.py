@@ -127,7 +127,6 @@ CHANGES = {
     "a row less": lambda: Product.objects.filter(slug="b").delete(),
     "another row in its place": replace,
     "another key": update("c", id=1_000_000),
-    "another key of the same hash": fold_key,
     "another moment of the same hash": fold_moment,
     "values exchanged": exchange,
     "values that change places": update("a", note="a", slug="aa"),
@@ -136,6 +135,10 @@ CHANGES = {
         shop=Shop.objects.get(slug="other")
     ),
 }
+
+
+if connection.vendor != "mysql":  # It counts on from such a key in all tests that follow.
+    CHANGES["another key of the same hash"] = fold_key
 
 
 @pytest.mark.parametrize("change", CHANGES)
