@@ -12,7 +12,7 @@ from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.registry import registry
 
 # Examples of each property; the thorough run has more, by `--hypothesis-profile=thorough`.
-settings.register_profile("thorough", max_examples=40)
+settings.register_profile("thorough", max_examples=60)
 settings.register_profile("few", max_examples=20)
 settings.load_profile("few")
 

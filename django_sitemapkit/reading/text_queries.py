@@ -40,7 +40,7 @@ from django_sitemapkit.reading.lines import SEPARATORS
 from django_sitemapkit.reading.routes import FastPattern
 
 ROWS_PER_TEXT = 4_000
-"""Rows joined at a time: twice as many save a tenth of the time, and take twice the memory."""
+"""Rows joined at a time: a build is no quicker with more, and takes more memory."""
 
 TEXTS = (CharField, SlugField, TextField)
 KEYS = (*INTEGERS, *TEXTS, UUIDField, DateField, DateTimeField)
