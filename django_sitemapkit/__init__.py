@@ -7,6 +7,7 @@ from django_sitemapkit.mixins import SitemapMixin
 from django_sitemapkit.protocol.extensions import Allow, Deny, Element, Image, News, Video
 from django_sitemapkit.registry import register, register_all
 from django_sitemapkit.sections import (
+    Entry,
     External,
     ExternalSection,
     ItemSection,
@@ -22,6 +23,7 @@ __all__ = [
     "Allow",
     "Deny",
     "Element",
+    "Entry",
     "External",
     "ExternalSection",
     "Image",

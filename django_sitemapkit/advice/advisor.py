@@ -76,7 +76,7 @@ def _advise(
 def _methods(section: QuerySetReader) -> dict[str, Method]:
     """Return the options that are methods, by name."""
     sources = {
-        "location": section.location_source,
+        section.location_option: section.location_source,
         **section.sources,
         **section.extension_sources,
     }

@@ -135,7 +135,8 @@ def place_of(section: SectionReader, chunk: Chunk, location: str) -> int | None:
 
 def places_here(section: SectionReader, chunk: Chunk) -> list[int]:
     """Return the places of the rows that the section's own site lists."""
-    if section.language_plan is None or chunk.versions is None:
+    languages = chunk.versions and chunk.versions.languages
+    if section.language_plan is None or not languages:
         return list(range(len(chunk.keys)))
     here = section.language_plan.listed
-    return [place for place, code in enumerate(chunk.versions.languages) if code in here]
+    return [place for place, code in enumerate(languages) if code in here]

@@ -17,10 +17,10 @@ from django_sitemapkit.inspection.candidates import (
 )
 from django_sitemapkit.overrides import Overrides, overrides_of, sections_of
 from django_sitemapkit.planning import PlannedPage, all_pages
-from django_sitemapkit.protocol.entries import Entry
+from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.protocol.writers import url_element
 from django_sitemapkit.reading import QuerySetReader, SectionReader, reader_of
-from django_sitemapkit.reading.chunks import Chunk, Versions
+from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.registry import registry
@@ -123,6 +123,8 @@ def _inspect_row(section: SectionReader, pk: Any, location: str = "") -> UrlInsp
     place = place_of(section, chunk, location)
     if place is None:
         place = next(iter(places_here(section, chunk)), None)
+    if place is None and section.language_plan is None:
+        return UrlInspection(section=name, why=_why_no_url(section))
     if place is None:
         why = _("It has no version in a language that section %(section)s lists here.")
         return UrlInspection(section=name, why=why % {"section": name})
@@ -138,6 +140,10 @@ def _why_absent(section: SectionReader, pk: Any) -> str:
     return text % {"section": section.get_name()}
 
 
+def _why_no_url(section: SectionReader) -> str:
+    return _("Section %(section)s gives it no URL.") % {"section": section.get_name()}
+
+
 def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: str) -> UrlInspection:
     """Return what becomes of one row of a chunk, which has its versions in all languages."""
     name, row = section.get_name(), _single_row(chunk, place)
@@ -145,8 +151,8 @@ def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: st
     pipeline = ChunkPipeline(section, section.site.scope(), problems)
     declared = pipeline.declared(row)
     if not declared.locations:
-        why = next(problem.message for problem in problems.examples if problem.skipped)
-        return UrlInspection(section=name, why=why)
+        reasons = (problem.message for problem in problems.examples if problem.skipped)
+        return UrlInspection(section=name, why=next(reasons, _why_no_url(section)))
     overrides: Overrides = section.overrides
     effects = overrides.effects(section, declared.keys, declared.locations)
     texts = pipeline.override_texts(effects, declared.keys)
@@ -163,7 +169,7 @@ def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: st
     extensions = {}
     if section.extension_sources or section.language_plan:
         extensions = _extensions_of(section, chunk)
-    entry = Entry(location=location, **final, extensions=extensions.get(location))
+    entry = UrlEntry(location=location, **final, extensions=extensions.get(location))
     return UrlInspection(
         section=name,
         location=location,
@@ -215,7 +221,7 @@ def _single_row(chunk: Chunk, place: int) -> Chunk:
         row_values={tag: column[here] for tag, column in chunk.row_values.items()},
         extensions={option: column[here] for option, column in chunk.extensions.items()},
         versions=chunk.versions
-        and Versions(chunk.versions.objects[here], chunk.versions.languages[here]),
+        and chunk.versions.of_rows(n == place for n in range(len(chunk.keys))),
         refusals={0: chunk.refusals[place]} if place in chunk.refusals else {},
     )
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class UrlEntry:
     """One ``<url>`` of a urlset; entities are decoded and surrounding white space is removed."""
 
     location: str

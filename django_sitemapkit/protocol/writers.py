@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
 from xml.sax.saxutils import escape
 
-from django_sitemapkit.protocol.entries import Entry
+from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.protocol.limits import MAX_BYTES, MAX_URLS, NAMESPACE
 
 TagColumn = Sequence[str | None] | str | None
@@ -173,7 +173,7 @@ def escaped(locations: Sequence[str]) -> Sequence[str]:
     return [escape(location, _QUOTES) for location in locations]
 
 
-def url_element(entry: Entry) -> str:
+def url_element(entry: UrlEntry) -> str:
     """Return one ``<url>`` as XML, for a document written elsewhere, such as by a template."""
     tags = (
         ("lastmod", entry.lastmod),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import compress, repeat
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
@@ -43,7 +43,7 @@ class Chunk:
     extensions: dict[str, Sequence[Any]] = field(default_factory=dict)
     """Images, videos, news and elements of the project's own, by option."""
     versions: "Versions | None" = None
-    """Which rows are one object in several languages; None where each is one by itself."""
+    """Which rows are one object; None where each is one by itself."""
     read: int | None = None
     """The rows that were read for it, where they are not its own."""
 
@@ -52,15 +52,44 @@ class Chunk:
         """How many rows were read for it; a row in several languages counts once."""
         return len(self.keys) if self.read is None else self.read
 
+    def repeated(
+        self, places: Sequence[int], locations: Sequence[Any], languages: Sequence[str] | None
+    ) -> "Chunk":
+        """Return a chunk of the rows at ``places``, each as often as it is named there.
+
+        All places of a row follow each other. The refusals are left to the caller.
+        """
+
+        def column(values: Sequence[Any]) -> list[Any]:
+            return [values[place] for place in places]
+
+        return Chunk(
+            column(self.keys),
+            locations,
+            {tag: column(values) for tag, values in self.columns.items()},
+            {tag: column(values) for tag, values in self.row_values.items()},
+            normal=self.normal,
+            lastmod_is_text=self.lastmod_is_text,
+            extensions={option: column(values) for option, values in self.extensions.items()},
+            versions=Versions(places, languages),
+            read=len(self.keys),
+        )
+
 
 @dataclass(slots=True)
 class Versions:
-    """Which rows are one object in several languages, by row."""
+    """Which rows are one object, by row: in several languages, or with several entries."""
 
     objects: Sequence[int]
     """What tells one object from the next; all rows of an object follow each other."""
-    languages: Sequence[str]
-    """The language of each row, as settings.LANGUAGES has it."""
+    languages: Sequence[str] | None
+    """The language of each row, as settings.LANGUAGES has it; None for entries in none."""
+
+    def of_rows(self, listed: Iterable[Any]) -> "Versions":
+        """Return those of the rows that are true in ``listed``."""
+        mask = list(listed)
+        languages = self.languages and list(compress(self.languages, mask))
+        return Versions(list(compress(self.objects, mask)), languages)
 
 
 def each(

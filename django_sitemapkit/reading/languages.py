@@ -16,7 +16,7 @@ from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.extensions import Restriction
 from django_sitemapkit.protocol.locations import normalise_url
-from django_sitemapkit.reading.chunks import Chunk, Versions, each, optional_values
+from django_sitemapkit.reading.chunks import Chunk, each, optional_values
 from django_sitemapkit.reading.sources import Method, Source
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import SitemapSite, site_at
@@ -182,21 +182,10 @@ def in_languages(chunk: Chunk, versions: Sequence[Version]) -> Chunk:
         for version in versions
         if version.locations[place] is not None or place in version.refusals
     ]
-    places = [place for place, _ in order]
-
-    def repeated(column: Sequence[Any]) -> list[Any]:
-        return [column[place] for place in places]
-
-    spread = Chunk(
-        repeated(chunk.keys),
+    spread = chunk.repeated(
+        [place for place, _ in order],
         [version.locations[place] for place, version in order],
-        {tag: repeated(column) for tag, column in chunk.columns.items()},
-        {tag: repeated(column) for tag, column in chunk.row_values.items()},
-        normal=chunk.normal,
-        lastmod_is_text=chunk.lastmod_is_text,
-        extensions={option: repeated(column) for option, column in chunk.extensions.items()},
-        versions=Versions(places, [version.language for _, version in order]),
-        read=len(chunk.keys),
+        [version.language for _, version in order],
     )
     for option in versions[0].extensions if versions else ():
         spread.extensions[option] = [version.extensions[option][place] for place, version in order]

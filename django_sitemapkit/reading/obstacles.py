@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 def obstacle(reader: "QuerySetReader") -> str:
     """Return why the rows of a section cannot be read as text; "" where they can."""
-    sources = {"location": reader.location_source, **reader.sources, **reader.extension_sources}
+    sources = {
+        reader.location_option: reader.location_source,
+        **reader.sources,
+        **reader.extension_sources,
+    }
     for option, source in sources.items():
         if isinstance(source, Method):
             return f"{option} is a method"

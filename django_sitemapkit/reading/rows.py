@@ -18,6 +18,7 @@ from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.reading.base import Prefetch, SectionReader
 from django_sitemapkit.reading.chunks import Chunk, optional_values
 from django_sitemapkit.reading.digests import digests_of
+from django_sitemapkit.reading.entries import with_entries
 from django_sitemapkit.reading.images import ImagePath
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset, each_once
 from django_sitemapkit.reading.languages import ObjectLanguages, extensions_of, in_languages
@@ -25,7 +26,7 @@ from django_sitemapkit.reading.lastmod_text import as_text, days_of, shows_chang
 from django_sitemapkit.reading.locating import RouteLocator
 from django_sitemapkit.reading.newest import has_newest_index, newest_by_index
 from django_sitemapkit.reading.sources import Column, Method, Source, source_of
-from django_sitemapkit.sections import Route, Section
+from django_sitemapkit.sections import Route, Section, absolute_url_of
 
 _ALIAS = "sitemapkit_{}"
 
@@ -66,10 +67,15 @@ class QuerySetReader(SectionReader):
     @cached_property
     def location_source(self) -> Route | Source:
         """Where the locations come from."""
-        location = self.options.location
+        location = getattr(self.options, self.location_option)
         if isinstance(location, Route):
             return location
-        return source_of(get_absolute_url if location is None else location)
+        return source_of(absolute_url_of if location is None else location)
+
+    @property
+    def location_option(self) -> str:
+        """The option that the locations come from: ``entries`` where it is declared."""
+        return "location" if self.options.entries is None else "entries"
 
     @cached_property
     def reads_objects(self) -> bool:
@@ -229,6 +235,11 @@ class QuerySetReader(SectionReader):
     ) -> Chunk:
         """Return a chunk with its locations, in each language."""
         source, locator, plan = self.location_source, self.locator, self.language_plan
+        if isinstance(source, Method) and self.options.entries is not None:
+            chunk.extensions |= extensions_of(self.extension_sources, objects)
+            return with_entries(
+                chunk, source.function, objects, self.constant_tags, self.setting_values
+            )
         if isinstance(source, Method):
             languages = self.languages_of(chunk, objects)
             return self.located(chunk, objects, source.function, languages)
@@ -378,11 +389,6 @@ def _timeless(value: Any) -> Any:
     if isinstance(value, dt.date) or (isinstance(value, str) and _MOMENT.fullmatch(value)):
         return "a moment"
     return value
-
-
-def get_absolute_url(obj: Any) -> str:
-    """Return the object's own idea of its URL, the default location."""
-    return str(obj.get_absolute_url())
 
 
 def as_expression(column: Any) -> Any:

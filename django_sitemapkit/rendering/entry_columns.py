@@ -22,7 +22,7 @@ class EntryColumns:
     extensions: TagColumn = None
     """The elements of other namespaces, as XML."""
     versions: Versions | None = None
-    """Which rows are one object in several languages."""
+    """Which rows are one object; None where each is one by itself."""
 
 
 def without(entries: EntryColumns, rows: Iterable[int]) -> EntryColumns:
@@ -47,11 +47,7 @@ def _selected(entries: EntryColumns, listed: bytearray) -> EntryColumns:
         locations=list(compress(entries.locations, listed)),
         tags={tag: _kept_rows(column, listed) for tag, column in entries.tags.items()},
         extensions=_kept_rows(entries.extensions, listed),
-        versions=entries.versions
-        and Versions(
-            list(compress(entries.versions.objects, listed)),
-            list(compress(entries.versions.languages, listed)),
-        ),
+        versions=entries.versions and entries.versions.of_rows(listed),
     )
 
 

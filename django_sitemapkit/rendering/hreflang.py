@@ -69,7 +69,7 @@ class HreflangLinks:
 
     def linked(self, entries: EntryColumns, foreign: Iterable[LinkedVersion]) -> EntryColumns:
         """Return the entries, each with links to all versions of its object."""
-        if entries.versions is None:
+        if entries.versions is None or entries.versions.languages is None:
             return entries
         elements = {
             place: alternate_elements(links)
@@ -107,6 +107,6 @@ class HreflangLinks:
 
 def _versions(entries: EntryColumns) -> Iterator[LinkedVersion]:
     """Yield the rows as versions of their objects."""
-    if entries.versions is not None:
-        versions = entries.versions
+    versions = entries.versions
+    if versions is not None and versions.languages is not None:
         yield from zip(versions.objects, versions.languages, entries.locations, strict=True)

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django_sitemapkit import __version__
 from django_sitemapkit.conf import settings
 from django_sitemapkit.planning import PlannedPage, split
-from django_sitemapkit.protocol.entries import Entry
+from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import TagColumn, UrlsetWriter
 from django_sitemapkit.reading import Chunk, SectionReader
@@ -191,9 +191,7 @@ class PageRendering:
         """
         before, begin = self.urls, 0
         written: list[Any] = []
-        # A link to a version that another file lists, or none, might have no link back.
-        linked = entries.versions if self.section.alternates else None
-        objects = linked.objects if linked is not None else None
+        objects = self._together(entries)
         if before and entries.keys:
             self._marks.append((before, entries.keys[0]))
         while begin < len(entries.keys):
@@ -223,6 +221,17 @@ class PageRendering:
                 return
             self._refuse(entries, begin, behind)
             begin = behind
+
+    def _together(self, entries: EntryColumns) -> Sequence[int] | None:
+        """Return what tells an object from the next where one page lists all its entries.
+
+        A link to a version that another file lists, or none, might have no link back; and the
+        entries of one row have no key between them to split a page at.
+        """
+        versions = entries.versions
+        if versions is None or not (self.section.alternates or versions.languages is None):
+            return None
+        return versions.objects
 
     def _has_room_elsewhere(self, entries: EntryColumns, begin: int, behind: int) -> bool:
         """Return whether what found no room on this page has some on a page of its own.
@@ -296,7 +305,7 @@ def _from(column: Any, begin: int) -> Any:
     return column if column is None or isinstance(column, str) else column[begin:]
 
 
-def page_entries(section: SectionReader, page: PlannedPage, scope: Scope) -> Iterator[Entry]:
+def page_entries(section: SectionReader, page: PlannedPage, scope: Scope) -> Iterator[UrlEntry]:
     """Yield the entries of a page as values: those that stand in its XML, and no more.
 
     They passed the same checks; what did not is logged and left out. A page that has more rows
@@ -307,7 +316,7 @@ def page_entries(section: SectionReader, page: PlannedPage, scope: Scope) -> Ite
         named = {tag: entries.tags.get(tag) for tag in TAGS} | {"extensions": entries.extensions}
         columns = [_column_texts(_from(each, begin), end - begin) for each in named.values()]
         for location, *values in zip(entries.locations[begin:end], *columns, strict=False):
-            yield Entry(location=location, **dict(zip(named, values, strict=True)))
+            yield UrlEntry(location=location, **dict(zip(named, values, strict=True)))
     if rendering.problems:
         logger.warning("%r: page %s: %s", section, page.number, rendering.problems.summary())
     if rendering.overflow is not None:

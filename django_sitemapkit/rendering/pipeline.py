@@ -123,12 +123,16 @@ class ChunkPipeline:
         # Rows of languages that other sites list report there what is wrong.
         foreign: set[int] = set()
         if self._foreign and chunk.versions is not None:
-            languages = enumerate(chunk.versions.languages)
+            languages = enumerate(chunk.versions.languages or ())
             foreign = {row for row, code in languages if code in self._foreign}
         locations = self._locate(chunk)
         if self._by_position or chunk.versions is not None:
             self._refuse_repeated(chunk, locations)
-        unlisted = refusals.keys() | foreign
+        without_url = set()
+        if None in locations:
+            missing = (row for row, location in enumerate(locations) if location is None)
+            without_url = {row for row in missing if row not in refusals}
+        unlisted = refusals.keys() | foreign | without_url
         tags = dict(self.constants)
         for tag, values in chunk.columns.items():
             tags[tag] = (
@@ -145,16 +149,15 @@ class ChunkPipeline:
         if self._extensions is not None:
             listed = [None if row in unlisted else url for row, url in enumerate(locations)]
             entries.extensions = self._extensions.texts(chunk.extensions, chunk.keys, listed)
-        if not refusals:
-            return entries
         for row in sorted(refusals.keys() - foreign):
             self.problems.add(chunk.keys[row], refusals[row].code, str(refusals[row]))
-        return without(entries, refusals)
+        absent = refusals.keys() | without_url
+        return without(entries, absent) if absent else entries
 
     def _locate(self, chunk: Chunk) -> list[Any]:
         """Return the locations as absolute URLs in the scope; a row that has none is refused."""
         refusals = chunk.refusals
-        if self._foreign and chunk.versions is not None:
+        if self._foreign and chunk.versions is not None and chunk.versions.languages:
             rows = list(zip(chunk.versions.languages, chunk.locations, strict=True))
             return _row_by_row(
                 lambda row: self._foreign.get(row[0], self._scope).normalise(row[1]),
@@ -178,6 +181,8 @@ class ChunkPipeline:
         if not self._by_position and chunk.versions is not None:
             owners, listed = chunk.versions.objects, set()
         for row, (owner, location) in enumerate(zip(owners, locations, strict=False)):
+            if location is None:
+                continue
             if (owner, location) in listed and row not in chunk.refusals:
                 chunk.refusals[row] = InvalidValue(
                     "duplicate-url",
@@ -234,11 +239,14 @@ def _row_by_row(
     values: Sequence[Any],
     refusals: dict[int, InvalidValue],
 ) -> list[str | None]:
-    """Format the rows that are not refused yet; what breaks the protocol refuses its row."""
+    """Format the rows that are not refused yet; what breaks the protocol refuses its row.
+
+    One of None stays None: it has no URL.
+    """
     texts: list[str | None] = []
     for row, value in enumerate(values):
         text = None
-        if row not in refusals:
+        if row not in refusals and value is not None:
             try:
                 text = function(value)
             except InvalidValue as refusal:

@@ -8,11 +8,13 @@ None of them knows a model of this package.
 from django_sitemapkit.sections.contrib import ContribSection, adapt, is_contrib
 from django_sitemapkit.sections.declarations import (
     BaseSection,
+    Entry,
     ItemSection,
     Route,
     Section,
     StaticSection,
     Translated,
+    absolute_url_of,
     name_of,
 )
 from django_sitemapkit.sections.external import External, ExternalSection
@@ -20,6 +22,7 @@ from django_sitemapkit.sections.external import External, ExternalSection
 __all__ = [
     "BaseSection",
     "ContribSection",
+    "Entry",
     "External",
     "ExternalSection",
     "ItemSection",
@@ -27,6 +30,7 @@ __all__ = [
     "Section",
     "StaticSection",
     "Translated",
+    "absolute_url_of",
     "adapt",
     "is_contrib",
     "name_of",

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from django.core.exceptions import ImproperlyConfigured
@@ -141,8 +142,13 @@ class Section(BaseSection):
     queryset: QuerySet[Any] | None = None
 
     #: A ``Route``, an expression, or a method that gets the object: a path from the root of the
-    #: host, or an absolute URL. Default: the object's ``get_absolute_url()``.
+    #: host, or an absolute URL; None for an object without a URL. Default: the object's
+    #: ``get_absolute_url()``.
     location: Any = None
+
+    #: In the place of ``location``: a method that gets the object and yields its entries, none, one
+    #: or several of them, as paths, absolute URLs or ``Entry`` values.
+    entries: Any = None
 
     #: The field that the pages are cut by: unique, not null, local to the model.
     key: str = "pk"
@@ -178,8 +184,8 @@ class ItemSection(BaseSection):
     #: list or a queryset, or a method that returns one.
     items: Any = ()
 
-    def location(self, item: Any) -> str:
-        """Return the path or absolute URL of an item; by default the item itself."""
+    def location(self, item: Any) -> str | None:
+        """Return the path or absolute URL of an item, or None; by default the item itself."""
         return str(item)
 
 
@@ -196,12 +202,35 @@ class StaticSection(ItemSection):
             items = ["home", "about", "/press/"]
     """
 
-    def location(self, item: Any) -> str:
-        """Return the address of an item."""
+    def location(self, item: Any) -> str | None:
+        """Return the address of an item, or None where it has none."""
         if hasattr(item, "get_absolute_url"):
-            return str(item.get_absolute_url())
+            return absolute_url_of(item)
         text = str(item)
         return text if "/" in text else reverse(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One of the entries of an object, from ``Section.entries``.
+
+    A tag that is None is what the section declares for the object. ::
+
+        def entries(self, recipe):
+            yield recipe.get_absolute_url()
+            if recipe.video:
+                yield Entry(recipe.video.get_absolute_url(), lastmod=recipe.video.published_at)
+    """
+
+    location: Any
+    """A path from the root of the host, or an absolute URL."""
+    _: KW_ONLY
+    lastmod: Any = None
+    """When the page last changed: a date, a datetime or a string in W3C datetime format."""
+    changefreq: Any = None
+    """How often the page changes, such as ``"weekly"``."""
+    priority: Any = None
+    """From 0.0 to 1.0."""
 
 
 class Route:
@@ -262,6 +291,12 @@ class Translated:
     def __repr__(self) -> str:
         relation = "" if self.relation is None else f", relation={self.relation!r}"
         return f"Translated({self.path!r}{relation})"
+
+
+def absolute_url_of(obj: Any) -> str | None:
+    """Return an object's own idea of its URL; None where it has none."""
+    url = obj.get_absolute_url()
+    return None if url is None else str(url)
 
 
 def name_of(class_name: str) -> str:

@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import page_of
-from django_sitemapkit.protocol.entries import Entry
+from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.protocol.writers import url_element
 from django_sitemapkit.rendering import LivePage, index_entries, page_entries
 from django_sitemapkit.rendering.alternates import alternates_of
@@ -70,7 +70,7 @@ def sitemap_alternates(context: template.Context, item: Any) -> SafeString:
 
 
 @register.simple_tag
-def sitemap_entry(entry: Entry) -> SafeString:
+def sitemap_entry(entry: UrlEntry) -> SafeString:
     """Write one entry as ``<url>``, escaped and in the order the protocol asks for."""
     return mark_safe(url_element(entry))  # noqa: S308  the writer escapes
 
@@ -127,7 +127,7 @@ def _pages(context: template.Context) -> Iterable[LivePage]:
 
 def _entries(
     section: FilterExpression, number: FilterExpression, context: template.Context
-) -> Iterable[Entry]:
+) -> Iterable[UrlEntry]:
     site = site_of_context(context)
     found = section_of(site, str(section.resolve(context)))
     page = page_of(found, int(number.resolve(context))) if found else None

@@ -112,6 +112,12 @@ MISTAKES = {
     "wrong Route arguments": ({"location": Route("product", slug="slug")}, "E131"),
     "an unknown namespace": ({"location": Route("shop:product", slug="slug")}, "E131"),
     "a location as text": ({"location": "/products/"}, "E132"),
+    "entries that are a list": ({"entries": ["/a/"], "location": None}, "E147"),
+    "entries and a location": ({"entries": lambda self, obj: []}, "E147"),
+    "entries in several languages": (
+        {"entries": lambda self, obj: [], "location": None, "i18n": True}, "E147",
+    ),
+    "entries without an object": ({"entries": lambda self: [], "location": None}, "E135"),
     "no location at all": ({"queryset": Tag.objects.all(), "location": None}, "E133"),
     "trust without a column": ({"trust_lastmod": True}, "W141"),
     "trust in a date": ({"lastmod": "released_on", "trust_lastmod": True}, "W141"),

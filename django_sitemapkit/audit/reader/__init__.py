@@ -18,7 +18,7 @@ from django_sitemapkit.audit.reader.findings import MAX_FINDINGS, Finding, Findi
 from django_sitemapkit.audit.reader.streams import Opening, xml_blocks
 from django_sitemapkit.audit.reader.text import TextDocument
 from django_sitemapkit.exceptions import InvalidSitemap
-from django_sitemapkit.protocol.entries import Entry, IndexEntry
+from django_sitemapkit.protocol.entries import IndexEntry, UrlEntry
 from django_sitemapkit.protocol.limits import MAX_BYTES, MAX_URLS
 
 __all__ = ["MAX_FINDINGS", "DocumentKind", "Finding", "Report", "SitemapReader", "validate"]
@@ -125,7 +125,7 @@ class SitemapReader:
         """Whether the document was read to its end without an error; warnings do not count."""
         return self._ended and not self._log.errors
 
-    def read(self, chunks: Chunks) -> Iterator[Entry | IndexEntry]:
+    def read(self, chunks: Chunks) -> Iterator[UrlEntry | IndexEntry]:
         """Yield the entries of the document in ``chunks``, which may be cut anywhere.
 
         An entry with an invalid value is yielded unchanged, with a finding; one without ``loc`` is
@@ -161,7 +161,7 @@ class SitemapReader:
             counts=self.counts,
         )
 
-    def _entries(self, blocks: Chunks) -> Iterator[Entry | IndexEntry]:
+    def _entries(self, blocks: Chunks) -> Iterator[UrlEntry | IndexEntry]:
         entries = self._checker.entries
         try:
             for block in blocks:

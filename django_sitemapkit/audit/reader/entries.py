@@ -14,7 +14,7 @@ from django_sitemapkit.audit.reader.findings import FindingLog, Issue
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.dates import is_common, parse_w3c
-from django_sitemapkit.protocol.entries import Entry, IndexEntry
+from django_sitemapkit.protocol.entries import IndexEntry, UrlEntry
 from django_sitemapkit.protocol.limits import CHANGEFREQS, MAX_LOCATION, MIN_LOCATION
 from django_sitemapkit.protocol.locations import ENCODED, QUICK_URL, SAFE, Scope, normalise_written
 from django_sitemapkit.protocol.values import check_priority, format_changefreq
@@ -75,7 +75,7 @@ class EntryChecker:
     ) -> None:
         self.urls = 0
         """Entries so far, valid or not."""
-        self.entries: list[Entry | IndexEntry] = []
+        self.entries: list[UrlEntry | IndexEntry] = []
         """Those with a ``loc``, however much is wrong with them; the reader takes them out."""
         self.keeps_urls = True
         """Whether entries are kept that are no sitemaps of an index."""
@@ -114,7 +114,9 @@ class EntryChecker:
             priority = self._check("priority", priority, check_priority, line, location)
         if location is not None and self.keeps_urls:
             self.entries.append(
-                Entry(location=location, lastmod=lastmod, changefreq=changefreq, priority=priority)
+                UrlEntry(
+                    location=location, lastmod=lastmod, changefreq=changefreq, priority=priority
+                )
             )
 
     def sitemap(self, values: list[str | None], line: int) -> None:

@@ -11,13 +11,13 @@ from django.urls import NoReverseMatch
 from django_sitemapkit import _django
 from django_sitemapkit.reading.languages import default_language
 from django_sitemapkit.reading.routes import compiled
-from django_sitemapkit.reading.rows import QuerySetReader, as_expression, get_absolute_url
+from django_sitemapkit.reading.rows import QuerySetReader, as_expression
 from django_sitemapkit.reading.sources import Column, Constant, Method
 from django_sitemapkit.reading.translations import Related, translation_column
 from django_sitemapkit.reading.validation.common import FindMistake, Mistake
 from django_sitemapkit.reading.validation.repeats import changes_groups, has_many_values
 from django_sitemapkit.reading.validation.rows import RowChecks
-from django_sitemapkit.sections import Route, Translated
+from django_sitemapkit.sections import Route, Translated, absolute_url_of
 
 _NAME_A_FIELD = "Name a field, a path over relations, or an F()."
 
@@ -202,9 +202,28 @@ class QuerySetChecks(RowChecks):
             return Mistake(f"location: {error}", hint)
         return None
 
+    def wrong_entries(self) -> Mistake | None:
+        """Find entries that are not a method, or that another option contradicts."""
+        options = self.options
+        if options.entries is None:
+            return None
+        if not isinstance(self.reader.location_source, Method):
+            return Mistake(f"entries is {options.entries!r}", "Write def entries(self, obj).")
+        if options.location is not None:
+            return Mistake(
+                "it has both location and entries",
+                "Remove location, and let entries yield that URL, too.",
+            )
+        if options.i18n:
+            return Mistake(
+                "entries has no effect on i18n: its URLs are in no language",
+                "Remove i18n, or use location and declare another section for the other URLs.",
+            )
+        return None
+
     def wrong_location(self) -> Mistake | None:
         """Find a location that is neither a Route, nor an expression, nor a method."""
-        if not isinstance(self.reader.location_source, Constant):
+        if not isinstance(self.reader.location_source, Constant) or self.wrong_entries():
             return None
         return Mistake(
             f"location is {self.options.location!r}",
@@ -213,8 +232,8 @@ class QuerySetChecks(RowChecks):
 
     def no_location(self) -> Mistake | None:
         """Find a section that relies on a get_absolute_url() its model does not have."""
-        rows = self.queryset
-        if rows is None or self.options.location is not None:
+        rows, options = self.queryset, self.options
+        if rows is None or options.location is not None or options.entries is not None:
             return None
         if hasattr(rows.model, "get_absolute_url"):
             return None
@@ -228,7 +247,7 @@ class QuerySetChecks(RowChecks):
         reader = self.reader
         if not reader.reads_objects or self.no_location():
             return None
-        if reader.location_source == Method(get_absolute_url):
+        if reader.location_source == Method(absolute_url_of):
             return Mistake(
                 "get_absolute_url() reads whole objects and reverses every URL",
                 'Set location = Route("url-name", argument="column"), which gives the same URLs.',
@@ -237,7 +256,7 @@ class QuerySetChecks(RowChecks):
             return None
         methods = [name for name, source in reader.sources.items() if isinstance(source, Method)]
         if isinstance(reader.location_source, Method):
-            methods.insert(0, "location")
+            methods.insert(0, reader.location_option)
         return Mistake(
             f"it reads objects with all their columns, because of methods: {', '.join(methods)}",
             "Use a column or an expression, or name the fields that the methods need in only.",
@@ -260,6 +279,7 @@ class QuerySetChecks(RowChecks):
         "sitemapkit.E137": unknown_translation,
         "sitemapkit.E138": one_location,
         "sitemapkit.E145": unknown_images,
+        "sitemapkit.E147": wrong_entries,
         "sitemapkit.W141": idle_trust,
         "sitemapkit.W143": idle_only,
     }
@@ -269,6 +289,7 @@ class QuerySetChecks(RowChecks):
     PAGEABLE: ClassVar[tuple[FindMistake, ...]] = (
         *RowChecks.ROW_CHECKS.values(),
         column_of_many,
+        wrong_entries,
         RowChecks.wrong_limit,
     )
 

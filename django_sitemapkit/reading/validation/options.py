@@ -28,7 +28,7 @@ from django_sitemapkit.sites import site_at
 _PACKAGE = "django_sitemapkit."
 _PREFIX = re.compile(r"[a-z_][a-z0-9_.-]*", re.IGNORECASE)
 
-_METHODS = ("location", *TAGS, *EXTENSIONS, "object_languages", "title")
+_METHODS = ("location", "entries", *TAGS, *EXTENSIONS, "object_languages", "title")
 """The options that may be methods, which get the object."""
 
 _ELSEWHERE = {

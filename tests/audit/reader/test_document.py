@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from django_sitemapkit.audit.reader import MAX_FINDINGS, SitemapReader, streams, validate
 from django_sitemapkit.exceptions import InvalidSitemap, InvalidValue
-from django_sitemapkit.protocol.entries import Entry, IndexEntry
+from django_sitemapkit.protocol.entries import IndexEntry, UrlEntry
 from django_sitemapkit.protocol.limits import NAMESPACE
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
@@ -87,13 +87,13 @@ def test_entries_come_out_as_they_stand():
         "<loc><![CDATA[https://www.example.com/a&]]>b</loc>",
     )
     assert list(reader.read([document])) == [
-        Entry(
+        UrlEntry(
             location=f"{LOCATION}?a=1&b=2",
             lastmod="2005-01-01",
             changefreq="daily",
             priority="0.8",
         ),
-        Entry(location="https://www.example.com/a&b"),
+        UrlEntry(location="https://www.example.com/a&b"),
     ]
     assert (reader.kind, reader.urls, reader.bytes) == ("urlset", 2, len(document))
     assert reader.valid
@@ -128,8 +128,8 @@ def test_an_entry_with_broken_values_still_comes_out():
         )
     )
     assert entries == [
-        Entry(location="/page", lastmod="soon", changefreq="Daily", priority="0,5"),
-        Entry(location=LOCATION),
+        UrlEntry(location="/page", lastmod="soon", changefreq="Daily", priority="0,5"),
+        UrlEntry(location=LOCATION),
     ]
     assert reader.urls == 3
     assert not reader.valid
@@ -148,7 +148,7 @@ def test_entries_before_a_fault_come_out():
     with pytest.raises(InvalidSitemap, match="Parsing error") as caught:
         entries.extend(reader.read([urlset(LOC)[:-9] + b"<url></oops>"]))
     # extend() takes what it got before the error.
-    assert entries == [Entry(location=LOCATION)]
+    assert entries == [UrlEntry(location=LOCATION)]
     assert caught.value.code == "parsing-error"
     assert (reader.findings[-1].code, reader.findings[-1].message) == (
         "parsing-error",
@@ -339,7 +339,7 @@ def test_an_index_entry_knows_two_tags():
 def test_the_first_of_two_tags_counts():
     """A tag that repeats is left aside with all that is in it."""
     [entry] = SitemapReader().read([urlset(LOC + "<loc>https://other.example/<b/></loc>")])
-    assert entry == Entry(location=LOCATION)
+    assert entry == UrlEntry(location=LOCATION)
 
 
 def test_the_root_holds_entries_after_extensions():

@@ -3,7 +3,7 @@
 import pytest
 
 from django_sitemapkit.audit.reader import SitemapReader
-from django_sitemapkit.protocol.entries import Entry
+from django_sitemapkit.protocol.entries import UrlEntry
 from tests.audit.reader.test_document import (
     ADDRESS,
     LOCATION,
@@ -55,8 +55,8 @@ def test_links_come_out(feed, link, kind, size, nested):
     reader = SitemapReader(ADDRESS, nested=nested)
     document = feed(link(f"{LOCATION}/1"), link(f"{LOCATION}/2?a=1&amp;b"))
     assert list(reader.read(pieces(document, size))) == [
-        Entry(location=f"{LOCATION}/1"),
-        Entry(location=f"{LOCATION}/2?a=1&b"),
+        UrlEntry(location=f"{LOCATION}/1"),
+        UrlEntry(location=f"{LOCATION}/2?a=1&b"),
     ]
     assert (reader.kind, reader.urls, reader.valid) == (kind, 2, True)
     assert reader.findings == []

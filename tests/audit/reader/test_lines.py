@@ -6,7 +6,7 @@ import tracemalloc
 import pytest
 
 from django_sitemapkit.audit.reader import SitemapReader, validate
-from django_sitemapkit.protocol.entries import Entry
+from django_sitemapkit.protocol.entries import UrlEntry
 from tests.audit.reader.test_document import (
     ADDRESS,
     LOCATION,
@@ -34,7 +34,7 @@ def test_urls_come_out(end, start, size, pack):
     reader = SitemapReader(ADDRESS)
     document = start + LINE + b"/1\r\n" + LINE + b"/2\n" + LINE + b"/3" + end
     entries = list(reader.read(pieces(pack(document), size)))
-    assert entries == [Entry(location=f"{LOCATION}/{number}") for number in (1, 2, 3)]
+    assert entries == [UrlEntry(location=f"{LOCATION}/{number}") for number in (1, 2, 3)]
     assert (reader.kind, reader.urls, reader.bytes) == ("text", 3, len(document))
     assert (reader.valid, reader.findings) == (True, [])
 
