@@ -167,7 +167,7 @@ def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: st
         why = _excluded(effects.excluded[0])
         return UrlInspection(section=name, location=location, why=why, values=values)
     extensions = {}
-    if section.extension_sources or section.language_plan:
+    if section.extension_sources or section.language_plan or section.links_rows:
         extensions = _extensions_of(section, chunk)
     entry = UrlEntry(location=location, **final, extensions=extensions.get(location))
     return UrlInspection(
@@ -220,6 +220,7 @@ def _single_row(chunk: Chunk, place: int) -> Chunk:
         columns={tag: column[here] for tag, column in chunk.columns.items()},
         row_values={tag: column[here] for tag, column in chunk.row_values.items()},
         extensions={option: column[here] for option, column in chunk.extensions.items()},
+        translations=chunk.translations and chunk.translations[here],
         versions=chunk.versions
         and chunk.versions.of_rows(n == place for n in range(len(chunk.keys))),
         refusals={0: chunk.refusals[place]} if place in chunk.refusals else {},

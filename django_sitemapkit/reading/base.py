@@ -34,6 +34,9 @@ from django_sitemapkit.reading.sources import (
 )
 from django_sitemapkit.sections import BaseSection
 
+LINKED_ROWS = 500
+"""Rows of one chunk that link to their translations, which are read for each chunk."""
+
 Prefetch = Callable[[Iterator[list[Any]]], Iterator[list[Any]]]
 """What reads pass through on their way to be rendered."""
 
@@ -52,6 +55,9 @@ class SectionReader:
     rows: Any = ()
     """What the section returns as its rows or items for this site."""
 
+    links_rows: bool = False
+    """Whether its rows link to others, which are their translations."""
+
     def __init__(self, options: BaseSection) -> None:
         self.options = options
         """The section as the project declares it: its options and hooks."""
@@ -60,7 +66,7 @@ class SectionReader:
         """Whether the versions of an object link to each other."""
         self.lastmod_by_day = options.lastmod_precision == DAY
         """Whether a lastmod is written as its day in TIME_ZONE."""
-        self.trust_lastmod = options.trust_lastmod
+        self.trust_lastmod = options.trust_lastmod and not self.links_rows
         """Whether the newest lastmod of a page changes whenever one of its entries does."""
         self.overrides: Any = None
         """What editors set for the site; None where a section is made without it."""
@@ -79,6 +85,11 @@ class SectionReader:
     def prepare(self) -> None:
         """Ask the section for its rows or items; whatever the project's code raises passes."""
         _ = self.rows
+
+    @property
+    def rows_per_chunk(self) -> int:
+        """Rows that are rendered at a time; fewer where each links to several others."""
+        return CHUNK if not self.links_rows else LINKED_ROWS
 
     @property
     def max_urls(self) -> int:
@@ -119,7 +130,8 @@ class SectionReader:
     @cached_property
     def used_namespaces(self) -> dict[str, str]:
         """The namespaces that its documents declare, by prefix: those it may use, and no other."""
-        found = {"xhtml": NAMESPACES["xhtml"]} if self.language_plan and self.alternates else {}
+        has_links = self.links_rows or (self.language_plan and self.alternates)
+        found = {"xhtml": NAMESPACES["xhtml"]} if has_links else {}
         for option in self.extension_sources:
             if option in PREFIXES:
                 found[PREFIXES[option]] = NAMESPACES[PREFIXES[option]]
@@ -161,9 +173,13 @@ class SectionReader:
 
     def for_pk(self, pk: Any) -> Self:
         """Return a reader of one row, or of none; called where it has a ``label``."""
+        return self.where(pk=pk)
+
+    def where(self, **lookups: Any) -> Self:
+        """Return a reader of the rows that meet all lookups; called where it has a ``label``."""
         reader = type(self)(self.options)
         reader.overrides, reader.setting_values = self.overrides, self.setting_values
-        reader.rows = self.rows.filter(pk=pk)
+        reader.rows = self.rows.filter(**lookups)
         return reader
 
     def primary_keys(self, keys: Sequence[Any]) -> Sequence[Any]:
@@ -197,7 +213,7 @@ class SectionReader:
 
     def batches(self, keys: KeyRange) -> Iterator[Sequence[Any]]:
         """Yield the rows or items of a page, as many at a time as make a chunk."""
-        step = self.language_plan.objects_per_chunk if self.language_plan else CHUNK
+        step = self.language_plan.objects_per_chunk if self.language_plan else self.rows_per_chunk
         for rows in self.reads(keys):
             for begin in range(0, len(rows), step):
                 yield rows[begin : begin + step]

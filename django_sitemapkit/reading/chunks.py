@@ -44,6 +44,8 @@ class Chunk:
     """Images, videos, news and elements of the project's own, by option."""
     versions: "Versions | None" = None
     """Which rows are one object; None where each is one by itself."""
+    translations: Sequence[tuple[Any, Any]] | None = None
+    """What each row shares with its translations, which are other rows, and its language."""
     read: int | None = None
     """The rows that were read for it, where they are not its own."""
 
@@ -72,6 +74,7 @@ class Chunk:
             lastmod_is_text=self.lastmod_is_text,
             extensions={option: column(values) for option, values in self.extensions.items()},
             versions=Versions(places, languages),
+            translations=self.translations and column(self.translations),
             read=len(self.keys),
         )
 

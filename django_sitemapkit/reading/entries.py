@@ -20,7 +20,7 @@ def with_entries(
     """Return a chunk of objects as one of all their entries, object by object.
 
     A tag that an entry leaves out is that of its object, or one of ``constants``; those that are
-    ``settled`` are so in any case. Images, videos and news are written with an object's first entry.
+    ``settled`` are so in any case. An object's first entry has its images, videos, news and links.
     """
     found, refusals = each(lambda obj: _entries(entries(obj)), objects, "entries")
     order = [
@@ -41,10 +41,15 @@ def with_entries(
             column = spread.columns.get(tag, [constants.get(tag)] * len(places))
             spread.columns[tag] = [own.get(row, value) for row, value in enumerate(column)]
             spread.lastmod_is_text = spread.lastmod_is_text and tag != "lastmod"
+    is_first = [row == 0 or places[row - 1] != place for row, place in enumerate(places)]
     for option, column in spread.extensions.items():
         spread.extensions[option] = [
-            value if row == 0 or places[row - 1] != places[row] else None
-            for row, value in enumerate(column)
+            value if first else None for value, first in zip(column, is_first, strict=True)
+        ]
+    if spread.translations is not None:
+        spread.translations = [
+            shared if first else (None, None)
+            for shared, first in zip(spread.translations, is_first, strict=True)
         ]
     return spread
 

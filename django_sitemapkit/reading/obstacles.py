@@ -24,6 +24,8 @@ def obstacle(reader: "QuerySetReader") -> str:
     for option, source in sources.items():
         if isinstance(source, Method):
             return f"{option} is a method"
+    if reader.links_rows:
+        return "its rows link to their translations"
     if reader.extension_sources:
         return f"{', '.join(reader.extension_sources)} are read for each row"
     return (

@@ -39,7 +39,9 @@ class QuerySetReader(SectionReader):
 
     options: Section
 
-    text_paths = frozenset({"lastmod", "images", "title", "object_languages"})
+    text_paths = frozenset(
+        {"lastmod", "images", "title", "object_languages", "translations", "language"}
+    )
 
     _prefetch: Prefetch = staticmethod(iter)
 
@@ -90,6 +92,22 @@ class QuerySetReader(SectionReader):
         """The field path to the languages of each row, or ""."""
         source = self.languages_source
         return getattr(source.expression, "name", "") if isinstance(source, Column) else ""
+
+    @property
+    def links_rows(self) -> bool:  # type: ignore[override]
+        """Whether its rows link to others, which are their translations."""
+        return self.options.translations is not None
+
+    @property
+    def translations_path(self) -> str:
+        """The field path to what translations share; "" where no rows link to others."""
+        source = self.source("translations")
+        return getattr(source.expression, "name", "") if isinstance(source, Column) else ""
+
+    @cached_property
+    def translations_field(self) -> Any:
+        """The field that translations share: sections with the same one link to each other."""
+        return _django.resolved(self.translations_path, self.rows)[0].target
 
     @cached_property
     def locator(self) -> RouteLocator | None:
@@ -146,6 +164,11 @@ class QuerySetReader(SectionReader):
         found |= {f"row_{tag}": column for tag, column in self.row_value_columns.items()}
         if self.images_path is not None and not self.images_path.is_of_many:
             found["images"] = self.images_path.path
+        if self.links_rows:
+            for option in ("translations", "language"):
+                source = self.source(option)
+                assert isinstance(source, Column)  # noqa: S101  a check has made sure
+                found[option] = source.expression
         if self.locator is not None:
             found |= {f"location_{n}": column for n, column in enumerate(self.locator.columns)}
         elif isinstance(self.location_source, Column):
@@ -219,6 +242,10 @@ class QuerySetReader(SectionReader):
                 [refusals.get(row, text) for row, text in enumerate(texts)] if refusals else texts
             )
         chunk.row_values = {tag: columns[f"row_{tag}"] for tag in self.row_value_columns}
+        if self.links_rows:
+            chunk.translations = list(
+                zip(columns["translations"], columns["language"], strict=True)
+            )
         if (path := self.images_path) is not None:
             chunk.extensions["images"] = path.images(keys, columns.get("images"), self.related)
         return self._located(chunk, columns, objects)
@@ -349,7 +376,8 @@ class QuerySetReader(SectionReader):
     def reads_related(self) -> bool:
         """Whether related rows are read, of which each row may have any number."""
         return bool(
-            (self.locator and self.locator.related)
+            self.links_rows
+            or (self.locator and self.locator.related)
             or (self.language_plan and self.languages_path)
             or (self.images_path and self.images_path.is_of_many)
         )

@@ -23,6 +23,8 @@ class EntryColumns:
     """The elements of other namespaces, as XML."""
     versions: Versions | None = None
     """Which rows are one object; None where each is one by itself."""
+    translations: Sequence[tuple[Any, Any]] | None = None
+    """What each row shares with its translations, which are other rows, and its language."""
 
 
 def without(entries: EntryColumns, rows: Iterable[int]) -> EntryColumns:
@@ -48,6 +50,7 @@ def _selected(entries: EntryColumns, listed: bytearray) -> EntryColumns:
         tags={tag: _kept_rows(column, listed) for tag, column in entries.tags.items()},
         extensions=_kept_rows(entries.extensions, listed),
         versions=entries.versions and entries.versions.of_rows(listed),
+        translations=entries.translations and list(compress(entries.translations, listed)),
     )
 
 

@@ -4,7 +4,7 @@ The sets are made of what is listed in the end, after checks, overrides and all:
 left out is not linked to either, so that no return link can be missing.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from django.conf import settings
@@ -24,6 +24,58 @@ LinkedVersion = tuple[int, str, str]
 """What tells an object from the next, a language, and the location of that version."""
 
 
+class HreflangSets:
+    """The links among the versions of one page: their codes, their order, and the default."""
+
+    def __init__(self, section: SectionReader, codes: Sequence[str], problems: ProblemLog) -> None:
+        self._problems = problems
+        self._ranks = {code: rank for rank, code in enumerate(codes)}
+        self._codes: dict[str, str | None] = {}
+        self._default, self._fallback = "", ""
+        self._prefixed, self._bare = "", ""
+        match section.options.x_default:
+            case False:
+                pass
+            case True:
+                self._default = settings.LANGUAGE_CODE
+                if section.language_plan and self._default in self._ranks:
+                    base = section.language_plan.sites[self._default].base
+                    self._prefixed, self._bare = f"{base}/{self._default}/", f"{base}/"
+            case code if code in self._ranks:
+                self._default = str(code)
+            case url:
+                try:
+                    self._fallback = default_url(url, section.options)
+                except InvalidValue as refusal:
+                    problems.add("x_default", refusal.code, str(refusal), skipped=False)
+
+    def code(self, language: str) -> str | None:
+        """Return the code for hreflang of a language; None, and a problem, where it has none."""
+        if language not in self._codes:
+            self._codes[language] = None
+            try:
+                self._codes[language] = format_hreflang(language)
+            except InvalidValue as refusal:
+                self._problems.add("languages", refusal.code, str(refusal), skipped=False)
+        return self._codes[language]
+
+    def links(self, versions: Iterable[tuple[str, str]]) -> list[HreflangLink]:
+        """Return the links of versions, given as languages and locations."""
+        links = []
+        default = self._fallback
+        last = len(self._ranks)
+        for language, location in sorted(
+            versions, key=lambda one: (self._ranks.get(one[0], last), one[0])
+        ):
+            if code := self.code(language):
+                links.append((code, location))
+            if language == self._default:
+                default = location
+                if self._prefixed and location.startswith(self._prefixed):
+                    default = self._bare + location.removeprefix(self._prefixed)
+        return [*links, ("x-default", default)] if default else links
+
+
 class HreflangLinks:
     """The links between the versions of a section's objects."""
 
@@ -36,30 +88,9 @@ class HreflangLinks:
             if code not in language_plan.listed
         }
         """The languages that other sites list, and what may be linked to there."""
-        self._ranks = {code: rank for rank, code in enumerate(language_plan.codes)}
-        self._codes: dict[str, str] = {}
+        self._sets = HreflangSets(section, language_plan.codes, problems)
         for code in language_plan.codes:
-            try:
-                self._codes[code] = format_hreflang(code)
-            except InvalidValue as refusal:
-                problems.add("languages", refusal.code, str(refusal), skipped=False)
-        self._default, self._fallback = "", ""
-        self._prefixed, self._bare = "", ""
-        match section.options.x_default:
-            case False:
-                pass
-            case True:
-                self._default = settings.LANGUAGE_CODE
-                if self._default in self._ranks:
-                    base = language_plan.sites[self._default].base
-                    self._prefixed, self._bare = f"{base}/{self._default}/", f"{base}/"
-            case code if code in self._ranks:
-                self._default = str(code)
-            case url:
-                try:
-                    self._fallback = default_url(url, section.options)
-                except InvalidValue as refusal:
-                    problems.add("x_default", refusal.code, str(refusal), skipped=False)
+            self._sets.code(code)  # One without is a problem, whether a row has it or not.
 
     def split_foreign(self, entries: EntryColumns) -> tuple[EntryColumns, list[LinkedVersion]]:
         """Return the entries of this site, and the versions that are only linked to."""
@@ -75,10 +106,7 @@ class HreflangLinks:
             place: alternate_elements(links)
             for place, links in self.per_object(entries, foreign).items()
         }
-        texts = [elements[place] for place in entries.versions.objects]
-        if entries.extensions is not None:
-            texts = list(map("".join, zip(texts, entries.extensions, strict=True)))  # type: ignore[arg-type]
-        return replace(entries, extensions=texts)
+        return with_elements(entries, [elements[place] for place in entries.versions.objects])
 
     def per_object(
         self, entries: EntryColumns, foreign: Iterable[LinkedVersion]
@@ -90,19 +118,17 @@ class HreflangLinks:
         for version in foreign:
             if version[0] in found:
                 found[version[0]].append(version)
-        return {place: self._links(some) for place, some in found.items()}
+        return {
+            place: self._sets.links((language, location) for _, language, location in some)
+            for place, some in found.items()
+        }
 
-    def _links(self, versions: list[LinkedVersion]) -> list[HreflangLink]:
-        links = []
-        default = self._fallback
-        for _, language, location in sorted(versions, key=lambda one: self._ranks[one[1]]):
-            if language in self._codes:
-                links.append((self._codes[language], location))
-            if language == self._default:
-                default = location
-                if self._prefixed and location.startswith(self._prefixed):
-                    default = self._bare + location.removeprefix(self._prefixed)
-        return [*links, ("x-default", default)] if default else links
+
+def with_elements(entries: EntryColumns, elements: list[str]) -> EntryColumns:
+    """Return entries with elements before those that each has already."""
+    if entries.extensions is not None:
+        elements = list(map("".join, zip(elements, entries.extensions, strict=True)))  # type: ignore[arg-type]
+    return replace(entries, extensions=elements)
 
 
 def _versions(entries: EntryColumns) -> Iterator[LinkedVersion]:

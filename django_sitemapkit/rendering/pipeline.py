@@ -5,7 +5,7 @@ Each step first tries the whole column at once, and goes row by row only where t
 
 import datetime as dt
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import repeat
 from typing import Any
@@ -13,13 +13,15 @@ from typing import Any
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.overrides import OverrideResult
 from django_sitemapkit.protocol.locations import Scope
-from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.reading.chunks import Chunk
+from django_sitemapkit.reading.keysets import EVERYTHING
 from django_sitemapkit.rendering.entry_columns import EntryColumns, replaced, with_texts, without
 from django_sitemapkit.rendering.extensions import ExtensionFormatter
 from django_sitemapkit.rendering.hreflang import HreflangLinks, LinkedVersion
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.rendering.tags import Lastmods, TagFormatter
+from django_sitemapkit.rendering.translations import TranslationLinks
 
 Seen = Callable[[Sequence[str]], Mapping[int, str]]
 """Takes the locations of a chunk; returns the places of those listed already, and by what."""
@@ -55,6 +57,9 @@ class ChunkPipeline:
         if section.alternates and section.language_plan:
             self._links = HreflangLinks(section, section.language_plan, problems)
             self._foreign = self._links.foreign
+        self._translations: TranslationLinks | None = None
+        if isinstance(section, QuerySetReader) and section.links_rows:
+            self._translations = TranslationLinks(section, problems, _listed_rows)
         self._extensions = None
         if section.extension_sources:
             self._extensions = ExtensionFormatter(section, scope, problems)
@@ -98,12 +103,21 @@ class ChunkPipeline:
 
         ``foreign`` are the versions that other sites list.
         """
+        if self._translations is not None:
+            return self._translations.linked(entries)
         return entries if self._links is None else self._links.linked(entries, foreign)
 
     def links(self, chunk: Chunk) -> list[list[tuple[str, str]]]:
         """Return the links of each object of a chunk, as codes and locations."""
+        entries, foreign = self._listed_and_foreign(chunk)
+        if self._translations is not None:
+            return self._translations.per_row(entries)
         assert self._links is not None  # noqa: S101  asked of sections with alternates
-        return list(self._links.per_object(*self._listed_and_foreign(chunk)).values())
+        return list(self._links.per_object(entries, foreign).values())
+
+    def listed(self, chunk: Chunk) -> EntryColumns:
+        """Return the rows of a chunk that may be listed, without links to other rows."""
+        return self._listed_and_foreign(chunk)[0]
 
     def _listed_and_foreign(self, chunk: Chunk) -> tuple[EntryColumns, list[LinkedVersion]]:
         """Return the rows that may be listed, and the versions that other sites list."""
@@ -145,7 +159,13 @@ class ChunkPipeline:
             texts = self._tags.column(tag, blank, chunk.keys, unlisted)
             own = {row: text for row, text in enumerate(texts) if text}
             tags[tag] = replaced(tags.get(tag), own, len(blank))
-        entries = EntryColumns(chunk.keys, locations, tags, versions=chunk.versions)
+        entries = EntryColumns(
+            chunk.keys,
+            locations,
+            tags,
+            versions=chunk.versions,
+            translations=chunk.translations,
+        )
         if self._extensions is not None:
             listed = [None if row in unlisted else url for row, url in enumerate(locations)]
             entries.extensions = self._extensions.texts(chunk.extensions, chunk.keys, listed)
@@ -232,6 +252,12 @@ class ChunkPipeline:
             )
             self.problems.add(entries.keys[row], "duplicate-url", message)
         return without(entries, listed) if listed else entries
+
+
+def _listed_rows(section: SectionReader) -> Iterator[EntryColumns]:
+    pipeline = ChunkPipeline(section, section.site.scope(), ProblemLog(section.get_name()))
+    for chunk in section.chunks(EVERYTHING):
+        yield pipeline.listed(chunk)
 
 
 def _row_by_row(

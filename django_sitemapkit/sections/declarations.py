@@ -150,6 +150,14 @@ class Section(BaseSection):
     #: or several of them, as paths, absolute URLs or ``Entry`` values.
     entries: Any = None
 
+    #: Where the translations of an object are rows of their own: the field path to what they share,
+    #: such as ``"translation_key"``. They link to each other by hreflang, wherever they are listed:
+    #: on other pages, in other sections with the same field, on other sites.
+    translations: Any = None
+
+    #: With ``translations``: the language code of a row, as a field path or an expression.
+    language: Any = None
+
     #: The field that the pages are cut by: unique, not null, local to the model.
     key: str = "pk"
 

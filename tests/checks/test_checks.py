@@ -117,6 +117,15 @@ MISTAKES = {
     "entries in several languages": (
         {"entries": lambda self, obj: [], "location": None, "i18n": True}, "E147",
     ),
+    "translations without a language": ({"translations": "slug"}, "E148"),
+    "an unknown language of rows": ({"translations": "slug", "language": "lang"}, "E126"),
+    "trust in linked rows": (
+        {
+            "lastmod": "updated_at", "trust_lastmod": True,
+            "translations": "slug", "language": "note",
+        },
+        "W141",
+    ),
     "entries without an object": ({"entries": lambda self: [], "location": None}, "E135"),
     "no location at all": ({"queryset": Tag.objects.all(), "location": None}, "E133"),
     "trust without a column": ({"trust_lastmod": True}, "W141"),

@@ -193,3 +193,18 @@ class Photo(models.Model):
 
     def __str__(self):
         return self.file.name
+
+
+class Story(models.Model):
+    """In one language; its translations are rows that have the same key."""
+
+    translation_key = models.IntegerField(null=True)
+    language = models.CharField(max_length=10)
+    slug = models.CharField(max_length=50)
+    public = models.BooleanField(default=True)
+
+    def __str__(self):
+        return f"{self.language}/{self.slug}"
+
+    def get_absolute_url(self):
+        return f"/{self.language}/{self.slug}/"

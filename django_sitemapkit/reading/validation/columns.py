@@ -131,6 +131,11 @@ class QuerySetChecks(RowChecks):
         """Find trust_lastmod without a column that tells one change from the next."""
         if not self.options.trust_lastmod or self.undated_lastmod():
             return None
+        if self.reader.links_rows:
+            return Mistake(
+                "trust_lastmod has no effect: a page changes with the translations of its rows",
+                "Remove it, or translations.",
+            )
         field = self._lastmod_field()
         if field is None:
             return super().idle_trust()
@@ -221,6 +226,28 @@ class QuerySetChecks(RowChecks):
             )
         return None
 
+    def wrong_translations(self) -> Mistake | None:
+        """Find translations that are no field path, have no language, or contradict i18n."""
+        options, reader = self.options, self.reader
+        if options.translations is None and options.language is None:
+            return None
+        if options.translations is None or options.language is None:
+            return Mistake(
+                "translations and language need each other",
+                'Name both fields: translations = "translation_key", language = "locale".',
+            )
+        if not reader.translations_path or not isinstance(reader.source("language"), Column):
+            return Mistake(
+                "translations or language is not a column",
+                "Name a field, or a path over relations.",
+            )
+        if options.i18n:
+            return Mistake(
+                "it has both translations and i18n",
+                "Remove i18n where each row is in one language, else translations and language.",
+            )
+        return None
+
     def wrong_location(self) -> Mistake | None:
         """Find a location that is neither a Route, nor an expression, nor a method."""
         if not isinstance(self.reader.location_source, Constant) or self.wrong_entries():
@@ -280,6 +307,7 @@ class QuerySetChecks(RowChecks):
         "sitemapkit.E138": one_location,
         "sitemapkit.E145": unknown_images,
         "sitemapkit.E147": wrong_entries,
+        "sitemapkit.E148": wrong_translations,
         "sitemapkit.W141": idle_trust,
         "sitemapkit.W143": idle_only,
     }
@@ -290,6 +318,7 @@ class QuerySetChecks(RowChecks):
         *RowChecks.ROW_CHECKS.values(),
         column_of_many,
         wrong_entries,
+        wrong_translations,
         RowChecks.wrong_limit,
     )
 
@@ -303,6 +332,9 @@ def columns_of(reader: QuerySetReader) -> list[tuple[str, Any]]:
         columns += [("location", column) for column in named]
     elif isinstance(source, Column):
         columns.append(("location", source.expression))
+    for option in ("translations", "language"):
+        if isinstance(source := reader.source(option), Column):
+            columns.append((option, source.expression))
     return columns
 
 

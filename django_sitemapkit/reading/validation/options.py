@@ -103,6 +103,8 @@ class OptionChecks(SectionChecks):
             return super().idle_languages()
         default = _LANGUAGE_OPTIONS
         named = [name for name in default if getattr(self.options, name) != default[name]]
+        if self.reader.links_rows and "x_default" in named:
+            named.remove("x_default")
         if not named:
             return None
         return Mistake(

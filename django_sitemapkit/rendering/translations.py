@@ -1,0 +1,96 @@
+"""hreflang among rows that are translations of one another.
+
+They may be on any page of any section of any site. So each chunk asks all sections whose rows
+share the same field for the rows that are listed there now, after checks, overrides and all, and
+links to these alone. Each of them does the same, so that no return link can be missing.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from functools import cached_property
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.protocol.extensions import alternate_elements
+from django_sitemapkit.reading import QuerySetReader, SectionReader
+from django_sitemapkit.rendering.entry_columns import EntryColumns
+from django_sitemapkit.rendering.hreflang import HreflangLink, HreflangSets, with_elements
+from django_sitemapkit.rendering.problems import ProblemLog
+from django_sitemapkit.sites import SitemapSite, all_sites
+
+ListedRows = Callable[[SectionReader], Iterator[EntryColumns]]
+"""Yields the rows of a section as they are listed, but for their links."""
+
+
+class TranslationLinks:
+    """The links between a section's rows and their translations."""
+
+    def __init__(
+        self, section: QuerySetReader, problems: ProblemLog, listed_rows: ListedRows
+    ) -> None:
+        self._section = section
+        self._listed_rows = listed_rows
+        self._sets = HreflangSets(section, [code for code, _ in settings.LANGUAGES], problems)
+
+    @cached_property
+    def _sections(self) -> list[QuerySetReader]:
+        """The sections of all sites whose rows are translations of each other, in a fixed order."""
+        own = self._section
+        return [
+            section
+            for site in _sites_with(own.site)
+            for section in sections_of(site)
+            if isinstance(section, QuerySetReader)
+            and section.links_rows
+            and section.translations_field == own.translations_field
+        ]
+
+    def linked(self, entries: EntryColumns) -> EntryColumns:
+        """Return the entries, each with links to its translations and itself."""
+        links = self.per_row(entries)
+        return with_elements(entries, [alternate_elements(some) for some in links])
+
+    def per_row(self, entries: EntryColumns) -> list[list[HreflangLink]]:
+        """Return the links of each row; none of one that has no translation."""
+        rows = list(zip(entries.translations or (), entries.locations, strict=True))
+        shared = {share for (share, language), _ in rows if share is not None and language}
+        versions = self._versions(shared)
+        links = {
+            share: self._sets.links(some.items())
+            for share, some in versions.items()
+            if len(some) > 1
+        }
+        return [
+            # Of two rows in one language, the first is the one that others link to.
+            links[share]
+            if share in links and versions[share].get(str(language)) == location
+            else []
+            for (share, language), location in rows
+        ]
+
+    def _versions(self, shared: Collection[Any]) -> dict[Any, dict[str, str]]:
+        """Return the locations of all rows that share these values, by language."""
+        found: dict[Any, dict[str, str]] = {share: {} for share in shared}
+        if not shared:
+            return found
+        with self._section.connection_lock:  # The same connection may be reading the next rows.
+            for section in self._sections:
+                rows = section.where(**{f"{section.translations_path}__in": list(shared)})
+                for entries in self._listed_rows(rows):
+                    for (share, language), location in zip(
+                        entries.translations or (), entries.locations, strict=True
+                    ):
+                        if share is not None and language:
+                            found[share].setdefault(str(language), location)
+        return found
+
+
+def _sites_with(own: SitemapSite) -> list[SitemapSite]:
+    """Return all sites, in an order that is the same on each of them."""
+    sites: list[SitemapSite] = []
+    with suppress(ImproperlyConfigured):  # Without any in the settings, it is the request's only.
+        sites = all_sites()
+    return sites if any(site.key == own.key for site in sites) else [*sites, own]

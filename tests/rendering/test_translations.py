@@ -1,0 +1,312 @@
+"""Rows that are translations of one another link to each other, wherever they are listed."""
+
+import gzip
+import io
+import re
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db.models import CharField, F, Value
+from django.db.models.functions import Cast, Concat
+
+from django_sitemapkit import Entry, Section
+from django_sitemapkit.builds import build as build_site
+from django_sitemapkit.inspection import inspect_object
+from django_sitemapkit.models import UrlOverride
+from django_sitemapkit.overrides import section_of
+from django_sitemapkit.planning import all_pages
+from django_sitemapkit.reading.validation import require_pageable
+from django_sitemapkit.registry import registry
+from django_sitemapkit.rendering.alternates import alternates_of
+from django_sitemapkit.sites import all_sites
+from tests.builds import use_storage
+from tests.factories import declare
+from tests.hreflang.checker import check
+from tests.rendering.test_pages import render
+from tests.testapp.models import Story
+
+pytestmark = pytest.mark.django_db
+
+HOSTS = {"en": "https://en.example.com", "fr": "https://fr.example.com"}
+
+
+class Stories(Section):
+    """All rows, two on a page."""
+
+    queryset = Story.objects.filter(public=True)
+    location = Concat(Value("/"), F("language"), Value("/"), F("slug"), Value("/"))
+    translations = "translation_key"
+    language = "language"
+    limit = 2
+
+
+class OfSite(Stories):
+    """The rows of the site's language."""
+
+    def get_queryset(self):
+        return super().get_queryset().filter(language=self.site.key)
+
+
+def story(key, language, slug, **fields):
+    """Make a row."""
+    return Story.objects.create(translation_key=key, language=language, slug=slug, **fields)
+
+
+@pytest.fixture
+def stories():
+    """Return tea in three languages, coffee in two, and what has no translation."""
+    story(1, "en", "tea")
+    story(2, "en", "coffee")
+    story(3, "en", "milk")
+    story(None, "en", "water")
+    story(None, "fr", "eau")
+    story(1, "fr", "the")
+    story(2, "fr", "cafe")
+    story(1, "es", "te")
+
+
+@pytest.fixture
+def registered():
+    """Give a function that registers sections, alone."""
+    with registry.isolated():
+
+        def add(*sections):
+            for section in sections:
+                registry.add(section)
+
+        yield add
+
+
+def sets_of(documents):
+    """Return the links of each URL of some documents, as codes and paths."""
+    found = {}
+    for document in documents:
+        for line in document.decode().splitlines():
+            if location := re.search("<loc>https://[^/]*(.*?)</loc>", line):
+                links = re.findall('hreflang="(.*?)" href="(.*?)"', line)
+                found[location[1]] = {code: re.sub("^https://[^/]*", "", to) for code, to in links}
+    return found
+
+
+def pages(client, host="www.example.com"):
+    """Return the pages of a site by address, as a reader that follows the index gets them."""
+    index = client.get("/sitemap.xml", headers={"host": host})
+    addresses = re.findall("<loc>https://[^/]*(.*?)</loc>", index.getvalue().decode())
+    return {
+        address: gzip.decompress(client.get(address, headers={"host": host}).getvalue())
+        for address in addresses
+    }
+
+
+TEA = {"en": "/en/tea/", "es": "/es/te/", "fr": "/fr/the/"}
+COFFEE = {"en": "/en/coffee/", "fr": "/fr/cafe/"}
+EXPECTED = {
+    **dict.fromkeys(TEA.values(), TEA),
+    **dict.fromkeys(COFFEE.values(), COFFEE),
+    **{path: {} for path in ("/en/milk/", "/en/water/", "/fr/eau/")},
+}
+
+
+@pytest.mark.parametrize("served", ["live", "built"])
+def test_translations_link_across_the_pages_of_a_section(
+    client, settings, stories, registered, served, tmp_path
+):
+    """To themselves too; a row alone in its group, or in none, links to nothing."""
+    use_storage(settings, "Memory")
+    registered(Stories)
+    if served == "built":
+        build_site(all_sites()[0])
+    assert sets_of(pages(client).values()) == EXPECTED
+
+    def read(address):
+        path = address.removeprefix("https://www.example.com")
+        return io.BytesIO(client.get(path).getvalue())
+
+    report = check("https://www.example.com/sitemap.xml", read, tmp_path)
+    # A page is streamed before it is known whether one of its rows has a link.
+    assert all("not used" in fault for fault in report.faults)
+    assert (report.urls, report.linked) == (8, 5)
+
+
+def test_translations_link_across_sections_that_share_the_field(client, stories, registered):
+    """A section for each language, each with its own idea of its URLs."""
+
+    class English(Stories):
+        queryset = Story.objects.filter(language="en")
+        location = None
+
+    class Others(Stories):
+        queryset = Story.objects.exclude(language="en")
+
+    registered(English, Others)
+    assert sets_of(pages(client).values()) == EXPECTED
+
+
+def test_sections_that_share_no_field_do_not_link(client, stories, registered):
+    """Equal numbers of two fields mean nothing."""
+
+    class English(Stories):
+        queryset = Story.objects.filter(language="en")
+
+    class Others(Stories):
+        queryset = Story.objects.exclude(language="en")
+        translations = "pk"
+
+    registered(English, Others)
+    found = sets_of(pages(client).values())
+    assert set(map(str, found.values())) == {"{}"}
+
+
+@pytest.mark.parametrize("served", ["live", "built"])
+def test_translations_link_across_hosts(client, settings, stories, registered, served):
+    """Each site lists the rows of its language, and links to those of the other."""
+    use_storage(settings, "Memory")
+    settings.ALLOWED_HOSTS = ["*"]
+    settings.SITEMAPKIT_BASE_URL = ""
+    settings.SITEMAPKIT_SITES = {code: {"BASE_URL": base} for code, base in HOSTS.items()}
+    registered(OfSite)
+    if served == "built":
+        for site in all_sites():
+            build_site(site)
+    english = b"".join(pages(client, "en.example.com").values()).decode()
+    french = b"".join(pages(client, "fr.example.com").values()).decode()
+    for text in (english, french):
+        assert 'hreflang="en" href="https://en.example.com/en/tea/"' in text
+        assert 'hreflang="fr" href="https://fr.example.com/fr/the/"' in text
+        assert "/es/te/" not in text
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_each_change_of_a_translation_changes_its_whole_group(
+    client, settings, stories, registered, several
+):
+    """Built again after each, on every site: added, unpublished, moved, renamed, excluded."""
+    use_storage(settings, "Memory")
+    if several:
+        settings.ALLOWED_HOSTS = ["*"]
+        settings.SITEMAPKIT_BASE_URL = ""
+        settings.SITEMAPKIT_SITES = {code: {"BASE_URL": base} for code, base in HOSTS.items()}
+    registered(OfSite if several else Stories)
+    hosts = ["en.example.com", "fr.example.com"] if several else ["www.example.com"]
+
+    def built():
+        for site in all_sites():
+            build_site(site)
+        found = {}
+        for host in hosts:
+            found |= sets_of(pages(client, host).values())
+        return found
+
+    tea = {code: path for code, path in TEA.items() if not several or code in HOSTS}
+    assert built()["/en/tea/"] == tea
+    story(3, "fr", "lait")
+    assert built()["/en/milk/"] == {"en": "/en/milk/", "fr": "/fr/lait/"}
+    Story.objects.filter(slug="cafe").update(public=False)
+    found = built()
+    assert found["/en/coffee/"] == {}
+    assert "/fr/cafe/" not in found
+    Story.objects.filter(slug="the").update(slug="infusion")
+    found = built()
+    assert found["/en/tea/"] == found["/fr/infusion/"] == {**tea, "fr": "/fr/infusion/"}
+    Story.objects.filter(slug="infusion").update(translation_key=2)
+    found = built()
+    assert found["/en/coffee/"] == {"en": "/en/coffee/", "fr": "/fr/infusion/"}
+    assert "fr" not in found["/en/tea/"]
+    site = all_sites()[-1]
+    UrlOverride.objects.create(site=site.key, path="/fr/infusion/", include=False)
+    found = built()
+    assert found["/en/coffee/"] == {}
+    assert "/fr/infusion/" not in found
+
+
+def test_of_two_rows_in_one_language_the_first_is_the_translation(stories):
+    """The second is listed alone: a set has one version in each language."""
+    story(1, "en", "tea-again")
+    with registry.isolated():
+        registry.add(Stories)
+        section = section_of(all_sites()[0], "stories")
+        found = sets_of([render(section, page.keys)[1] for page in all_pages(section)])
+    assert found["/en/tea-again/"] == {}
+    assert found["/fr/the/"] == TEA
+
+
+@pytest.mark.parametrize(
+    ("x_default", "expected"),
+    [("en", "/en/tea/"), ("/choose/", "/choose/"), (True, "/en/tea/")],
+)
+def test_a_default_for_all_other_languages(stories, registered, settings, x_default, expected):
+    """The version in one language, or a page on which people choose."""
+    settings.LANGUAGE_CODE = "en"
+
+    class Defaulted(Stories):
+        limit = None
+
+    Defaulted.x_default = x_default
+    registered(Defaulted)
+    _, document = render(section_of(all_sites()[0], "defaulted"))
+    assert sets_of([document])["/fr/the/"] == {**TEA, "x-default": expected}
+
+
+def test_a_language_that_hreflang_does_not_know_is_a_problem_and_no_link(registered):
+    """Once, whatever the number of rows."""
+    story(1, "en", "tea")
+    story(1, "klingon!", "tea")
+    story(2, "en", "milk")
+    story(2, "klingon!", "milk")
+
+    class Slugs(Stories):
+        location = Concat(Value("/"), Cast("pk", CharField()), Value("/"))
+        limit = None
+
+    registered(Slugs)
+    rendering, document = render(section_of(all_sites()[0], "slugs"))
+    assert document.count(b"<loc>") == 4
+    assert b"klingon" not in document
+    (problem,) = rendering.problems.examples
+    assert problem.key == "languages"
+
+
+def test_the_links_are_known_for_a_page_of_the_project_and_for_an_editor(stories, registered):
+    """The template tag and the inspection give those of the sitemap."""
+    registered(Stories)
+    site = all_sites()[0]
+    tea = Story.objects.get(slug="tea")
+    links = [(code, f"https://www.example.com{path}") for code, path in TEA.items()]
+    assert alternates_of(site, tea) == links
+    (inspected,) = inspect_object(site, tea)
+    assert inspected.xml.count("<xhtml:link") == 3
+
+
+def test_the_first_of_several_entries_is_the_translation(stories, registered):
+    """Its other URLs are pages by themselves."""
+
+    class Several(Stories):
+        location = None
+        limit = None
+
+        def entries(self, story):
+            yield story.get_absolute_url()
+            yield Entry(f"{story.get_absolute_url()}comments/")
+
+    registered(Several)
+    _, document = render(section_of(all_sites()[0], "several"))
+    found = sets_of([document])
+    assert found["/en/tea/"] == TEA
+    assert found["/en/tea/comments/"] == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"language": None}, "need each other"),
+        ({"translations": None}, "need each other"),
+        ({"translations": Concat("slug", "language")}, "is not a column"),
+        ({"language": lambda self, obj: "en"}, "is not a column"),
+        ({"i18n": True}, "both translations and i18n"),
+    ],
+)
+def test_a_declaration_that_contradicts_itself_is_refused(options, message):
+    """Before a page is rendered."""
+    section = declare(Stories, **options)
+    with pytest.raises(ImproperlyConfigured, match=message):
+        require_pageable(section)
