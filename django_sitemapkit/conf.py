@@ -5,7 +5,7 @@ before anything runs.
 """
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -154,10 +154,19 @@ def _base_url(name: str, value: Any) -> str:
 ReadSites = Callable[[], Any]
 """A project's function that returns its sites, as ``SITEMAPKIT_SITES`` has them."""
 
-_sites_read: ContextVar[tuple[ReadSites, dict[str, SiteSettings]] | None] = ContextVar(
-    "sitemapkit_sites", default=None
-)
-"""What such a function returned to this thread or task. Another one may be of another tenant."""
+_known: ContextVar[dict[Hashable, Any] | None] = ContextVar("sitemapkit_known", default=None)
+"""What a project's functions returned to this thread or task. Another may be of another tenant."""
+
+
+def read_once(key: Hashable, read: Callable[[], _Value]) -> _Value:
+    """Return what ``read`` returned for ``key`` since ``forget_sites`` was called, else call it."""
+    known = _known.get()
+    if known is None:
+        _known.set(known := {})
+    if key not in known:
+        known[key] = read()
+    value: _Value = known[key]
+    return value
 
 
 class _Sites(_Setting[dict[str, SiteSettings]]):
@@ -167,20 +176,16 @@ class _Sites(_Setting[dict[str, SiteSettings]]):
         value: Any = super().__get__(instance, owner)
         if instance is None or not callable(value):
             return value  # type: ignore[no-any-return]
-        known = _sites_read.get()
-        if known is None or known[0] is not value:
-            known = value, _sites_of(f"{self._name}()", value())
-            _sites_read.set(known)
-        return known[1]
+        return read_once(value, lambda: _sites_of(f"{self._name}()", value()))
 
 
 @receiver(request_started)
 def forget_sites(**kwargs: Any) -> None:
-    """Call the function of ``SITEMAPKIT_SITES`` again when this thread next needs the sites.
+    """Forget what functions returned as sites and sections: this thread calls them again.
 
     Each request, build and command begins with it. Call it where your own code has changed them.
     """
-    _sites_read.set(None)
+    _known.set(None)
 
 
 def _sites(name: str, value: Any) -> dict[str, SiteSettings] | ReadSites:

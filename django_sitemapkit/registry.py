@@ -7,7 +7,9 @@ from types import MappingProxyType
 from typing import Any, Self, TypeVar, overload
 
 from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError
 
+from django_sitemapkit.conf import read_once
 from django_sitemapkit.reading import SectionReader, reader_of
 from django_sitemapkit.sections import BaseSection, ExternalSection, adapt, is_contrib
 from django_sitemapkit.sections.declarations import NAME
@@ -22,6 +24,9 @@ NOT_SWITCHED: Switched = MappingProxyType({})
 
 Declared = type[BaseSection] | type[ExternalSection]
 """What can be registered under a name."""
+
+SectionsOf = Callable[[SitemapSite], Mapping[str, Any]]
+"""Returns sections of a site by name."""
 
 EXTRA_URLS = "extra-urls"
 """The name of the section of URLs that editors add; no other may have it."""
@@ -41,6 +46,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._sections: dict[str, Declared] = {}
+        self._functions: list[SectionsOf] = []
 
     def __iter__(self) -> Iterator[type[BaseSection]]:
         return (s for s in self._sections.values() if issubclass(s, BaseSection))
@@ -83,6 +89,26 @@ class Registry:
             )
         self._sections[name] = section
 
+    def add_all(self, sections: Mapping[str, Any]) -> None:
+        """Add sections by name; a value may be called without arguments and return one."""
+        for name, section in sections.items():
+            is_factory = callable(section) and not isinstance(section, type)
+            self.add(section() if is_factory else section, name)
+
+    def add_function(self, function: SectionsOf) -> None:
+        """Add what a function returns for a site, whenever the site is asked for its sections."""
+        self._functions.append(function)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is registered."""
+        return not (self._sections or self._functions)
+
+    @property
+    def has_functions(self) -> bool:
+        """Whether a site may have more sections than are known without asking the database."""
+        return bool(self._functions)
+
     def remove(self, name: str) -> None:
         """Take a section out; raises KeyError where there is none of that name."""
         del self._sections[name]
@@ -97,33 +123,55 @@ class Registry:
                 register(Products)
                 assert client.get("/sitemap.xml").status_code == 200
         """
-        before = self._sections
-        self._sections = {} if empty else dict(before)
+        before = self._sections, self._functions
+        self._sections = {} if empty else dict(before[0])
+        self._functions = [] if empty else list(before[1])
         try:
             yield self
         finally:
-            self._sections = before
+            self._sections, self._functions = before
 
     def of(self, site: SitemapSite, switched: Switched = NOT_SWITCHED) -> list[SectionReader]:
         """Return the enabled sections of a site, ready to be read.
 
         ``switched`` names those that are on or off whatever they declare.
         """
-        return [reader_of(section(site)) for section in self if _is_on(section, site, switched)]
+        sections = [s for s in self._at(site).values() if issubclass(s, BaseSection)]
+        return [reader_of(section(site)) for section in sections if _is_on(section, site, switched)]
+
+    def registered(self, site: SitemapSite) -> list[SectionReader]:
+        """Return what ``of`` does, without the sections that only functions know."""
+        return [reader_of(s(site)) for s in self if _is_on(s, site, NOT_SWITCHED)]
 
     def get(
         self, site: SitemapSite, name: str, switched: Switched = NOT_SWITCHED
     ) -> SectionReader | None:
         """Return one enabled section of a site by name, or None."""
-        section = self._sections.get(name)
+        section = self._at(site).get(name)
         if section is None or not issubclass(section, BaseSection):
             return None
         return reader_of(section(site)) if _is_on(section, site, switched) else None
 
     def externals(self, site: SitemapSite) -> list[ExternalSection]:
         """Return the enabled external sections of a site, which have no pages of their own."""
-        found = [s for s in self._sections.values() if issubclass(s, ExternalSection)]
+        found = [s for s in self._at(site).values() if issubclass(s, ExternalSection)]
         return [section(site) for section in found if _is_on(section, site, NOT_SWITCHED)]
+
+    def _at(self, site: SitemapSite) -> dict[str, Declared]:
+        """Return all sections by name, with those that functions return for a site."""
+        if not self._functions:
+            return self._sections
+        found = dict(self._sections)
+        for function in self._functions:
+            returned = read_once((function, site), partial(_returned, function, site))
+            for name, section in returned.items():
+                if taken := found.get(name):
+                    raise ImproperlyConfigured(
+                        f"{_path(function)} returns a section {name!r}, which {_path(taken)} is"
+                        " already: give it another name."
+                    )
+                found[name] = section
+        return found
 
 
 registry = Registry()
@@ -151,14 +199,36 @@ def register(section: Any = _NOTHING, *, name: str | None = None) -> Any:
     return section
 
 
-def register_all(sections: Mapping[str, Any]) -> None:
+def register_all(sections: Mapping[str, Any] | SectionsOf) -> None:
     """Register a dict of names and sections, such as one made for contrib's ``sitemap`` view.
 
     As there, a value may be called without arguments and return one: a ``partial`` of a class.
+
+    In the place of a dict it may be a function that gets the site and returns one. It is called
+    once for each request, build and command, and may read the database: no check calls it.
     """
-    for name, section in sections.items():
-        is_factory = callable(section) and not isinstance(section, type)
-        registry.add(section() if is_factory else section, name)
+    if callable(sections):
+        registry.add_function(sections)
+    else:
+        registry.add_all(sections)
+
+
+def _returned(function: SectionsOf, site: SitemapSite) -> dict[str, Declared]:
+    """Return the sections that a function returns for a site, by name.
+
+    Raises ImproperlyConfigured where it raises, but for what the database raises.
+    """
+    found = Registry()
+    try:
+        found.add_all(function(site))
+    except (DatabaseError, ImproperlyConfigured):
+        raise
+    except Exception as error:
+        raise ImproperlyConfigured(
+            f"{_path(function)}, which returns the sections of site {site.key!r}, raised"
+            f" {type(error).__name__}: {error}."
+        ) from error
+    return found._sections
 
 
 def _is_on(section: Declared, site: SitemapSite, switched: Switched) -> bool:
@@ -167,5 +237,5 @@ def _is_on(section: Declared, site: SitemapSite, switched: Switched) -> bool:
     return switched.get(section.get_name(), section.enabled) and here and listed
 
 
-def _path(section: type[Any]) -> str:
+def _path(section: Any) -> str:
     return f"{section.__module__}.{section.__qualname__}"

@@ -2,13 +2,16 @@
 
 import pytest
 from django.contrib.sitemaps import GenericSitemap, Sitemap
+from django.core.checks import run_checks
 from django.core.exceptions import ImproperlyConfigured
+from django.db import OperationalError
 
 from django_sitemapkit import Section, StaticSection, register, register_all
+from django_sitemapkit.conf import forget_sites
 from django_sitemapkit.registry import MAX_NAME
 from django_sitemapkit.sections import name_of
 from django_sitemapkit.sites import SitemapSite
-from tests.testapp.models import Product
+from tests.testapp.models import Product, Shop
 
 HERE = SitemapSite.at("https://www.example.com")
 
@@ -182,3 +185,84 @@ def test_each_asking_makes_the_section_anew(sections):
     """What a section keeps for a request ends with it."""
     register(static("a"))
     assert sections.get(HERE, "a") is not sections.get(HERE, "a")
+
+
+# --- Functions
+
+
+@pytest.fixture
+def shops(sections):
+    """Register a function that returns a section for each shop."""
+    calls = []
+
+    def of_shops(site):
+        calls.append(site.key)
+        return {shop.slug: section_of_shop(shop) for shop in Shop.objects.all()}
+
+    register_all(of_shops)
+    forget_sites()
+    return calls
+
+
+def section_of_shop(shop):
+    """Return a section over the products of a shop."""
+    options = {"queryset": Product.objects.filter(shop=shop), "__module__": __name__}
+    return type("Goods", (Section,), options)
+
+
+@pytest.mark.django_db
+def test_sections_may_follow_from_the_database(client, shops, sections):
+    """They are served as any others, and asked for once by each request."""
+    register(static("pages"))
+    tea = Shop.objects.create(slug="tea")
+    assert client.get("/sitemap-tea-1.xml").status_code == 404
+    Product.objects.create(shop=tea, slug="green")
+    assert names(sections) == ["pages", "tea"]
+    shops.clear()
+    response = client.get("/sitemap-tea-1.xml")
+    assert b"/products/tea/green/" in response.getvalue()
+    assert shops == ["default"]
+    index = client.get("/sitemap.xml").getvalue()
+    assert b"/sitemap-tea-1.xml" in index
+    assert shops == ["default"] * 2
+
+
+@pytest.mark.django_db
+def test_no_check_asks_a_function_for_sections(shops, settings):
+    """It may read tables that do not exist yet. What SECTIONS names may be one of them."""
+    settings.SITEMAPKIT_SITES = {
+        "a": {"BASE_URL": "https://a.example", "SECTIONS": ["tea"]},
+        "b": {"BASE_URL": "https://b.example"},
+    }
+    settings.ALLOWED_HOSTS = ["*"]
+    assert {found.id for found in run_checks()} == {"sitemapkit.W008"}
+    assert shops == []
+
+
+@pytest.mark.django_db
+def test_a_section_of_a_function_may_not_have_the_name_of_another(shops, sections):
+    """Nor that of another function's."""
+    Shop.objects.create(slug="tea")
+    register(static("tea"))
+    with pytest.raises(ImproperlyConfigured, match=r"of_shops returns a section 'tea', which"):
+        names(sections)
+
+
+def test_a_function_that_raises_is_named(sections):
+    """So is one that returns something else; what the database raises passes."""
+    forget_sites()
+    register_all(lambda site: 1 / 0)
+    with pytest.raises(ImproperlyConfigured, match=r"site 'default', raised ZeroDivisionError"):
+        names(sections)
+    with sections.isolated():
+        register_all(lambda site: {"Wrong Name": static("x")})
+        with pytest.raises(ImproperlyConfigured, match="cannot be part of an address"):
+            names(sections)
+    with sections.isolated():
+
+        def gone(site):
+            raise OperationalError("the server has gone away")
+
+        register_all(gone)
+        with pytest.raises(OperationalError):
+            names(sections)

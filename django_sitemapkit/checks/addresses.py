@@ -121,7 +121,7 @@ def _view_addresses(site: SitemapSite) -> Iterator[tuple[str, str]]:
     """Yield an address of each kind, of each section, with the name of its pattern."""
     try:
         yield site.address("index"), "index"
-        for section in registry.of(site):
+        for section in registry.registered(site):
             page = {"section": section.get_name(), "number": 1}
             for form in ("xml.gz", "xml", "txt"):
                 yield site.address("page", **page, form=form), "page"

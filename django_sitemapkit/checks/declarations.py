@@ -33,7 +33,7 @@ MODULE = "sitemaps"
 @check("sitemapkit.W031", Tags.urls)
 def check_registered() -> Found:
     """Report that no section is registered."""
-    if not registry.declared() and not _unimported_modules():
+    if registry.is_empty and not _unimported_modules():
         message = "No section is registered; there is no sitemap."
         hint = (
             f"Declare a Section in the module {MODULE}.py of an installed app, with @register"
@@ -165,7 +165,7 @@ def check_current_sites() -> Found:
     """Report a section that asks for the current site, which the sites framework does not have."""
     sites = configured()
     for site in sites if len(sites) > 1 else ():
-        for reader in registry.of(site):
+        for reader in registry.registered(site):
             try:
                 reader.prepare()
             except NoFrameworkSite as error:

@@ -79,7 +79,7 @@ def check_addresses_differ() -> Found:
 def check_site_sections() -> Found:
     """Report a section in SITEMAPKIT_SITES that is not registered."""
     known = {section.get_name() for section in registry.declared()}
-    for site in configured():
+    for site in configured() if not registry.has_functions else ():
         for name in site.sections or ():
             if name not in known:
                 yield (
@@ -118,12 +118,9 @@ def check_tenants() -> Found:
     """Report one base URL in a project that has a host for each tenant."""
     named = [name for name in SEVERAL_HOSTS if hasattr(django_settings, name)]
     if named and value_of("BASE_URL") and not value_of("SITES"):
-        yield (
-            f"The project has several hosts, as {named[0]} says, but SITEMAPKIT_BASE_URL puts all"
-            " URLs under one.",
-            "Remove it, and set SITEMAPKIT_SITES to the path of a function that returns the site"
-            " of the current tenant or host.",
-        )
+        message = f"{named[0]} means several hosts; SITEMAPKIT_BASE_URL puts all URLs under one."
+        hint = "Set SITEMAPKIT_SITES instead, to a function that returns the tenant's site."
+        yield message, hint
 
 
 def _is_invalid() -> bool:

@@ -102,7 +102,7 @@ def index(request: HttpRequest, number: str = "0") -> HttpResponseBase:
         response = published_index(site, responder, int(number))
     response = response or live_index(site, responder, int(number))
     if response is None:
-        reason = "no section has a URL" if registry.declared() else NOT_REGISTERED
+        reason = NOT_REGISTERED if registry.is_empty else "no section has a URL"
         raise Http404(f"There is no sitemap to list in it: {reason}.")
     return response
 

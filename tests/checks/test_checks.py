@@ -532,6 +532,18 @@ def test_with_a_base_url_the_host_does_not_matter():
     assert found(checks.sites.check_host) == []
 
 
+@pytest.mark.parametrize("name", ["TENANT_MODEL", "ROOT_HOSTCONF"])
+def test_one_base_url_for_several_hosts(name):
+    """Packages that give a project several hosts have these settings."""
+    with override_settings(**{name: "any"}):
+        assert found(checks.sites.check_tenants) == ["sitemapkit.W033"]
+        with override_settings(SITEMAPKIT_SITES={"a": {"BASE_URL": "https://a.example"}}):
+            assert found(checks.sites.check_tenants) == []
+        with override_settings(SITEMAPKIT_BASE_URL=None):
+            assert found(checks.sites.check_tenants) == []
+    assert found(checks.sites.check_tenants) == []
+
+
 def storages_with(**entries):
     """Return a value of STORAGES that has these entries beside Django's own."""
     return {**global_settings.STORAGES, **entries}

@@ -146,7 +146,7 @@ def publish_finished(
     site, record, pages = finished.site, finished.build, finished.pages
     indexes = _indexes_of(finished, storage)
     if indexes is None:
-        reason = "no section has a URL" if registry.declared() else NOT_REGISTERED
+        reason = NOT_REGISTERED if registry.is_empty else "no section has a URL"
         kept.record()
         with lease.fenced_transaction():
             _end(record, Build.Status.FAILED, reason=reason)

@@ -65,7 +65,7 @@ class ContribChecks(SectionChecks):
         return None
 
     def of_wagtail(self) -> Mistake | None:
-        """Find Wagtail's own class, whose view asks each page for its URLs, as nothing else does."""
+        """Find Wagtail's own class: only its view asks each page for its URLs."""
         bases = type(self.options.sitemap).__mro__
         if not any(base.__module__.startswith("wagtail.contrib.sitemaps") for base in bases):
             return None
