@@ -6,7 +6,7 @@ from django.db import connections
 
 from django_sitemapkit.builds import build
 from django_sitemapkit.exceptions import BuildFailed
-from django_sitemapkit.models import Build
+from django_sitemapkit.models import Build, Lease
 from django_sitemapkit.runners import processes
 from django_sitemapkit.runners.processes import ProcessesRunner
 from tests.builds import SITE, Products, fill, use_storage
@@ -66,7 +66,7 @@ def test_workers_are_switched_to_the_tenant_of_the_builder(tenant, monkeypatch):
     monkeypatch.setattr(connections["default"], "set_tenant", switched.append, raising=False)
     with pytest.raises(Build.DoesNotExist):
         processes.work(
-            None, site=SITE, build=0, lease=None, distrusted=(), full=False,
+            None, site=SITE, build=0, lease=Lease(), distrusted=(), full=False,
             tenants=processes._tenants(),
         )  # fmt: skip
     assert switched == ["the tenant"]
