@@ -93,7 +93,12 @@ class Block:
     @property
     def followed(self) -> bool:
         """Whether it is a step of a quick start or a recipe, which is followed as a whole."""
-        return self.page.stem in {"quickstart", "tenants", "wagtail"} or self.heading in {
+        return self.page.stem in {
+            "quickstart",
+            "recipes",
+            "tenants",
+            "wagtail",
+        } or self.heading in {
             "Quick start",
             *RECIPES,
         }

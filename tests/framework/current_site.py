@@ -14,6 +14,7 @@ from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.sites import NoFrameworkSite, all_sites, site_for
 from tests import factories
+from tests.test_docs import ROOT, blocks_of
 from tests.testapp.models import Article
 
 HOSTS = ("www.example.com", "other.example")
@@ -211,3 +212,45 @@ def test_a_site_id_of_no_site_names_the_setting(framework, settings, rf):
     settings.SITE_ID = 7
     with pytest.raises(ImproperlyConfigured, match=r"SITE_ID is 7.*SITEMAPKIT_BASE_URL"):
         site_for(rf.get("/sitemap.xml"))
+
+
+# --- The recipes of the documentation
+
+
+def declared_by(heading):
+    """Register what the recipe with a heading declares."""
+    (block,) = [one for one in blocks_of(ROOT / "docs" / "recipes.md") if one.heading == heading]
+    text = block.text.replace("from .models", "from tests.testapp.models")
+    exec(compile(text, str(block), "exec"), {"__name__": "recipe"})
+
+
+def test_flat_pages_as_a_section(framework, sections, settings, client):
+    """Those of the site that need no login."""
+    from django.contrib.flatpages.models import FlatPage
+
+    settings.SITEMAPKIT_SITES = SITES
+    FlatPage.objects.create(url="/members/", registration_required=True).sites.add(1)
+    declared_by("Flat pages")
+    assert checks.declarations.check_declarations() == []
+    assert [listed(client, host) for host in HOSTS] == [
+        ["https://www.example.com/flat-1/"],
+        ["https://other.example/flat-2/"],
+    ]
+
+
+def test_urls_that_redirect_are_left_out(framework, sections, settings, client):
+    """Each site has redirects of its own."""
+    from django.contrib.redirects.models import Redirect
+
+    settings.SITEMAPKIT_SITES = SITES
+    shop = factories.ShopFactory(slug="tea")
+    for slug in ("green", "black"):
+        factories.ProductFactory(shop=shop, slug=slug)
+    Redirect.objects.create(site_id=1, old_path="/products/tea/green/", new_path="/green/")
+    declared_by("Redirects")
+    assert checks.declarations.check_declarations() == []
+    found = [client.get("/sitemap-products-1.xml", headers={"host": host}) for host in HOSTS]
+    one, two = (response.getvalue().decode() for response in found)
+    assert "/tea/black/" in one
+    assert "/tea/green/" not in one
+    assert "/tea/green/" in two

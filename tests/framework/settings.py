@@ -4,7 +4,12 @@ from tests.settings import *  # noqa: F403
 from tests.settings import DATABASES, INSTALLED_APPS
 
 ALLOWED_HOSTS = ["*"]
-INSTALLED_APPS = [*INSTALLED_APPS, "django.contrib.sites", "django.contrib.flatpages"]
+INSTALLED_APPS = [
+    *INSTALLED_APPS,
+    "django.contrib.sites",
+    "django.contrib.flatpages",
+    "django.contrib.redirects",
+]
 
 # The process that runs these has a test database of its own.
 if DATABASES["default"]["NAME"] != ":memory:":
