@@ -301,7 +301,7 @@ def test_sites_may_be_rows_of_the_database(rf, shops, django_assert_num_queries)
 
 @pytest.mark.django_db
 def test_each_request_build_and_command_reads_them_again(client, shops, settings):
-    """So does whoever says that they have changed."""
+    """So does code that says they have changed."""
     Shop.objects.create(slug="aniseed")
     assert client.get("/sitemap.xml", headers={"host": "tea.example.com"}).status_code == 404
     Shop.objects.create(slug="tea")
