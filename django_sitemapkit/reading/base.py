@@ -161,9 +161,17 @@ class SectionReader:
 
     def for_pk(self, pk: Any) -> Self:
         """Return a reader of one row, or of none; called where it has a ``label``."""
+        return self._with_rows(self.rows.filter(pk=pk))
+
+    def for_keys(self, keys: Sequence[Any]) -> Self:
+        """Return a reader of the rows that have these keys; called where it has a ``label``."""
+        assert self.keyset is not None  # noqa: S101  it has a label
+        return self._with_rows(self.rows.filter(**{f"{self.keyset.name}__in": keys}))
+
+    def _with_rows(self, rows: Any) -> Self:
         reader = type(self)(self.options)
         reader.overrides, reader.setting_values = self.overrides, self.setting_values
-        reader.rows = self.rows.filter(pk=pk)
+        reader.rows = rows
         return reader
 
     def primary_keys(self, keys: Sequence[Any]) -> Sequence[Any]:
