@@ -14,10 +14,11 @@ urlpatterns = [
     ),
     # Outside of i18n_patterns(): one sitemap lists the pages of all languages.
     path("", include("django_sitemapkit.urls")),
-    path("", include("django_sitemapkit.contrib.people.urls")),
     path("", include("django_sitemapkit.submission.urls")),
     # English addresses have no prefix, Spanish ones /es/ and French ones /fr/.
     *i18n_patterns(
-        path("", include("example_project.gazetteer.urls")), prefix_default_language=False
+        path("", include("django_sitemapkit.contrib.people.urls")),
+        path("", include("example_project.gazetteer.urls")),
+        prefix_default_language=False,
     ),
 ]

@@ -49,6 +49,7 @@ from django_sitemapkit.builds import Runner, build, find_url
 from django_sitemapkit.builds.publication import gates, pruning
 from django_sitemapkit.builds.report import status
 from django_sitemapkit.conf import forget_sites
+from django_sitemapkit.contrib.people import index, neighbours, parts
 from django_sitemapkit.exceptions import InvalidSitemap
 from django_sitemapkit.management.base import Exit
 from django_sitemapkit.mixins import declared_models, own_options, section_for
@@ -667,11 +668,15 @@ def test_every_permission_is_documented():
 
 def test_every_column_of_the_csv_is_documented():
     """The columns in admin.md are those that the files have."""
-    tables = (UrlOverrideAdmin.transfer, extras.ExtraUrlAdmin.transfer)
-    shown = re.findall(r"^\| `(\w+)` \| (both|URL overrides) \|", text_of("admin.md"), re.MULTILINE)
-    both = [name for name, where in shown if where == "both"]
-    assert [name for name, _where in shown] == list(tables[0].columns)
-    assert sorted(both) == sorted(tables[1].columns)
+    tables = {
+        "URL overrides": UrlOverrideAdmin.transfer,
+        "extra URLs": extras.ExtraUrlAdmin.transfer,
+    }
+    row = rf"^\| `(\w+)` \| (both|{'|'.join(tables)}) \|"
+    shown = re.findall(row, text_of("admin.md"), re.MULTILINE)
+    for kind, table in tables.items():
+        columns = [name for name, where in shown if where in {"both", kind}]
+        assert sorted(columns) == sorted(table.columns)
 
 
 def test_the_numbers_of_the_pages_are_those_of_the_code():
@@ -698,6 +703,8 @@ def test_the_numbers_of_the_pages_are_those_of_the_code():
     )
     assert (manifests.MAX_DIFFERENCES_PER_KIND, manifests.MAX_COMPARED_URLS) == (200, 2_000_000)
     assert (pruning.ORPHAN_AGE.days, storage.ATTEMPTS, status.SHOWN_BUILDS) == (1, 3, 5)
+    of_people = parts.MAX_ENTRIES, parts.MAX_PARTS, index.MAX_PAGES, neighbours.LOOKED_AT
+    assert of_people == (250, 20, 100, 5)
 
 
 @pytest.mark.django_db

@@ -63,7 +63,7 @@ class EditorSettingForm(forms.ModelForm):  # type: ignore[type-arg]
             if name in self.fields:
                 widget: Any = self.fields[name].widget
                 widget.choices = [("unknown", _("Inherit")), ("true", yes), ("false", no)]
-        for name in ("note", "path", "pattern"):
+        for name in ("note", "path", "pattern", "title"):
             if name in self.fields:
                 self.fields[name].widget.attrs["class"] = "vLargeTextField sitemapkit-wide"
         if "lastmod" in self.fields:

@@ -79,11 +79,13 @@ class ExtraUrlAdmin(TransferAdmin):
 
     form = PathForm
     transfer = EXTRA_URL_TABLE
-    fields = ("site", "path", "lastmod", "changefreq", "priority", "note")
+    fields = ("site", "path", "title", "lastmod", "changefreq", "priority", "note")
     preview_template = "admin/sitemapkit/editor_settings/explanations.html"
-    list_display = ("path", "site", "lastmod", "changefreq", "priority", "note", "changed_at")
+    list_display = (
+        *("path", "site", "title", "lastmod", "changefreq", "priority", "note", "changed_at"),
+    )
     list_filter = (SiteFilter, "changefreq")
-    search_fields = ("path", "note")
+    search_fields = ("path", "title", "note")
 
     def preview_context(
         self, request: HttpRequest, site: SitemapSite, row: ExtraUrl, *, stored: bool

@@ -154,6 +154,7 @@ class Migration(migrations.Migration):
                 ('hash', models.BigIntegerField(editable=False, verbose_name='hash')),
                 ('note', models.CharField(blank=True, help_text='For other editors, such as the reason.', max_length=500, verbose_name='note')),
                 ('path', models.CharField(help_text='Such as /about/. You can also paste a full URL of the site.', max_length=2047, verbose_name='path')),
+                ('title', models.CharField(blank=True, help_text='The text of its link on the site map for people. By default its path.', max_length=200, verbose_name='title')),
                 ('lastmod', models.DateTimeField(blank=True, help_text='When the page changed.', null=True, verbose_name='last modified')),
                 ('changefreq', models.CharField(blank=True, choices=[('always', 'always'), ('hourly', 'hourly'), ('daily', 'daily'), ('weekly', 'weekly'), ('monthly', 'monthly'), ('yearly', 'yearly'), ('never', 'never')], help_text='How often the page changes. Leave empty to inherit.', max_length=10, verbose_name='change frequency')),
                 ('priority', models.DecimalField(blank=True, decimal_places=2, help_text='From 0.0 to 1.0, relative to this site. Leave empty to inherit.', max_digits=3, null=True, validators=[django.core.validators.MinValueValidator(Decimal('0')), django.core.validators.MaxValueValidator(Decimal('1'))], verbose_name='priority')),

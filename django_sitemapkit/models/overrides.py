@@ -307,6 +307,12 @@ class ExtraUrl(HashedEditorSetting):
         max_length=MAX_LOCATION,
         help_text=_("Such as /about/. You can also paste a full URL of the site."),
     )
+    title = models.CharField(
+        _("title"),
+        max_length=200,
+        blank=True,
+        help_text=_("The text of its link on the site map for people. By default its path."),
+    )
     lastmod = models.DateTimeField(
         _("last modified"), null=True, blank=True, help_text=_("When the page changed.")
     )

@@ -57,7 +57,9 @@ OVERRIDE_TABLE = Table(
     ("site", "path", "model", "object_id"),
     ("include", "priority", "changefreq", "lastmod", "note"),
 )
-EXTRA_URL_TABLE = Table(ExtraUrl, ("site", "path"), ("lastmod", "changefreq", "priority", "note"))
+EXTRA_URL_TABLE = Table(
+    ExtraUrl, ("site", "path"), ("title", "lastmod", "changefreq", "priority", "note")
+)
 
 
 def text_of(value: Any) -> str:

@@ -27,6 +27,7 @@ class ExtraUrls(Section):
     heading = _("More pages")
     location = F("path")
     lastmod = "lastmod"
+    title = "title"
 
     def get_queryset(self) -> QuerySet[ExtraUrl]:
         """Return the extra URLs of the site."""

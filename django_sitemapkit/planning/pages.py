@@ -166,6 +166,25 @@ def pages_of_all(sections: Sequence[SectionReader]) -> list[list[PlannedPage]]:
 
     It takes one query for all plans, and another one for each hundred pages.
     """
+    planned = planned_pages_of_all(sections)
+    ranges = [
+        (section.keyset, page.keys)
+        for section, pages in zip(sections, planned, strict=True)
+        if section.keyset is not None
+        for page in pages
+    ]
+    answers = iter(filled(ranges))
+    return [
+        pages if section.keyset is None else [page for page in pages if next(answers)]
+        for section, pages in zip(sections, planned, strict=True)
+    ]
+
+
+def planned_pages_of_all(sections: Sequence[SectionReader]) -> list[list[PlannedPage]]:
+    """Return for each of a site's sections all pages of its plan, in the order of their keys.
+
+    It takes one query. Plans each section that was not yet; raises NotPlanned as ``pages_of`` does.
+    """
     plans: dict[tuple[str, str], list[Page]] = {}
     stored = Page.objects.filter(plan__site__in={section.site.key for section in sections})
     if len(sections) == 1:
@@ -173,7 +192,6 @@ def pages_of_all(sections: Sequence[SectionReader]) -> list[list[PlannedPage]]:
     for page in stored.select_related("plan"):
         plans.setdefault((page.plan.section, page.plan.key), []).append(page)
     pages: list[list[PlannedPage]] = []
-    ranges: list[tuple[Keyset, KeyRange]] = []
     for section in sections:
         require_pageable(section)
         keyset = section.keyset
@@ -185,12 +203,7 @@ def pages_of_all(sections: Sequence[SectionReader]) -> list[list[PlannedPage]]:
             pages.append(_plan_now(section, keyset))
         else:
             pages.append(in_order([decoded(page, keyset) for page in known]))
-        ranges += [(keyset, page.keys) for page in pages[-1]]
-    answers = iter(filled(ranges))
-    return [
-        found if section.keyset is None else [page for page in found if next(answers)]
-        for section, found in zip(sections, pages, strict=True)
-    ]
+    return pages
 
 
 def count_at_most(sections: Sequence[SectionReader]) -> int:

@@ -175,6 +175,11 @@ class SectionReader:
         """Return a reader of one row, or of none; called where it has a ``label``."""
         return self.where(pk=pk)
 
+    def for_keys(self, keys: Sequence[Any]) -> Self:
+        """Return a reader of the rows that have these keys; called where it has a ``label``."""
+        assert self.keyset is not None  # noqa: S101  it has a label
+        return self.where(**{f"{self.keyset.name}__in": keys})
+
     def where(self, **lookups: Any) -> Self:
         """Return a reader of the rows that meet all lookups; called where it has a ``label``."""
         reader = type(self)(self.options)

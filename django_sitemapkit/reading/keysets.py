@@ -1,7 +1,7 @@
 """Reading a queryset by its paging key: no OFFSET, no COUNT, no cursor held open."""
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from operator import attrgetter
@@ -37,6 +37,9 @@ class KeyRange:
 
 
 EVERYTHING = KeyRange()
+
+SqlColumn = tuple[str, tuple[Any, ...]]
+"""An SQL expression with its parameters."""
 
 _UUID_NUMBER = attrgetter("int")
 
@@ -179,13 +182,51 @@ class Keyset:
             found = rows.aggregate(rows=Count("*"), last=Max("sitemapkit_key"))
         return self.field.to_python(found["last"]) if found["rows"] > count else None
 
+    def first_keys(self, count: int, keys: KeyRange, *, from_end: bool = False) -> list[Any]:
+        """Return the keys of the first ``count`` rows of a range, in order.
+
+        With ``from_end``, those of the last ones, the very last one first.
+        """
+        rows = self.within(keys).values_list(self.name, flat=True)
+        with self.active():
+            return list(rows.order_by(f"-{self.name}" if from_end else self.name)[:count])
+
+    def ends(self, ranges: Sequence[KeyRange]) -> list[tuple[Any, Any] | None]:
+        """Return the keys of each range's first and last row, by one query for up to 50 ranges.
+
+        None where a range has no row.
+        """
+        columns: list[SqlColumn] = []
+        converters: Mapping[int, Any] = {}
+        for keys in ranges:
+            rows = self.within(keys).values_list(self.name)
+            for order in (self.name, f"-{self.name}"):
+                with self.active():
+                    try:
+                        found = _django.select_with_converters(rows.order_by(order)[:1])
+                    except EmptyResultSet:
+                        columns.append(("NULL", ()))
+                        continue
+                sql, parameters, converters = found
+                columns.append((f"({sql})", parameters))
+        values = list(_values_of(self.queryset.db, columns))
+        functions, expression = converters.get(0, ((), None))
+        connection = connections[self.queryset.db]
+        for convert in functions:
+            values = [
+                None if value is None else convert(value, expression, connection)
+                for value in values
+            ]
+        pairs = zip(values[::2], values[1::2], strict=True)
+        return [None if first is None else (first, last) for first, last in pairs]
+
     def covers(self, keys: KeyRange, key: Any) -> bool:
         """Return whether a key lies in a range, be there a row that has it or not."""
         lower, upper = keys.lower, keys.upper
         from_lower = lower is None or lower == key or self.increasing([lower, key])
         return from_lower and (upper is None or self.increasing([key, upper]))
 
-    def presence(self, keys: KeyRange) -> tuple[str, tuple[Any, ...]]:
+    def presence(self, keys: KeyRange) -> SqlColumn:
         """Return the SQL expression, with its parameters, that is 1 where a range has any row."""
         with self.active():
             try:
@@ -254,32 +295,34 @@ def filled(ranges: Sequence[tuple[Keyset, KeyRange]]) -> list[bool]:
     for place, (keyset, _) in enumerate(ranges):
         by_database[keyset.queryset.db].append(place)
     for alias, places in by_database.items():
-        asked: list[int] = []
-        columns: list[str] = []
-        values: list[Any] = []
-        for place in places:
-            column, parameters = ranges[place][0].presence(ranges[place][1])
-            if len(asked) == 100 or (asked and len(values) + len(parameters) > MAX_PARAMETERS):
-                _answer(alias, answers, asked, columns, values)
-                asked, columns, values = [], [], []
-            asked.append(place)
-            columns.append(column)
-            values += parameters
-        _answer(alias, answers, asked, columns, values)
+        columns = [ranges[place][0].presence(ranges[place][1]) for place in places]
+        for place, found in zip(places, _values_of(alias, columns), strict=True):
+            answers[place] = bool(found)
     return answers
 
 
-def _answer(
-    alias: str, answers: list[bool], asked: list[int], columns: list[str], values: list[Any]
-) -> None:
-    """Ask the database for some columns without a table, and put in their answers."""
+def _values_of(alias: str, columns: Iterable[SqlColumn]) -> Iterator[Any]:
+    """Yield the values of SQL expressions, by one query without a table for up to 100."""
+    some: list[str] = []
+    values: list[Any] = []
+    for column, parameters in columns:
+        if len(some) == 100 or (some and len(values) + len(parameters) > MAX_PARAMETERS):
+            yield from _row(alias, some, values)
+            some, values = [], []
+        some.append(column)
+        values += parameters
+    if some:
+        yield from _row(alias, some, values)
+
+
+def _row(alias: str, columns: list[str], values: list[Any]) -> Sequence[Any]:
+    """Return what the database answers for some columns without a table."""
     connection = connections[alias]
+    suffix = connection.features.bare_select_suffix
     with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT {', '.join(columns)}{connection.features.bare_select_suffix}", values
-        )
-        for place, found in zip(asked, cursor.fetchone(), strict=True):
-            answers[place] = bool(found)
+        cursor.execute(f"SELECT {', '.join(columns)}{suffix}", values)
+        row: Sequence[Any] = cursor.fetchone()
+    return row
 
 
 def each_once(

@@ -27,6 +27,7 @@ class Countries(InEveryLanguage, Section):
     """One page a country and language, by the columns ``slug_en``, ``slug_es`` and ``slug_fr``."""
 
     queryset = Country.objects.all()
+    key = "slug_en"  # In the order of the alphabet, which readers of the site map expect.
     location = Route("gazetteer:country", country=Translated("slug"))
 
     def title(self, country: Country) -> str:

@@ -28,6 +28,7 @@ EMPTY = {
     "extraurl": {
         "site": "default",
         "path": "",
+        "title": "",
         "lastmod_0": "",
         "lastmod_1": "",
         "changefreq": "",

@@ -375,7 +375,9 @@ def test_one_of_many_sites_is_shown_alone(settings, sections, admin_client):
     assert len([item for item in shown if item.level != Level.NOTE]) == 12
     assert f'<li><a href="{HEALTH}">Health</a></li>' in text
     assert f'href="{OVERVIEW}?site=site-1"' in text
-    assert f'href="{HEALTH}?site=site-1"' in text_of(admin_client.get(OVERVIEW, {"site": "site-1"}))
+    text = text_of(admin_client.get(OVERVIEW, {"site": "site-1"}))
+    assert f'<li><a href="{OVERVIEW}">Sitemaps overview</a></li>' in text
+    assert f'href="{HEALTH}?site=site-1"' in text
 
 
 def test_a_site_takes_as_many_queries_whatever_was_found(built, admin_client):

@@ -44,7 +44,7 @@ def test_it_fits_a_narrow_window(visit):
         """[...document.querySelectorAll(".sitemapkit-entries a")].map(
             (link) => link.getBoundingClientRect().height)"""
     )
-    assert len(heights) == 108
+    assert len(heights) == 10
     assert min(heights) >= 24
 
 
@@ -56,12 +56,12 @@ def test_a_wide_window_has_columns(visit):
         """[...document.querySelectorAll(".sitemapkit-entries a")].map(
             (link) => Math.round(link.getBoundingClientRect().left))"""
     )
-    assert len(set(lefts)) == 3
+    assert len(set(lefts)) == 4
     assert lefts == sorted(lefts)
 
 
 def test_the_keyboard_is_enough(visit):
-    """A link skips what is before the content; Tab and Enter lead to a city of a section."""
+    """A link skips what is before the content; Tab and Enter lead to a part, and to its cities."""
     visitor = visit(None)
     page, keyboard = visitor.page, visitor.page.keyboard
     open_page(visitor)
@@ -71,7 +71,7 @@ def test_the_keyboard_is_enough(visit):
     assert skip.evaluate("(link) => link.getBoundingClientRect().left") >= 0
     keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "content"
-    tab_to(visitor, page.get_by_role("link", name="Cities"))
+    tab_to(visitor, page.get_by_role("link", name="Town 10 in Chile – Town 7 in France"))
     with page.expect_navigation():
         keyboard.press("Enter")
     tab_to(visitor, page.get_by_role("link", name="Town 3 in France"))
@@ -81,12 +81,12 @@ def test_the_keyboard_is_enough(visit):
 
 
 def test_it_works_without_scripts(visit):
-    """From the first page to a portion of another, and back to its beginning."""
+    """From a part of a page to the one before, and to the first page."""
     visitor = visit(None, java_script_enabled=False)
     open_page(visitor, "cities/1/?from=205")
-    assert visitor.page.locator(".sitemapkit-entries li").count() == 57
-    visitor.press("Back to the beginning", role="link")
-    assert visitor.page.locator(".sitemapkit-entries li").count() == 108
+    assert visitor.page.locator(".sitemapkit-entries li").first.inner_text() == "Town 5 in France"
+    visitor.press("Previous page", role="link")
+    assert visitor.page.locator(".sitemapkit-entries li").last.inner_text() == "Town 4 in France"
     visitor.press("Site map", role="link")
     assert visitor.page.get_by_role("heading", level=2).count() == 3
     for name in ("XML sitemap", "robots.txt"):
@@ -102,15 +102,38 @@ def test_landmarks_and_headings(visit):
         assert page.get_by_role("main").count() == page.get_by_role("heading", level=1).count() == 1
         for name in ("Breadcrumbs", "For search engines"):
             assert page.get_by_role("navigation", name=name).count() == 1
-        assert page.get_by_role("navigation").count() == 2 + ("from=" in path)
+        others = {"": "Sections", "cities": "More entries"}.get(path.split("/")[0])
+        assert page.get_by_role("navigation").count() == 2 + bool(others)
+        assert not others or page.get_by_role("navigation", name=others).count() == 1
 
 
 @pytest.mark.parametrize(
-    ("locale", "word"), [("es-ES", "Mapa del sitio"), ("fr-FR", "Plan du site")]
+    ("code", "word", "city"),
+    [("es", "Mapa del sitio", "Pueblo 0 de Chile"), ("fr", "Plan du site", "Ville 0 de Chile")],
 )
-def test_other_languages(visit, locale, word):
-    """The page speaks the visitor's language, and tells the browser which one it is."""
-    visitor = visit(None, locale=locale)
-    open_page(visitor)
-    assert visitor.page.get_by_role("heading", level=1).inner_text() == word
-    assert visitor.page.evaluate("document.documentElement.lang") == locale[:2]
+def test_other_languages(visit, code, word, city):
+    """The page speaks that of its address, lists no other, and says to the browser which it is."""
+    visitor = visit(None, locale=code)
+    page = visitor.page
+    page.goto(f"{visitor.site.base}/{code}/sitemap/")
+    assert page.get_by_role("heading", level=1).inner_text() == word
+    assert page.evaluate("document.documentElement.lang") == code
+    with page.expect_navigation():
+        page.locator(".sitemapkit-pages a").first.click()
+    assert page.locator(".sitemapkit-entries li").first.inner_text() == city
+    links = page.locator(".sitemapkit-entries a").evaluate_all("(all) => all.map((a) => a.href)")
+    assert all(link.startswith(f"{visitor.site.base}/{code}/") for link in links)
+
+
+def test_it_prints(visit):
+    """Without what only leads elsewhere, in dark letters on white."""
+    visitor = visit(None, color_scheme="dark")
+    open_page(visitor, "cities/1/")
+    visitor.page.emulate_media(media="print", color_scheme="dark")
+    assert not visitor.page.get_by_role("navigation", name="Breadcrumbs").is_visible()
+    assert not visitor.page.get_by_role("link", name="Next", exact=True).is_visible()
+    assert visitor.page.get_by_role("link", name="Town 3 in Chile").is_visible()
+    colours = visitor.page.evaluate(
+        "[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]"
+    )
+    assert colours == ["rgb(0, 0, 0)", "rgb(255, 255, 255)"]

@@ -4,7 +4,12 @@ from django.apps import apps
 from django.http import HttpResponse
 from django.urls import include, path
 
+from django_sitemapkit.contrib.people import parts
 from example_project.urls import urlpatterns as examples
+
+# Few entries at a time, so that little data has several parts.
+parts.MAX_ENTRIES = 10
+parts.parts_of.__kwdefaults__["rows"] = parts.MAX_ENTRIES
 
 THEMES = ("baton", "grappelli")
 """The themes that have addresses of their own."""

@@ -90,9 +90,11 @@ def test_round_trip_changes_nothing():
 
 def test_round_trip_of_extra_urls():
     """Extra URLs travel too, with fewer columns."""
-    ExtraUrl(site="default", path="/x/", priority=Decimal("0.90"), lastmod=LASTMOD).save()
+    ExtraUrl(
+        site="default", path="/x/", title="=X", priority=Decimal("0.90"), lastmod=LASTMOD
+    ).save()
     text = text_of(EXTRA_URL_TABLE)
-    assert text.startswith("\ufeffsite,path,lastmod,changefreq,priority,note\r\n")
+    assert text.startswith("\ufeffsite,path,title,lastmod,changefreq,priority,note\r\n")
     assert compare(text, EXTRA_URL_TABLE).count(LineOutcome.UNCHANGED) == 1
 
 

@@ -195,6 +195,38 @@ def test_a_count_goes_no_further_than_it_was_told(keyset, ordered):
     assert keyset.count(EVERYTHING) == ROWS
 
 
+def test_the_first_keys_of_a_range_and_the_last(keyset, ordered, django_assert_num_queries):
+    """As many as are asked for, or as there are, by one query; from its end the last one first."""
+    keys = KeyRange(ordered[2], ordered[11])
+    with django_assert_num_queries(2):
+        assert keyset.first_keys(4, keys) == ordered[2:6]
+        assert keyset.first_keys(4, keys, from_end=True) == ordered[10:6:-1]
+    assert keyset.first_keys(99, keys) == ordered[2:11]
+    assert keyset.first_keys(99, EVERYTHING, from_end=True) == ordered[::-1]
+
+
+def test_the_ends_of_ranges_are_read_by_one_query_for_fifty(
+    keyset, ordered, django_assert_num_queries
+):
+    """The first key and the last, as rows have them; None where a range has no row."""
+    ranges = [KeyRange(key, ordered[-1]) for key in ordered]
+    expected = [(key, ordered[-2]) for key in ordered[:-1]]
+    with django_assert_num_queries(1):
+        assert keyset.ends([EVERYTHING, *ranges]) == [(ordered[0], ordered[-1]), *expected, None]
+    with django_assert_num_queries(3):
+        assert len(keyset.ends(ranges[:1] * 101)) == 101
+    found = keyset.ends(ranges[:1])[0]
+    assert list(map(type, found)) == [type(ordered[0])] * 2
+
+
+def test_no_rows_have_no_ends(django_assert_num_queries):
+    """Whether a table is empty, or Django knows that a queryset is."""
+    with django_assert_num_queries(0):
+        assert Keyset(Shop.objects.all(), "pk").ends([]) == []
+    assert Keyset(Shop.objects.all(), "pk").ends([EVERYTHING]) == [None]
+    assert Keyset(Shop.objects.none(), "pk").ends([EVERYTHING] * 2) == [None, None]
+
+
 def rows_in(keyset, *ranges):
     """Return for each range whether it has any row."""
     return filled([(keyset, keys) for keys in ranges])

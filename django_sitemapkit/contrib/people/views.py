@@ -4,21 +4,18 @@ Unlike sitemaps these are pages of the site, so no header keeps them out of sear
 """
 
 from typing import Any
-from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import Resolver404, resolve
 
-from django_sitemapkit.contrib.people.links import (
-    entries_of,
-    html_path,
-    links_of,
-    section_links,
-)
-from django_sitemapkit.contrib.people.neighbours import has_rows, neighbours_of
+from django_sitemapkit.contrib.people.index import links_of, section_links
+from django_sitemapkit.contrib.people.links import Link, entries_of, html_path, page_paths
+from django_sitemapkit.contrib.people.neighbours import neighbours_of
+from django_sitemapkit.contrib.people.parts import UNTITLED, names_of, parts_of, start_before
 from django_sitemapkit.overrides import section_of
-from django_sitemapkit.planning import page_of
+from django_sitemapkit.planning import PlannedPage, page_of
+from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.validation import naming
 from django_sitemapkit.sites import SitemapSite, site_for
 from django_sitemapkit.views import public_view
@@ -26,7 +23,7 @@ from django_sitemapkit.views import public_view
 
 @public_view
 def html(request: HttpRequest) -> HttpResponse:
-    """Answer with links to all sections and their pages."""
+    """Answer with the entries of small sections, and links to the pages of large ones."""
     site = site_for(request)
     context = _common_context(site) | {"sections": section_links(site)}
     return render(request, "sitemapkit_people/index.html", context)
@@ -34,47 +31,56 @@ def html(request: HttpRequest) -> HttpResponse:
 
 @public_view
 def html_page(request: HttpRequest, section: str, number: str) -> HttpResponse:
-    """Answer with some entries of a page of a section; 404 where there is none.
+    """Answer with a part of a page of a section; 404 where it has no row.
 
     ``?from=`` is the key of the first entry, the page's first one without it.
     """
-    context = _page_context(site_for(request), section, int(number), request.GET.get("from"))
+    site = site_for(request)
+    found = section_of(site, section)
+    page = page_of(found, int(number)) if found else None
+    context = None
+    if found is not None and page is not None:
+        with naming(found):
+            context = _page_context(found, page, request.GET.get("from"))
     if context is None:
         raise Http404("This page does not exist, or is currently empty.")
-    return render(request, "sitemapkit_people/page.html", context)
+    return render(request, "sitemapkit_people/page.html", _common_context(site) | context)
 
 
 def _page_context(
-    site: SitemapSite, name: str, number: int, start: str | None
+    section: SectionReader, page: PlannedPage, start: str | None
 ) -> dict[str, Any] | None:
-    """Return what the template of a page shows, or None where there is no such page."""
-    section = section_of(site, name)
-    page = page_of(section, number) if section else None
-    if section is None or page is None or not has_rows(section, page):
-        return None
+    """Return what the template of a page shows, or None where there is no such part of it."""
     try:
-        with naming(section):
-            entries = entries_of(section, page, start)
+        parts = parts_of(section, page.keys, start)
     except LookupError:
         return None
+    if not parts:
+        return None
+    path_of = page_paths(section)
     before, behind = neighbours_of(section, page)
-    links = links_of(section, [near for near in (before, page, behind) if near])
-    place = 1 if before else 0
-    this = links.pages[place]
-    following = ""
-    if entries.following is not None:
-        following = f"{this.address}?{urlencode({'from': entries.following})}"
-    elif behind:
-        following = links.pages[place + 1].address
-    return _common_context(site) | {
-        "section": links,
-        "page": this,
-        "entries": entries.entries,
-        "begins": start is None,
-        "previous": links.pages[place - 1].address if before else "",
-        "next": following,
-        "xml": _view_path(site, "page", section=name, number=number, form="xml"),
-        "text": _view_path(site, "page", section=name, number=number, form="txt"),
+    name, *names = [each or UNTITLED for each in names_of(section, [part.ends for part in parts])]
+    following = [
+        Link(address=path_of(page.number, part.start), title=title)
+        for part, title in zip(parts[1:], names, strict=True)
+    ]
+    previous = ""
+    if start is not None:
+        previous = path_of(page.number, start_before(section, page.keys, start))
+    elif before:
+        previous = path_of(before.number, start_before(section, before.keys))
+    next_page = path_of(behind.number) if behind else ""
+    is_all = not (previous or following or next_page)
+    page_as = {"section": section.get_name(), "number": page.number}
+    return {
+        "section": links_of(section),
+        "name": "" if is_all else name,
+        "entries": entries_of(section, parts[0].keys),
+        "previous": previous,
+        "next": following[0].address if following else next_page,
+        "pages": following,
+        "xml": _view_path(section.site, "page", **page_as, form="xml"),
+        "text": _view_path(section.site, "page", **page_as, form="txt"),
     }
 
 
@@ -82,6 +88,7 @@ def _common_context(site: SitemapSite) -> dict[str, Any]:
     """Return what every page shows: links to the site map, the index and robots.txt."""
     return {
         "site": site,
+        "host": site.origin.partition("://")[2],
         "html": html_path(site, "html"),
         "index": _view_path(site, "index"),
         "robots": "/robots.txt" if _has_robots(site) else "",

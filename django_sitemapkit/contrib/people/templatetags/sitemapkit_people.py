@@ -8,8 +8,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.http import Http404
 from django.utils.safestring import SafeString
 
-from django_sitemapkit.contrib.people.links import MAX_ENTRIES, first_entries, section_links
-from django_sitemapkit.exceptions import NotPlanned
+from django_sitemapkit.contrib.people.index import first_entries, linked_sections
+from django_sitemapkit.contrib.people.parts import MAX_ENTRIES
 from django_sitemapkit.sites import site_of_context
 
 logger = logging.getLogger("django_sitemapkit")
@@ -21,12 +21,12 @@ register = template.Library()
 def sitemap_html(
     context: template.Context, section: str = "", at_most: int = MAX_ENTRIES
 ) -> SafeString:
-    """Write links for people: to each section, or to the first entries of one.
+    """Write links for people: to each section of the site map, or to the first entries of one.
 
     ``{% sitemap_html %}`` and ``{% sitemap_html "cities" 20 %}``, for a page or footer of the
     project's own, by the templates ``sitemapkit_people/sections.html`` and ``entries.html``.
-    Nothing is written where there is no such section, it is being planned, or the request is for
-    no site of SITEMAPKIT_SITES.
+    Nothing is written where there is no such section, or the request is for no site of
+    SITEMAPKIT_SITES.
     """
     values: dict[str, Any]
     try:
@@ -34,8 +34,8 @@ def sitemap_html(
         if section:
             name, values = "entries", {"entries": first_entries(site, section, at_most)}
         else:
-            name, values = "sections", {"sections": section_links(site)}
-    except (Http404, ImproperlyConfigured, NotPlanned) as error:
+            name, values = "sections", {"sections": linked_sections(site)}
+    except (Http404, ImproperlyConfigured) as error:
         logger.warning("The site map cannot be rendered: %s", error)
         return SafeString()
     if not any(values.values()):

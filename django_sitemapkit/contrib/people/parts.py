@@ -1,0 +1,161 @@
+"""The parts of a page: as many rows as are shown at a time, called by their first and last."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import DataError, transaction
+
+from django_sitemapkit.contrib.people.links import keyed_links
+from django_sitemapkit.planning import PlannedPage
+from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset
+
+MAX_ENTRIES = 250
+"""Entries shown at a time: people and browsers do not read a page of 50,000."""
+
+MAX_PARTS = 20
+"""Parts of a page that are named one by one; naming one takes reading the keys of its rows."""
+
+NOT_A_KEY = (ValidationError, ValueError, TypeError, ArithmeticError, DataError)
+"""What text that is not a key raises, in Python or in the database."""
+
+UNTITLED = "\N{HORIZONTAL ELLIPSIS}"
+"""Stands in a name for the title of a row that is not listed."""
+
+Ends = tuple[Any, Any]
+"""The keys of the first and the last row, or their positions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Some rows of a page that follow each other. ``entries_of(section, part.keys)`` shows them."""
+
+    keys: KeyRange
+    """Their key range; of a section without a keyset, their positions."""
+    ends: Ends
+    """The keys of its first and its last row."""
+    start: str | None
+    """The text of the key that it begins with; None for the beginning of the page."""
+
+
+def all_rows(section: SectionReader) -> KeyRange:
+    """Return the range of all rows of a section, whatever page each of them is on."""
+    return EVERYTHING if section.keyset is not None else KeyRange(0, section.size())
+
+
+def parts_of(
+    section: SectionReader,
+    keys: KeyRange,
+    start: str | None = None,
+    *,
+    at_most: int = MAX_PARTS + 1,
+    rows: int = MAX_ENTRIES,
+) -> list[Part]:
+    """Return the first parts of a key range, from its beginning or from the key in ``start``.
+
+    Each has ``rows`` rows, the last one of the range what is left. One query reads the keys of
+    ``at_most`` parts; nothing is skipped over or counted. Raises LookupError where ``start`` is not
+    a key of the range.
+    """
+    count = rows * at_most
+    encode: Callable[[Any], str | None]
+    encode = str if section.keyset is None else section.keyset.encode
+    try:
+        if section.keyset is None:
+            found = _positions(section, keys, start, count + 1)
+        else:
+            found = _keys(section.keyset, keys, start, count + 1)
+    except NOT_A_KEY as error:
+        if start is None:
+            raise
+        raise LookupError(f"{start!r} is not a key of section {section.get_name()!r}.") from error
+    return [
+        Part(
+            keys=KeyRange(
+                found[place], found[place + rows] if place + rows < len(found) else keys.upper
+            ),
+            ends=(found[place], found[min(place + rows, len(found)) - 1]),
+            start=encode(found[place]) if place else start,
+        )
+        for place in range(0, min(len(found), count), rows)
+    ]
+
+
+def start_before(section: SectionReader, keys: KeyRange, start: str | None = None) -> str | None:
+    """Return the start of the part before ``start``, a key of the range; else of its last part.
+
+    None for the beginning of the range. It takes one query.
+    """
+    if section.keyset is None:
+        end = min(keys.upper, section.size()) if start is None else int(start)
+        return str(end - MAX_ENTRIES) if end - MAX_ENTRIES > keys.lower else None
+    upper = keys.upper if start is None else section.keyset.decode(start)
+    before = KeyRange(keys.lower, upper)
+    found = section.keyset.first_keys(MAX_ENTRIES + 1, before, from_end=True)
+    return section.keyset.encode(found[-2]) if len(found) > MAX_ENTRIES else None
+
+
+def _keys(keyset: Keyset, keys: KeyRange, start: str | None, count: int) -> Sequence[Any]:
+    # What the database refuses to compare must not break a transaction that is not ours.
+    with transaction.atomic(using=keyset.queryset.db):
+        if start is not None:
+            begin = keyset.decode(start)
+            if not keyset.covers(keys, begin):
+                raise ValueError(start)
+            keys = KeyRange(begin, keys.upper)
+        return keyset.first_keys(count, keys)
+
+
+def _positions(
+    section: SectionReader, keys: KeyRange, start: str | None, count: int
+) -> Sequence[int]:
+    lower, upper = keys.lower, min(keys.upper, section.size())
+    if start is not None:
+        if not re.fullmatch("0|[1-9][0-9]{0,8}", start) or not lower <= int(start) < upper:
+            raise ValueError(start)
+        lower = int(start)
+    return range(lower, min(lower + count, upper))
+
+
+def ends_of(section: SectionReader, pages: Sequence[PlannedPage]) -> list[Ends | None]:
+    """Return the keys of each page's first and last row; None where it has none.
+
+    It takes a query for up to 50 pages, none for a section by position.
+    """
+    if section.keyset is not None:
+        return section.keyset.ends([page.keys for page in pages])
+    size = section.size()
+    return [(page.keys.lower, min(page.keys.upper, size) - 1) for page in pages]
+
+
+def names_of(section: SectionReader, ends: Sequence[Ends]) -> list[str]:
+    """Return what to call the rows between two: the titles of both, with a dash between them.
+
+    UNTITLED stands for the title of a row that is not listed; the name is "" where neither is. It
+    takes the queries that read all these rows and their titles at once.
+    """
+    keys = list(dict.fromkeys(chain.from_iterable(ends)))
+    if section.keyset is None:
+        chunks = ((place, section.chunks(KeyRange(place, place + 1))) for place in keys)
+        linked = [
+            (place, link)
+            for place, rows in chunks
+            for _, link in keyed_links(section, rows, or_other=True)
+        ]
+    else:
+        reader = section.for_keys(keys)
+        linked = keyed_links(reader, reader.chunks(EVERYTHING), or_other=True)
+    titles = {key: link.title for key, link in linked}
+    return [_name(titles.get(first), titles.get(last)) for first, last in ends]
+
+
+def _name(first: str | None, last: str | None) -> str:
+    if first is None and last is None:
+        return ""
+    if first == last:
+        return str(first)
+    return f"{first or UNTITLED} \N{EN DASH} {last or UNTITLED}"
