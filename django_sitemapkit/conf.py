@@ -6,13 +6,15 @@ before anything runs.
 
 import copy
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
-from django.core.signals import setting_changed
+from django.core.signals import request_started, setting_changed
 from django.dispatch import receiver
+from django.utils.module_loading import import_string
 
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol import limits
@@ -149,7 +151,51 @@ def _base_url(name: str, value: Any) -> str:
     return value
 
 
-def _sites(name: str, value: Any) -> dict[str, SiteSettings]:
+ReadSites = Callable[[], Any]
+"""A project's function that returns its sites, as ``SITEMAPKIT_SITES`` has them."""
+
+_sites_read: ContextVar[tuple[ReadSites, dict[str, SiteSettings]] | None] = ContextVar(
+    "sitemapkit_sites", default=None
+)
+"""What such a function returned to this thread or task. Another one may be of another tenant."""
+
+
+class _Sites(_Setting[dict[str, SiteSettings]]):
+    """The sites; where the setting names a function, what it returns, until ``forget_sites``."""
+
+    def __get__(self, instance: "Settings", owner: type | None = None) -> dict[str, SiteSettings]:
+        value: Any = super().__get__(instance, owner)
+        if instance is None or not callable(value):
+            return value  # type: ignore[no-any-return]
+        known = _sites_read.get()
+        if known is None or known[0] is not value:
+            known = value, _sites_of(f"{self._name}()", value())
+            _sites_read.set(known)
+        return known[1]
+
+
+@receiver(request_started)
+def forget_sites(**kwargs: Any) -> None:
+    """Call the function of ``SITEMAPKIT_SITES`` again when this thread next needs the sites.
+
+    Each request, build and command begins with it. Call it where your own code has changed them.
+    """
+    _sites_read.set(None)
+
+
+def _sites(name: str, value: Any) -> dict[str, SiteSettings] | ReadSites:
+    if not isinstance(value, str):
+        return _sites_of(name, value)
+    try:
+        function = import_string(value)
+    except ImportError as error:
+        raise ImproperlyConfigured(f"{name}: {error}.") from error
+    if not callable(function):
+        raise ImproperlyConfigured(f"{name} is {value!r}, which is not a function.")
+    return function  # type: ignore[no-any-return]
+
+
+def _sites_of(name: str, value: Any) -> dict[str, SiteSettings]:
     if not isinstance(value, Mapping):
         raise ImproperlyConfigured(
             f'{name} must be a dict such as {{"main": {{"BASE_URL": "https://…"}}}}.'
@@ -199,10 +245,11 @@ class Settings:
         ' "https://example.com".'
         " Without it SITES, the sites framework or, in live views, the request's host decide.",
     )
-    SITES = _Setting(
+    SITES = _Sites(
         {},
         _sites,
-        "Several sites by a key of your choice, each a dict of BASE_URL, SECTIONS and URLCONF.",
+        "Several sites by a key of your choice, each a dict of BASE_URL, SECTIONS and URLCONF; or"
+        " the dotted path of a function that returns such a dict.",
     )
     MAX_URLS = _Setting(
         limits.MAX_URLS,
@@ -305,3 +352,4 @@ SETTING_NAMES = tuple(name for name in vars(Settings) if name.isupper())
 def _reset(**changed: Any) -> None:
     """Check all values again: some depend on other settings, such as STORAGES."""
     settings.checked.clear()
+    forget_sites()

@@ -1,14 +1,33 @@
 """Which site a request or a build is for, and what holds while it is active."""
 
+from concurrent.futures import ThreadPoolExecutor
+from io import StringIO
 from types import SimpleNamespace
 
 import pytest
+from django.core.checks import run_checks
 from django.core.exceptions import DisallowedHost, ImproperlyConfigured
+from django.core.management import call_command
+from django.db import ProgrammingError
 from django.http import Http404
 from django.urls import get_script_prefix, get_urlconf, reverse, set_script_prefix, set_urlconf
 from django.utils import translation
 
+from django_sitemapkit import StaticSection
+from django_sitemapkit.builds import build
+from django_sitemapkit.checks.sites import check_settings
+from django_sitemapkit.conf import forget_sites
+from django_sitemapkit.registry import registry
 from django_sitemapkit.sites import SitemapSite, all_sites, site_for
+from tests.builds import use_storage
+from tests.testapp import serving
+from tests.testapp.models import Shop
+
+
+class Homes(StaticSection):
+    """The first page of each site."""
+
+    items = ["/"]
 
 
 def ask(rf, host="www.example.com", path="/sitemap.xml", **options):
@@ -256,3 +275,95 @@ def test_a_urlconf_without_the_package_is_named():
     site = SitemapSite.at("https://www.example.com", key="shop", urlconf="tests.urls_without")
     with pytest.raises(ImproperlyConfigured, match=r"'shop'.*include.*tests\.urls_without"):
         site.address("index")
+
+
+# --- Sites from a function
+
+
+@pytest.fixture
+def shops(settings, unconfigured):
+    """Let each shop in the database be a site."""
+    settings.ALLOWED_HOSTS = ["*"]
+    settings.SITEMAPKIT_SITES = "tests.testapp.serving.sites_of_shops"
+
+
+@pytest.mark.django_db
+def test_sites_may_be_rows_of_the_database(rf, shops, django_assert_num_queries):
+    """They are read once, however often the sites are needed."""
+    for slug in ("tea", "coffee"):
+        Shop.objects.create(slug=slug)
+    with django_assert_num_queries(1):
+        assert [site.key for site in all_sites()] == ["coffee", "tea"]
+        assert ask(rf, "tea.example.com").key == "tea"
+        with pytest.raises(Http404):
+            ask(rf, "milk.example.com")
+
+
+@pytest.mark.django_db
+def test_each_request_build_and_command_reads_them_again(client, shops, settings):
+    """So does whoever says that they have changed."""
+    Shop.objects.create(slug="aniseed")
+    assert client.get("/sitemap.xml", headers={"host": "tea.example.com"}).status_code == 404
+    Shop.objects.create(slug="tea")
+    with registry.isolated():
+        registry.add(Homes)
+        assert client.get("/sitemap.xml", headers={"host": "tea.example.com"}).status_code == 200
+        use_storage(settings, "Memory")
+        Shop.objects.create(slug="coffee")
+        out = StringIO()
+        call_command("sitemap_status", stdout=out)
+        assert "coffee" in out.getvalue()
+        Shop.objects.create(slug="milk")
+        assert len(all_sites()) == 3
+        build(all_sites()[0])
+        assert len(all_sites()) == 4
+    Shop.objects.all().delete()
+    assert len(all_sites()) == 4
+    forget_sites()
+    with pytest.raises(ImproperlyConfigured, match="No site is known"):
+        all_sites()
+
+
+def test_one_thread_does_not_see_the_sites_of_another(monkeypatch, settings):
+    """Each may be the thread of another tenant."""
+    found = iter(
+        [{"a": {"BASE_URL": "https://a.example"}}, {"b": {"BASE_URL": "https://b.example"}}]
+    )
+    monkeypatch.setattr(serving, "sites_of_shops", lambda: next(found))
+    settings.SITEMAPKIT_SITES = "tests.testapp.serving.sites_of_shops"
+    assert [site.key for site in all_sites()] == ["a"]
+    with ThreadPoolExecutor() as pool:
+        assert [site.key for site in pool.submit(all_sites).result()] == ["b"]
+    assert [site.key for site in all_sites()] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("tests.testapp.serving.nothing", "does not define"),
+        ("tests.testapp.serving.BASE", "is not a function"),
+        ("tests.test_sites.of_no_use", r"SITEMAPKIT_SITES\(\) must be a dict"),
+    ],
+)
+def test_a_function_of_no_use_is_named(settings, value, message):
+    """Before anything is served, and as a check."""
+    settings.SITEMAPKIT_SITES = value
+    with pytest.raises(ImproperlyConfigured, match=message):
+        all_sites()
+    assert [found.id for found in check_settings()] == ["sitemapkit.E001"]
+
+
+def of_no_use():
+    """Return something else than sites."""
+    return ["https://www.example.com"]
+
+
+def test_checks_do_not_trip_over_a_table_that_does_not_exist_yet(settings, monkeypatch):
+    """``migrate`` runs them before it makes the table."""
+
+    def missing():
+        raise ProgrammingError("no such table: testapp_shop")
+
+    monkeypatch.setattr(serving, "sites_of_shops", missing)
+    settings.SITEMAPKIT_SITES = "tests.testapp.serving.sites_of_shops"
+    assert [found.id for found in run_checks()] == ["sitemapkit.W008"]

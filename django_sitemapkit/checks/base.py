@@ -48,18 +48,21 @@ def check(
 
 
 def value_of(name: str) -> Any:
-    """Return a setting; None if its value is wrong, which E001 reports."""
+    """Return a setting; None if its value is wrong, or cannot be read."""
     try:
         return getattr(settings, name)
-    except ImproperlyConfigured:
+    except (ImproperlyConfigured, DatabaseError):
         return None
 
 
 def sites_in_settings() -> list[SitemapSite]:
-    """Return the sites of the settings; none if a setting is wrong, which E001 reports."""
+    """Return the sites of the settings; none if a setting is wrong, which E001 reports.
+
+    Nor are there any while the function that returns them has no tables to read.
+    """
     try:
         return all_sites() if settings.SITES or settings.BASE_URL else []
-    except ImproperlyConfigured:
+    except (ImproperlyConfigured, DatabaseError):
         return []
 
 

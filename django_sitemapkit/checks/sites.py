@@ -41,6 +41,8 @@ def check_settings() -> Found:
             getattr(settings, name)
         except ImproperlyConfigured as error:
             yield str(error), " ".join(getattr(Settings, name).__doc__.split())
+        except DatabaseFailure:
+            continue  # Sites may be rows of a table that a migration is about to make.
 
 
 @check("sitemapkit.W002", Tags.sites)
@@ -112,7 +114,7 @@ def _is_invalid() -> bool:
     """Return whether E001 reports the base URL or the sites."""
     try:
         _ = settings.BASE_URL, settings.SITES
-    except ImproperlyConfigured:
+    except (ImproperlyConfigured, DatabaseFailure):
         return True
     return False
 

@@ -20,6 +20,7 @@ from django.db import DatabaseError
 from django.db.models import IntegerChoices
 
 from django_sitemapkit.builds import BuildResult, FileResult
+from django_sitemapkit.conf import forget_sites
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.models.migrated import unapplied_migrations
 from django_sitemapkit.printable import count_of, printable, printable_lines
@@ -144,6 +145,7 @@ class SiteCommand(BaseCommand):
 
     def sites(self, keys: list[str] | None) -> list[SitemapSite]:
         """Return the sites with these keys, or all; raises CommandError for an unknown key."""
+        forget_sites()
         try:
             known = {site.key: site for site in all_sites()}
         except ImproperlyConfigured as error:

@@ -98,3 +98,9 @@ def unbounded(statements):
         if re.search(r"\bOFFSET\b", sql, re.IGNORECASE)
         or (re.search(r"\bCOUNT\s*\(", sql, re.IGNORECASE) and "LIMIT" not in sql.upper())
     ]
+
+
+def sites_of_shops():
+    """Return a site for each shop, as SITEMAPKIT_SITES has them."""
+    slugs = Shop.objects.order_by("slug").values_list("slug", flat=True)
+    return {slug: {"BASE_URL": f"https://{slug}.example.com"} for slug in slugs}
