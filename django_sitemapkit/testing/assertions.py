@@ -149,7 +149,8 @@ def _why_not(site: SitemapSite, obj_or_url: Model | str) -> str:
         location = _location_of(site, obj_or_url)
     if location is None:
         return "No section reads its model, and it has no URL on this site."
-    return inspect_path(site, location.removeprefix(site.origin)).why
+    why = inspect_path(site, location.removeprefix(site.origin)).why
+    return why or "Its page has no room for it."
 
 
 def _name_of(obj_or_url: Model | str) -> str:
