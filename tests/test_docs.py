@@ -95,7 +95,10 @@ class Block:
     @property
     def followed(self) -> bool:
         """Whether it is a step of a quick start or a recipe, which is followed as a whole."""
-        return self.page.stem == "quickstart" or self.heading in {"Quick start", *RECIPES}
+        return self.page.stem in {"quickstart", "tenants", "wagtail"} or self.heading in {
+            "Quick start",
+            *RECIPES,
+        }
 
     def __str__(self) -> str:
         return f"{self.page.name}:{self.line}"

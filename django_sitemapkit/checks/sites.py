@@ -32,6 +32,9 @@ from django_sitemapkit.runners.choosing import get_runner
 
 PREFIX = "SITEMAPKIT_"
 
+SEVERAL_HOSTS = ("TENANT_MODEL", "ROOT_HOSTCONF")
+"""Settings of django-tenants and django-hosts, by which a project has several hosts."""
+
 
 @check("sitemapkit.E001", Tags.sites)
 def check_settings() -> Found:
@@ -108,6 +111,19 @@ def check_host() -> Found:
         "Sitemaps take their host from the request; with wildcards in ALLOWED_HOSTS they fail.",
         'Set SITEMAPKIT_BASE_URL = "https://www.example.com".',
     )
+
+
+@check("sitemapkit.W033", Tags.sites)
+def check_tenants() -> Found:
+    """Report one base URL in a project that has a host for each tenant."""
+    named = [name for name in SEVERAL_HOSTS if hasattr(django_settings, name)]
+    if named and value_of("BASE_URL") and not value_of("SITES"):
+        yield (
+            f"The project has several hosts, as {named[0]} says, but SITEMAPKIT_BASE_URL puts all"
+            " URLs under one.",
+            "Remove it, and set SITEMAPKIT_SITES to the path of a function that returns the site"
+            " of the current tenant or host.",
+        )
 
 
 def _is_invalid() -> bool:

@@ -9,7 +9,7 @@ import logging
 import os
 import pickle
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from multiprocessing import get_context
@@ -79,22 +79,28 @@ def _require_sharing() -> None:
                 f"The database {alias!r} is in memory, so worker processes cannot use it. Use"
                 " the runner 'inline'."
             )
-        _require_public_schema(alias, connection)
+        _require_known_tenant(alias, connection)
 
 
-def _require_public_schema(alias: str, connection: Any) -> None:
-    """Raise BuildFailed where a connection is switched to the schema of a tenant.
+def _require_known_tenant(alias: str, connection: Any) -> None:
+    """Raise BuildFailed where a connection is switched to another schema, and to no tenant.
 
-    That is how django-tenants separates tenants. A worker's connection begins in the public
-    schema, and would read other rows than the process that builds.
+    A worker's connection begins in the public schema, and would read other rows than the process
+    that builds. It can only be switched as django-tenants does it.
     """
     public = getattr(django_settings, "PUBLIC_SCHEMA_NAME", "public")
     schema = getattr(connection, "schema_name", None)
-    if schema and schema != public:
+    if schema and schema != public and getattr(connection, "tenant", None) is None:
         raise BuildFailed(
             f"The database {alias!r} is switched to the schema {schema!r}, but worker processes"
             " connect to the public schema. Use the runner 'inline' (--workers 1)."
         )
+
+
+def _tenants() -> dict[str, Any]:
+    """Return the tenant of django-tenants that each connection is switched to."""
+    found = {alias: getattr(connections[alias], "tenant", None) for alias in connections}
+    return {alias: tenant for alias, tenant in found.items() if tenant is not None}
 
 
 def _job(builder: PageBuilder) -> "partial[None]":
@@ -105,6 +111,7 @@ def _job(builder: PageBuilder) -> "partial[None]":
         lease=builder.lease.row,
         distrusted=frozenset(builder.distrusted),
         full=builder.full,
+        tenants=_tenants(),
     )
 
 
@@ -194,8 +201,15 @@ def work(
     lease: Lease,
     distrusted: Collection[str],
     full: bool,
+    tenants: Mapping[str, Any],
 ) -> None:
-    """Make the pages whose ids come through the pipe until it ends; what a worker process does."""
+    """Make the pages whose ids come through the pipe until it ends; what a worker process does.
+
+    ``tenants`` are those that the builder's connections are switched to, by alias.
+    """
+    for alias, tenant in tenants.items():
+        connection: Any = connections[alias]
+        connection.set_tenant(tenant)
     held = BuildLease(lease, settings.LEASE_SECONDS)
     record = Build.objects.get(pk=build)
     with (

@@ -6,6 +6,7 @@ from django.db import connections
 
 from django_sitemapkit.builds import build
 from django_sitemapkit.exceptions import BuildFailed
+from django_sitemapkit.models import Build
 from django_sitemapkit.runners import processes
 from django_sitemapkit.runners.processes import ProcessesRunner
 from tests.builds import SITE, Products, fill, use_storage
@@ -31,14 +32,15 @@ def tenant(sections, settings, monkeypatch):
 
     monkeypatch.setattr(processes, "Crew", crew)
 
-    def switch(schema):
+    def switch(schema, tenant=None):
         monkeypatch.setattr(real, "schema_name", schema, raising=False)
+        monkeypatch.setattr(real, "tenant", tenant, raising=False)
         return Started
 
     return switch
 
 
-def test_workers_are_refused_in_the_schema_of_a_tenant(tenant):
+def test_workers_are_refused_in_a_schema_of_no_tenant(tenant):
     """They would list the public schema's rows as the tenant's; one process builds it as ever."""
     tenant("acme")
     with pytest.raises(BuildFailed, match=r"schema 'acme'.*'inline'"):
@@ -53,3 +55,18 @@ def test_workers_share_the_schema_that_all_connections_begin_in(tenant, settings
         settings.PUBLIC_SCHEMA_NAME = public
     with pytest.raises(tenant(schema)):
         build(SITE, runner=ProcessesRunner(2))
+
+
+def test_workers_are_switched_to_the_tenant_of_the_builder(tenant, monkeypatch):
+    """Before they read anything: here there is nothing to read."""
+    with pytest.raises(tenant("acme", "the tenant")):
+        build(SITE, runner=ProcessesRunner(2))
+    assert processes._tenants() == {"default": "the tenant"}
+    switched = []
+    monkeypatch.setattr(connections["default"], "set_tenant", switched.append, raising=False)
+    with pytest.raises(Build.DoesNotExist):
+        processes.work(
+            None, site=SITE, build=0, lease=None, distrusted=(), full=False,
+            tenants=processes._tenants(),
+        )  # fmt: skip
+    assert switched == ["the tenant"]

@@ -64,8 +64,19 @@ class ContribChecks(SectionChecks):
             )
         return None
 
+    def of_wagtail(self) -> Mistake | None:
+        """Find Wagtail's own class, whose view asks each page for its URLs, as nothing else does."""
+        bases = type(self.options.sitemap).__mro__
+        if not any(base.__module__.startswith("wagtail.contrib.sitemaps") for base in bases):
+            return None
+        return Mistake(
+            "it is Wagtail's own class, of which only Wagtail's view lists all URLs",
+            "Call register_pages() of django_sitemapkit.contrib.wagtail instead.",
+        )
+
     CHECKS: ClassVar[dict[str, FindMistake]] = SectionChecks.CHECKS | {
         "sitemapkit.E105": repeated,
+        "sitemapkit.E157": of_wagtail,
         "sitemapkit.E129": SectionChecks.column_without_rows,
         "sitemapkit.W151": overridden_urls,
     }

@@ -1,0 +1,202 @@
+"""The recipe of tenants.md, followed with django-tenants on PostgreSQL."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.test_docs import ROOT, blocks_of, dedented
+
+pytestmark = pytest.mark.recipes
+
+SERVER = os.environ.get("TEST_POSTGRESQL", "postgresql://postgres@127.0.0.1:5432")
+DATABASE = "sitemapkit_tenants"
+
+FILES = {
+    "settings.py": """
+        from pathlib import Path
+
+        BASE_DIR = Path(__file__).parent
+        SECRET_KEY = "tenants"
+        ALLOWED_HOSTS = ["*"]
+        DATABASES = {{
+            "default": {{
+                "ENGINE": "django_tenants.postgresql_backend",
+                "NAME": "{database}",
+                "USER": "{server.username}",
+                "PASSWORD": "{password}",
+                "HOST": "{server.hostname}",
+                "PORT": "{port}",
+            }}
+        }}
+        DATABASE_ROUTERS = ["django_tenants.routers.TenantSyncRouter"]
+        DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+        SHARED_APPS = ["django_tenants", "customers"]
+        TENANT_APPS = ["django.contrib.contenttypes", "django_sitemapkit", "shop"]
+        INSTALLED_APPS = SHARED_APPS + TENANT_APPS
+        TENANT_MODEL = "customers.Customer"
+        TENANT_DOMAIN_MODEL = "customers.Domain"
+        MIDDLEWARE = ["django_tenants.middleware.main.TenantMainMiddleware"]
+        ROOT_URLCONF = "urls"
+        STORAGES = {{
+            "default": {{"BACKEND": "django.core.files.storage.FileSystemStorage"}},
+            "sitemaps": {{
+                "BACKEND": "django.core.files.storage.FileSystemStorage",
+                "OPTIONS": {{"location": BASE_DIR / "files"}},
+            }},
+        }}
+        SITEMAPKIT_MAX_URLS = 20
+        USE_TZ = True
+    """,
+    "urls.py": """
+        from django.urls import include, path
+
+        urlpatterns = [path("", include("django_sitemapkit.urls"))]
+    """,
+    "customers/__init__.py": "",
+    "customers/models.py": """
+        from django.db import models
+        from django_tenants.models import DomainMixin, TenantMixin
+
+        class Customer(TenantMixin):
+            name = models.CharField(max_length=20)
+
+        class Domain(DomainMixin):
+            pass
+    """,
+    "shop/__init__.py": "",
+    "shop/models.py": """
+        from django.db import models
+
+        class Product(models.Model):
+            slug = models.SlugField()
+
+            def get_absolute_url(self):
+                return f"/{self.slug}/"
+    """,
+    "shop/sitemaps.py": """
+        import os, time
+        from pathlib import Path
+        from django_sitemapkit import Section, register
+        from shop.models import Product
+
+        PROCESSES = Path("processes")
+
+        @register
+        class Products(Section):
+            queryset = Product.objects.all()
+
+            def location(self, product):
+                if PROCESSES.exists():
+                    (PROCESSES / str(os.getpid())).touch()
+                    time.sleep(0.03)
+                return product.get_absolute_url()
+    """,
+    "run.py": """
+        import gzip, json, os, re, shutil
+        import django
+
+        django.setup()
+        from django.core.checks import run_checks
+        from django.core.management import call_command
+        from django.db import connection
+        from django.test import Client
+        from django_tenants.utils import tenant_context
+
+        if __name__ == "__main__":
+            call_command("makemigrations", "customers", "shop", verbosity=0)
+            call_command("migrate_schemas", schema_name="public", verbosity=0)
+            from customers.models import Customer, Domain
+            from django_sitemapkit.models import UrlOverride
+            from shop.models import Product
+
+            def read(host):
+                found = []
+                index = Client().get("/sitemap.xml", headers={"host": host})
+                for address in re.findall("<loc>(.*?)</loc>", index.getvalue().decode()):
+                    path = address.removeprefix(f"https://{host}")
+                    document = Client().get(path, headers={"host": host}).getvalue()
+                    found += re.findall("<loc>(.*?)</loc>", gzip.decompress(document).decode())
+                return sorted(found)
+
+            tenants = {}
+            for name in ("tea", "coffee"):
+                tenant = tenants[name] = Customer.objects.create(schema_name=name, name=name)
+                Domain.objects.create(domain=f"{name}.example.com", tenant=tenant, is_primary=True)
+                with tenant_context(tenant):
+                    Product.objects.bulk_create(Product(slug=f"{name}-{n}") for n in range(100))
+            with tenant_context(tenants["tea"]):
+                UrlOverride.objects.create(site="tea", path="/tea-0/", include=False)
+                UrlOverride.objects.create(site="coffee", path="/coffee-0/", include=False)
+            answers = {"live": {name: read(f"{name}.example.com") for name in tenants}}
+            os.mkdir("processes")
+            call_command("tenant_command", "build_sitemaps", "--workers", "2", schema_name="tea")
+            answers["processes"] = len(os.listdir("processes"))
+            shutil.rmtree("processes")
+            call_command("all_tenants_command", "build_sitemaps")
+            answers["built"] = {name: read(f"{name}.example.com") for name in tenants}
+            with tenant_context(tenants["tea"]):
+                from django_sitemapkit.models import Build
+                answers["builds"] = Build.objects.count()
+            connection.set_schema_to_public()
+            answers["checks"] = [found.id for found in run_checks()]
+            print(json.dumps(answers))
+    """,
+}
+
+
+@pytest.fixture
+def database():
+    """Make an empty database."""
+    psycopg = pytest.importorskip("psycopg")
+    try:
+        connection = psycopg.connect(f"{SERVER}/postgres", autocommit=True)
+    except psycopg.OperationalError as error:
+        assert not os.environ.get("CI"), error
+        pytest.skip(f"needs PostgreSQL: {error}")
+    with connection:
+        connection.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)")
+        connection.execute(f"CREATE DATABASE {DATABASE}")
+        yield
+        connection.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)")
+
+
+def test_each_tenant_has_a_sitemap_of_its_own(tmp_path, database):
+    """Live, and built by two processes; its overrides are not those of another."""
+    if importlib.util.find_spec("django_tenants") is None:
+        assert not os.environ.get("CI"), "django-tenants is not installed"
+        pytest.skip("needs django-tenants")
+    server = urlsplit(SERVER)
+    said = {"database": DATABASE, "server": server, "password": server.password or ""}
+    files = {name: dedented(text) for name, text in FILES.items()}
+    files["settings.py"] = files["settings.py"].format(**said, port=server.port or "")
+    for block in blocks_of(ROOT / "docs" / "tenants.md"):
+        if block.file:
+            files[block.file] = files.get(block.file, "") + block.text
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, tmp_path / "run.py"],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "settings",
+            "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)]),
+        },
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    answers = json.loads(done.stdout.splitlines()[-1])
+    for how in ("live", "built"):
+        expected = [f"https://tea.example.com/tea-{n}/" for n in range(1, 100)]
+        assert answers[how]["tea"] == sorted(expected)
+        expected = [f"https://coffee.example.com/coffee-{n}/" for n in range(100)]
+        assert answers[how]["coffee"] == sorted(expected)
+    assert answers["builds"] == 2
+    assert [found for found in answers["checks"] if found.startswith("sitemapkit")] == []
+    assert answers["processes"] == 2
