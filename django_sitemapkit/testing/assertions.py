@@ -92,7 +92,7 @@ def assert_valid_sitemap(response: Any) -> None:
 
 def _listed(site: SitemapSite, obj_or_url: Model | str) -> list[tuple[str, str]]:
     """Return the names of the sections that list an object or a URL, each with a location."""
-    if isinstance(obj_or_url, str):
+    if not isinstance(obj_or_url, Model):
         return _with_location(site, site.scope().normalise(obj_or_url))
     if obj_or_url.pk is None:
         raise ValueError(f"{obj_or_url!r} is not saved. Save it first, or give its URL.")
@@ -141,7 +141,7 @@ def _locations(section: SectionReader, keys: KeyRange) -> Iterator[str]:
 
 def _why_not(site: SitemapSite, obj_or_url: Model | str) -> str:
     """Return why the sitemap does not list an object or a URL."""
-    if isinstance(obj_or_url, str):
+    if not isinstance(obj_or_url, Model):
         location: str | None = site.scope().normalise(obj_or_url)
     elif inspections := inspect_object(site, obj_or_url):
         return " ".join(inspection.why for inspection in inspections)
@@ -154,7 +154,7 @@ def _why_not(site: SitemapSite, obj_or_url: Model | str) -> str:
 
 
 def _name_of(obj_or_url: Model | str) -> str:
-    return obj_or_url if isinstance(obj_or_url, str) else repr(obj_or_url)
+    return repr(obj_or_url) if isinstance(obj_or_url, Model) else obj_or_url
 
 
 def _content(response: Any) -> bytes:

@@ -95,7 +95,7 @@ def test_a_url_is_normalised(product):
 @pytest.mark.parametrize("check", [assert_listed, assert_not_listed])
 def test_what_cannot_be_listed_is_an_error(product, check):
     """A mistake in a test must not pass for a page that is not listed."""
-    for wrong in ("https://elsewhere.example/", "about/"):
+    for wrong in ("https://elsewhere.example/", "about/", None):
         with pytest.raises(ValueError, match=r"Invalid URL|URL not allowed"):
             check(wrong)
     with pytest.raises(ValueError, match="Save it first, or give its URL"):
@@ -123,6 +123,23 @@ def test_what_a_section_raises_passes_through(sections, check):
 
 
 # On whichever page, in whichever section
+
+
+def test_an_object_is_looked_up_by_its_key(sections):
+    """The other rows are not read."""
+    read = []
+
+    class Recorded(Section):
+        queryset = Product.objects.all()
+
+        def location(self, product):
+            read.append(product)
+            return f"/{product.slug}/"
+
+    sections.add(Recorded)
+    product, _ = ProductFactory.create_batch(2)
+    assert_listed(product)
+    assert read == [product]
 
 
 def test_every_page_counts(product):
