@@ -9,7 +9,8 @@ import pytest
 from hypothesis import settings
 
 from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.registry import registry
+
+pytest_plugins = ["django_sitemapkit.testing.fixtures"]
 
 # Examples of each property; the thorough run has more, by `--hypothesis-profile=thorough`.
 settings.register_profile("thorough", max_examples=60)
@@ -36,10 +37,9 @@ def pytest_collection_finish():
 
 
 @pytest.fixture
-def sections():
+def sections(sitemap_registry):
     """Give the registry as empty, and restore it afterwards."""
-    with registry.isolated():
-        yield registry
+    return sitemap_registry
 
 
 @pytest.fixture(autouse=True)

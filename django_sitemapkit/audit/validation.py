@@ -118,7 +118,7 @@ def validate_published(
     """
     how = _Validation(schemas, on_progress)
     storage = SitemapStorage()
-    hosts = _declared_hosts([site])
+    hosts = declared_hosts([site])
     for file in verify_published(site):
         address = file.address
         report = DocumentReport.failed(address, "damaged-file", file.fault)
@@ -169,7 +169,7 @@ def _validate_address(
 ) -> Iterator[DocumentReport]:
     hosts: Collection[str] = ()
     with suppress(ImproperlyConfigured, DatabaseError):  # Reading an address needs no site.
-        hosts = _declared_hosts(all_sites())
+        hosts = declared_hosts(all_sites())
     first = _fetch(address, how, hosts, deadline)
     yield first
     if not first.children:
@@ -192,7 +192,7 @@ def _validate_address(
         yield _fetch(child, how, [origin], deadline, nested=True)
 
 
-def _declared_hosts(sites: Iterable[SitemapSite]) -> set[str]:
+def declared_hosts(sites: Iterable[SitemapSite]) -> set[str]:
     """Return the origins where external sections declare sitemaps of these sites."""
     hosts: set[str] = set()
     for host in (h for site in sites for s in registry.externals(site) for h in s.hosts):

@@ -16,6 +16,7 @@ from django_sitemapkit.builds import publish
 from django_sitemapkit.builds.requests import process_requests, request
 from django_sitemapkit.models import Build, BuildFile, BuildRequest, Publication
 from django_sitemapkit.submission.models import SubmittedSite, SubmittedSitemap, UrlBatch
+from django_sitemapkit.testing.factories import BuildFactory
 from tests.admin.operating import EVIL, OVERVIEW, PEOPLE, page, person, text_of
 from tests.builds import SITE, Products, run, take_lease
 from tests.testapp.models import Product
@@ -149,9 +150,7 @@ def test_a_failed_build_is_shown_until_one_succeeds(built):
     """The newest build of the site counts."""
     client = person("viewer")
     run()
-    failed = Build.objects.create(
-        site="default", fence=9, status="failed", started_at=NOW, ended_at=NOW, reason=EVIL
-    )
+    failed = BuildFactory(status="failed", reason=EVIL)
     [item], _text = found(client)
     assert (item.title, item.level, item.url) == (
         "Build failed",
@@ -166,7 +165,7 @@ def test_an_interrupted_build_is_shown_but_a_running_one_is_not(built):
     """It runs as long as its process has the lease."""
     client = person("viewer")
     run()
-    Build.objects.create(site="default", fence=9, status="running", started_at=NOW)
+    BuildFactory(status="running")
     assert titles(client) == ["Build interrupted"]
     take_lease()
     assert titles(client) == []

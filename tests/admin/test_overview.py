@@ -22,6 +22,12 @@ from django_sitemapkit.models import (
     Lease,
     Publication,
 )
+from django_sitemapkit.testing.factories import (
+    BuildFactory,
+    BuildFileFactory,
+    BuildRequestFactory,
+    PublicationFactory,
+)
 from tests.admin.operating import (
     EVIL,
     OVERVIEW,
@@ -204,9 +210,7 @@ def test_what_came_of_a_click_is_told_where_it_was_made(built, monkeypatch, fail
     kind, said = ("error", "ZeroDivisionError") if fails else ("success", "0 files and 0 orphans")
     assert re.search(rf'<li class="{kind}">\s*Cleanup (failed|finished)\. .*{said}', text)
     assert '<li class="success">' not in text or not fails
-    other = BuildRequest.objects.create(
-        site="other", kind="prune", requested_at=timezone.now(), ended_at=timezone.now()
-    )
+    other = BuildRequestFactory(site="other", kind="prune", ended_at=timezone.now())
     for wrong in ("x", "", "\x00", 10**30, -1, 10**6, other.pk):
         response = client.get(OVERVIEW, {"site": "default", "request": wrong})
         assert 'class="messagelist"' not in text_of(response)
@@ -364,15 +368,11 @@ def test_what_people_and_programs_wrote_is_harmless(built):
     build = Build.objects.get(pk=run().build)
     values = {"reason": EVIL, "warnings": EVIL, "started_by": EVIL}
     Build.objects.update(**values)
-    left = Build.objects.create(
-        site="default", fence=1, started_at=timezone.now(), declaration="", status="held", **values
-    )
-    running = Build.objects.create(
-        site="default", fence=1, started_at=timezone.now(), declaration="", **values
-    )
+    left = BuildFactory(status="held", **values)
+    running = BuildFactory(status="running", **values)
     Lease.objects.filter(name=LEASE).update(owner=f"{EVIL}:1:x", heartbeat=timezone.now())
-    BuildFile.objects.create(
-        build=build, section=EVIL, number=9, status="done", problems=EVIL, skipped=3, name=EVIL
+    BuildFileFactory(
+        build=build, section=EVIL, number=9, problems=EVIL, skipped=3, name=EVIL, urls=0
     )
     for ended_at in (None, timezone.now()):
         BuildRequest.objects.create(
@@ -483,13 +483,12 @@ def test_the_script_breaks_no_policy():
 @pytest.mark.thorough
 def test_several_sites_are_listed_with_links(built, two_sites):
     """Each with what is published, held back and going on."""
-    now = timezone.now()
-    build = Build.objects.create(site="one", fence=1, started_at=now, status="published")
-    Publication.objects.create(site="one", build=build, fence=1, published_at=now)
-    BuildFile.objects.create(build=build, section="a", number=1, status="done", urls=7, skipped=3)
-    BuildFile.objects.create(build=build, section="a", number=2, status="empty")
-    BuildFile.objects.create(build=build, status="done", urls=1)
-    Build.objects.create(site="two/<b>&", fence=1, started_at=now, status="held")
+    build = BuildFactory(site="one")
+    PublicationFactory(build=build)
+    BuildFileFactory(build=build, section="a", number=1, urls=7, skipped=3)
+    BuildFileFactory(build=build, section="a", number=2, status="empty", urls=0)
+    BuildFileFactory(build=build, section="", number=0)
+    BuildFactory(site="two/<b>&", status="held")
     request(SITE, "check")
     BuildRequest.objects.update(site="two/<b>&")
     assert Lease.objects.acquire("build:one", seconds=60)

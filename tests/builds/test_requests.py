@@ -13,6 +13,7 @@ from django_sitemapkit.builds.requests import RequestWorkers, begin, process_req
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.models import Build, BuildRequest, Lease, Publication
 from django_sitemapkit.printable import count_of
+from django_sitemapkit.testing.factories import BuildRequestFactory
 from tests.builds import (
     ALL,
     LEASE,
@@ -216,9 +217,7 @@ def test_requests_are_done_in_the_order_they_were_made(storage):
 @pytest.mark.thorough
 def test_other_sites_and_kinds_stay_open(storage):
     """Each site has its own, and a command takes builds alone."""
-    other = BuildRequest.objects.create(
-        site="other", kind="build", requested_at=timezone.now(), dedup_key="x"
-    )
+    other = BuildRequestFactory(site="other", dedup_key="x")
     check = ask("check")
     assert process_requests(SITE, kinds=["build"]) == []
     assert process_requests(SITE) == [check]

@@ -2,32 +2,37 @@
 
 from lxml import etree
 
-from django_sitemapkit.models import ExclusionRule, ExtraUrl, SectionSettings, UrlOverride
+from django_sitemapkit.models import SectionSettings
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.rendering import PageRendering
+from django_sitemapkit.testing.factories import (
+    ExclusionRuleFactory,
+    ExtraUrlFactory,
+    UrlOverrideFactory,
+)
 from tests.factories import SITE
 from tests.testapp.serving import BASE, NAMESPACE
 
 
 def by_path(path, include=None, **values):
     """Override a URL of the tests' site."""
-    return UrlOverride.objects.create(site=SITE.key, path=path, include=include, **values)
+    return UrlOverrideFactory(site=SITE.key, path=path, include=include, **values)
 
 
 def by_object(obj, include=None, **values):
     """Override an object at the tests' site."""
-    return UrlOverride.objects.create_for_object(obj, site=SITE.key, include=include, **values)
+    return UrlOverrideFactory(obj=obj, site=SITE.key, include=include, **values)
 
 
 def rule(pattern):
     """Exclude all URLs of the tests' site that match a pattern."""
-    return ExclusionRule.objects.create(site=SITE.key, pattern=pattern)
+    return ExclusionRuleFactory(site=SITE.key, pattern=pattern)
 
 
 def extra(path, **values):
     """Add a URL to the tests' site."""
-    return ExtraUrl.objects.create(site=SITE.key, path=path, **values)
+    return ExtraUrlFactory(site=SITE.key, path=path, **values)
 
 
 def setting(section, **values):

@@ -1,0 +1,174 @@
+"""Assertions about what the sitemap lists, and about a response."""
+
+from collections import deque
+from collections.abc import AsyncIterable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.db.models import Model
+from django.urls import NoReverseMatch
+
+from django_sitemapkit.audit.reader import validate
+from django_sitemapkit.audit.validation import declared_hosts
+from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.identities import label_of
+from django_sitemapkit.inspection import inspect_object, inspect_path
+from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.planning import all_pages
+from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
+from django_sitemapkit.rendering import PageRendering
+from django_sitemapkit.sites import SitemapSite, site_for
+from django_sitemapkit.testing.sites import site_with_key
+from django_sitemapkit.views.responses import asynchronous
+
+MAX_SHOWN_FINDINGS = 10
+"""Findings about a document that the message of a failure shows."""
+
+
+def assert_listed(obj_or_url: Model | str, *, site: str | None = None) -> None:
+    """Assert that the sitemap lists an object, or a URL; the error says why it does not.
+
+    A URL is a path or an absolute URL of the site. An object is listed if the sitemap has any of
+    its URLs, in whichever language. The sitemap is what live pages show and the next build
+    publishes: it is rendered from the rows and the settings of editors as they are now, so an
+    earlier build does not matter. ``site`` is the key of the site; it can be omitted if there is
+    only one.
+
+    Raises ValueError for an object that is not saved, InvalidValue (a ValueError) for a URL that no
+    sitemap of the site may list, and whatever a section raises. ::
+
+        assert_listed(product)
+        assert_listed("/about/")
+    """
+    __tracebackhide__ = True  # pytest then shows the line of the test.
+    here = site_with_key(site)
+    if not _listed(here, obj_or_url):
+        raise AssertionError(f"{_name_of(obj_or_url)} is not listed. {_why_not(here, obj_or_url)}")
+
+
+def assert_not_listed(obj_or_url: Model | str, *, site: str | None = None) -> None:
+    """Assert that the sitemap does not list an object, or a URL; the error says which section does.
+
+    The arguments and errors are those of `assert_listed`. For an object, the sitemap must have none
+    of its URLs. An object that was deleted has no key any more: give its URL. ::
+
+        assert_not_listed(draft)
+        assert_not_listed("/products/tea-pot/")
+    """
+    __tracebackhide__ = True
+    if found := _listed(site_with_key(site), obj_or_url):
+        section, location = found[0]
+        raise AssertionError(
+            f"{_name_of(obj_or_url)} is listed: section {section!r} lists {location}."
+        )
+
+
+def assert_valid_sitemap(response: Any) -> None:
+    """Assert that a response of Django's test client is a valid sitemap, index or text sitemap.
+
+    It must have the status 200, and break no rule of the protocol at its address; what only some
+    readers may not accept is no failure. It may be gzipped and streamed, and can be read again
+    afterwards. Raises AttributeError for a response that does not come from the test client. ::
+
+        response = self.client.get("/sitemap.xml")
+        assert_valid_sitemap(response)
+    """
+    __tracebackhide__ = True
+    request = getattr(response, "asgi_request", None) or response.wsgi_request
+    if response.status_code != 200:
+        target = response.headers.get("Location")
+        leads = f", a redirect to {target}" if target else ""
+        raise AssertionError(f"{request.path} has the status {response.status_code}{leads}.")
+    site = site_for(request)
+    address = site.origin + request.path
+    report = validate([_content(response)], address, hosts=declared_hosts([site]))
+    if not report.valid:
+        errors = [finding for finding in report.findings if finding.level == "error"]
+        lines = [f"{address} is not a valid sitemap:", *errors[:MAX_SHOWN_FINDINGS]]
+        raise AssertionError("\n  ".join(map(str, lines)))
+
+
+def _listed(site: SitemapSite, obj_or_url: Model | str) -> list[tuple[str, str]]:
+    """Return the names of the sections that list an object or a URL, each with a location."""
+    if not isinstance(obj_or_url, Model):
+        return _with_location(site, site.scope().normalise(obj_or_url))
+    if obj_or_url.pk is None:
+        raise ValueError(f"{obj_or_url!r} is not saved. Save it first, or give its URL.")
+    label = label_of(type(obj_or_url))
+    found = [
+        (section.get_name(), location)
+        for section in sections_of(site)
+        if section.label == label
+        for location in _locations(section.for_pk(obj_or_url.pk), EVERYTHING)
+    ]
+    # Sections over lists do not say which objects their entries are of.
+    location = None if found else _location_of(site, obj_or_url)
+    return found if location is None else _with_location(site, location)
+
+
+def _location_of(site: SitemapSite, obj: Any) -> str | None:
+    """Return the URL that an object gives itself; None if the site cannot list it."""
+    if hasattr(obj, "get_absolute_url"):
+        with suppress(InvalidValue, NoReverseMatch), site.active():
+            return site.scope().normalise(obj.get_absolute_url())
+    return None
+
+
+def _with_location(site: SitemapSite, wanted: str) -> list[tuple[str, str]]:
+    return [
+        (section.get_name(), location)
+        for section in sections_of(site)
+        for page in all_pages(section)
+        for location in _locations(section, page.keys)
+        if location == wanted
+    ]
+
+
+def _locations(section: SectionReader, keys: KeyRange) -> Iterator[str]:
+    """Yield the URLs of a key range, on however many pages they are."""
+    left: KeyRange | None = keys
+    while left is not None:
+        found: list[str] = []
+        scope = section.site.scope()
+        rendering = PageRendering(section, left, scope, on_locations=found.extend)
+        deque(rendering, maxlen=0)
+        yield from found
+        ends = rendering.overflow is None or section.keyset is None
+        left = None if ends else KeyRange(rendering.overflow, left.upper)
+
+
+def _why_not(site: SitemapSite, obj_or_url: Model | str) -> str:
+    """Return why the sitemap does not list an object or a URL."""
+    if not isinstance(obj_or_url, Model):
+        location: str | None = site.scope().normalise(obj_or_url)
+    elif inspections := inspect_object(site, obj_or_url):
+        return " ".join(inspection.why for inspection in inspections)
+    else:
+        location = _location_of(site, obj_or_url)
+    if location is None:
+        return "No section reads its model, and it has no URL on this site."
+    why = inspect_path(site, location.removeprefix(site.origin)).why
+    return why or "Its page has no room for it."
+
+
+def _name_of(obj_or_url: Model | str) -> str:
+    return repr(obj_or_url) if isinstance(obj_or_url, Model) else obj_or_url
+
+
+def _content(response: Any) -> bytes:
+    """Return the body of a response, which can be read again."""
+    if not response.streaming:
+        return bytes(response.content)
+    if response.is_async:
+        blocks = async_to_sync(_collected)(response.streaming_content)
+        response.streaming_content = asynchronous(iter(blocks))
+    else:
+        blocks = list(response.streaming_content)
+        response.streaming_content = blocks
+    return b"".join(blocks)
+
+
+async def _collected(blocks: AsyncIterable[bytes]) -> list[bytes]:
+    return [block async for block in blocks]

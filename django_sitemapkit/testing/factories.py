@@ -1,0 +1,184 @@
+"""Factories of the package's models, for factory-boy: what editors set, and records of builds.
+
+Each makes rows of the only site, unless ``site`` is given. A path or a pattern is brought into its
+normal form when a row is saved, as in the admin.
+"""
+
+from typing import TypeVar
+
+import factory
+from django.db.models import Model
+from django.utils import timezone
+from factory.django import DjangoModelFactory
+
+from django_sitemapkit.identities import identity_of
+from django_sitemapkit.models import (
+    Build,
+    BuildFile,
+    BuildRequest,
+    ExclusionRule,
+    ExtraUrl,
+    Publication,
+    SectionSettings,
+    UrlOverride,
+)
+from django_sitemapkit.testing.sites import site_with_key
+
+__all__ = [
+    "BuildFactory",
+    "BuildFileFactory",
+    "BuildRequestFactory",
+    "ExclusionRuleFactory",
+    "ExtraUrlFactory",
+    "PublicationFactory",
+    "SectionSettingsFactory",
+    "UrlOverrideFactory",
+]
+
+Row = TypeVar("Row", bound=Model)
+
+
+class _SiteFactory(DjangoModelFactory[Row]):
+    """Makes rows of the only site, unless ``site`` is given."""
+
+    class Meta:
+        abstract = True
+
+    site = factory.LazyFunction(lambda: site_with_key(None).key)
+
+
+def _identity(obj: Model | None) -> tuple[str, str]:
+    return ("", "") if obj is None else identity_of(obj)
+
+
+class UrlOverrideFactory(_SiteFactory[UrlOverride]):
+    """Makes an override of a URL, by ``path``, or of an object, ``obj``. It sets nothing by itself.
+
+    Example::
+
+        UrlOverrideFactory(path="/about/", include=False)
+        UrlOverrideFactory(obj=product, priority="0.9")
+    """
+
+    class Meta:
+        model = UrlOverride
+
+    class Params:
+        obj = None
+
+    path = factory.LazyAttributeSequence(lambda row, n: f"/page-{n}/" if row.obj is None else "")
+    model = factory.LazyAttribute(lambda row: _identity(row.obj)[0])
+    object_id = factory.LazyAttribute(lambda row: _identity(row.obj)[1])
+
+
+class ExtraUrlFactory(_SiteFactory[ExtraUrl]):
+    """Makes an extra URL.
+
+    Example::
+
+        ExtraUrlFactory(path="/press/", changefreq="weekly")
+    """
+
+    class Meta:
+        model = ExtraUrl
+
+    path = factory.Sequence("/extra-{}/".format)
+
+
+class ExclusionRuleFactory(_SiteFactory[ExclusionRule]):
+    """Makes an exclusion rule.
+
+    Example::
+
+        ExclusionRuleFactory(pattern="/private/")
+    """
+
+    class Meta:
+        model = ExclusionRule
+
+    pattern = factory.Sequence("/excluded-{}/".format)
+
+
+class SectionSettingsFactory(_SiteFactory[SectionSettings]):
+    """Makes the settings of a section; give its name.
+
+    Example::
+
+        SectionSettingsFactory(section="products", enabled=False)
+    """
+
+    class Meta:
+        model = SectionSettings
+
+    section = factory.Sequence("section-{}".format)
+
+
+class BuildFactory(_SiteFactory[Build]):
+    """Makes the record of a build that was published; it has no files.
+
+    Example::
+
+        BuildFactory(status="failed", reason="The disk is full.")
+    """
+
+    class Meta:
+        model = Build
+
+    status = Build.Status.PUBLISHED
+    fence = 1
+    started_at = factory.LazyFunction(timezone.now)
+    ended_at = factory.LazyAttribute(
+        lambda row: None if row.status == Build.Status.RUNNING else row.started_at
+    )
+    published_at = factory.LazyAttribute(
+        lambda row: row.ended_at if row.status == Build.Status.PUBLISHED else None
+    )
+
+
+class BuildFileFactory(DjangoModelFactory[BuildFile]):
+    """Makes the row of a page in the manifest of a build; the file itself does not exist.
+
+    Example::
+
+        BuildFileFactory(build=build, section="products", urls=1_000)
+    """
+
+    class Meta:
+        model = BuildFile
+
+    build = factory.SubFactory(BuildFactory)
+    section = "pages"
+    number = factory.Sequence(lambda n: n + 1)
+    status = BuildFile.Status.DONE
+    urls = 1
+
+
+class PublicationFactory(DjangoModelFactory[Publication]):
+    """Makes the record that a site serves a build.
+
+    Example::
+
+        PublicationFactory(build=build)
+    """
+
+    class Meta:
+        model = Publication
+
+    build = factory.SubFactory(BuildFactory)
+    site = factory.SelfAttribute("build.site")
+    fence = 1
+    published_at = factory.SelfAttribute("build.started_at")
+
+
+class BuildRequestFactory(_SiteFactory[BuildRequest]):
+    """Makes a request of the admin for a build, which has not ended.
+
+    Example::
+
+        BuildRequestFactory(section="products", full=True)
+    """
+
+    class Meta:
+        model = BuildRequest
+
+    requested_at = factory.LazyFunction(timezone.now)

@@ -1,0 +1,98 @@
+"""Builds in memory, which leave nothing behind."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db import router, transaction
+from django.test import override_settings
+
+from django_sitemapkit.builds import BuildResult, build
+from django_sitemapkit.builds.stored_files import (
+    location_and_values,
+    stored_entries_of,
+    unescaped,
+)
+from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.protocol.entries import UrlEntry
+from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.publishing.storage import ALIAS
+from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.testing.sites import site_with_key
+
+IN_MEMORY = {"BACKEND": "django.core.files.storage.InMemoryStorage"}
+
+_VALUES = re.compile(
+    r"(?:<lastmod>(?P<lastmod>[^<]*)</lastmod>)?"
+    r"(?:<changefreq>(?P<changefreq>[^<]*)</changefreq>)?"
+    r"(?:<priority>(?P<priority>[^<]*)</priority>)?"
+    r"(?P<extensions>.+)?</url>"
+)
+"""What follows the location of an entry, as the package writes it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltSitemaps:
+    """A build in memory.
+
+    Example::
+
+        with built_sitemaps() as sitemaps:
+            assert sitemaps.result.skipped == 0
+            assert [entry.priority for entry in sitemaps.entries] == ["0.8"]
+    """
+
+    result: BuildResult
+    """What became of the build: its status, files, problems and warnings."""
+    entries: tuple[UrlEntry, ...]
+    """The entries of all its files, in the order of the index."""
+
+    @property
+    def locations(self) -> list[str]:
+        """The URLs of all entries."""
+        return [entry.location for entry in self.entries]
+
+
+@contextmanager
+def built_sitemaps(*, site: str | None = None) -> Iterator[BuiltSitemaps]:
+    """Build a site as ``build_sitemaps`` does, into memory, and serve that build within the block.
+
+    ``site`` is the key of the site; it can be omitted if there is only one. Nothing is exported,
+    and nothing is submitted to search engines. All else follows your settings and publish gates: a
+    build that they hold for review has the status "held". At the end of the block, everything that
+    was written to the database within it is rolled back.
+
+    Raises ValueError for an unknown site, and what `django_sitemapkit.builds.build` raises, such as
+    NothingToPublish if no section has a URL. ::
+
+        with built_sitemaps() as sitemaps:
+            assert "https://www.example.com/about/" in sitemaps.locations
+            assert_valid_sitemap(self.client.get("/sitemap-pages-1.xml.gz"))
+    """
+    here = site_with_key(site)
+    database = router.db_for_write(Build)
+    with (
+        override_settings(
+            STORAGES={**settings.STORAGES, ALIAS: IN_MEMORY},
+            SITEMAPKIT_EXPORT_STORAGE=None,
+            SITEMAPKIT_SUBMIT={},
+        ),
+        transaction.atomic(using=database),
+    ):
+        result = build(here)
+        yield BuiltSitemaps(result=result, entries=tuple(_entries(here, result)))
+        transaction.set_rollback(True, using=database)
+
+
+def _entries(site: SitemapSite, result: BuildResult) -> Iterator[UrlEntry]:
+    # A build that changes nothing has the files of the published one.
+    is_held = result.status == Build.Status.HELD
+    files: Any = result.build if is_held else Build.objects.published(site)
+    rows = BuildFile.objects.in_build(files).pages()
+    for line in stored_entries_of(rows, SitemapStorage()):
+        location, values = location_and_values(line)
+        (found,) = _VALUES.finditer(values.decode())
+        yield UrlEntry(location=unescaped(location), **found.groupdict())
