@@ -31,11 +31,17 @@ MAX_ITEMS = 2_000
 """Items of a list that are looked at for one URL."""
 
 
-def rows_at(site: SitemapSite, path: str) -> Iterator[tuple[SectionReader, Any]]:
-    """Yield sections with the keys of rows that may have a path, as the URLconf reads it."""
+def rows_at(
+    site: SitemapSite, path: str, *, listed: bool = True
+) -> Iterator[tuple[SectionReader, Any]]:
+    """Yield sections with the keys of rows that may have a path, as the URLconf reads it.
+
+    With ``listed=False`` they need not be in the section's queryset. The section then has a Route:
+    its URL name says that the path is about this model.
+    """
     match = _url_match(site, path)
     for section in sections_of(site):
-        if label_or_none(section) is None:
+        if label_or_none(section) is None or not (listed or _has_route(section)):
             continue
         assert section.keyset is not None  # noqa: S101  it has a label
         if hash_field := getattr(section.keyset.queryset.model, "path_hash_field", ""):
@@ -43,8 +49,12 @@ def rows_at(site: SitemapSite, path: str) -> Iterator[tuple[SectionReader, Any]]
         else:
             some = _filters_of(section, match) if match else ()
         for filters in some:
-            for pk in _primary_keys(section, filters) if filters else ():
+            for pk in _primary_keys(section, filters, listed=listed) if filters else ():
                 yield section, pk
+
+
+def _has_route(section: SectionReader) -> bool:
+    return isinstance(section, QuerySetReader) and isinstance(section.location_source, Route)
 
 
 def label_or_none(section: SectionReader) -> str | None:
@@ -55,12 +65,14 @@ def label_or_none(section: SectionReader) -> str | None:
         return None
 
 
-def _primary_keys(section: SectionReader, filters: dict[str, Any]) -> list[Any]:
+def _primary_keys(section: SectionReader, filters: dict[str, Any], *, listed: bool) -> list[Any]:
     assert section.keyset is not None  # noqa: S101  it has a label
+    queryset = section.keyset.queryset
     try:
-        rows = section.keyset.queryset.filter(**filters).values_list("pk", flat=True)
+        rows = queryset if listed else queryset.model._base_manager.using(queryset.db)
+        found = rows.filter(**filters).values_list("pk", flat=True)
         with section.site.active():
-            return list(rows[:MAX_CANDIDATES])
+            return list(found[:MAX_CANDIDATES])
     except (FieldError, ValidationError, ValueError, TypeError, OverflowError):
         return []  # The URL has no valid values for these fields.
 
