@@ -91,8 +91,9 @@ class Block:
 
     @property
     def followed(self) -> bool:
-        """Whether it is a step of a quick start or a recipe, which is followed as a whole."""
-        return self.page.stem == "quickstart" or self.heading in {"Quick start", *RECIPES}
+        """Whether it is a step of a quick start, a move or a recipe, followed as a whole."""
+        is_followed = self.page.stem in {"quickstart", "migrating"}
+        return is_followed or self.heading in {"Quick start", *RECIPES}
 
     def __str__(self) -> str:
         return f"{self.page.name}:{self.line}"

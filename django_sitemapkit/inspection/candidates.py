@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from django.core.exceptions import FieldError, ValidationError
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.urls import Resolver404, ResolverMatch, resolve
 from django.utils.translation import get_language_from_path
 
@@ -16,7 +16,7 @@ from django_sitemapkit.models import hash_of
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.reading.chunks import Chunk
-from django_sitemapkit.reading.keysets import KeyRange
+from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.reading.languages import default_language
 from django_sitemapkit.reading.translations import Related, translation_column
 from django_sitemapkit.sections import Route, Translated
@@ -36,16 +36,16 @@ def rows_at(
 ) -> Iterator[tuple[SectionReader, Any]]:
     """Yield sections with the keys of rows that may have a path, as the URLconf reads it.
 
-    With ``listed=False`` they need not be in the section's queryset. The section then has a Route:
-    its URL name says that the path is about this model.
+    With ``listed=False`` they need not be in the section's queryset.
     """
     match = _url_match(site, path)
     for section in sections_of(site):
-        if label_or_none(section) is None or not (listed or _has_route(section)):
+        if label_or_none(section) is None:
             continue
         assert section.keyset is not None  # noqa: S101  it has a label
         if hash_field := getattr(section.keyset.queryset.model, "path_hash_field", ""):
-            some: Iterable[dict[str, Any]] = [{hash_field: hash_of(path)}]
+            # Those that are not listed are of other sites.
+            some: Iterable[dict[str, Any]] = [{hash_field: hash_of(path)}] if listed else ()
         else:
             some = _filters_of(section, match) if match else ()
         for filters in some:
@@ -53,8 +53,24 @@ def rows_at(
                 yield section, pk
 
 
-def _has_route(section: SectionReader) -> bool:
-    return isinstance(section, QuerySetReader) and isinstance(section.location_source, Route)
+def would_have(section: SectionReader, pk: Any, location: str) -> bool:
+    """Return whether a row would have a location if it were in the section's queryset."""
+    assert section.keyset is not None  # noqa: S101  it has a label
+    row = section.for_pk(pk)
+    row.rows = _all_rows(section).filter(pk=pk)
+    try:
+        chunk = next(iter(row.chunks(EVERYTHING)), None)
+    except Exception:  # noqa: BLE001  it may need what only the queryset has
+        return False
+    return chunk is not None and place_of(section, chunk, location) is not None
+
+
+def _all_rows(section: SectionReader) -> QuerySet[Any]:
+    """Return all rows of a section's model."""
+    assert section.keyset is not None  # noqa: S101  it has a label
+    queryset = section.keyset.queryset
+    rows: QuerySet[Any] = queryset.model._base_manager.using(queryset.db)
+    return rows
 
 
 def label_or_none(section: SectionReader) -> str | None:
@@ -67,9 +83,8 @@ def label_or_none(section: SectionReader) -> str | None:
 
 def _primary_keys(section: SectionReader, filters: dict[str, Any], *, listed: bool) -> list[Any]:
     assert section.keyset is not None  # noqa: S101  it has a label
-    queryset = section.keyset.queryset
+    rows = section.keyset.queryset if listed else _all_rows(section)
     try:
-        rows = queryset if listed else queryset.model._base_manager.using(queryset.db)
         found = rows.filter(**filters).values_list("pk", flat=True)
         with section.site.active():
             return list(found[:MAX_CANDIDATES])

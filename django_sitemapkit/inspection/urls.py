@@ -14,6 +14,7 @@ from django_sitemapkit.inspection.candidates import (
     place_of,
     places_here,
     rows_at,
+    would_have,
 )
 from django_sitemapkit.overrides import Overrides, overrides_of, sections_of
 from django_sitemapkit.planning import PlannedPage, all_pages
@@ -78,8 +79,8 @@ def inspect_object(site: SitemapSite, obj: Model) -> list[UrlInspection]:
 def inspect_path(site: SitemapSite, path: str, *, without: str = "") -> UrlInspection:
     """Return what becomes of a URL of a site, given by its normalised path.
 
-    The row is found through the routes and the lists of the sections. Where no section lists it, it
-    is looked for by the sections' Routes; where there is none either, only the values that editors
+    The row is found through the routes and the lists of the sections. If no section lists it, it is
+    looked for among all rows of their models; if there is none either, only the values that editors
     set for the URL are known. The section ``without`` is ignored.
     """
     location = site.origin + path
@@ -105,21 +106,14 @@ def _without_section(site: SitemapSite, path: str, without: str) -> UrlInspectio
     section, why = "", _("This URL is not in the sitemap: no section produces it.")
     if 0 in effects.excluded:
         why = _excluded(effects.excluded[0])
-    elif row := _unlisted_row(site, path, without):
-        section, why = row.section, row.why
+    else:
+        for reader, pk in rows_at(site, path, listed=False):
+            if reader.get_name() != without and would_have(reader, pk, site.origin + path):
+                section, why = reader.get_name(), _why_absent(reader, pk)
+                break
     texts = pipeline.override_texts(effects, [path])
     values = {tag: ValueOrigin(rows[0], _("URL override")) for tag, rows in texts.items()}
     return UrlInspection(section=section, location=site.origin + path, why=why, values=values)
-
-
-def _unlisted_row(site: SitemapSite, path: str, without: str) -> UrlInspection | None:
-    """Return what becomes of the row that a Route would give the path, or None for no such row."""
-    for section, pk in rows_at(site, path, listed=False):
-        if section.get_name() != without:
-            inspected = _inspect_row(section, pk)
-            if inspected.location is None:
-                return inspected
-    return None
 
 
 def _inspect_row(section: SectionReader, pk: Any, location: str = "") -> UrlInspection:

@@ -114,10 +114,10 @@ class EntryReader:
         depth = len(self._names)
         name, attributes = self._names.pop(), self._attributes.pop()
         text = "".join(self._texts.pop()).strip(WHITE_SPACE)
-        if depth == _ENTRY_DEPTH and name == self._entry_tag:
-            self._end_entry()
-        elif depth > _ENTRY_DEPTH:
+        if depth > _ENTRY_DEPTH:
             self._end_tag(depth, name, attributes, text)
+        elif depth == _ENTRY_DEPTH:
+            self._end_entry(name)
 
     def _end_tag(self, depth: int, name: str, attributes: dict[str, str], text: str) -> None:
         """Take a tag within an entry: a value, or an extension or a part of one."""
@@ -134,11 +134,11 @@ class EntryReader:
         else:
             self._values.setdefault(tag, text)  # The first of several is used.
 
-    def _end_entry(self) -> None:
+    def _end_entry(self, name: str) -> None:
         values, self._values = self._values, {}
         extensions, self._extensions = self._extensions, defaultdict(list)
         url = values.get("loc")
-        if not url:
+        if not url or name != self._entry_tag:
             return
         if self._entry_tag == "sitemap":
             self.sitemaps.append(url)
