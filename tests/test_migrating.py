@@ -79,6 +79,7 @@ class Project:
                 **os.environ,
                 "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
                 "PYTHONUNBUFFERED": "1",
+                "PYTHONUTF8": "1",
             },
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False,
         )  # fmt: skip

@@ -239,8 +239,7 @@ class SitemapComparison:
             return ""
         self._explained += 1
         try:
-            origin, _ = split_origin(url)
-            path = normalise_url(url, "").removeprefix(origin)
+            _, path = _origin_and_path(url)
         except InvalidValue as error:
             return str(error)
         found = inspect_path(self._site, path)
@@ -273,11 +272,16 @@ def entries_of_sections(site: SitemapSite) -> Iterator[tuple[str, str, EntryValu
 
 def _row(side: str, section: str, url: str, values: EntryValues) -> Row:
     try:
-        origin, _ = split_origin(url)
-        path = normalise_url(url, "").removeprefix(origin)
+        origin, path = _origin_and_path(url)
     except InvalidValue:
         origin, path = "", url
     return path, side, origin, url, section, json.dumps(values)
+
+
+def _origin_and_path(url: str) -> tuple[str, str]:
+    """Return the two parts of a URL in normal form; raises InvalidValue where it has none."""
+    origin, _ = split_origin(url)
+    return origin, normalise_url(url, "").removeprefix(origin)
 
 
 def _rest_of(url: str) -> str:
