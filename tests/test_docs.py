@@ -73,6 +73,9 @@ ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 PAGES = [README, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 RECIPES = {"django-modeltranslation", "django-parler"}
+FOLLOWED = {"migrating", "quickstart", "recipes", "tenants", "wagtail"}
+"""Pages whose Python is followed as a whole, by tests of their own."""
+
 """What tests/recipes follows, with these packages."""
 OF_SECTIONS = ("declaring.md", "languages.md", "media.md")
 EDITED = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
@@ -96,16 +99,8 @@ class Block:
 
     @property
     def followed(self) -> bool:
-        """Whether it is a step of a quick start or a recipe, which is followed as a whole."""
-        return self.page.stem in {
-            "quickstart",
-            "recipes",
-            "tenants",
-            "wagtail",
-        } or self.heading in {
-            "Quick start",
-            *RECIPES,
-        }
+        """Whether it is a step of a quick start, a move or a recipe, followed as a whole."""
+        return self.page.stem in FOLLOWED or self.heading in {"Quick start", *RECIPES}
 
     def __str__(self) -> str:
         return f"{self.page.name}:{self.line}"

@@ -20,6 +20,7 @@ class AuditConfig(AppConfig):
     verbose_name = _("Sitemaps: audits")
     default_auto_field = "django.db.models.BigAutoField"
     sitemapkit_settings = ("AUDIT",)
+    sitemapkit_comparison = "django_sitemapkit.audit.moving.SitemapComparison"
 
     def ready(self) -> None:
         """Register the check of the setting, and the publish gate."""

@@ -153,15 +153,22 @@ def validate_source(
     if source.startswith(("http://", "https://")):
         yield from _validate_address(source, how, Deadline(seconds))
         return
-    path = Path(source)
-    paths = [path]
-    if path.is_dir():
-        paths = sorted(filter(_is_named_sitemap, path.rglob("*")))
-        if not paths:
-            raise FileNotFoundError("there is no .xml, .xml.gz or sitemap*.txt file in it")
-    for found in paths:
+    for found in sitemap_paths(Path(source)):
         with found.open("rb") as file:
             yield how.validate(str(found), _file_blocks(file))
+
+
+def sitemap_paths(path: Path) -> list[Path]:
+    """Return a path, or of a folder the sitemaps in it and below, sorted.
+
+    Raises FileNotFoundError where the folder has none.
+    """
+    if not path.is_dir():
+        return [path]
+    paths = sorted(filter(_is_named_sitemap, path.rglob("*")))
+    if not paths:
+        raise FileNotFoundError("there is no .xml, .xml.gz or sitemap*.txt file in it")
+    return paths
 
 
 def _validate_address(

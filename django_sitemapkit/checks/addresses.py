@@ -113,7 +113,11 @@ def _answered_elsewhere(site: SitemapSite) -> Iterator[tuple[str, ResolverMatch]
         except Resolver404:
             continue
         ours = match.app_name == "sitemapkit" and match.url_name == name
-        if not ours and match.func.__module__ != views.__name__:  # Ours may be decorated.
+        # Ours may be decorated; but the one for old addresses redirects pages to the index.
+        sends_sitemaps = match.func.__module__ == views.__name__ and (
+            getattr(match.func, "__name__", "") != views.old_address.__name__
+        )
+        if not ours and not sends_sitemaps:
             yield address, match
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from django.core.exceptions import FieldError, ValidationError
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.urls import Resolver404, ResolverMatch, resolve
 from django.utils.translation import get_language_from_path
 
@@ -16,7 +16,7 @@ from django_sitemapkit.models import hash_of
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.reading.chunks import Chunk
-from django_sitemapkit.reading.keysets import KeyRange
+from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.reading.languages import default_language
 from django_sitemapkit.reading.translations import Related, translation_column
 from django_sitemapkit.sections import Route, Translated
@@ -31,20 +31,46 @@ MAX_ITEMS = 2_000
 """Items of a list that are looked at for one URL."""
 
 
-def rows_at(site: SitemapSite, path: str) -> Iterator[tuple[SectionReader, Any]]:
-    """Yield sections with the keys of rows that may have a path, as the URLconf reads it."""
+def rows_at(
+    site: SitemapSite, path: str, *, listed: bool = True
+) -> Iterator[tuple[SectionReader, Any]]:
+    """Yield sections with the keys of rows that may have a path, as the URLconf reads it.
+
+    With ``listed=False`` they need not be in the section's queryset.
+    """
     match = _url_match(site, path)
     for section in sections_of(site):
         if label_or_none(section) is None:
             continue
         assert section.keyset is not None  # noqa: S101  it has a label
         if hash_field := getattr(section.keyset.queryset.model, "path_hash_field", ""):
-            some: Iterable[dict[str, Any]] = [{hash_field: hash_of(path)}]
+            # Those that are not listed are of other sites.
+            some: Iterable[dict[str, Any]] = [{hash_field: hash_of(path)}] if listed else ()
         else:
             some = _filters_of(section, match) if match else ()
         for filters in some:
-            for pk in _primary_keys(section, filters) if filters else ():
+            for pk in _primary_keys(section, filters, listed=listed) if filters else ():
                 yield section, pk
+
+
+def would_have(section: SectionReader, pk: Any, location: str) -> bool:
+    """Return whether a row would have a location if it were in the section's queryset."""
+    assert section.keyset is not None  # noqa: S101  it has a label
+    row = section.for_pk(pk)
+    row.rows = _all_rows(section).filter(pk=pk)
+    try:
+        chunk = next(iter(row.chunks(EVERYTHING)), None)
+    except Exception:  # noqa: BLE001  it may need what only the queryset has
+        return False
+    return chunk is not None and place_of(section, chunk, location) is not None
+
+
+def _all_rows(section: SectionReader) -> QuerySet[Any]:
+    """Return all rows of a section's model."""
+    assert section.keyset is not None  # noqa: S101  it has a label
+    queryset = section.keyset.queryset
+    rows: QuerySet[Any] = queryset.model._base_manager.using(queryset.db)
+    return rows
 
 
 def label_or_none(section: SectionReader) -> str | None:
@@ -55,12 +81,13 @@ def label_or_none(section: SectionReader) -> str | None:
         return None
 
 
-def _primary_keys(section: SectionReader, filters: dict[str, Any]) -> list[Any]:
+def _primary_keys(section: SectionReader, filters: dict[str, Any], *, listed: bool) -> list[Any]:
     assert section.keyset is not None  # noqa: S101  it has a label
+    rows = section.keyset.queryset if listed else _all_rows(section)
     try:
-        rows = section.keyset.queryset.filter(**filters).values_list("pk", flat=True)
+        found = rows.filter(**filters).values_list("pk", flat=True)
         with section.site.active():
-            return list(rows[:MAX_CANDIDATES])
+            return list(found[:MAX_CANDIDATES])
     except (FieldError, ValidationError, ValueError, TypeError, OverflowError):
         return []  # The URL has no valid values for these fields.
 

@@ -14,6 +14,7 @@ from django_sitemapkit.inspection.candidates import (
     place_of,
     places_here,
     rows_at,
+    would_have,
 )
 from django_sitemapkit.overrides import Overrides, overrides_of, sections_of
 from django_sitemapkit.planning import PlannedPage, all_pages
@@ -78,8 +79,9 @@ def inspect_object(site: SitemapSite, obj: Model) -> list[UrlInspection]:
 def inspect_path(site: SitemapSite, path: str, *, without: str = "") -> UrlInspection:
     """Return what becomes of a URL of a site, given by its normalised path.
 
-    The row is found through the routes and the lists of the sections. Where it is not, only the
-    values that editors set for the URL are known. The section ``without`` is ignored.
+    The row is found through the routes and the lists of the sections. If no section lists it, it is
+    looked for among all rows of their models; if there is none either, only the values that editors
+    set for the URL are known. The section ``without`` is ignored.
     """
     location = site.origin + path
     for section, pk in rows_at(site, path):
@@ -94,20 +96,24 @@ def inspect_path(site: SitemapSite, path: str, *, without: str = "") -> UrlInspe
             number = position // section.rows_per_page + 1
             page = page_address(site, section.get_name(), number)
             return _inspect_chunk(section, chunk, place, page=page)
-    return _without_section(site, path)
+    return _without_section(site, path, without)
 
 
-def _without_section(site: SitemapSite, path: str) -> UrlInspection:
+def _without_section(site: SitemapSite, path: str, without: str) -> UrlInspection:
     no_section = SectionReader(BaseSection(site))
     pipeline = ChunkPipeline(no_section, site.scope(), ProblemLog(""))
     effects = overrides_of(site).effects(no_section, [path], [site.origin + path])
+    section, why = "", _("This URL is not in the sitemap: no section produces it.")
     if 0 in effects.excluded:
         why = _excluded(effects.excluded[0])
     else:
-        why = _("This URL is not in the sitemap: no section produces it.")
+        for reader, pk in rows_at(site, path, listed=False):
+            if reader.get_name() != without and would_have(reader, pk, site.origin + path):
+                section, why = reader.get_name(), _why_absent(reader, pk)
+                break
     texts = pipeline.override_texts(effects, [path])
     values = {tag: ValueOrigin(rows[0], _("URL override")) for tag, rows in texts.items()}
-    return UrlInspection(section="", location=site.origin + path, why=why, values=values)
+    return UrlInspection(section=section, location=site.origin + path, why=why, values=values)
 
 
 def _inspect_row(section: SectionReader, pk: Any, location: str = "") -> UrlInspection:

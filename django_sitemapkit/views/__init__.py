@@ -15,7 +15,13 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.handlers.asgi import ASGIRequest
 from django.db import DatabaseError, InterfaceError, OperationalError, connections
 from django.db.transaction import non_atomic_requests
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponsePermanentRedirect,
+    StreamingHttpResponse,
+)
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template import Template
@@ -33,7 +39,7 @@ from django_sitemapkit.views.live import empty_news, live_index, live_page
 from django_sitemapkit.views.published import published_index, published_page
 from django_sitemapkit.views.responses import Responder, asynchronous, joined
 
-__all__ = ["index", "page", "public_view", "robots", "stream_template"]
+__all__ = ["index", "old_address", "page", "public_view", "robots", "stream_template"]
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -135,6 +141,22 @@ def robots(request: HttpRequest) -> HttpResponse:
     """
     content_type = "text/plain; charset=utf-8"
     return render(request, "sitemapkit/robots.txt", content_type=content_type)
+
+
+@public_view
+def old_address(
+    request: HttpRequest, section: str | None = None, **other: object
+) -> HttpResponsePermanentRedirect:
+    """Redirect an address of an earlier sitemap to the index of the request's site, permanently.
+
+    It is included nowhere: ``path("sitemap-<section>.xml", views.old_address)``, after the
+    package's URLs. The answer is 404 if the pattern has a ``section`` that the site does not have;
+    the query string, such as ``?p=2``, and other arguments of the pattern are ignored.
+    """
+    site = site_for(request)
+    if section is not None and registry.get(site, section) is None:
+        raise Http404(f"There is no section {section!r}.")
+    return HttpResponsePermanentRedirect(site.address("index"))
 
 
 def stream_template(

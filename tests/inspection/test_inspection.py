@@ -18,7 +18,16 @@ from django_sitemapkit.reading import QuerySetReader
 from tests import urls
 from tests.factories import EPOCH, SITE, products
 from tests.overrides.setting import by_object, by_path, extra, rendered, rule, setting
-from tests.testapp.models import Article, ArticleProxy, Feature, Product, Reading, Topic, Word
+from tests.testapp.models import (
+    Article,
+    ArticleProxy,
+    Feature,
+    Product,
+    Reading,
+    Shop,
+    Topic,
+    Word,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -292,6 +301,46 @@ def test_a_path_that_no_section_is_known_to_give_is_told_what_holds(sections):
     assert inspect_path(SITE, "/unknown/").why == "A URL override excludes it."
 
 
+def test_a_path_of_a_row_that_is_not_listed_is_explained(sections):
+    """By the section whose Route leads there; what editors set for the URL goes before it."""
+    sections.add(type("Lists", (StaticSection,), {"items": ["/a/"]}))
+    sections.add(type("Products", (Products,), {"queryset": Product.objects.filter(public=True)}))
+    products(1, slug="draft", public=False, shop=Shop.objects.create(slug="all"))
+    url = "/products/all/draft/"
+    found = inspect_path(SITE, url)
+    assert (found.section, found.listed, found.values) == ("products", False, {})
+    assert found.location == f"{BASE}{url}"
+    assert found.why == "Section products does not list it: it is not in the queryset."
+    assert inspect_path(SITE, "/products/all/none/").section == ""
+    assert inspect_path(SITE, "/about/").section == ""
+    without = inspect_path(SITE, url, without="products")
+    assert (without.section, without.listed) == ("", False)
+    by_path(url, priority="0.9")
+    assert origins(inspect_path(SITE, url)) == {"priority": ("0.9", OVERRIDE)}
+    rule("/products/")
+    found = inspect_path(SITE, url)
+    assert (found.section, found.why) == ("", "The exclusion rule /products/ excludes it.")
+
+
+def test_another_path_of_a_row_is_not_explained(sections, settings):
+    """Its section lists the row elsewhere, and another section has nothing to do with it."""
+    settings.ROOT_URLCONF = __name__
+    sections.add(Products)
+    sections.add(type("Others", (Products,), {"queryset": Product.objects.none()}))
+    products(1, slug="a", shop=Shop.objects.create(slug="all"))
+    assert inspect_path(SITE, "/products/all/a/").section == "products"
+    assert inspect_path(SITE, "/products/all/a/?page=2").section == ""
+    assert inspect_path(SITE, "/wares/all/a/").section == ""
+
+
+def test_a_row_that_needs_its_queryset_is_not_explained(sections):
+    """What only an annotation gives is not known of a row outside of the queryset."""
+    rows = Product.objects.annotate(moment=F("updated_at")).filter(public=True)
+    sections.add(type("Products", (Products,), {"queryset": rows, "lastmod": "moment"}))
+    products(1, slug="draft", public=False, shop=Shop.objects.create(slug="all"))
+    assert inspect_path(SITE, "/products/all/draft/").section == ""
+
+
 def test_an_extra_url_is_told_of(sections):
     """It alone, of those that a database takes for one."""
     for address in ("/Cafe/", "/cafe/", "/CAFE/", "/cafE/"):
@@ -349,8 +398,12 @@ class OldList(OldLanguages):
 LANGUAGES = [(0, "en"), (0, "es"), (1, "fr"), (2, "fr")]
 """Which item is there in which language."""
 
-urlpatterns = [path("<str:language>/articles/<int:pk>/", urls.view), *urls.urlpatterns]
-"""The tests' project with articles in several languages."""
+urlpatterns = [
+    path("<str:language>/articles/<int:pk>/", urls.view),
+    path("wares/<slug:shop>/<str:slug>/", urls.view, name="product"),
+    *urls.urlpatterns,
+]
+"""The tests' project with articles in several languages, and a second way to a product."""
 
 
 @pytest.fixture

@@ -1,22 +1,32 @@
-"""Show which URLs a build adds, removes and changes."""
+"""Show which URLs a build, or another sitemap, adds, removes and changes."""
 
+from collections.abc import Callable
 from typing import Any
 
+from django.apps import apps
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
+from django.utils.module_loading import import_string
 
 from django_sitemapkit.builds import differences_of
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.management.base import Exit, PublishedCommand
 from django_sitemapkit.models import Build
+from django_sitemapkit.printable import count_of, printable
+from django_sitemapkit.sites import SitemapSite
 
 
 class Command(PublishedCommand):
-    """Print the URLs that a build adds (+), removes (-) and changes (~), one per line."""
+    """Print the URLs that a build adds (+), removes (-) and changes (~), one per line.
+
+    With ``--against`` the same of what the sections give now, compared with another sitemap.
+    """
 
     help = __doc__ or ""
+    more_exit_codes = (Exit.PROBLEMS,)
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add the build."""
+        """Add the build, and the other sitemap."""
         super().add_arguments(parser)
         parser.add_argument(
             "build",
@@ -24,10 +34,33 @@ class Command(PublishedCommand):
             nargs="?",
             help="The build's id; default: the build held for review, else the published one.",
         )
+        parser.add_argument(
+            "--against",
+            metavar="SOURCE",
+            help="Compare what the sections give now with another sitemap of the site, and exit"
+            " with 5 if they differ: a URL, the name of a URL pattern, a file or a folder. Needs"
+            " the app django_sitemapkit.audit.",
+        )
+        parser.add_argument(
+            "--ignore",
+            default="",
+            metavar="TAGS",
+            help="With --against: tags that are not compared, separated by commas, such as"
+            " changefreq,priority.",
+        )
 
     def run(self, options: dict[str, Any]) -> None:
-        """Compare the build of each site with the previous one."""
-        sites, build = self.sites(options["site"]), options["build"]
+        """Compare the build of each site with the previous one, or a site with another sitemap."""
+        sites = self.sites(options["site"])
+        if options["against"] is not None:
+            self._compare(sites, options)
+        elif options["ignore"]:
+            raise CommandError("--ignore needs --against.", returncode=Exit.USAGE)
+        else:
+            self._print_builds(sites, options)
+
+    def _print_builds(self, sites: list[SitemapSite], options: dict[str, Any]) -> None:
+        build = options["build"]
         if build is not None:
             keys = Build.objects.filter(pk=build).values_list("site", flat=True)
             sites = [site for site in sites if site.key in keys]
@@ -47,3 +80,47 @@ class Command(PublishedCommand):
                 failed.append(str(error))
         if failed:
             raise CommandError("\n".join(failed), returncode=Exit.FAILED)
+
+    def _compare(self, sites: list[SitemapSite], options: dict[str, Any]) -> None:
+        """Print what differs from another sitemap; raise CommandError if anything does."""
+        found = self._comparison(sites, options)
+        for difference in found:
+            if options["json"]:
+                self.write_json(difference.as_dict())
+            elif options["verbosity"]:
+                self.stdout.write(str(difference))
+        if options["json"]:
+            self.write_json(found.as_dict())
+        elif options["verbosity"]:
+            self.stdout.write(found.summary())
+        if count := sum(found.counts.values()):
+            raise CommandError(f"{count_of(count, 'difference')}.", returncode=Exit.PROBLEMS)
+
+    def _comparison(self, sites: list[SitemapSite], options: dict[str, Any]) -> Any:
+        """Return the comparison that the options describe; raise CommandError for wrong ones."""
+        if self.has_faults:
+            message = "--against renders all sections: fix the errors above."
+            raise CommandError(message, returncode=Exit.FAILED)
+        if options["build"] is not None:
+            message = "--against compares what the sections give now, and no build."
+            raise CommandError(message, returncode=Exit.USAGE)
+        if len(sites) != 1:
+            message = "--against compares one site: choose it with --site."
+            raise CommandError(message, returncode=Exit.USAGE)
+        ignored = {tag.strip() for tag in options["ignore"].split(",") if tag.strip()}
+        try:
+            return _comparison_class()(sites[0], options["against"], ignored=ignored)
+        except (ValueError, ImproperlyConfigured) as error:
+            raise CommandError(printable(error), returncode=Exit.USAGE) from error
+
+
+def _comparison_class() -> Callable[..., Any]:
+    """Return what compares a site with another sitemap: an optional app has it, the core none."""
+    for app in apps.get_app_configs():
+        if path := getattr(app, "sitemapkit_comparison", ""):
+            compare: Callable[..., Any] = import_string(path)
+            return compare
+    raise CommandError(
+        '--against needs the app "django_sitemapkit.audit": add it to INSTALLED_APPS.',
+        returncode=Exit.USAGE,
+    )

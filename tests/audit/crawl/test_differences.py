@@ -2,6 +2,7 @@
 
 import pytest
 
+from django_sitemapkit.audit import sorting
 from django_sitemapkit.audit.crawl import rows
 from django_sitemapkit.audit.crawl.differences import (
     ChangeSummary,
@@ -78,7 +79,7 @@ def test_what_is_pending_is_not_compared():
 
 def test_many_urls_are_compared(monkeypatch):
     """In parts on disk, in the order of their code points on each database."""
-    monkeypatch.setattr(rows, "ROWS_IN_MEMORY", 4)
+    monkeypatch.setattr(sorting, "ROWS_IN_MEMORY", 4)
     monkeypatch.setattr(rows, "ROWS_PER_QUERY", 3)
     names = [f"{letter}{number}" for letter in "aBé" for number in range(5)]
     earlier = crawled(**dict.fromkeys(names, "page"))

@@ -13,6 +13,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 
+from django_sitemapkit.audit import sorting
 from django_sitemapkit.audit.crawl import rows
 from django_sitemapkit.audit.crawl.output import FIXED, MARK, people, require_folder, write_output
 from django_sitemapkit.audit.crawl.output import folder as output_folder
@@ -275,7 +276,7 @@ def test_the_folder_of_a_page(path, folder):
 def test_pages_of_the_site_map_link_to_each_other(tmp_path, monkeypatch):
     """Each has a bounded number of links; together they have all of them once, in order."""
     monkeypatch.setattr(people, "LINKS_PER_PAGE", 3)
-    monkeypatch.setattr(rows, "ROWS_IN_MEMORY", 7)
+    monkeypatch.setattr(sorting, "ROWS_IN_MEMORY", 7)
     paths = [f"/{number:02}/" for number in range(20)]
     names = written(tmp_path, *reversed(paths))
     assert sum(name.endswith(".html") for name in names) == 7

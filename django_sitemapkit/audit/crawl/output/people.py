@@ -14,7 +14,7 @@ from django.utils import translation
 from django.utils.encoding import uri_to_iri
 from django.utils.formats import number_format
 
-from django_sitemapkit.audit.crawl.rows import sorted_on_disk
+from django_sitemapkit.audit.sorting import sorted_on_disk
 from django_sitemapkit.sites import SitemapSite
 
 LINKS_PER_PAGE = 500

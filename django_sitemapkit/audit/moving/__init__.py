@@ -1,0 +1,15 @@
+"""Moving: another sitemap of a site, URL by URL against the one that its sections give now.
+
+``SitemapComparison`` is what ``diff_sitemaps --against`` prints. ``reader`` reads what a document
+says of each URL, ``sources`` has where the other sitemap may be, and ``comparison`` finds and
+explains the differences.
+"""
+
+from django_sitemapkit.audit.moving.comparison import (
+    EntryChange,
+    EntryDifference,
+    SitemapComparison,
+)
+from django_sitemapkit.audit.moving.reader import TAGS
+
+__all__ = ["TAGS", "EntryChange", "EntryDifference", "SitemapComparison"]

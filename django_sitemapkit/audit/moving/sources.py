@@ -1,0 +1,222 @@
+"""Where another sitemap of a site is: at a URL, in files, or at a URL name of the project.
+
+An index is followed, and nothing is passed over in silence: what cannot be read ends the
+comparison, because a sitemap that was read in part proves nothing.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
+from http.client import HTTPException
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from django.urls import NoReverseMatch, Resolver404, resolve, reverse
+
+from django_sitemapkit import views
+from django_sitemapkit.audit.fetching import MAX_SECONDS, Redirected, fetched
+from django_sitemapkit.audit.moving.reader import MAX_DOCUMENT_BYTES, EntryReader, EntryValues
+from django_sitemapkit.audit.validation import READ_BLOCK_BYTES, sitemap_paths
+from django_sitemapkit.audit.web.in_process import InProcessFetcher
+from django_sitemapkit.deadlines import Deadline
+from django_sitemapkit.exceptions import InvalidSitemap, InvalidValue
+from django_sitemapkit.protocol.locations import split_origin
+from django_sitemapkit.rendering import external_entries
+from django_sitemapkit.sites import SitemapSite
+
+
+class SitemapSource(ABC):
+    """Another sitemap: its documents, of which an index leads to the others.
+
+    Example::
+
+        for url, values in source_of("https://old.example.com/sitemap.xml", site).entries():
+            print(url, values)
+    """
+
+    def __init__(self, site: SitemapSite) -> None:
+        self.site = site
+
+    @abstractmethod
+    def starts(self) -> Sequence[str]:
+        """Return the documents to begin with."""
+
+    @abstractmethod
+    def content(self, document: str) -> AbstractContextManager[Iterator[bytes]]:
+        """Open a document and give its bytes, in blocks."""
+
+    @abstractmethod
+    def listed(self, sitemap: str) -> str | None:
+        """Return the document that an index lists; None for one that is read anyway.
+
+        Raises InvalidSitemap where it is not to be had from this source.
+        """
+
+    def entries(self) -> Iterator[tuple[str, EntryValues]]:
+        """Yield each URL with its values, those of external sections of the site excepted.
+
+        Raises InvalidSitemap, which names the document, where one cannot be read to its end.
+        """
+        external = {entry.location for entry in external_entries(self.site)}
+        for document in self.starts():
+            index = EntryReader()
+            yield from self._read(document, index)
+            sitemaps = (each for each in index.sitemaps if each not in external)
+            for listed in filter(None, map(self.listed, sitemaps)):
+                nested = EntryReader()
+                yield from self._read(listed, nested)
+                if nested.sitemaps:
+                    raise InvalidSitemap("nested-index", f"{listed} is an index within an index.")
+
+    def _read(self, document: str, reader: EntryReader) -> Iterator[tuple[str, EntryValues]]:
+        try:
+            with self.content(document) as blocks:
+                yield from reader.read(blocks)
+        except Redirected as redirect:
+            message = f"{document} redirects to {redirect}: give that address."
+            raise InvalidSitemap("redirect", message) from redirect
+        except InvalidSitemap as error:
+            raise InvalidSitemap(error.code, f"{document}: {error}") from error
+        except (OSError, HTTPException, ValueError) as error:
+            message = f"{document} cannot be read: {error}"
+            raise InvalidSitemap("http-error", message) from error
+
+
+class WebSource(SitemapSource):
+    """A sitemap or index at a URL; what an index lists must be on the same host.
+
+    Example::
+
+        WebSource(site, "https://www.example.com/sitemap.xml")
+    """
+
+    def __init__(self, site: SitemapSite, address: str) -> None:
+        super().__init__(site)
+        self._address = address
+        self._deadline = Deadline(MAX_SECONDS)
+
+    def starts(self) -> Sequence[str]:
+        """Return the address."""
+        return [self._address]
+
+    def content(self, document: str) -> AbstractContextManager[Iterator[bytes]]:
+        """Fetch a document; a redirect is an error."""
+        return fetched(document, self._deadline)
+
+    def listed(self, sitemap: str) -> str | None:
+        """Return its address; others than the index's host are not opened, which may be private."""
+        origin, _ = split_origin(self._address)
+        if _origin_of(sitemap) != origin:
+            message = f"{self._address} lists {sitemap}, which is not on {origin}."
+            raise InvalidSitemap("url-not-allowed", message)
+        return sitemap
+
+
+class FileSource(SitemapSource):
+    """A sitemap in a file, or all sitemaps in a folder, which has what its index lists.
+
+    Example::
+
+        FileSource(site, Path("static/sitemaps"))
+    """
+
+    def __init__(self, site: SitemapSite, path: Path) -> None:
+        super().__init__(site)
+        self._paths = sitemap_paths(path)
+
+    def starts(self) -> Sequence[str]:
+        """Return the paths of the files."""
+        return [str(path) for path in self._paths]
+
+    @contextmanager
+    def content(self, document: str) -> Iterator[Iterator[bytes]]:
+        """Open a file."""
+        with Path(document).open("rb") as file:
+            yield iter(partial(file.read, READ_BLOCK_BYTES), b"")
+
+    def listed(self, sitemap: str) -> str | None:
+        """Return None: the file is read with the folder, where it has to be."""
+        name = unquote(urlsplit(sitemap).path.rpartition("/")[2])
+        if name not in {path.name for path in self._paths}:
+            message = f"{sitemap} is listed by an index, but {name} was not given."
+            raise InvalidSitemap("incomplete-answer", f"{message} Give the folder that has all.")
+        return None
+
+
+class UrlNameSource(SitemapSource):
+    """The view that a URL name of the project leads to, requested within this process.
+
+    Example::
+
+        UrlNameSource(site, "django.contrib.sitemaps.views.index")
+    """
+
+    def __init__(self, site: SitemapSite, name: str) -> None:
+        super().__init__(site)
+        with site.active():
+            self._address = site.origin + reverse(name, site.urlconf)
+        self._fetcher = InProcessFetcher([site], max_bytes=MAX_DOCUMENT_BYTES)
+
+    def starts(self) -> Sequence[str]:
+        """Return the address of the view."""
+        return [self._address]
+
+    @contextmanager
+    def content(self, document: str) -> Iterator[Iterator[bytes]]:
+        """Request a document; raises InvalidSitemap where the new sitemap answers for it."""
+        self._refuse_new(document)
+        answer = self._fetcher.fetch(document, follow_redirects=False)
+        if answer.hops:
+            raise Redirected(answer.final_url)
+        if answer.failure or answer.status != 200:
+            reason = answer.failure or f"the answer has status {answer.status}"
+            raise InvalidSitemap("http-error", f"HTTP error: {reason}")
+        yield iter([answer.body])
+
+    def listed(self, sitemap: str) -> str | None:
+        """Return its address on the site's own host, whatever host the index names."""
+        return self.site.origin + split_origin(sitemap)[1]
+
+    def _refuse_new(self, address: str) -> None:
+        """Raise InvalidSitemap where one of the package's views answers: it would equal itself."""
+        path = unquote(urlsplit(address).path.removeprefix(self.site.path))
+        try:
+            with self.site.active():
+                match = resolve(path, self.site.urlconf)
+        except Resolver404:
+            return  # The answer is 404.
+        if match.func.__module__ == views.__name__:
+            raise InvalidSitemap(
+                "wrong-source",
+                f"the new sitemap answers at {path}: give the old one a path of its own.",
+            )
+
+
+def source_of(source: str, site: SitemapSite) -> SitemapSource:
+    """Return another sitemap of a site: at a URL, a URL name without arguments, or a path.
+
+    Raises ValueError where it is none of these, or a folder without a sitemap.
+    """
+    if source.startswith(("http://", "https://")):
+        return WebSource(site, source)
+    # A name before a path: a folder "sitemaps" may hold the files of the new sitemap.
+    with suppress(NoReverseMatch):
+        return UrlNameSource(site, source)
+    try:
+        path = Path(source)
+        if path.exists():
+            return FileSource(site, path)
+    except OSError as error:
+        raise ValueError(f"{source}: {error}") from error
+    raise ValueError(
+        f"{source!r} is neither a URL, nor the name of a URL pattern without arguments, nor a file"
+        " or folder. If the sitemap has an index, give the index."
+    )
+
+
+def _origin_of(address: str) -> str:
+    try:
+        return split_origin(address)[0]
+    except InvalidValue:
+        return ""
