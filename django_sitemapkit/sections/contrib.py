@@ -19,10 +19,11 @@ class ContribSection(ItemSection):
         """The sitemap's method that returns them."""
         return self.sitemap.items
 
-    def location(self, item: Any) -> str:
-        """Return the location of an item: what the method returns, or the same for all items."""
+    def location(self, item: Any) -> str | None:
+        """Return an item's location, or None: the method's result, or one text for all."""
         location = self.sitemap.location
-        return str(location(item) if callable(location) else location)
+        location = location(item) if callable(location) else location
+        return None if location is None else str(location)
 
     @property
     def limit(self) -> int:  # type: ignore[override]
@@ -76,3 +77,16 @@ def is_contrib(candidate: Any) -> bool:
     return isinstance(candidate, Sitemap) or (
         isinstance(candidate, type) and issubclass(candidate, Sitemap)
     )
+
+
+def own_members(sitemap: Any) -> list[str]:
+    """Return the members by which a contrib sitemap makes its entries in a way of its own.
+
+    Django's classes have none, and neither have those of this package.
+    """
+    return [name for name in _django.CONTRIB_METHODS if not _is_standard(type(sitemap), name)]
+
+
+def _is_standard(kind: type, name: str) -> bool:
+    owners = (base.__module__ for base in kind.__mro__ if name in vars(base))
+    return next(owners, "").startswith(("django.", "django_sitemapkit."))
