@@ -55,7 +55,7 @@ class Sitemap(contrib.Sitemap):  # type: ignore[type-arg]
 
     def _urls(self, page: Any, protocol: str, domain: str) -> list[dict[str, Any]]:
         """Return the entries of a page, for ``get_urls()`` of this class and its children."""
-        if set(own_members(self)) - {"get_urls"}:
+        if set(own_members(self)) - {"get_urls", "_urls"}:
             found: list[dict[str, Any]] = super()._urls(page, protocol, domain)  # type: ignore[misc]
             return found
         # Its imports need all models, and an app is imported before them.
