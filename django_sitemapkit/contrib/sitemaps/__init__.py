@@ -10,9 +10,14 @@ from typing import Any
 from django.contrib import sitemaps as contrib
 from django.contrib.flatpages import sitemaps as flatpages
 
-from django_sitemapkit.contrib.sitemaps.reading import NumberedReader, at_host, site_here
+from django_sitemapkit.contrib.sitemaps.reading import (
+    NumberedReader,
+    at_host,
+    is_read_by_key,
+    site_here,
+)
 from django_sitemapkit.reading.keysets import EVERYTHING
-from django_sitemapkit.sections import adapt, own_members
+from django_sitemapkit.sections import adapt
 from django_sitemapkit.sites import SitemapSite
 
 __all__ = ["FlatPageSitemap", "GenericSitemap", "Sitemap"]
@@ -38,6 +43,9 @@ class Sitemap(contrib.Sitemap):  # type: ignore[type-arg]
     _served: tuple[SitemapSite, str, Any] | None = None
     """The site, the name and the overrides of a request, on the copy that answers it."""
 
+    _reads_by_key = True
+    """See ``is_read_by_key``."""
+
     def get_latest_lastmod(self) -> Any:
         """Return the newest lastmod of all items, read some at a time.
 
@@ -55,7 +63,7 @@ class Sitemap(contrib.Sitemap):  # type: ignore[type-arg]
 
     def _urls(self, page: Any, protocol: str, domain: str) -> list[dict[str, Any]]:
         """Return the entries of a page, for ``get_urls()`` of this class and its children."""
-        if set(own_members(self)) - {"get_urls", "_urls"}:
+        if not is_read_by_key(self):
             found: list[dict[str, Any]] = super()._urls(page, protocol, domain)  # type: ignore[misc]
             return found
         # Its imports need all models, and an app is imported before them.

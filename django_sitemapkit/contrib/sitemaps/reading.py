@@ -14,6 +14,7 @@ from django_sitemapkit.protocol.extensions import NAMESPACES
 from django_sitemapkit.reading import Chunk, ContribReader
 from django_sitemapkit.reading.chunks import Versions
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
+from django_sitemapkit.sections import own_members
 from django_sitemapkit.sites import SitemapSite
 
 MAX_DIGITS = 9
@@ -29,6 +30,18 @@ def site_here() -> SitemapSite:
 def at_host(site: SitemapSite, protocol: str, domain: str) -> SitemapSite:
     """Return a site with the scheme and the host that a sitemap asks for."""
     return replace(site, origin=SitemapSite.at(f"{protocol}://{domain}").origin)
+
+
+def is_read_by_key(sitemap: Any) -> bool:
+    """Return whether the ``get_urls()`` of the drop-in's classes pages a sitemap as its views do.
+
+    Not where it makes entries by other members of its own, which may be written for the items that
+    contrib's paginator has: in several languages, pairs of an item and a code.
+    """
+    own = own_members(sitemap)
+    if not getattr(sitemap, "_reads_by_key", False):
+        return False
+    return not own or (own == ["get_urls"] and not sitemap.i18n)
 
 
 class NumberedReader(ContribReader):

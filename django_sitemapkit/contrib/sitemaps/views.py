@@ -9,7 +9,6 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
@@ -30,7 +29,12 @@ from django.views.decorators.http import require_safe
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.contrib.sitemaps.pages import NumberedPage, reader_for
-from django_sitemapkit.contrib.sitemaps.reading import NumberedReader, at_host, moment_of_lastmod
+from django_sitemapkit.contrib.sitemaps.reading import (
+    NumberedReader,
+    at_host,
+    is_read_by_key,
+    moment_of_lastmod,
+)
 from django_sitemapkit.overrides import Overrides, overrides_of
 from django_sitemapkit.protocol.extensions import NAMESPACES
 from django_sitemapkit.protocol.limits import MAX_BYTES, MAX_URLS
@@ -124,7 +128,7 @@ class _Place:
 
     def count_pages(self, name: str, sitemap: Any) -> int:
         """Return how many pages a sitemap has."""
-        if own_members(sitemap):
+        if own_members(sitemap) and not is_read_by_key(sitemap):
             with self.site.active():
                 return int(sitemap.paginator.num_pages)
         return self.reader(name, sitemap).count_pages()
@@ -204,10 +208,15 @@ def _templated(
     """Return the response of a template, which has the whole page in memory, as with contrib."""
     urls: list[dict[str, Any]] = []
     moments = []
-    for _, each in chosen:
-        with place.site.active():
-            urls += each.get_urls(page=page, site=place.host, protocol=place.scheme)
-        moments.append(moment_of_lastmod(getattr(each, "latest_lastmod", None)))
+    for name, each in chosen:
+        if own_members(each):
+            with place.site.active():
+                urls += each.get_urls(page=page, site=place.host, protocol=place.scheme)
+            moments.append(moment_of_lastmod(getattr(each, "latest_lastmod", None)))
+        else:
+            numbered = NumberedPage(place.reader(name, each), page)
+            urls += numbered.urls()
+            moments.append(numbered.reader.latest_lastmod)
     return TemplateResponse(
         request,
         template_name,
@@ -242,27 +251,23 @@ def _written(
             " itself, and an index.",
             *(request.path, f"{urls:,}", f"{size:,}"),
         )
-    headers = _headers([page.reader.latest_lastmod for page in pages])
-    respond = partial(_whole, content_type=content_type, headers=headers)
+    options: dict[str, Any] = {
+        "content_type": content_type,
+        "headers": _headers([page.reader.latest_lastmod for page in pages]),
+    }
+    response: HttpResponseBase
     if accepts_gzip(request.headers.get("Accept-Encoding", "")):
-        response: HttpResponseBase = respond(pieces)
+        response = HttpResponse(b"".join(pieces), **options)
         response.headers["Content-Encoding"] = "gzip"
     elif size <= MAX_WHOLE_BYTES:
-        response = respond(_decompressed(pieces))
+        response = HttpResponse(b"".join(_decompressed(pieces)), **options)
     else:
         blocks = _decompressed(pieces)
-        response = StreamingHttpResponse(
-            asynchronous(blocks) if isinstance(request, ASGIRequest) else blocks,
-            content_type=content_type,
-            headers=headers,
-        )
+        is_async = isinstance(request, ASGIRequest)
+        response = StreamingHttpResponse(asynchronous(blocks) if is_async else blocks, **options)
         response.headers["Content-Length"] = str(size)
     patch_vary_headers(response, ["Accept-Encoding"])
     return response
-
-
-def _whole(blocks: Iterable[bytes], **options: Any) -> HttpResponse:
-    return HttpResponse(b"".join(blocks), **options)
 
 
 def _document(pages: Iterable[NumberedPage]) -> Iterator[bytes]:

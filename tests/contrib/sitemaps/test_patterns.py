@@ -294,7 +294,7 @@ NEWS = """<urlset>{% spaceless %}{% for url in urlset %}<url><loc>{{ url.locatio
 </urlset>"""
 
 
-@pytest.mark.parametrize("name", ["get absolute url", "entries with images", "x default"])
+@pytest.mark.parametrize("name", ["generic", "entries with images", "x default"])
 def test_own_templates_get_the_same(rows, kits, template, name):
     """News, images, links: byte for byte what contrib makes of the template."""
     store = template("news.xml", NEWS)

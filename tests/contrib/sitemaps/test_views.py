@@ -14,7 +14,7 @@ from django.http import Http404, HttpResponse
 from django.middleware.http import ConditionalGetMiddleware
 from django.test import AsyncRequestFactory, Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import path, set_urlconf
+from django.urls import path, reverse, set_urlconf
 from django.utils.translation import override
 
 from django_sitemapkit.contrib.sitemaps import reading, views
@@ -373,8 +373,6 @@ def test_the_visitors_language_changes_nothing(kit, settings):
     factories.products(1)
 
     def location(self, product):
-        from django.urls import reverse
-
         return reverse("product", kwargs={"shop": "a", "slug": product.slug})
 
     sitemap = articles(kit, items=lambda self: Product.objects.all(), location=location)
@@ -394,8 +392,6 @@ def test_the_urlconf_of_the_request_is_used(kit, urls):
     article = factories.ArticleFactory()
 
     def location(self, item):
-        from django.urls import reverse
-
         return reverse("article", args=[item.pk])
 
     set_urlconf(other)
