@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.contrib.sitemaps import Sitemap
 
 from django_sitemapkit import _django
@@ -37,8 +38,11 @@ class ContribSection(ItemSection):
 
     @property
     def languages(self) -> Sequence[str]:  # type: ignore[override]
-        """The sitemap's languages."""
-        return _django.contrib_languages(self.sitemap)
+        """The sitemap's languages; those of the settings, too, if it names those of each item."""
+        named = _django.contrib_languages(self.sitemap)
+        if _is_standard(type(self.sitemap), "get_languages_for_item"):
+            return named
+        return [*named, *(code for code, _ in settings.LANGUAGES if code not in named)]
 
     @property
     def alternates(self) -> bool:  # type: ignore[override]

@@ -471,6 +471,16 @@ class Patterns:
 
         return Places
 
+    def languages_beyond_those_of_the_class(self, kit):
+        class Places(InLanguages, kit.Sitemap):
+            alternates = True
+            languages = ("en",)
+
+            def get_languages_for_item(self, place):
+                return ["en", "fr"] if place.slug == "nara" else ["en"]
+
+        return Places
+
     def columns_of_modeltranslation(self, kit):
         class Places(InLanguages, kit.Sitemap):
             alternates = True

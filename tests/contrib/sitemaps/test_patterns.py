@@ -124,10 +124,7 @@ def test_its_index_is_that_of_contrib(rows, kits, name, settings):
         found.append((response.content.split(), response.headers.get("Last-Modified")))
     (old, old_modified), (new, new_modified) = found
     assert new_modified == old_modified
-    assert b"".join(new) == b"".join(old) or name in {
-        "a join that repeats rows",
-        "languages of each item",
-    }
+    assert b"".join(new) == b"".join(old) or "join" in name or "languages" in name
 
 
 @pytest.mark.parametrize("name", BY_DROP_IN)
