@@ -409,7 +409,7 @@ def within_namespaces(viewname: str, resolver: URLResolver) -> tuple[str, URLRes
 
 # django.contrib.sitemaps. Django 5.2, 6.0, 6.1.
 
-CONTRIB_METHODS = ("get_urls", "_urls", "_items", "_location", "paginator")
+CONTRIB_METHODS = ("get_urls", "_urls", "_items", "_location", "_get", "paginator")
 """The members of a contrib sitemap by which it makes its entries."""
 
 

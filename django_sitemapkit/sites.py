@@ -54,6 +54,8 @@ class SitemapSite:
     """The names of its sections; None for all."""
     urlconf: str | None = None
     """The dotted path of its URLconf; None for ROOT_URLCONF."""
+    language: str | None = None
+    """The language that it is read in; None for LANGUAGE_CODE."""
 
     @classmethod
     def at(
@@ -87,7 +89,7 @@ class SitemapSite:
     ) -> Iterator[None]:
         """Let ``reverse()`` and ``get_absolute_url()`` answer for this site, in one language.
 
-        The language is LANGUAGE_CODE unless given, and the time zone TIME_ZONE, never the
+        The language is that of the site unless given, and the time zone TIME_ZONE, never the
         visitor's: a file is the same for all. The sites framework's current site is this one, or
         ``current`` where the framework has none of this host.
         Never hold it across a ``yield``: all of these are the thread's.
@@ -98,7 +100,7 @@ class SitemapSite:
         site_id = _site_id.set(cache(lambda: _framework_id(self, current)))
         try:
             with (
-                translation.override(language or django_settings.LANGUAGE_CODE),
+                translation.override(language or self.language or django_settings.LANGUAGE_CODE),
                 timezone.override(timezone.get_default_timezone()),
             ):
                 yield

@@ -12,6 +12,7 @@ from django_sitemapkit.checks.base import (
     Found,
     check,
     configured,
+    serves_by_drop_in,
     sites_in_settings,
     urlconf_error,
 )
@@ -33,7 +34,7 @@ def check_urlconfs() -> Found:
 @check("sitemapkit.W005", Tags.urls)
 def check_addresses() -> Found:
     """Report that the package's URLs are not included."""
-    for site in configured():
+    for site in () if serves_by_drop_in() else configured():
         try:
             site.scope()
         except ImproperlyConfigured as error:

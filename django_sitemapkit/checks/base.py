@@ -13,7 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
 from django_sitemapkit.conf import settings
-from django_sitemapkit.registry import Declared
+from django_sitemapkit.registry import Declared, registry
 from django_sitemapkit.sites import SitemapSite, all_sites
 
 Found: TypeAlias = Iterator[tuple[str, str] | tuple[str, str, Any]]
@@ -69,6 +69,11 @@ def sites_in_settings() -> list[SitemapSite]:
 def configured() -> list[SitemapSite]:
     """Return the sites of the settings that have a URLconf; E010 reports the others."""
     return [site for site in sites_in_settings() if urlconf_error(site) is None]
+
+
+def serves_by_drop_in() -> bool:
+    """Return whether all sitemaps are those of the drop-in's views, which need no section."""
+    return apps.is_installed("django_sitemapkit.contrib.sitemaps") and registry.is_empty
 
 
 def urlconf_error(site: SitemapSite) -> ImportError | None:

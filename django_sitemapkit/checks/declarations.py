@@ -12,7 +12,14 @@ from django.core.checks import CheckMessage, Tags, register
 from django.db import DatabaseError
 from django.db.models import Model
 
-from django_sitemapkit.checks.base import Found, check, configured, message_of, site_of
+from django_sitemapkit.checks.base import (
+    Found,
+    check,
+    configured,
+    message_of,
+    serves_by_drop_in,
+    site_of,
+)
 from django_sitemapkit.mixins import SitemapMixin, declared_models, own_options
 from django_sitemapkit.printable import printable
 from django_sitemapkit.reading import QuerySetReader, SectionReader, reader_of
@@ -33,7 +40,7 @@ MODULE = "sitemaps"
 @check("sitemapkit.W031", Tags.urls)
 def check_registered() -> Found:
     """Report that no section is registered."""
-    if registry.is_empty and not _unimported_modules():
+    if registry.is_empty and not serves_by_drop_in() and not _unimported_modules():
         message = "No section is registered; there is no sitemap."
         hint = (
             f"Declare a Section in the module {MODULE}.py of an installed app, with @register"

@@ -7,7 +7,7 @@ from django.core.checks import Tags
 from django.core.exceptions import ImproperlyConfigured
 from django.core.files.storage import FileSystemStorage, InMemoryStorage, Storage, storages
 
-from django_sitemapkit.checks.base import Found, check, value_of
+from django_sitemapkit.checks.base import Found, check, serves_by_drop_in, value_of
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.publishing.storage import ADD_ENTRY, ALIAS
@@ -35,7 +35,8 @@ LOST_IN_EXPORT = {
 @check("sitemapkit.W008", Tags.files)
 def check_storage() -> Found:
     """Report files that go to the static files storage, which others clear, or nowhere."""
-    if ALIAS in django_settings.STORAGES or value_of("SERVE_FROM") == "live":
+    is_live = value_of("SERVE_FROM") == "live" or serves_by_drop_in()
+    if ALIAS in django_settings.STORAGES or is_live:
         return
     source = _sitemap_storage()
     nowhere = source is None or (isinstance(source, FileSystemStorage) and _place(source) is None)

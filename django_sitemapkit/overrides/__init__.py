@@ -6,6 +6,7 @@ from django_sitemapkit.overrides.sections import (
     require_sections,
     section_of,
     sections_of,
+    with_overrides,
 )
 
 __all__ = [
@@ -15,4 +16,5 @@ __all__ = [
     "require_sections",
     "section_of",
     "sections_of",
+    "with_overrides",
 ]

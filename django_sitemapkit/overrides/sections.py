@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Collection
 from functools import cached_property
 from threading import Lock
+from typing import TypeVar
 
 from django.db import router
 from django.db.models import F, QuerySet
@@ -15,6 +16,8 @@ from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.registry import EXTRA_URLS, registry
 from django_sitemapkit.sections import Section
 from django_sitemapkit.sites import SitemapSite
+
+_Reader = TypeVar("_Reader", bound=SectionReader)
 
 MAX_CACHED_SITES = 64
 """Sites whose overrides a process caches."""
@@ -58,7 +61,7 @@ def sections_of(site: SitemapSite) -> list[SectionReader]:
     sections = registry.of(site, overrides.enabled)
     if overrides.has_extra_urls:
         sections.append(extra_urls_of(site))
-    return [_configured(section, overrides) for section in sections]
+    return [with_overrides(section, overrides) for section in sections]
 
 
 def require_sections(site: SitemapSite, names: Collection[str]) -> None:
@@ -82,10 +85,11 @@ def section_of(
         section = extra_urls_of(site) if overrides.has_extra_urls else None
     else:
         section = registry.get(site, name, overrides.enabled)
-    return _configured(section, overrides) if section else None
+    return with_overrides(section, overrides) if section else None
 
 
-def _configured(section: SectionReader, overrides: Overrides) -> SectionReader:
+def with_overrides(section: _Reader, overrides: Overrides) -> _Reader:
+    """Return a section that applies a site's overrides and its own section settings."""
     section.overrides = overrides
     settings = overrides.settings.get(section.get_name())
     if settings and settings.changefreq:

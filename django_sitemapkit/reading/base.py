@@ -57,6 +57,8 @@ class SectionReader:
 
     links_rows: bool = False
     """Whether its rows link to others, which are their translations."""
+    lists_repeated: ClassVar[bool] = False
+    """Whether a URL is listed once for each item that has it."""
 
     def __init__(self, options: BaseSection) -> None:
         self.options = options
@@ -205,6 +207,11 @@ class SectionReader:
     def keyset(self) -> Keyset | None:
         """How its rows are read by key; None where they are counted by position."""
         return None
+
+    @property
+    def can_split(self) -> bool:
+        """Whether a page that overflows is split in the plan, for its other rows to have a page."""
+        return self.keyset is not None
 
     def chunks(self, keys: KeyRange) -> Iterator[Chunk]:
         """Yield the rows of a page in order, some at a time, once for each of their languages.

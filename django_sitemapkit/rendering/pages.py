@@ -216,7 +216,7 @@ class PageRendering:
             if self._has_room_elsewhere(entries, begin, behind):
                 self.overflow = entries.keys[begin]
                 self.middle = self._middle(written, before)
-                if self.section.keyset is None:
+                if not self.section.can_split:
                     self._report_unsplittable()
                 return
             self._refuse(entries, begin, behind)
@@ -263,7 +263,7 @@ class PageRendering:
         return self.overflow if key == self.first else key
 
     def _report_unsplittable(self) -> None:
-        """Say that a page by position is full of bytes: no plan can cut it where that happens."""
+        """Say that a page is full of bytes, and that no plan can cut it where that happens."""
         message = (
             f"File too large: {self.urls:,} URLs fill the file; the remaining rows of this page"
             f" are skipped until the section sets limit to {self.urls:,} or less."

@@ -51,6 +51,7 @@ class ChunkPipeline:
         overrides = section.overrides
         self._overrides = overrides if overrides and overrides.may_affect(section) else None
         self._by_position = section.keyset is None
+        self._refuses_repeated = not section.lists_repeated
         self._listed: set[tuple[Any, str | None]] = set()
         self._links: HreflangLinks | None = None
         self._foreign: dict[str, Scope] = {}
@@ -140,7 +141,7 @@ class ChunkPipeline:
             languages = enumerate(chunk.versions.languages or ())
             foreign = {row for row, code in languages if code in self._foreign}
         locations = self._locate(chunk)
-        if self._by_position or chunk.versions is not None:
+        if self._refuses_repeated and (self._by_position or chunk.versions is not None):
             self._refuse_repeated(chunk, locations)
         without_url = set()
         if None in locations:

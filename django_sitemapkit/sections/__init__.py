@@ -5,7 +5,7 @@ for ``django.contrib.sitemaps`` are adapted. ``ExternalSection`` names what some
 None of them knows a model of this package.
 """
 
-from django_sitemapkit.sections.contrib import ContribSection, adapt, is_contrib
+from django_sitemapkit.sections.contrib import ContribSection, adapt, is_contrib, own_members
 from django_sitemapkit.sections.declarations import (
     BaseSection,
     Entry,
@@ -34,4 +34,5 @@ __all__ = [
     "adapt",
     "is_contrib",
     "name_of",
+    "own_members",
 ]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.contrib.sitemaps import Sitemap
 
 from django_sitemapkit import _django
@@ -19,10 +20,11 @@ class ContribSection(ItemSection):
         """The sitemap's method that returns them."""
         return self.sitemap.items
 
-    def location(self, item: Any) -> str:
-        """Return the location of an item: what the method returns, or the same for all items."""
+    def location(self, item: Any) -> str | None:
+        """Return an item's location, or None: the method's result, or one text for all."""
         location = self.sitemap.location
-        return str(location(item) if callable(location) else location)
+        location = location(item) if callable(location) else location
+        return None if location is None else str(location)
 
     @property
     def limit(self) -> int:  # type: ignore[override]
@@ -36,8 +38,11 @@ class ContribSection(ItemSection):
 
     @property
     def languages(self) -> Sequence[str]:  # type: ignore[override]
-        """The sitemap's languages."""
-        return _django.contrib_languages(self.sitemap)
+        """The sitemap's languages; those of the settings, too, if it names those of each item."""
+        named = _django.contrib_languages(self.sitemap)
+        if _is_standard(type(self.sitemap), "get_languages_for_item"):
+            return named
+        return [*named, *(code for code, _ in settings.LANGUAGES if code not in named)]
 
     @property
     def alternates(self) -> bool:  # type: ignore[override]
@@ -76,3 +81,16 @@ def is_contrib(candidate: Any) -> bool:
     return isinstance(candidate, Sitemap) or (
         isinstance(candidate, type) and issubclass(candidate, Sitemap)
     )
+
+
+def own_members(sitemap: Any) -> list[str]:
+    """Return the members by which a contrib sitemap makes its entries in a way of its own.
+
+    Django's classes have none, and neither have those of this package.
+    """
+    return [name for name in _django.CONTRIB_METHODS if not _is_standard(type(sitemap), name)]
+
+
+def _is_standard(kind: type, name: str) -> bool:
+    owners = (base.__module__ for base in kind.__mro__ if name in vars(base))
+    return next(owners, "").startswith(("django.", "django_sitemapkit."))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 OURS = ("django_sitemapkit",)
 AUDIT = (*OURS, "django_sitemapkit.audit")
+DROP_IN = (*OURS, "django_sitemapkit.contrib.sitemaps")
 CONTRIB = ("django.contrib.sites", "django.contrib.sitemaps")
 ICV = ("django.contrib.auth", "django.contrib.contenttypes", "icv_sitemaps")
 BOTH = ("postgresql", "sqlite")

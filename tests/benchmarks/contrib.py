@@ -1,10 +1,16 @@
 """What django.contrib.sitemaps is given, written as its documentation shows it."""
 
+from django.apps import apps
 from django.conf import settings
-from django.contrib.sitemaps import Sitemap
 
+from tests.benchmarks.contender import DROP_IN
 from tests.benchmarks.data import CATEGORIES
 from tests.benchmarks.models import Product
+
+if apps.is_installed(DROP_IN[-1]):
+    from django_sitemapkit.contrib.sitemaps import Sitemap
+else:
+    from django.contrib.sitemaps import Sitemap
 
 
 class ProductSitemap(Sitemap):

@@ -1,3 +1,5 @@
+from importlib import import_module
+
 from django.apps import apps
 from django.conf import settings
 from django.http import HttpResponse
@@ -29,8 +31,9 @@ if settings.BENCHMARKS_PAGE:
 # Each contender has its own views and no other's.
 if apps.is_installed("django_sitemapkit"):
     urlpatterns.insert(0, path("", include("django_sitemapkit.urls")))
-if apps.is_installed("django.contrib.sitemaps"):
-    from django.contrib.sitemaps import views
+OLD_VIEWS = ("django.contrib.sitemaps", "django_sitemapkit.contrib.sitemaps")
+for app in filter(apps.is_installed, OLD_VIEWS):
+    views = import_module(f"{app}.views")
 
     from tests.benchmarks.contrib import SITEMAPS
 

@@ -1,6 +1,6 @@
 """Who asks for pages: of a live sitemap, in audits and in crawls, or of files to validate."""
 
-from tests.benchmarks.contender import AUDIT, CONTRIB, OURS, Contender
+from tests.benchmarks.contender import AUDIT, CONTRIB, DROP_IN, OURS, Contender
 
 
 def requests():
@@ -20,6 +20,15 @@ def requests():
             by_rows=by_rows,
             **live,
         )
+    yield Contender(
+        name="kit-drop-in-page",
+        title="django-sitemapkit: a page of 50,000 of the drop-in, whole objects",
+        kind="page",
+        run="peers.contrib_page",
+        prepare="ours.clear",
+        apps=DROP_IN,
+        declared="whole",
+    )
     yield Contender(
         name="contrib-page",
         title="django.contrib.sitemaps: a page of 50,000",

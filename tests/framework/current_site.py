@@ -214,6 +214,36 @@ def test_a_site_id_of_no_site_names_the_setting(framework, settings, rf):
         site_for(rf.get("/sitemap.xml"))
 
 
+def test_the_drop_ins_flat_pages_are_those_of_each_host(framework, settings, rf):
+    """With sites of the settings, and with those of the framework; contrib has SITE_ID's alone."""
+    from django_sitemapkit.contrib.sitemaps import FlatPageSitemap, views
+
+    class FlatPages(FlatPageSitemap):
+        def location(self, item):
+            return item.url
+
+    def listed_at(host):
+        request = rf.get("/sitemap.xml", headers={"host": host})
+        body = views.sitemap(request, {"flatpages": FlatPages}).content.decode()
+        return [part.partition("<")[0] for part in body.split("<loc>")[1:]]
+
+    settings.SITEMAPKIT_SITES = SITES
+    assert list(map(listed_at, HOSTS)) == [
+        ["https://www.example.com/flat-1/"],
+        ["https://other.example/flat-2/"],
+    ]
+    settings.SITEMAPKIT_SITES = {}
+    settings.SITEMAPKIT_BASE_URL = None
+    assert list(map(listed_at, HOSTS)) == [["http://www.example.com/flat-1/"]] * 2
+    del settings.SITE_ID
+    assert list(map(listed_at, HOSTS)) == [
+        ["http://www.example.com/flat-1/"],
+        ["http://other.example/flat-2/"],
+    ]
+    with pytest.raises(Http404):
+        listed_at("unknown.example")
+
+
 # --- The recipes of the documentation
 
 

@@ -5,7 +5,6 @@ from copy import copy
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
-from django.contrib.sitemaps import Sitemap
 from django.db.models import QuerySet
 
 from django_sitemapkit import _django
@@ -13,6 +12,7 @@ from django_sitemapkit.reading.items import ContribReader
 from django_sitemapkit.reading.validation.common import FindMistake, Mistake, SectionChecks
 from django_sitemapkit.reading.validation.items import kind_of, wrong_items_of
 from django_sitemapkit.reading.validation.repeats import repeated_rows
+from django_sitemapkit.sections import own_members
 
 LOST = ("images", "videos", "news", "alternates")
 """What a get_urls() of contrib may add to entries, and a Section has options for."""
@@ -51,10 +51,8 @@ class ContribChecks(SectionChecks):
     def overridden_urls(self) -> Mistake | None:
         """Find a contrib sitemap that makes its entries in a way of its own, which is not used."""
         kind = type(self.options.sitemap)
-        for name in _django.CONTRIB_METHODS:
+        for name in own_members(self.options.sitemap):
             own = inspect.getattr_static(kind, name)
-            if own is vars(Sitemap)[name]:
-                continue
             if name == "get_urls" and _forces_host(self.options.sitemap):
                 continue
             return Mistake(

@@ -1,0 +1,99 @@
+"""A drop-in for ``django.contrib.sitemaps``: change the import, and keep the rest.
+
+The classes have the attributes and methods of contrib's, and the views in ``views`` take the same
+arguments. Items of a plain queryset are read by key, and editors' overrides apply.
+"""
+
+from itertools import chain
+from typing import Any
+
+from django.contrib import sitemaps as contrib
+from django.contrib.flatpages import sitemaps as flatpages
+
+from django_sitemapkit.contrib.sitemaps.reading import (
+    NumberedReader,
+    at_host,
+    is_read_by_key,
+    site_here,
+)
+from django_sitemapkit.reading.keysets import EVERYTHING
+from django_sitemapkit.sections import adapt
+from django_sitemapkit.sites import SitemapSite
+
+__all__ = ["FlatPageSitemap", "GenericSitemap", "Sitemap"]
+
+
+class Sitemap(contrib.Sitemap):  # type: ignore[type-arg]
+    """A sitemap as contrib's documentation describes it.
+
+    ::
+
+        from django_sitemapkit.contrib.sitemaps import Sitemap
+
+        class ProductSitemap(Sitemap):
+            changefreq = "weekly"
+
+            def items(self):
+                return Product.objects.filter(public=True)
+
+            def lastmod(self, product):
+                return product.updated_at
+    """
+
+    _served: tuple[SitemapSite, str, Any] | None = None
+    """The site, the name and the overrides of a request, on the copy that answers it."""
+
+    _reads_by_key = True
+    """See ``is_read_by_key``."""
+
+    def get_latest_lastmod(self) -> Any:
+        """Return the newest lastmod of all items, read some at a time.
+
+        None where an item has none, or dates and datetimes are mixed.
+        """
+        lastmod = getattr(self, "lastmod", None)
+        if not callable(lastmod):
+            return lastmod
+        site = self._served[0] if self._served else site_here()
+        reads = NumberedReader(adapt(self)(site)).reads(EVERYTHING)
+        try:
+            return max(map(lastmod, chain.from_iterable(reads)), default=None)
+        except TypeError:
+            return None
+
+    def _urls(self, page: Any, protocol: str, domain: str) -> list[dict[str, Any]]:
+        """Return the entries of a page, for ``get_urls()`` of this class and its children."""
+        if not is_read_by_key(self):
+            found: list[dict[str, Any]] = super()._urls(page, protocol, domain)  # type: ignore[misc]
+            return found
+        # Its imports need all models, and an app is imported before them.
+        from django_sitemapkit.contrib.sitemaps.pages import (  # noqa: PLC0415
+            NumberedPage,
+            reader_for,
+        )
+
+        site, name, overrides = self._served or (site_here(), None, None)
+        reader = reader_for(self, at_host(site, protocol, domain), name, overrides)
+        urls = list(NumberedPage(reader, page).urls())
+        if reader.latest_lastmod is not None:
+            self.latest_lastmod = reader.latest_lastmod
+        return urls
+
+
+class GenericSitemap(contrib.GenericSitemap, Sitemap):  # type: ignore[type-arg]
+    """A sitemap of a queryset whose objects have ``get_absolute_url()``.
+
+    ::
+
+        products = {"queryset": Product.objects.all(), "date_field": "updated_at"}
+        sitemaps = {"products": GenericSitemap(products, priority=0.6)}
+    """
+
+
+class FlatPageSitemap(flatpages.FlatPageSitemap, Sitemap):
+    """The flat pages of the site that do not ask for a login; needs the apps flatpages and sites.
+
+    ::
+
+        sitemaps = {"flatpages": FlatPageSitemap}
+    """

@@ -1,0 +1,102 @@
+"""One page of a sitemap: as XML for our writer, or as the dicts that contrib's templates get."""
+
+import datetime as dt
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from django.utils import timezone
+
+from django_sitemapkit.contrib.sitemaps.reading import NumberedReader
+from django_sitemapkit.overrides import Overrides, with_overrides
+from django_sitemapkit.protocol.dates import day_of
+from django_sitemapkit.protocol.locations import Scope
+from django_sitemapkit.protocol.writers import TagColumn
+from django_sitemapkit.reading.validation import require_pageable
+from django_sitemapkit.rendering import PageRendering
+from django_sitemapkit.rendering.entry_columns import EntryColumns
+from django_sitemapkit.rendering.hreflang import HreflangLink, HreflangLinks
+from django_sitemapkit.rendering.problems import ProblemLog
+from django_sitemapkit.sections import adapt
+from django_sitemapkit.sites import SitemapSite
+
+logger = logging.getLogger("django_sitemapkit")
+
+
+def reader_for(
+    sitemap: Any, site: SitemapSite, name: str | None, overrides: Overrides | None
+) -> NumberedReader:
+    """Return what reads a sitemap for a site, with what editors have set there, if anything.
+
+    Raises ImproperlyConfigured where its items could not be paged correctly.
+    """
+    reader = NumberedReader(adapt(sitemap, name)(site))
+    if overrides is not None:
+        reader = with_overrides(reader, overrides)
+    require_pageable(reader)
+    return reader
+
+
+class NumberedPage:
+    """One page of a sitemap by its number; its entries can be read once.
+
+    Raises PageNotAnInteger and EmptyPage as contrib's paginator does.
+    """
+
+    def __init__(self, reader: NumberedReader, number: object) -> None:
+        self.reader = reader
+        self.number = number
+        scope = Scope(reader.site.origin)  # Contrib lists any path, wherever its view is mounted.
+        self.rendering = PageRendering(reader, reader.page_keys(number), scope)
+
+    def xml(self) -> Iterator[bytes]:
+        """Yield the ``<url>`` elements, some at a time."""
+        for data, *_ in self.rendering.written():
+            yield data
+        self._log_problems()
+
+    def urls(self) -> Iterator[dict[str, Any]]:
+        """Yield the entries as contrib's templates get them, with the items themselves."""
+        links = None
+        if self.reader.alternates and self.reader.language_plan:
+            links = HreflangLinks(self.reader, self.reader.language_plan, ProblemLog(""))
+        for _, entries, begin, end in self.rendering.written():
+            versions = {} if links is None else links.per_object(entries, ())
+            for row in range(begin, end):
+                yield self._url(entries, row, versions)
+        self._log_problems()
+
+    def _url(
+        self, entries: EntryColumns, row: int, versions: Mapping[int, Sequence[HreflangLink]]
+    ) -> dict[str, Any]:
+        assert entries.versions is not None  # noqa: S101  a NumberedReader sets them
+        place, languages = entries.versions.objects[row], entries.versions.languages
+        item = self.reader.items[place]
+        return {
+            "item": (item, languages[row]) if languages else item,
+            "location": entries.locations[row],
+            "lastmod": self._lastmod(place, _text(entries.tags.get("lastmod"), row)),
+            "changefreq": _text(entries.tags.get("changefreq"), row),
+            "priority": _text(entries.tags.get("priority"), row) or "",
+            "alternates": [
+                {"location": location, "lang_code": code}
+                for code, location in versions.get(place, ())
+            ],
+        }
+
+    def _lastmod(self, place: int, text: str | None) -> Any:
+        """Return a lastmod with its time, if what is listed is the day of what the sitemap gave."""
+        if text is None:
+            return None
+        given = self.reader.lastmods.get(place, self.reader.constant_lastmod)
+        listed = dt.date.fromisoformat(text)
+        return given if day_of(given, timezone.get_default_timezone()) == listed else listed
+
+    def _log_problems(self) -> None:
+        problems = self.rendering.problems
+        if problems:
+            logger.warning("%r: page %s: %s", self.reader, self.number, problems.summary())
+
+
+def _text(column: TagColumn, row: int) -> str | None:
+    return column if column is None or isinstance(column, str) else column[row]

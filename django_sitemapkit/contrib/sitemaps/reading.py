@@ -1,0 +1,139 @@
+"""Reads a sitemap page by page as contrib counts them: by number, without a plan."""
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from django.core.paginator import EmptyPage, PageNotAnInteger
+from django.urls import get_script_prefix, get_urlconf
+from django.utils.translation import get_language
+
+from django_sitemapkit.protocol.extensions import NAMESPACES
+from django_sitemapkit.reading import Chunk, ContribReader
+from django_sitemapkit.reading.chunks import Versions
+from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
+from django_sitemapkit.sections import own_members
+from django_sitemapkit.sites import SitemapSite
+
+MAX_DIGITS = 9
+"""Digits of a page's number: more pages than there can be, and few enough for a database."""
+
+
+def site_here() -> SitemapSite:
+    """Return a site for code without a request, with the active language and URLconf."""
+    site = SitemapSite.at(f"https://localhost{get_script_prefix()}")
+    return replace(site, language=get_language(), urlconf=get_urlconf())
+
+
+def at_host(site: SitemapSite, protocol: str, domain: str) -> SitemapSite:
+    """Return a site with the scheme and the host that a sitemap asks for."""
+    return replace(site, origin=SitemapSite.at(f"{protocol}://{domain}").origin)
+
+
+def is_read_by_key(sitemap: Any) -> bool:
+    """Return whether the ``get_urls()`` of the drop-in's classes pages a sitemap as its views do.
+
+    Not where it makes entries by other members of its own, which may be written for the items that
+    contrib's paginator has: in several languages, pairs of an item and a code.
+    """
+    own = own_members(sitemap)
+    if not getattr(sitemap, "_reads_by_key", False):
+        return False
+    return not own or (own == ["get_urls"] and not sitemap.i18n)
+
+
+class NumberedReader(ContribReader):
+    """Reads the items of a sitemap for contrib's views.
+
+    A lastmod is written as its day, and a URL once for each item that has it. The items of the last
+    chunk are kept, because templates get them.
+    """
+
+    lists_repeated = True
+    can_split = False
+
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
+        self.lastmod_by_day = True
+        self.items: Sequence[Any] = ()
+        """The items of the last chunk."""
+        self.lastmods: dict[int, Any] = {}
+        """Their lastmods as the sitemap gives them, by place; empty where all have the same."""
+        self._newest: dt.datetime | None = None
+        self._all_dated = True
+
+    @cached_property
+    def used_namespaces(self) -> dict[str, str]:
+        """That of language links, whether there are any or not, as contrib's template has it."""
+        return {"xhtml": NAMESPACES["xhtml"]}
+
+    @cached_property
+    def constant_lastmod(self) -> Any:
+        """The lastmod that all items have, or None."""
+        return self.constant_tags.get("lastmod")
+
+    @property
+    def latest_lastmod(self) -> dt.datetime | None:
+        """The newest lastmod of what was read; None unless all items have one."""
+        return self._newest if self._all_dated else None
+
+    def chunk(self, rows: Sequence[Any]) -> Chunk:
+        """Return items by column, each with its place among them."""
+        chunk = super().chunk(rows)
+        if chunk.versions is None:
+            chunk.versions = Versions(range(len(rows)), None)
+        values = chunk.columns.get("lastmod")
+        self.items = rows
+        self.lastmods = dict(zip(chunk.versions.objects, values or (), strict=False))
+        self._note([self.constant_lastmod] if values is None else values)
+        return chunk
+
+    def _note(self, lastmods: Iterable[Any]) -> None:
+        moments = [moment_of_lastmod(value) for value in lastmods]
+        known = [moment for moment in moments if moment is not None]
+        self._all_dated = self._all_dated and len(known) == len(moments)
+        self._newest = max([*known, *filter(None, [self._newest])], default=None)
+
+    def count_pages(self) -> int:
+        """Return how many pages there are; one without items is the first one."""
+        rows = self.size() if self.keyset is None else self.keyset.count(EVERYTHING)
+        return max(1, -(-rows // self.rows_per_page))
+
+    def page_keys(self, number: object) -> KeyRange:
+        """Return the key range of a page, or its positions.
+
+        Raises PageNotAnInteger where that is no number, and EmptyPage where there is no such page.
+        """
+        first, step = (_page_number(number) - 1) * self.rows_per_page, self.rows_per_page
+        if self.keyset is None:
+            if first and first >= self.size():
+                raise EmptyPage(number)
+            return KeyRange(first, first + step)
+        lower = self.keyset.key_behind(first, EVERYTHING) if first else None
+        if first and lower is None:
+            raise EmptyPage(number)
+        return KeyRange(lower, self.keyset.key_behind(step, KeyRange(lower)))
+
+
+def moment_of_lastmod(value: object) -> dt.datetime | None:
+    """Return the moment that contrib's Last-Modified has for a lastmod; None if it is not a date.
+
+    A date begins, and a naive datetime is, in UTC.
+    """
+    if not isinstance(value, dt.date):
+        return None
+    if not isinstance(value, dt.datetime):
+        value = dt.datetime.combine(value, dt.time.min)
+    return value if value.tzinfo else value.replace(tzinfo=dt.UTC)
+
+
+def _page_number(number: object) -> int:
+    text = str(number)
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal()):
+        raise PageNotAnInteger(text)
+    if digits != text or len(digits) > MAX_DIGITS or int(digits) < 1:
+        raise EmptyPage(text)
+    return int(digits)

@@ -1,0 +1,304 @@
+"""The views ``index`` and ``sitemap`` with contrib's arguments, headers and reasons for 404.
+
+Scheme and host are those of the site: of ``SITEMAPKIT_BASE_URL`` or ``SITEMAPKIT_SITES``, else the
+sites framework's host with the scheme of the request. A host that anyone may write is never copied.
+"""
+
+import datetime as dt
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Self
+
+from django.contrib import sitemaps as contrib
+from django.core.handlers.asgi import ASGIRequest
+from django.core.paginator import EmptyPage, PageNotAnInteger
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.template import TemplateDoesNotExist
+from django.template.loader import get_template
+from django.template.response import TemplateResponse
+from django.urls import get_urlconf, reverse
+from django.utils.cache import patch_vary_headers
+from django.utils.http import http_date
+from django.utils.translation import get_language_from_path
+from django.views.decorators.http import require_safe
+
+from django_sitemapkit.conf import settings
+from django_sitemapkit.contrib.sitemaps.pages import NumberedPage, reader_for
+from django_sitemapkit.contrib.sitemaps.reading import (
+    NumberedReader,
+    at_host,
+    is_read_by_key,
+    moment_of_lastmod,
+)
+from django_sitemapkit.overrides import Overrides, overrides_of
+from django_sitemapkit.protocol.extensions import NAMESPACES
+from django_sitemapkit.protocol.limits import MAX_BYTES, MAX_URLS
+from django_sitemapkit.protocol.writers import UrlsetWriter
+from django_sitemapkit.rendering import compressor, gzip_decompressor
+from django_sitemapkit.sections import own_members
+from django_sitemapkit.sites import SitemapSite, site_for
+from django_sitemapkit.views.responses import accepts_gzip, asynchronous
+
+logger = logging.getLogger("django_sitemapkit")
+
+Sitemaps = Mapping[str, Any]
+"""Classes, instances or functions that return one, by the name of the section."""
+
+Sections = Sequence[tuple[str, Any]]
+"""Sitemaps as instances, with their names."""
+
+SITEMAP_TEMPLATE = "sitemap.xml"
+
+DEFAULT_TEMPLATES = {
+    Path(__file__).parent / "templates" / SITEMAP_TEMPLATE,
+    Path(contrib.__file__).parent / "templates" / SITEMAP_TEMPLATE,
+}
+"""The templates that give the same XML as our own writer."""
+
+MAX_WHOLE_BYTES = 1_048_576
+"""Bytes of a document that is sent as a whole; a larger one is streamed unless it is compressed."""
+
+NO_ROBOTS = {"X-Robots-Tag": "noindex, noodp, noarchive"}
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedSitemap:
+    """One sitemap of an index, as its template gets it."""
+
+    location: str
+    """Its absolute URL."""
+    last_mod: Any
+    """What ``get_latest_lastmod()`` returned."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The site that a request is for, and what editors have set there."""
+
+    site: SitemapSite
+    scheme: str
+    """The scheme of the URLs of sitemaps that do not name one."""
+    overrides: Overrides
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> Self:
+        """Return that of a request; raises what ``site_for`` does."""
+        site = site_for(request)
+        is_in_settings = bool(settings.SITES or settings.BASE_URL)
+        scheme = site.origin.partition("://")[0] if is_in_settings else str(request.scheme)
+        site = replace(
+            at_host(site, scheme, site.origin.partition("://")[2]),
+            urlconf=site.urlconf or get_urlconf(),
+            language=get_language_from_path(request.path_info),
+        )
+        return cls(site, scheme, overrides_of(site))
+
+    @property
+    def host(self) -> Any:
+        """The site, as ``get_domain()`` and ``get_urls()`` of a sitemap take it."""
+        domain = self.site.origin.partition("://")[2]
+        return SimpleNamespace(domain=domain, name=domain)
+
+    def sections(self, sitemaps: Sitemaps) -> Sections:
+        """Return the sitemaps as instances, but for those that editors have disabled."""
+        enabled = self.overrides.enabled
+        return [
+            (name, self._serving(name, sitemap() if callable(sitemap) else sitemap))
+            for name, sitemap in sitemaps.items()
+            if enabled.get(name, True)
+        ]
+
+    def _serving(self, name: str, sitemap: Any) -> Any:
+        """Return a sitemap that knows its site; an instance serves many requests at a time."""
+        sitemap = copy(sitemap)
+        sitemap._served = self.site, name, self.overrides
+        return sitemap
+
+    def reader(self, name: str, sitemap: Any) -> NumberedReader:
+        """Return what reads a sitemap that makes its entries as contrib's class does."""
+        protocol, domain = sitemap.get_protocol(self.scheme), sitemap.get_domain(self.host)
+        site = at_host(self.site, protocol, domain)
+        overrides = self.overrides if site.origin == self.site.origin else overrides_of(site)
+        return reader_for(sitemap, site, name, overrides)
+
+    def count_pages(self, name: str, sitemap: Any) -> int:
+        """Return how many pages a sitemap has."""
+        if own_members(sitemap) and not is_read_by_key(sitemap):
+            with self.site.active():
+                return int(sitemap.paginator.num_pages)
+        return self.reader(name, sitemap).count_pages()
+
+
+@require_safe
+def index(
+    request: HttpRequest,
+    sitemaps: Sitemaps,
+    template_name: str = "sitemap_index.xml",
+    content_type: str = "application/xml",
+    sitemap_url_name: str = "django.contrib.sitemaps.views.sitemap",
+) -> HttpResponseBase:
+    """Answer with an index of all pages of all sitemaps.
+
+    The pattern named ``sitemap_url_name`` takes ``section``. Raises NoReverseMatch if none does.
+    """
+    place = _Place.of(request)
+    listed: list[IndexedSitemap] = []
+    moments = []
+    for name, sitemap in place.sections(sitemaps):
+        with place.site.active():
+            path = reverse(sitemap_url_name, kwargs={"section": name})
+            lastmod = sitemap.get_latest_lastmod()
+        address = f"{sitemap.get_protocol(place.scheme)}://{place.host.domain}{path}"
+        count = place.count_pages(name, sitemap)
+        addresses = [address, *(f"{address}?p={number}" for number in range(2, count + 1))]
+        listed += [IndexedSitemap(location, lastmod) for location in addresses]
+        moments.append(moment_of_lastmod(lastmod))
+    return TemplateResponse(
+        request,
+        template_name,
+        {"sitemaps": listed},
+        content_type=content_type,
+        headers=_headers(moments),
+    )
+
+
+@require_safe
+def sitemap(
+    request: HttpRequest,
+    sitemaps: Sitemaps,
+    section: str | None = None,
+    template_name: str = SITEMAP_TEMPLATE,
+    content_type: str = "application/xml",
+) -> HttpResponseBase:
+    """Answer with a page of one sitemap, or of all of them one after the other.
+
+    ``?p=`` is its number. A template of the project's own gets contrib's variable ``urlset``, and
+    so does any template for a sitemap that has its own ``get_urls()`` or the like.
+    """
+    place = _Place.of(request)
+    if section is not None:
+        sitemaps = {name: each for name, each in sitemaps.items() if name == section}
+    chosen = place.sections(sitemaps)
+    if section is not None and not chosen:
+        raise Http404(f"No sitemap available for section: {section!r}")
+    page = request.GET.get("p", 1)
+    is_own = any(own_members(each) for _, each in chosen) or not _is_default(template_name)
+    answer = _templated if is_own else _written
+    try:
+        return answer(request, place, chosen, page, template_name, content_type)
+    except EmptyPage:
+        raise Http404(f"Page {page} empty") from None
+    except PageNotAnInteger:
+        raise Http404(f"No page '{page}'") from None
+
+
+def _templated(
+    request: HttpRequest,
+    place: _Place,
+    chosen: Sections,
+    page: object,
+    template_name: str,
+    content_type: str,
+) -> HttpResponseBase:
+    """Return the response of a template, which has the whole page in memory, as with contrib."""
+    urls: list[dict[str, Any]] = []
+    moments = []
+    for name, each in chosen:
+        if own_members(each):
+            with place.site.active():
+                urls += each.get_urls(page=page, site=place.host, protocol=place.scheme)
+            moments.append(moment_of_lastmod(getattr(each, "latest_lastmod", None)))
+        else:
+            numbered = NumberedPage(place.reader(name, each), page)
+            urls += numbered.urls()
+            moments.append(numbered.reader.latest_lastmod)
+    return TemplateResponse(
+        request,
+        template_name,
+        {"urlset": urls},
+        content_type=content_type,
+        headers=_headers(moments),
+    )
+
+
+def _written(
+    request: HttpRequest,
+    place: _Place,
+    chosen: Sections,
+    page: object,
+    template_name: str,
+    content_type: str,
+) -> HttpResponseBase:
+    """Return the response of our own writer, which has the page in memory compressed.
+
+    Whether there is a Last-Modified, and which, only the last row tells.
+    """
+    pages = [NumberedPage(place.reader(name, each), page) for name, each in chosen]
+    engine, pieces, size = compressor(), [], 0
+    for data in _document(pages):
+        size += len(data)
+        pieces.append(engine.compress(data))
+    pieces.append(engine.flush())
+    urls = sum(page.rendering.urls for page in pages)
+    if urls > MAX_URLS or size > MAX_BYTES:
+        logger.warning(
+            "%s has %s URLs and %s bytes, more than search engines read. Serve each section by"
+            " itself, and an index.",
+            *(request.path, f"{urls:,}", f"{size:,}"),
+        )
+    options: dict[str, Any] = {
+        "content_type": content_type,
+        "headers": _headers([page.reader.latest_lastmod for page in pages]),
+    }
+    response: HttpResponseBase
+    if accepts_gzip(request.headers.get("Accept-Encoding", "")):
+        response = HttpResponse(b"".join(pieces), **options)
+        response.headers["Content-Encoding"] = "gzip"
+    elif size <= MAX_WHOLE_BYTES:
+        response = HttpResponse(b"".join(_decompressed(pieces)), **options)
+    else:
+        blocks = _decompressed(pieces)
+        is_async = isinstance(request, ASGIRequest)
+        response = StreamingHttpResponse(asynchronous(blocks) if is_async else blocks, **options)
+        response.headers["Content-Length"] = str(size)
+    patch_vary_headers(response, ["Accept-Encoding"])
+    return response
+
+
+def _document(pages: Iterable[NumberedPage]) -> Iterator[bytes]:
+    writer = UrlsetWriter(namespaces={"xhtml": NAMESPACES["xhtml"]})
+    yield writer.begin()
+    for page in pages:
+        yield from page.xml()
+    yield writer.end()
+
+
+def _decompressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    engine, _ = gzip_decompressor()
+    for piece in pieces:
+        yield engine.decompress(piece)
+    yield engine.flush()
+
+
+def _is_default(template_name: object) -> bool:
+    """Return whether a template is what our writer stands in for, not one of the project's own."""
+    if template_name != SITEMAP_TEMPLATE:
+        return False
+    try:
+        template: Any = get_template(SITEMAP_TEMPLATE)
+    except TemplateDoesNotExist:
+        return True
+    return Path(str(template.origin.name)) in DEFAULT_TEMPLATES
+
+
+def _headers(moments: Sequence[dt.datetime | None]) -> dict[str, str]:
+    """Return the headers for documents with these newest lastmods; None where one is not known."""
+    known = [moment for moment in moments if moment is not None]
+    if not known or len(known) < len(moments):
+        return NO_ROBOTS
+    return NO_ROBOTS | {"Last-Modified": http_date(max(known).timestamp())}
