@@ -18,6 +18,7 @@ from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import all_pages
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
+from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.rendering import PageRendering
 from django_sitemapkit.sites import SitemapSite, site_for
 from django_sitemapkit.testing.sites import site_with_key
@@ -37,7 +38,7 @@ def assert_listed(obj_or_url: Model | str, *, site: str | None = None) -> None:
     only one.
 
     Raises ValueError for an object that is not saved, InvalidValue (a ValueError) for a URL that no
-    sitemap of the site may list, and whatever a section raises. ::
+    sitemap of the site may list, and ImproperlyConfigured for a section that cannot be read. ::
 
         assert_listed(product)
         assert_listed("/about/")
@@ -99,13 +100,21 @@ def _listed(site: SitemapSite, obj_or_url: Model | str) -> list[tuple[str, str]]
     label = label_of(type(obj_or_url))
     found = [
         (section.get_name(), location)
-        for section in sections_of(site)
+        for section in _sections(site)
         if section.label == label
         for location in _locations(section.for_pk(obj_or_url.pk), EVERYTHING)
     ]
     # Sections over lists do not say which objects their entries are of.
     location = None if found else _location_of(site, obj_or_url)
     return found if location is None else _with_location(site, location)
+
+
+def _sections(site: SitemapSite) -> list[SectionReader]:
+    """Return the sections of a site, all of which can be read."""
+    sections = sections_of(site)
+    for section in sections:
+        require_pageable(section)
+    return sections
 
 
 def _location_of(site: SitemapSite, obj: Any) -> str | None:
@@ -119,7 +128,7 @@ def _location_of(site: SitemapSite, obj: Any) -> str | None:
 def _with_location(site: SitemapSite, wanted: str) -> list[tuple[str, str]]:
     return [
         (section.get_name(), location)
-        for section in sections_of(site)
+        for section in _sections(site)
         for page in all_pages(section)
         for location in _locations(section, page.keys)
         if location == wanted

@@ -6,9 +6,15 @@ normal form when a row is saved, as in the admin.
 
 from typing import TypeVar
 
-import factory
 from django.db.models import Model
 from django.utils import timezone
+from factory.declarations import (
+    LazyAttribute,
+    LazyAttributeSequence,
+    LazyFunction,
+    SelfAttribute,
+    Sequence,
+)
 from factory.django import DjangoModelFactory
 
 from django_sitemapkit.identities import identity_of
@@ -44,7 +50,7 @@ class _SiteFactory(DjangoModelFactory[Row]):
     class Meta:
         abstract = True
 
-    site = factory.LazyFunction(lambda: site_with_key(None).key)
+    site = LazyFunction(lambda: site_with_key(None).key)
 
 
 def _identity(obj: Model | None) -> tuple[str, str]:
@@ -66,9 +72,9 @@ class UrlOverrideFactory(_SiteFactory[UrlOverride]):
     class Params:
         obj = None
 
-    path = factory.LazyAttributeSequence(lambda row, n: f"/page-{n}/" if row.obj is None else "")
-    model = factory.LazyAttribute(lambda row: _identity(row.obj)[0])
-    object_id = factory.LazyAttribute(lambda row: _identity(row.obj)[1])
+    path = LazyAttributeSequence(lambda row, n: f"/page-{n}/" if row.obj is None else "")
+    model = LazyAttribute(lambda row: _identity(row.obj)[0])
+    object_id = LazyAttribute(lambda row: _identity(row.obj)[1])
 
 
 class ExtraUrlFactory(_SiteFactory[ExtraUrl]):
@@ -82,7 +88,7 @@ class ExtraUrlFactory(_SiteFactory[ExtraUrl]):
     class Meta:
         model = ExtraUrl
 
-    path = factory.Sequence("/extra-{}/".format)
+    path = Sequence("/extra-{}/".format)
 
 
 class ExclusionRuleFactory(_SiteFactory[ExclusionRule]):
@@ -96,7 +102,7 @@ class ExclusionRuleFactory(_SiteFactory[ExclusionRule]):
     class Meta:
         model = ExclusionRule
 
-    pattern = factory.Sequence("/excluded-{}/".format)
+    pattern = Sequence("/excluded-{}/".format)
 
 
 class SectionSettingsFactory(_SiteFactory[SectionSettings]):
@@ -110,7 +116,7 @@ class SectionSettingsFactory(_SiteFactory[SectionSettings]):
     class Meta:
         model = SectionSettings
 
-    section = factory.Sequence("section-{}".format)
+    section = Sequence("section-{}".format)
 
 
 class BuildFactory(_SiteFactory[Build]):
@@ -126,17 +132,17 @@ class BuildFactory(_SiteFactory[Build]):
 
     status = Build.Status.PUBLISHED
     fence = 1
-    started_at = factory.LazyFunction(timezone.now)
-    ended_at = factory.LazyAttribute(
+    started_at = LazyFunction(timezone.now)
+    ended_at = LazyAttribute(
         lambda row: None if row.status == Build.Status.RUNNING else row.started_at
     )
-    published_at = factory.LazyAttribute(
+    published_at = LazyAttribute(
         lambda row: row.ended_at if row.status == Build.Status.PUBLISHED else None
     )
 
 
 class BuildFileFactory(DjangoModelFactory[BuildFile]):
-    """Makes the row of a page in the manifest of a build; the file itself does not exist.
+    """Makes the row of a page in the manifest of a ``build``; the file itself does not exist.
 
     Example::
 
@@ -146,15 +152,14 @@ class BuildFileFactory(DjangoModelFactory[BuildFile]):
     class Meta:
         model = BuildFile
 
-    build = factory.SubFactory(BuildFactory)
     section = "pages"
-    number = factory.Sequence(lambda n: n + 1)
+    number = Sequence(lambda n: n + 1)
     status = BuildFile.Status.DONE
     urls = 1
 
 
 class PublicationFactory(DjangoModelFactory[Publication]):
-    """Makes the record that a site serves a build.
+    """Makes the record that a site serves a ``build``.
 
     Example::
 
@@ -164,10 +169,9 @@ class PublicationFactory(DjangoModelFactory[Publication]):
     class Meta:
         model = Publication
 
-    build = factory.SubFactory(BuildFactory)
-    site = factory.SelfAttribute("build.site")
+    site = SelfAttribute("build.site")
     fence = 1
-    published_at = factory.SelfAttribute("build.started_at")
+    published_at = SelfAttribute("build.started_at")
 
 
 class BuildRequestFactory(_SiteFactory[BuildRequest]):
@@ -181,4 +185,4 @@ class BuildRequestFactory(_SiteFactory[BuildRequest]):
     class Meta:
         model = BuildRequest
 
-    requested_at = factory.LazyFunction(timezone.now)
+    requested_at = LazyFunction(timezone.now)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from django.urls import NoReverseMatch
 
 from django_sitemapkit import Route, Section, StaticSection
@@ -106,20 +107,31 @@ def test_what_cannot_be_listed_is_an_error(product, check):
 
 
 @pytest.mark.parametrize("check", [assert_listed, assert_not_listed])
-def test_what_a_section_raises_passes_through(sections, check):
-    """It is no assertion that failed."""
+def test_a_section_that_cannot_be_read_is_an_error(sections, check):
+    """No assertion has failed: the declaration is wrong."""
 
     class Broken(Section):
-        queryset = Product.objects.all()
-
-        def location(self, product):
+        def get_queryset(self):
             raise ZeroDivisionError
 
     sections.add(Broken)
     product = ProductFactory()
     for named in (product, "/about/"):
-        with pytest.raises(ZeroDivisionError):
+        with pytest.raises(ImproperlyConfigured, match="Section 'broken' raised ZeroDivisionError"):
             check(named)
+
+
+def test_a_row_that_cannot_be_read_is_not_listed(sections):
+    """As in a build, which reports the row."""
+
+    class Goods(Section):
+        queryset = Product.objects.all()
+
+        def location(self, product):
+            raise ZeroDivisionError
+
+    sections.add(Goods)
+    assert "ZeroDivisionError" in reason(ProductFactory())
 
 
 # On whichever page, in whichever section

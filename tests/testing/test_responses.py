@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
-from django.test import AsyncClient, RequestFactory
+from django.test import AsyncClient, Client, RequestFactory
 
 from django_sitemapkit import ExternalSection
 from django_sitemapkit.testing import assert_valid_sitemap, built_sitemaps
@@ -126,7 +126,7 @@ def test_the_status_is_200(client, sections, settings):
     assert failure_of(client.get("/sitemap.xml")) == "/sitemap.xml has the status 404."
     settings.MIDDLEWARE = ["django.middleware.security.SecurityMiddleware"]
     settings.SECURE_SSL_REDIRECT = True
-    assert failure_of(client.get("/sitemap.xml")) == (
+    assert failure_of(Client().get("/sitemap.xml")) == (
         "/sitemap.xml has the status 301, a redirect to https://testserver/sitemap.xml."
     )
 
