@@ -132,10 +132,10 @@ def test_what_was_published_before_stays(products, settings):
 
 
 def test_builds_may_follow_each_other(products):
-    """One in the block of another, too: unchanged or changed, all entries are there."""
+    """One in the block of another, too: with or without changes, all entries are there."""
     with built_sitemaps():
-        with built_sitemaps() as unchanged:
-            assert list(unchanged.entries) == PRODUCTS + PAGES
+        with built_sitemaps() as again:
+            assert list(again.entries) == PRODUCTS + PAGES
         products[0].delete()
         with built_sitemaps() as changed:
             assert changed.result.status == "published"
