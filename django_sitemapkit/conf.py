@@ -169,12 +169,12 @@ def read_once(key: Hashable, read: Callable[[], _Value]) -> _Value:
     return value
 
 
-class _Sites(_Setting[dict[str, SiteSettings]]):
+class _Sites(_Setting[Any]):
     """The sites; where the setting names a function, what it returns, until ``forget_sites``."""
 
     def __get__(self, instance: "Settings", owner: type | None = None) -> dict[str, SiteSettings]:
-        value: Any = super().__get__(instance, owner)
-        if instance is None or not callable(value):
+        value = super().__get__(instance, owner)
+        if not callable(value):
             return value  # type: ignore[no-any-return]
         return read_once(value, lambda: _sites_of(f"{self._name}()", value()))
 

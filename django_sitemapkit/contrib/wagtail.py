@@ -13,7 +13,7 @@
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from django.apps import apps
@@ -61,7 +61,7 @@ class Pages(Section):
                 return super().get_queryset().filter(path__startswith=NEWS_PATH)
     """
 
-    name = "pages"
+    name: ClassVar[str | None] = "pages"
     lastmod = Coalesce("last_published_at", "latest_revision_created_at")
     title = "title"
 
@@ -127,7 +127,7 @@ class Pages(Section):
         return places
 
     @cached_property
-    def location(self) -> Any:  # type: ignore[override]
+    def location(self) -> Any:
         """The path of a page: that of its root, and what comes behind it in the tree."""
         cases = []
         for root, path in self._roots:
@@ -140,12 +140,12 @@ class Pages(Section):
         return Case(*cases, output_field=CharField())
 
     @property
-    def translations(self) -> str | None:  # type: ignore[override]
+    def translations(self) -> str | None:
         """What the versions of a page in several locales share."""
         return "translation_key" if self._is_translated else None
 
     @property
-    def language(self) -> str | None:  # type: ignore[override]
+    def language(self) -> str | None:
         """The language of a page's locale."""
         return "locale__language_code" if self._is_translated else None
 
@@ -161,14 +161,14 @@ class PagesByMethod(Pages):
     """
 
     name = None
-    location = None  # type: ignore[assignment]
+    location = None
     model: type[Page] = Page
 
     def get_queryset(self) -> QuerySet[Any]:
         """Return the pages of this very model."""
         return self._listed(self.model).filter(content_type__in=_content_types([self.model]))
 
-    def entries(self, page: Page) -> Iterator[Entry]:  # type: ignore[override]
+    def entries(self, page: Page) -> Iterator[Entry]:
         """Yield what the page lists, at the address of this site."""
         root = self.wagtail_site.root_url
         for found in page.get_sitemap_urls():

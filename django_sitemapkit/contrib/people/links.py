@@ -1,6 +1,6 @@
 """The links of the site map: to what sections list, in the visitor's language, and to itself."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -77,8 +77,7 @@ def keyed_links(
     found: list[tuple[Any, Link]] = []
     for chunk in chunks:
         entries = _in_language(pipeline.entries(chunk), shown, or_other=or_other)
-        versions = entries.versions
-        languages = versions.languages if versions else [visitors] * len(entries.locations)
+        languages = _languages_of(entries) or [visitors] * len(entries.locations)
         columns = entries.keys, entries.locations, titles_of(section, entries), languages
         for key, location, title, code in zip(*columns, strict=True):
             language = "" if code == visitors else code
@@ -87,10 +86,10 @@ def keyed_links(
 
 
 def _in_language(entries: EntryColumns, language: str | None, *, or_other: bool) -> EntryColumns:
-    versions = entries.versions
-    if versions is None:
+    versions, languages = entries.versions, _languages_of(entries)
+    if versions is None or languages is None:
         return entries
-    rows = [row for row, code in enumerate(versions.languages) if code == language]
+    rows = [row for row, code in enumerate(languages) if code == language]
     if or_other:
         found = {versions.objects[row] for row in rows}
         for row, place in enumerate(versions.objects):
@@ -98,6 +97,11 @@ def _in_language(entries: EntryColumns, language: str | None, *, or_other: bool)
                 found.add(place)
                 rows.append(row)
     return only(entries, rows)
+
+
+def _languages_of(entries: EntryColumns) -> Sequence[str] | None:
+    """Return the language of each row; None where a section has its entries in none."""
+    return None if entries.versions is None else entries.versions.languages
 
 
 def html_path(site: SitemapSite, name: str, **kwargs: object) -> str:
