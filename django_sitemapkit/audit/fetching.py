@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPResponse
 from typing import IO, Any, NoReturn
+from urllib.error import HTTPError
 
 from django_sitemapkit.deadlines import Deadline, opened
 from django_sitemapkit.exceptions import InvalidSitemap
@@ -28,8 +29,12 @@ def fetched(address: str, deadline: Deadline) -> Iterator[Iterator[bytes]]:
     ends early, or is not complete by the deadline, iterating the blocks raises InvalidSitemap.
     """
     request = urllib.request.Request(address, headers={"User-Agent": "django-sitemapkit"})  # noqa: S310
-    with opened(request, deadline, _NoRedirects(), timeout=TIMEOUT) as response:
-        yield _response_blocks(response, deadline)
+    try:
+        with opened(request, deadline, _NoRedirects(), timeout=TIMEOUT) as response:
+            yield _response_blocks(response, deadline)
+    except HTTPError as error:
+        error.close()  # It has the connection, and may be kept as the cause of another error.
+        raise
 
 
 def _response_blocks(response: HTTPResponse, deadline: Deadline) -> Iterator[bytes]:

@@ -335,8 +335,11 @@ def test_another_path_of_a_row_is_not_explained(sections, settings):
 
 def test_a_row_that_needs_its_queryset_is_not_explained(sections):
     """What only an annotation gives is not known of a row outside of the queryset."""
-    rows = Product.objects.annotate(moment=F("updated_at")).filter(public=True)
-    sections.add(type("Products", (Products,), {"queryset": rows, "lastmod": "moment"}))
+    dated = Product.objects.annotate(moment=F("updated_at")).filter(public=True)
+    named = Product.objects.annotate(code=F("slug")).filter(public=True)
+    route = Route("product", shop="shop__slug", slug="code")
+    sections.add(type("Dated", (Products,), {"queryset": dated, "lastmod": "moment"}))
+    sections.add(type("Named", (Products,), {"queryset": named, "location": route}))
     products(1, slug="draft", public=False, shop=Shop.objects.create(slug="all"))
     assert inspect_path(SITE, "/products/all/draft/").section == ""
 

@@ -150,7 +150,7 @@ def test_a_missing_time(sections, compare):
 
 def test_changed_extensions(sections, compare):
     """What only one of them has, of many the first three."""
-    images = [Image(f"/{number}.jpg") for number in range(2)]
+    images = [Image(location=f"/{number}.jpg") for number in range(2)]
     pages(sections, "/a/", images=lambda self, item: images)
     locations = [f"{BASE}/{number}.jpg" for number in (1, 2, 3, 4, 5, 6)]
     old = "".join(f"<image:image><image:loc>{each}</image:loc></image:image>" for each in locations)
@@ -183,7 +183,7 @@ def test_another_spelling_is_the_same_url(sections, compare):
 )
 def test_another_host_is_one_line(sections, compare, origin):
     """For all URLs together; images and links on it are no other ones."""
-    pages(sections, images=lambda self, item: [Image("/0.jpg")])
+    pages(sections, images=lambda self, item: [Image(location="/0.jpg")])
     image = f"<image:image><image:loc>{origin}/0.jpg</image:loc></image:image>"
     document = urlset(*(f"<loc>{origin}/{name}/</loc>{image}" for name in "ab"), f"{origin}/c/")
     (removed, host), summary = compare(document)

@@ -144,7 +144,7 @@ def test_entries_come_before_the_end():
     ("document", "code", "message"),
     [
         ("", "parsing-error", "no element found, line 1"),
-        ("https://www.example.com/\n", "parsing-error", "syntax error, line 1"),
+        ("https://www.example.com/\n", "parsing-error", r"\(invalid token\), line 1"),
         ("\n\n<urlset>\n<url></urlset>", "parsing-error", "mismatched tag, line 4"),
         ("<rss></rss>", "unknown-root", "<rss> is neither <urlset> nor <sitemapindex>"),
         ("<!DOCTYPE x><urlset/>", "doctype", "DOCTYPE not allowed"),
