@@ -19,6 +19,7 @@ from django_sitemapkit.contrib.people.neighbours import LOOKED_AT, adjoining_pag
 from django_sitemapkit.models import ExclusionRule, Page, UrlOverride
 from django_sitemapkit.planning import all_pages
 from django_sitemapkit.reading import reader_of
+from django_sitemapkit.reading.keysets import Keyset
 from tests.contrib.people.reading import (
     FIRST_PAGE,
     READINGS,
@@ -382,6 +383,20 @@ def test_it_is_a_page_of_the_site(client, sections):
         assert not re.search(r"<script|<style|\sstyle=|\son\w+=|javascript:", body(response))
         assert client.head(address).status_code == 200
         assert client.post(address).status_code == 405
+
+
+def test_an_error_of_the_project_is_not_a_wrong_begin(client, sections, monkeypatch):
+    """It passes through, where no begin was asked for."""
+
+    def failing(*arguments, **options):
+        raise ValueError("the project fails")
+
+    declare(sections, Readings)
+    make_readings([1])
+    assert client.get(READINGS).status_code == 200
+    monkeypatch.setattr(Keyset, "first_keys", failing)
+    with pytest.raises(ValueError, match="the project fails"):
+        client.get(READINGS)
 
 
 def test_under_asgi(sections):

@@ -171,6 +171,15 @@ def test_tag_writes_nothing_where_there_is_nothing(rf, settings, sections, caplo
     assert "<li>" in written("{% sitemap_html %}", rf, host="a.example")
 
 
+@pytest.mark.urls("tests.urls_languages")
+def test_tag_needs_the_addresses_of_the_site_map(rf, sections, caplog):
+    """Where the URLconf does not include them, the log says what to add."""
+    declare(sections, Readings)
+    make_readings([1])
+    assert written("{% sitemap_html %}", rf) == ""
+    assert 'include("django_sitemapkit.contrib.people.urls")' in caplog.text
+
+
 def test_tag_writes_nothing_of_a_section_that_cannot_be_paged(rf, sections, caplog):
     """The page renders, and the log says why."""
     declare(sections, Readings, get_queryset=lambda self: Reading.objects.order_by("pk")[:3])

@@ -76,6 +76,13 @@ def test_the_items_of_a_list_have_titles_too(client, sections):
     assert titles(client.get("/sitemap/pages/1/")) == ["/", "About us"]
 
 
+def test_one_title_for_all(client, sections):
+    """A value that names no column is the title of each row."""
+    declare(sections, Articles, title=translation.gettext_lazy("Home"))
+    make_articles("First", "Second")
+    assert titles(client.get(ARTICLES)) == ["Home", "Home"]
+
+
 def test_an_empty_title_is_none(client, sections, caplog):
     """Nor is one whose method fails: both leave the path, and the log names the failure."""
 
@@ -252,3 +259,15 @@ def test_the_language_of_the_address_is_that_of_all_links(
         assert parts(page)[0][0].startswith(f"{prefix}/sitemap/articles/1/")
         assert f'<a href="{prefix}/sitemap/">' in body(page)
         assert titles(page) == [f"Old in {code}"]
+
+
+def test_titles_may_be_translated_rows(client, visitors, settings, sections):
+    """As django-parler has them, in the visitor's language."""
+    settings.ROOT_URLCONF = InLanguages
+    title = Translated("slug", relation="translations")
+    section = type(places(name="places", location=ROWS, title=title).options)
+    sections.add(section)
+    place("a", "en", "fr")
+    place("b", "fr")
+    assert titles(client.get("/fr/sitemap/places/1/")) == ["a-fr", "b-fr"]
+    assert titles(client.get("/sitemap/places/1/")) == ["a-en"]
