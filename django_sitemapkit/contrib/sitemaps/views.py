@@ -270,11 +270,13 @@ def _written(
     return response
 
 
-def _document(pages: Iterable[NumberedPage]) -> Iterator[bytes]:
+def _document(pages: Sequence[NumberedPage]) -> Iterator[bytes]:
     writer = UrlsetWriter(namespaces={"xhtml": NAMESPACES["xhtml"]})
     yield writer.begin()
     for page in pages:
         yield from page.xml()
+    if not any(page.rendering.urls for page in pages):
+        yield b"\n"  # The blank line of an empty document, which projects may compare with.
     yield writer.end()
 
 

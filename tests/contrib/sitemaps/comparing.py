@@ -68,9 +68,7 @@ def entries_of(body):
     found = []
     for url in etree.fromstring(body).iterfind("s:url", NAMESPACES):
         priority = url.findtext("s:priority", "", NAMESPACES)
-        links = [
-            (link.get("hreflang"), link.get("href")) for link in url.iterfind("x:link", NAMESPACES)
-        ]
+        links = url.iterfind("x:link", NAMESPACES)
         found.append(
             (
                 url.findtext("s:loc", None, NAMESPACES),

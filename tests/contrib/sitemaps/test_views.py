@@ -144,6 +144,7 @@ def test_without_items_the_document_is_empty(kit):
         response = kit.sitemap(sitemaps)
         assert response.status_code == 200
         assert entries_of(response.content) == []
+        assert response.content.endswith(b">\n\n</urlset>\n")
         assert "Last-Modified" not in response.headers
 
 
