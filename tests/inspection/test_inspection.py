@@ -11,7 +11,7 @@ from django.utils import timezone, translation
 
 from django_sitemapkit import Route, Section, StaticSection
 from django_sitemapkit.inspection import inspect_object, inspect_path
-from django_sitemapkit.models import Plan
+from django_sitemapkit.models import ExtraUrl, Plan
 from django_sitemapkit.overrides import section_of, sections_of
 from django_sitemapkit.planning import refresh
 from django_sitemapkit.reading import QuerySetReader
@@ -342,6 +342,13 @@ def test_a_row_that_needs_its_queryset_is_not_explained(sections):
     sections.add(type("Named", (Products,), {"queryset": named, "location": route}))
     products(1, slug="draft", public=False, shop=Shop.objects.create(slug="all"))
     assert inspect_path(SITE, "/products/all/draft/").section == ""
+
+
+def test_an_extra_url_of_another_site_is_none_here(sections):
+    """Nor is it one that the section leaves out."""
+    extra("/b/")
+    ExtraUrl.objects.create(site="other", path="/a/")
+    assert inspect_path(SITE, "/a/").section == ""
 
 
 def test_an_extra_url_is_told_of(sections):

@@ -222,6 +222,21 @@ def test_repeated_urls(sections, compare):
     assert lines(compare(urlset(first, first))) == ["~ /a/  priority: 0.4 → 0.5"]
 
 
+def test_equal_entries_are_compared_once(sections, compare, monkeypatch):
+    """However often both sitemaps list a URL: each with each would take too long."""
+    compared = []
+    changed_tags = SitemapComparison._changed_tags
+
+    def counted(self, *arguments):
+        compared.append(arguments)
+        return changed_tags(self, *arguments)
+
+    monkeypatch.setattr(SitemapComparison, "_changed_tags", counted)
+    pages(sections, "/a/")
+    assert compare(urlset(*[f"{BASE}/a/"] * 50))[0] == []
+    assert len(compared) == 2  # The fixture compares twice.
+
+
 # How it is done
 
 

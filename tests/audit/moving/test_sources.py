@@ -191,8 +191,9 @@ def test_a_view_fails(project):
         f"{base}/broken.xml: HTTP error: The view raises RuntimeError: no such shelf"
     )
     assert (
-        failure("moved") == f"{base}/moved.xml redirects to {base}/old/all.xml: give that address."
+        failure("moved") == f"{base}/moved.xml redirects to {base}/listing.xml: give that address."
     )
+    assert urls.asked == []
     assert failure("nested") == f"{base}/listing.xml is an index within an index."
 
 

@@ -52,7 +52,7 @@ def broken(request):
 
 def moved(request):
     """Answer elsewhere."""
-    return HttpResponseRedirect("/old/all.xml")
+    return HttpResponseRedirect("/listing.xml")
 
 
 urlpatterns = [
