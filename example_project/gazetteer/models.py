@@ -171,6 +171,7 @@ class Article(SitemapMixin, models.Model):
         queryset_method = "published"
         location = Route("gazetteer:article", article="slug")
         lastmod = "edited_at"
+        heading = _("Articles")
         title = "title"
 
     def __str__(self) -> str:

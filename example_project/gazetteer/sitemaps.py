@@ -28,6 +28,7 @@ class Countries(InEveryLanguage, Section):
 
     queryset = Country.objects.all()
     key = "slug_en"  # In the order of the alphabet, which readers of the site map expect.
+    heading = _("Countries")
     location = Route("gazetteer:country", country=Translated("slug"))
 
     def title(self, country: Country) -> str:
@@ -40,6 +41,7 @@ class Cities(InEveryLanguage, Section):
     """One page a city and language; one of the columns of its address is in another table."""
 
     queryset = City.objects.all()
+    heading = _("Cities")
     location = Route(
         "gazetteer:city",
         country=Translated("country__slug"),
@@ -57,6 +59,7 @@ class Pages(InEveryLanguage, StaticSection):
     """The pages that no table stands behind."""
 
     items = list(PAGES)
+    heading = _("Pages")
 
     def title(self, item: str) -> str:
         """Return what people read for it, in their language."""

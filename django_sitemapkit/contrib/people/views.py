@@ -8,6 +8,7 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import Resolver404, resolve
+from django.utils.translation import get_language_from_path
 
 from django_sitemapkit.contrib.people.index import links_of, section_links
 from django_sitemapkit.contrib.people.links import Link, entries_of, html_path, page_paths
@@ -85,14 +86,24 @@ def _page_context(
 
 
 def _common_context(site: SitemapSite) -> dict[str, Any]:
-    """Return what every page shows: links to the site map, the index and robots.txt."""
+    """Return what every page shows: links to the site, the site map, the index and robots.txt."""
+    first_page = html_path(site, "html")
     return {
         "site": site,
+        "home": _home_of(site, first_page),
         "host": site.origin.partition("://")[2],
-        "html": html_path(site, "html"),
+        "html": first_page,
         "index": _view_path(site, "index"),
         "robots": "/robots.txt" if _has_robots(site) else "",
     }
+
+
+def _home_of(site: SitemapSite, first_page: str) -> str:
+    """Return the path of the site, with the language prefix of the site map if it has one."""
+    below = first_page.removeprefix(site.path)
+    language = get_language_from_path(below)
+    prefixed = f"/{language}/"
+    return site.path + (prefixed if language and below.startswith(prefixed) else "/")
 
 
 def _view_path(site: SitemapSite, name: str, **arguments: Any) -> str:

@@ -4,6 +4,9 @@ import pytest
 from django.utils import translation
 
 from django_sitemapkit.contrib.people import index, parts
+from django_sitemapkit.contrib.people.templatetags import (
+    sitemapkit_people,  # noqa: F401  loaded later, its default would be that of a test
+)
 
 
 @pytest.fixture(autouse=True)

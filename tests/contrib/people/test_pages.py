@@ -431,7 +431,9 @@ def test_robots_is_linked_where_it_is_served(client, settings, sections):
     settings.ROOT_URLCONF = WithRobots
     assert '<a href="/robots.txt">' in body(client.get(FIRST_PAGE))
     settings.SITEMAPKIT_BASE_URL = f"{BASE}/app"
-    assert "robots.txt" not in body(client.get(FIRST_PAGE))
+    page = body(client.get(FIRST_PAGE))
+    assert "robots.txt" not in page
+    assert '<li><a href="/app/">Home</a></li>' in page
 
 
 def test_addresses_come_from_the_urlconf(client, settings, sections, show):

@@ -258,6 +258,7 @@ def test_the_language_of_the_address_is_that_of_all_links(
         assert step(page, "next").startswith(f"{prefix}/sitemap/articles/1/")
         assert parts(page)[0][0].startswith(f"{prefix}/sitemap/articles/1/")
         assert f'<a href="{prefix}/sitemap/">' in body(page)
+        assert f'<li><a href="{prefix}/">' in body(page)
         assert titles(page) == [f"Old in {code}"]
 
 
