@@ -113,6 +113,11 @@ BUDGETS = (
         ),
     ),
     Budget(
+        number=22,
+        title="A page of 50,000 of the drop-in, with objects, against django.contrib.sitemaps",
+        bounds=(faster("kit-drop-in-page", "contrib-page", 2),),
+    ),
+    Budget(
         number=8,
         title="The last live page relative to the first",
         bounds=(at_most("kit-pages", "last to first", 1.1, size="big"),),

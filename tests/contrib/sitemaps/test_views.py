@@ -514,3 +514,30 @@ def test_the_views_answer_at_their_addresses(kit, urls, settings):
     assert f"<loc>{BASE}/of-numbers.xml?p=2</loc>" in client.get("/index.xml").content.decode()
     assert paths_of(client.get("/of-numbers.xml?p=2").content) == ["/1/"]
     assert client.head("/of-numbers.xml?p=2").content == b""
+
+
+def test_contribs_own_classes_are_taken_too(kits, kit, urls, template):
+    """By key and with overrides; one that makes its entries itself is asked for them."""
+    contrib, _ = kits
+    first, *_ = factories.ArticleFactory.create_batch(3)
+    by_object(first, include=False)
+
+    def get_urls(self, *args, **kwargs):
+        return contrib.Sitemap.get_urls(self, *args, **kwargs)
+
+    standard, own = articles(contrib, limit=2), articles(contrib, limit=2, get_urls=get_urls)
+    assert [len(entries_of(body)) for body in kit.documents(standard)] == [1, 1]
+    assert [len(entries_of(body)) for body in kit.documents(own)] == [2, 1]
+    found = kit.sitemap({"a": standard}, template_name=template("own.xml", "")).context_data
+    assert len(found["urlset"]) == 1
+    assert len(kit.index({"a": standard, "b": own}).context_data["sitemaps"]) == 4
+
+
+def test_a_class_with_its_own_entries_is_counted_as_it_is_read(kit, urls):
+    """By key, if it only adds to what the class of the drop-in gives."""
+    factories.ArticleFactory.create_batch(5)
+    body = {"get_urls": kit.Sitemap.get_urls}
+    for options in ({}, {"i18n": True, "languages": ["en", "es"]}):
+        sitemap = articles(kit, limit=3, **body, **options)
+        listed = len(kit.index({"a": sitemap}).context_data["sitemaps"])
+        assert len(kit.documents(sitemap)) == listed
