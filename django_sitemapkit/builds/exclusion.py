@@ -179,7 +179,8 @@ def _pages_with(
         name = section.get_name()
         for row in rows if key is not None else ():
             if row.section == name and _covers(section, row, key):
-                yield (row.section, row.number), section.urls_per_row
+                urls = row.urls if section.has_entries else section.urls_per_row
+                yield (row.section, row.number), urls
 
 
 def _covers(section: SectionReader, row: BuildFile, key: Any) -> bool:

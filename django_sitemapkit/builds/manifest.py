@@ -12,7 +12,7 @@ from django.utils import timezone
 from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.models import Build, BuildFile, Publication
 from django_sitemapkit.models.builds import INDEX_ORDER
-from django_sitemapkit.planning import PlannedPage, all_pages, renumber
+from django_sitemapkit.planning import PlannedPage, StoredSize, all_pages, renumber
 from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.reading import SectionReader
@@ -214,10 +214,10 @@ class SiteBuilds:
                 pages[page_name_of(row)].append(row)
         return pages
 
-    def sizes_of(self, section: str) -> dict[int, int]:
-        """Return the bytes of a section's published pages, by number."""
-        rows = self.rows_of(self.published)
-        return {row.number: row.xml_bytes for row in rows if row.section == section}
+    def sizes_of(self, section: str) -> dict[int, StoredSize]:
+        """Return what a section's published pages hold, by number."""
+        rows = [row for row in self.rows_of(self.published) if row.section == section]
+        return {row.number: StoredSize(row.xml_bytes, row.urls) for row in rows}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

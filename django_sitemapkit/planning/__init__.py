@@ -18,11 +18,12 @@ from django_sitemapkit.planning.pages import (
     split,
     stored_page,
 )
-from django_sitemapkit.planning.refresh import PlanChange, refresh
+from django_sitemapkit.planning.refresh import PlanChange, StoredSize, refresh
 
 __all__ = [
     "PlanChange",
     "PlannedPage",
+    "StoredSize",
     "all_pages",
     "count_at_most",
     "edits_of",

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import NamedTuple
 
 from django.db import router, transaction
 from django.utils import timezone
@@ -50,6 +51,15 @@ class PlanChange:
     """The pages themselves, in the order of their keys."""
 
 
+class StoredSize(NamedTuple):
+    """What the stored file of a page holds."""
+
+    bytes: int
+    """Bytes, uncompressed."""
+    urls: int
+    """URLs."""
+
+
 @dataclass(slots=True)
 class _Draft:
     """A page while the plan is being changed."""
@@ -58,6 +68,8 @@ class _Draft:
     rows: int
     bytes: int = 0
     """Bytes of its stored file; 0 if that is not known."""
+    urls: int = 0
+    """URLs in its stored file, if its rows do not tell how many; 0 if that is not known."""
 
 
 def refresh(
@@ -65,14 +77,14 @@ def refresh(
     *,
     heartbeat: Callable[[], None] = noop,
     counts: Counts | None = None,
-    sizes: Mapping[int, int] = MappingProxyType({}),
+    sizes: Mapping[int, StoredSize] = MappingProxyType({}),
 ) -> PlanChange:
     """Bring the stored plan of a section up to date, and return what changed.
 
     Counts every page of the section, so it belongs in a build, not in a request. ``heartbeat``
     is called between the queries that read rows, and ends the work by raising. ``counts`` is asked
-    first how many rows the pages have. ``sizes`` has the bytes of the stored pages, by number:
-    pages do not merge that a file is too small for.
+    first how many rows the pages have. ``sizes`` has what the stored pages hold, by number: pages
+    do not merge that a file is too small for.
 
     A section without a keyset has no plan. Raises RuntimeError where requests keep splitting its
     pages.
@@ -92,13 +104,13 @@ def refresh(
             _Draft(
                 page,
                 _rows(page.keys, section, keyset, heartbeat, known.get(page.keys)),
-                sizes.get(page.number, 0),
+                *_size(section, sizes.get(page.number)),
             )
             for page in pages
         ]
         new_number = plan.last_number + 1
         drafts = _split_full(drafts, new_number, section, keyset, heartbeat)
-        drafts = _merge_thin(drafts, int(section.rows_per_page * MERGED_FILL))
+        drafts = _merge_thin(drafts, section)
         planned = tuple(draft.page for draft in drafts)
         if list(planned) == pages:
             return PlanChange(pages=len(pages), planned=planned)
@@ -198,7 +210,14 @@ def _split_full(
     return result
 
 
-def _merge_thin(drafts: list[_Draft], room: int) -> list[_Draft]:
+def _size(section: SectionReader, stored: StoredSize | None) -> tuple[int, int]:
+    """Return the bytes of a page and, where a row may have any number of them, its URLs."""
+    if stored is None:
+        return 0, 0
+    return stored.bytes, stored.urls if section.has_entries else 0
+
+
+def _merge_thin(drafts: list[_Draft], section: SectionReader) -> list[_Draft]:
     """Join neighbours that fit on one page together; the page of the lower number stays.
 
     An empty page always joins, and then the number of the other one stays: no URL moves.
@@ -206,25 +225,32 @@ def _merge_thin(drafts: list[_Draft], room: int) -> list[_Draft]:
     result: list[_Draft] = []
     for draft in drafts:
         before = result[-1] if result else None
-        if before is None or not (_fit(before, draft, room) or 0 in (before.rows, draft.rows)):
+        if before is None or not (_fit(before, draft, section) or 0 in (before.rows, draft.rows)):
             result.append(draft)
             continue
         number = min(before.page.number, draft.page.number)
         if 0 in (before.rows, draft.rows):
             number = before.page.number if before.rows else draft.page.number
         keys = KeyRange(before.page.keys.lower, draft.page.keys.upper)
-        bytes_ = before.bytes + draft.bytes
-        result[-1] = _Draft(PlannedPage(number, keys), before.rows + draft.rows, bytes_)
+        result[-1] = _Draft(
+            PlannedPage(number, keys),
+            before.rows + draft.rows,
+            before.bytes + draft.bytes,
+            before.urls + draft.urls,
+        )
     return result
 
 
-def _fit(one: _Draft, other: _Draft, room: int) -> bool:
-    """Return whether two neighbours fit on one page, by rows and by bytes.
+def _fit(one: _Draft, other: _Draft, section: SectionReader) -> bool:
+    """Return whether two neighbours fit on one page, by rows, by URLs and by bytes.
 
-    What was cut by bytes would be cut again by each build.
+    What was cut by URLs or bytes would be cut again by each build.
     """
-    has_room = one.bytes + other.bytes <= settings.MAX_BYTES * MERGED_FILL
-    return has_room and one.rows + other.rows <= room
+    return (
+        one.bytes + other.bytes <= settings.MAX_BYTES * MERGED_FILL
+        and one.urls + other.urls <= section.max_urls * MERGED_FILL
+        and one.rows + other.rows <= int(section.rows_per_page * MERGED_FILL)
+    )
 
 
 def _store(

@@ -57,6 +57,9 @@ class SectionReader:
 
     links_rows: bool = False
     """Whether its rows link to others, which are their translations."""
+
+    has_entries: bool = False
+    """Whether a row may have any number of entries."""
     lists_repeated: ClassVar[bool] = False
     """Whether a URL is listed once for each item that has it."""
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.utils.functional import Promise
 
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.reading.chunks import Chunk, each
 from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.sections import Entry
@@ -14,22 +15,31 @@ def with_entries(
     chunk: Chunk,
     entries: Callable[[Any], Any],
     objects: Sequence[Any],
+    *,
     constants: Mapping[str, Any],
     settled: Collection[str],
+    at_most: int,
 ) -> Chunk:
     """Return a chunk of objects as one of all their entries, object by object.
 
     A tag that an entry leaves out is that of its object, or one of ``constants``; those that are
-    ``settled`` are so in any case. An object's first entry has its images, videos, news and links.
+    ``settled`` are so in any case. An object's first entry with a location has its images, videos,
+    news and links. An object with more than ``at_most`` entries is refused.
     """
     found, refusals = each(lambda obj: _entries(entries(obj)), objects, "entries")
+    refusals |= {
+        place: too_many_urls(at_most)
+        for place, some in enumerate(found)
+        if some and len(some) > at_most
+    }
     order = [
         (place, entry)
         for place, some in enumerate(found)
         for entry in ([None] if place in refusals else some)
     ]
     places = [place for place, _ in order]
-    spread = chunk.repeated(places, [entry and entry.location for _, entry in order], None)
+    locations = [None if entry is None else _text(entry.location) for _, entry in order]
+    spread = chunk.repeated(places, locations, None)
     refusals = chunk.refusals | refusals
     spread.refusals = {
         row: refusals[place] for row, place in enumerate(places) if place in refusals
@@ -41,15 +51,16 @@ def with_entries(
             column = spread.columns.get(tag, [constants.get(tag)] * len(places))
             spread.columns[tag] = [own.get(row, value) for row, value in enumerate(column)]
             spread.lastmod_is_text = spread.lastmod_is_text and tag != "lastmod"
-    is_first = [row == 0 or places[row - 1] != place for row, place in enumerate(places)]
+    first = {places[row]: row for row in reversed(range(len(places))) if spread.locations[row]}
+    is_first = [first.get(place) == row for row, place in enumerate(places)]
     for option, column in spread.extensions.items():
         spread.extensions[option] = [
-            value if first else None for value, first in zip(column, is_first, strict=True)
+            value if has_it else None for value, has_it in zip(column, is_first, strict=True)
         ]
     if spread.translations is not None:
         spread.translations = [
-            shared if first else (None, None)
-            for shared, first in zip(spread.translations, is_first, strict=True)
+            shared if has_it else (None, None)
+            for shared, has_it in zip(spread.translations, is_first, strict=True)
         ]
     return spread
 
@@ -59,7 +70,15 @@ def _entries(value: Any) -> list[Entry]:
     if value is None:
         return []
     several = [value] if isinstance(value, (str, Promise, Entry)) else value
-    return [one if isinstance(one, Entry) else Entry(_text(one)) for one in several]
+    return [one if isinstance(one, Entry) else Entry(one) for one in several]
+
+
+def too_many_urls(at_most: int) -> InvalidValue:
+    """Return the refusal of an object that has more URLs than a page."""
+    return InvalidValue(
+        "too-many-urls",
+        f"Too many URLs: one row has more URLs than fit on a page, {at_most:,}.",
+    )
 
 
 def _text(location: Any) -> Any:

@@ -99,6 +99,11 @@ class QuerySetReader(SectionReader):
         return self.options.translations is not None
 
     @property
+    def has_entries(self) -> bool:  # type: ignore[override]
+        """Whether a row may have any number of entries."""
+        return self.options.entries is not None
+
+    @property
     def translations_path(self) -> str:
         """The field path to what translations share; "" where no rows link to others."""
         source = self.source("translations")
@@ -262,10 +267,15 @@ class QuerySetReader(SectionReader):
     ) -> Chunk:
         """Return a chunk with its locations, in each language."""
         source, locator, plan = self.location_source, self.locator, self.language_plan
-        if isinstance(source, Method) and self.options.entries is not None:
+        if isinstance(source, Method) and self.has_entries:
             chunk.extensions |= extensions_of(self.extension_sources, objects)
             return with_entries(
-                chunk, source.function, objects, self.constant_tags, self.setting_values
+                chunk,
+                source.function,
+                objects,
+                constants=self.constant_tags,
+                settled=self.setting_values,
+                at_most=self.max_urls,
             )
         if isinstance(source, Method):
             languages = self.languages_of(chunk, objects)

@@ -29,7 +29,7 @@ class HreflangSets:
 
     def __init__(self, section: SectionReader, codes: Sequence[str], problems: ProblemLog) -> None:
         self._problems = problems
-        self._ranks = {code: rank for rank, code in enumerate(codes)}
+        self._ranks = {code.lower(): rank for rank, code in enumerate(codes)}
         self._codes: dict[str, str | None] = {}
         self._default, self._fallback = "", ""
         self._prefixed, self._bare = "", ""
@@ -38,10 +38,10 @@ class HreflangSets:
                 pass
             case True:
                 self._default = settings.LANGUAGE_CODE
-                if section.language_plan and self._default in self._ranks:
+                if section.language_plan and self._default in section.language_plan.sites:
                     base = section.language_plan.sites[self._default].base
                     self._prefixed, self._bare = f"{base}/{self._default}/", f"{base}/"
-            case code if code in self._ranks:
+            case code if str(code).lower() in self._ranks:
                 self._default = str(code)
             case url:
                 try:
@@ -65,11 +65,11 @@ class HreflangSets:
         default = self._fallback
         last = len(self._ranks)
         for language, location in sorted(
-            versions, key=lambda one: (self._ranks.get(one[0], last), one[0])
+            versions, key=lambda one: (self._ranks.get(one[0].lower(), last), one[0])
         ):
             if code := self.code(language):
                 links.append((code, location))
-            if language == self._default:
+            if language.lower() == self._default.lower():
                 default = location
                 if self._prefixed and location.startswith(self._prefixed):
                     default = self._bare + location.removeprefix(self._prefixed)

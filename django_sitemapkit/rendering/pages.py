@@ -18,6 +18,7 @@ from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import TagColumn, UrlsetWriter
 from django_sitemapkit.reading import Chunk, SectionReader
+from django_sitemapkit.reading.entries import too_many_urls
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.lastmod_text import shows_changes
 from django_sitemapkit.reading.sources import TAGS
@@ -277,9 +278,8 @@ class PageRendering:
         """
         is_rest = bool(self.urls) and entries.keys[begin] == self.first
         if is_rest or behind - begin > self._writer.max_urls:
-            code = "too-many-urls"
-            most = self.urls if is_rest else self._writer.max_urls
-            message = f"Too many URLs: one row has more URLs than fit on a page, {most:,}."
+            refusal = too_many_urls(self.urls if is_rest else self._writer.max_urls)
+            code, message = refusal.code, str(refusal)
         else:
             code = "file-too-large"
             message = (

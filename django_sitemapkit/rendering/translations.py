@@ -16,10 +16,14 @@ from django.core.exceptions import ImproperlyConfigured
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.protocol.extensions import alternate_elements
 from django_sitemapkit.reading import QuerySetReader, SectionReader
+from django_sitemapkit.reading.chunks import INFRASTRUCTURE
 from django_sitemapkit.rendering.entry_columns import EntryColumns
 from django_sitemapkit.rendering.hreflang import HreflangLink, HreflangSets, with_elements
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.sites import SitemapSite, all_sites
+
+NOT_SHARED = (None, "")
+"""Values of ``translations`` that rows without a translation have."""
 
 ListedRows = Callable[[SectionReader], Iterator[EntryColumns]]
 """Yields the rows of a section as they are listed, but for their links."""
@@ -45,7 +49,7 @@ class TranslationLinks:
             for section in sections_of(site)
             if isinstance(section, QuerySetReader)
             and section.links_rows
-            and section.translations_field == own.translations_field
+            and _field_of(section) == own.translations_field
         ]
 
     def linked(self, entries: EntryColumns) -> EntryColumns:
@@ -56,24 +60,28 @@ class TranslationLinks:
     def per_row(self, entries: EntryColumns) -> list[list[HreflangLink]]:
         """Return the links of each row; none of one that has no translation."""
         rows = list(zip(entries.translations or (), entries.locations, strict=True))
-        shared = {share for (share, language), _ in rows if share is not None and language}
-        versions = self._versions(shared)
+        versions = self._versions({share for (share, _), _ in rows if share not in NOT_SHARED})
         links = {
-            share: self._sets.links(some.items())
+            share: self._sets.links(some.values())
             for share, some in versions.items()
             if len(some) > 1
         }
         return [
             # Of two rows in one language, the first is the one that others link to.
             links[share]
-            if share in links and versions[share].get(str(language)) == location
+            if share in links and location == self._location(versions[share], language)
             else []
             for (share, language), location in rows
         ]
 
-    def _versions(self, shared: Collection[Any]) -> dict[Any, dict[str, str]]:
-        """Return the locations of all rows that share these values, by language."""
-        found: dict[Any, dict[str, str]] = {share: {} for share in shared}
+    def _location(self, versions: dict[str, tuple[str, str]], language: Any) -> str | None:
+        """Return the location of the version in a language."""
+        code = self._sets.code(str(language)) if language else None
+        return versions[code][1] if code in versions else None
+
+    def _versions(self, shared: Collection[Any]) -> dict[Any, dict[str, tuple[str, str]]]:
+        """Return language and location of all rows that share these values, by hreflang's code."""
+        found: dict[Any, dict[str, tuple[str, str]]] = {share: {} for share in shared}
         if not shared:
             return found
         with self._section.connection_lock:  # The same connection may be reading the next rows.
@@ -83,9 +91,23 @@ class TranslationLinks:
                     for (share, language), location in zip(
                         entries.translations or (), entries.locations, strict=True
                     ):
-                        if share is not None and language:
-                            found[share].setdefault(str(language), location)
+                        code = self._sets.code(str(language)) if language else None
+                        if share in found and code is not None:
+                            found[share].setdefault(code, (str(language), location))
         return found
+
+
+def _field_of(section: QuerySetReader) -> Any:
+    """Return the field that a section's rows share; raises ImproperlyConfigured if it fails."""
+    try:
+        return section.translations_field
+    except INFRASTRUCTURE:
+        raise
+    except Exception as error:
+        raise ImproperlyConfigured(
+            f"Section {section.get_name()!r} of site {section.site.key!r}, whose rows may be"
+            f" translations too, raised {type(error).__name__}: {error}."
+        ) from error
 
 
 def _sites_with(own: SitemapSite) -> list[SitemapSite]:

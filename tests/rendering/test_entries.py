@@ -9,6 +9,7 @@ from django.utils.functional import lazystr
 
 from django_sitemapkit import Entry, ItemSection, StaticSection
 from django_sitemapkit.builds import build
+from django_sitemapkit.builds.exclusion import exclude_now
 from django_sitemapkit.inspection import inspect_object
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import page_of
@@ -59,6 +60,7 @@ def test_an_object_gives_none_one_or_several_entries_in_the_order_of_the_keys():
         (Entry("/entry/"), ["/entry/"]),
         ([lazystr("/lazy/"), Entry("/b/")], ["/lazy/", "/b/"]),
         ([None, "/b/"], ["/b/"]),
+        (Entry(lazystr("/lazy/")), ["/lazy/"]),
     ],
     ids=str,
 )
@@ -105,6 +107,14 @@ def test_the_images_of_an_object_are_those_of_its_first_entry():
     text = document.decode()
     assert text.count("<image:image>") == 2
     assert all("image:" not in line for line in text.splitlines() if "/1/</loc>" in line)
+
+
+def test_the_images_of_an_object_whose_first_entry_has_no_url():
+    """The next one has them."""
+    makes("a")
+    section = listing(lambda obj: [None, "/b/", "/c/"], images=lambda self, obj: "/a.jpg")
+    lines = render(section)[1].decode().splitlines()
+    assert [("image:" in line) for line in lines if "<loc>" in line] == [True, False]
 
 
 def test_an_object_whose_method_raises_is_skipped_alone():
@@ -167,6 +177,36 @@ def test_pages_of_several_entries_a_row_are_split_until_all_are_listed(settings)
             found += paths(render(section_of(SITE, "goods"), page.keys)[1])
             number += 1
     assert len(found) == len(set(found)) == 30
+
+
+@pytest.mark.parametrize("each", [2, 3, 5])
+def test_builds_of_rows_with_several_entries_settle(settings, each):
+    """What was cut by URLs does not merge by rows, to be cut again."""
+    use_storage(settings, "Memory")
+    factories.products(40)
+    entries = lambda obj: (f"/{obj.slug}/{number}/" for number in range(each))  # noqa: E731
+    section = listing(entries, limit=20, key="pk")
+    with registry.isolated():
+        registry.add(type(section.options))
+        results = [build(SITE) for _ in range(4)]
+        assert {result.urls for result in results} == {40 * each}
+        numbers = [[file.number for file in result.files] for result in results]
+        assert numbers[-1] == numbers[-2]
+        assert results[-1].status == "unchanged"
+
+
+def test_an_object_with_most_urls_of_a_section_is_excluded_at_once(settings):
+    """MAX_SHRINK does not count what is excluded on purpose."""
+    use_storage(settings, "Memory")
+    settings.SITEMAPKIT_MAX_SHRINK = 0.1
+    large, _ = makes("a9", "b2")
+    with registry.isolated():
+        registry.add(type(listing(as_many_as_named).options))
+        build(SITE)
+        override = by_object(large, include=False)
+        result = exclude_now(SITE, override)
+        assert result.status == "published"
+        assert result.urls == 2
 
 
 def test_overrides_reach_each_entry_by_its_url_and_all_of_them_by_the_object():

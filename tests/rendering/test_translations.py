@@ -266,6 +266,82 @@ def test_a_language_that_hreflang_does_not_know_is_a_problem_and_no_link(registe
     assert problem.key == "languages"
 
 
+def test_the_case_of_a_code_does_not_matter(registered, settings):
+    """Rows have it as they like; a set has each code once, and x_default finds its version."""
+    settings.LANGUAGES = [("en", "English"), ("pt-br", "Portuguese")]
+    for key, language in ((1, "EN"), (1, "en"), (1, "pt-BR")):
+        story(key, language, f"tea-{language}")
+
+    class Cased(Stories):
+        limit = None
+        x_default = "pt-br"
+
+    registered(Cased)
+    rendering, document = render(section_of(all_sites()[0], "cased"))
+    found = sets_of([document])
+    brazilian = {"en": "/EN/tea-EN/", "pt-BR": "/pt-BR/tea-pt-BR/"}
+    assert found["/EN/tea-EN/"] == {**brazilian, "x-default": "/pt-BR/tea-pt-BR/"}
+    assert found["/pt-BR/tea-pt-BR/"] == found["/EN/tea-EN/"]
+    assert found["/en/tea-en/"] == {}
+    assert not rendering.problems
+
+
+def test_a_version_without_a_code_leaves_its_only_translation_alone(registered):
+    """Neither has links: there is nothing to link to."""
+    story(1, "en", "tea")
+    story(1, "klingon!", "tea")
+
+    class Slugs(Stories):
+        location = Concat(Value("/"), Cast("pk", CharField()), Value("/"))
+
+    registered(Slugs)
+    assert b"hreflang" not in render(section_of(all_sites()[0], "slugs"))[1]
+
+
+def test_rows_with_blank_keys_are_not_translations_of_each_other(registered):
+    """As the default of a text field has it."""
+
+    class Blank(Stories):
+        translations = "group"
+        limit = None
+
+    for slug, language in (("tea", "en"), ("the", "fr")):
+        Story.objects.create(group="", language=language, slug=slug)
+    registered(Blank)
+    assert b"hreflang" not in render(section_of(all_sites()[0], "blank"))[1]
+
+
+def test_an_object_with_too_many_entries_is_not_linked_to(registered):
+    """No page has it."""
+    story(1, "en", "tea")
+    story(1, "fr", "the")
+
+    class Several(Stories):
+        location = None
+        limit = 3
+
+        def entries(self, story):
+            many = 5 if story.language == "fr" else 1
+            return (f"{story.get_absolute_url()}{number}/" for number in range(many))
+
+    registered(Several)
+    rendering, document = render(section_of(all_sites()[0], "several"))
+    assert sets_of([document]) == {"/en/tea/0/": {}}
+    assert [problem.code for problem in rendering.problems.examples] == ["too-many-urls"]
+
+
+def test_another_section_that_fails_is_named(registered, stories):
+    """Its rows might be translations of these."""
+
+    class Broken(Stories):
+        def get_queryset(self):
+            raise KeyError("tea")
+
+    registered(Stories, Broken)
+    with pytest.raises(ImproperlyConfigured, match=r"'broken' of site 'default', whose rows"):
+        render(section_of(all_sites()[0], "stories"))
+
+
 def test_the_links_are_known_for_a_page_of_the_project_and_for_an_editor(stories, registered):
     """The template tag and the inspection give those of the sitemap."""
     registered(Stories)

@@ -199,6 +199,7 @@ class Story(models.Model):
     """In one language; its translations are rows that have the same key."""
 
     translation_key = models.IntegerField(null=True)
+    group = models.CharField(max_length=10, blank=True)
     language = models.CharField(max_length=10)
     slug = models.CharField(max_length=50)
     public = models.BooleanField(default=True)
