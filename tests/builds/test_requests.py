@@ -490,16 +490,16 @@ def test_a_thread_begins_when_the_transaction_is_over(work, django_capture_on_co
 def test_a_second_click_makes_no_second_thread(work):
     """The one at work looks again before it ends, so that nothing is overlooked."""
     workers = RequestWorkers()
-    workers.start(SITE, "first")
+    workers.start(SITE, "first", {})
     assert work["began"].acquire(timeout=10)
     for _ in range(3):
-        workers.start(SITE, "later")
+        workers.start(SITE, "later", {})
     work["go"].release(2)
     ended(work)
     assert [choose for _, choose, _ in work["done"]] == ["first", "first"]
     assert len({thread for _, _, thread in work["done"]}) == 1
     work["go"].release()
-    workers.start(SITE, "new")
+    workers.start(SITE, "new", {})
     ended(work)
     assert len(work["done"]) == 3
 
@@ -509,7 +509,7 @@ def test_an_error_of_a_thread_is_logged(work, caplog):
     workers = RequestWorkers()
     work["go"].release(2)
     for _ in range(2):
-        workers.start(SITE, "failing")
+        workers.start(SITE, "failing", {})
         ended(work)
     assert len(work["done"]) == 2
     assert len(caplog.records) == 2
@@ -530,9 +530,9 @@ def test_where_no_thread_can_be_had_the_request_waits(work, monkeypatch, caplog)
     workers = RequestWorkers()
     with monkeypatch.context() as patch:
         patch.setattr(requests, "Thread", NoThread)
-        workers.start(SITE, "first")
+        workers.start(SITE, "first", {})
     assert "no thread could be started" in caplog.text
     work["go"].release()
-    workers.start(SITE, "second")
+    workers.start(SITE, "second", {})
     ended(work)
     assert [choose for _, choose, _ in work["done"]] == ["second"]

@@ -9,6 +9,7 @@ from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, Lease
 from django_sitemapkit.runners import processes
 from django_sitemapkit.runners.processes import ProcessesRunner
+from django_sitemapkit.tenants import current_tenants
 from tests.builds import SITE, Products, fill, use_storage
 
 pytestmark = pytest.mark.django_db
@@ -61,12 +62,12 @@ def test_workers_are_switched_to_the_tenant_of_the_builder(tenant, monkeypatch):
     """Before they read anything: here there is nothing to read."""
     with pytest.raises(tenant("acme", "the tenant")):
         build(SITE, runner=ProcessesRunner(2))
-    assert processes._tenants() == {"default": "the tenant"}
+    assert current_tenants() == {"default": "the tenant"}
     switched = []
     monkeypatch.setattr(connections["default"], "set_tenant", switched.append, raising=False)
     with pytest.raises(Build.DoesNotExist):
         processes.work(
             None, site=SITE, build=0, lease=Lease(), distrusted=(), full=False,
-            tenants=processes._tenants(),
+            tenants=current_tenants(),
         )  # fmt: skip
     assert switched == ["the tenant"]
