@@ -4,7 +4,7 @@ import threading
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -536,3 +536,25 @@ def test_where_no_thread_can_be_had_the_request_waits(work, monkeypatch, caplog)
     workers.start(SITE, "second", {})
     ended(work)
     assert [choose for _, choose, _ in work["done"]] == ["second"]
+
+
+def test_a_thread_works_for_the_tenant_of_the_click(
+    work, monkeypatch, django_capture_on_commit_callbacks
+):
+    """Its own connections begin in the public schema. Two tenants' sites may have the same key."""
+    switched = []
+
+    def set_tenant(self, tenant):
+        assert self is not real
+        switched.append(tenant)
+
+    real = connections["default"]
+    monkeypatch.setattr(type(real), "set_tenant", set_tenant, raising=False)
+    for tenant in ("tea", "coffee"):
+        monkeypatch.setattr(real, "tenant", tenant, raising=False)
+        with django_capture_on_commit_callbacks(execute=True):
+            begin(SITE)
+        assert work["began"].acquire(timeout=10)
+    work["go"].release(2)
+    ended(work)
+    assert switched == ["tea", "coffee"]
