@@ -17,7 +17,7 @@ from django.utils import translation
 
 from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import build
-from django_sitemapkit.checks.sites import check_settings
+from django_sitemapkit.checks.sites import check_addresses_differ, check_settings
 from django_sitemapkit.conf import forget_sites, sites_kept
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sites import SitemapSite, all_sites, site_for
@@ -322,6 +322,10 @@ def test_each_request_build_and_command_reads_them_again(client, shops, settings
             build(all_sites()[0], on_file=lambda *file: seen.append(len(all_sites())))
             assert seen[0] == 4
             assert len(all_sites()) == 3
+            out = StringIO()
+            call_command("sitemap_status", stdout=out)
+            assert "milk" in out.getvalue()
+            assert len(all_sites()) == 3
             forget_sites()
             assert len(all_sites()) == 4
 
@@ -359,6 +363,13 @@ def test_nothing_is_kept_between_requests_builds_and_commands(client, rf, tenant
         ask(rf, "coffee.example.com")
         tenant[0] = "tea"
         assert [site.key for site in all_sites()] == ["tea"]
+
+
+@pytest.mark.django_db
+def test_a_system_check_reads_them_once(tenant):
+    """``migrate`` and others run all of them each time."""
+    check_addresses_differ()
+    assert len(tenant) == 2
 
 
 @pytest.mark.django_db

@@ -5,6 +5,7 @@ from django.conf import ENVIRONMENT_VARIABLE
 from django.db import connections
 
 from django_sitemapkit.builds import build
+from django_sitemapkit.conf import read_once
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, Lease
 from django_sitemapkit.runners import processes
@@ -64,7 +65,12 @@ def test_workers_are_switched_to_the_tenant_of_the_builder(tenant, monkeypatch):
         build(SITE, runner=ProcessesRunner(2))
     assert current_tenants() == {"default": "the tenant"}
     switched = []
-    monkeypatch.setattr(connections["default"], "set_tenant", switched.append, raising=False)
+
+    def set_tenant(found):
+        assert read_once("key", object) is read_once("key", object)  # As in the build itself.
+        switched.append(found)
+
+    monkeypatch.setattr(connections["default"], "set_tenant", set_tenant, raising=False)
     with pytest.raises(Build.DoesNotExist):
         processes.work(
             None, site=SITE, build=0, lease=Lease(), distrusted=(), full=False,
