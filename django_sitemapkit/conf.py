@@ -5,15 +5,18 @@ before anything runs.
 """
 
 import copy
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
-from django.core.signals import request_started, setting_changed
+from django.core.signals import request_finished, request_started, setting_changed
+from django.db import DatabaseError
 from django.dispatch import receiver
+from django.http import HttpRequest
 from django.utils.module_loading import import_string
 
 from django_sitemapkit.exceptions import InvalidValue
@@ -155,37 +158,85 @@ ReadSites = Callable[[], Any]
 """A project's function that returns its sites, as ``SITEMAPKIT_SITES`` has them."""
 
 _known: ContextVar[dict[Hashable, Any] | None] = ContextVar("sitemapkit_known", default=None)
-"""What a project's functions returned to this thread or task. Another may be of another tenant."""
+"""What a project's functions returned to the request, build or command of this thread or task.
+
+None outside of them: a thread lives longer than a tenant is its connection's.
+"""
 
 
 def read_once(key: Hashable, read: Callable[[], _Value]) -> _Value:
-    """Return what ``read`` returned for ``key`` since ``forget_sites`` was called, else call it."""
+    """Return what ``read`` returns, and call it once for ``key`` in a request, build or command."""
     known = _known.get()
     if known is None:
-        _known.set(known := {})
-    if key not in known:
-        known[key] = read()
-    value: _Value = known[key]
+        return read()
+    try:
+        value: _Value = known[key]
+    except KeyError:
+        value = known[key] = read()
     return value
 
 
+@contextmanager
+def sites_kept() -> Iterator[None]:
+    """Call the project's functions for sites and sections only once within it; a decorator too."""
+    token = _known.set({})
+    try:
+        yield
+    finally:
+        _known.reset(token)
+
+
+@receiver(request_started)
+def _begin_request(**kwargs: Any) -> None:
+    _known.set({})
+
+
+@receiver(request_finished)
+def _end_request(**kwargs: Any) -> None:
+    _known.set(None)
+
+
+def keep_sites_for(request: HttpRequest) -> None:
+    """Keep what the functions return for a request under ASGI, until its task ends.
+
+    There Django calls the receivers of ``request_started`` in a task of their own, and a context
+    variable that they set is lost with it.
+    """
+    if hasattr(request, "scope"):
+        _known.set(vars(request).setdefault("_sitemapkit_known", {}))
+
+
 class _Sites(_Setting[Any]):
-    """The sites; where the setting names a function, what it returns, until ``forget_sites``."""
+    """The sites; where the setting names a function, what it returns."""
 
     def __get__(self, instance: "Settings", owner: type | None = None) -> dict[str, SiteSettings]:
         value = super().__get__(instance, owner)
         if not callable(value):
             return value  # type: ignore[no-any-return]
-        return read_once(value, lambda: _sites_of(f"{self._name}()", value()))
+        return read_once(value, lambda: _returned_sites(f"{self._name}()", value))
 
 
-@receiver(request_started)
-def forget_sites(**kwargs: Any) -> None:
-    """Forget what functions returned as sites and sections: this thread calls them again.
+def forget_sites() -> None:
+    """Forget what functions returned as sites and sections to this request, build or command.
 
-    Each request, build and command begins with it. Call it where your own code has changed them.
+    Call it where your own code has changed them, and goes on to use them.
     """
-    _known.set(None)
+    if known := _known.get():
+        known.clear()
+
+
+def _returned_sites(name: str, function: ReadSites) -> dict[str, SiteSettings]:
+    """Return the sites that a project's function returns.
+
+    Raises ImproperlyConfigured where it raises, but for what the database raises.
+    """
+    try:
+        returned = function()
+    except (DatabaseError, ImproperlyConfigured):
+        raise
+    except Exception as error:
+        raise ImproperlyConfigured(f"{name} raised {type(error).__name__}: {error}.") from error
+    return _sites_of(name, returned)
 
 
 def _sites(name: str, value: Any) -> dict[str, SiteSettings] | ReadSites:

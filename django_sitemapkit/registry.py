@@ -205,7 +205,8 @@ def register_all(sections: Mapping[str, Any] | SectionsOf) -> None:
     As there, a value may be called without arguments and return one: a ``partial`` of a class.
 
     In the place of a dict it may be a function that gets the site and returns one. It is called
-    once for each request, build and command, and may read the database: no check calls it.
+    once for each request, build and command, and elsewhere each time the sections are needed. It
+    may read the database: no check calls it.
     """
     if callable(sections):
         registry.add_function(sections)

@@ -33,7 +33,7 @@ from django.urls import (
 )
 from django.utils import timezone, translation
 
-from django_sitemapkit.conf import SiteSettings, settings
+from django_sitemapkit.conf import SiteSettings, keep_sites_for, settings
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.locations import Scope, normalise_base
 
@@ -157,6 +157,7 @@ def site_for(request: HttpRequest) -> SitemapSite:
     Raises Http404 where SITEMAPKIT_SITES has none at the request's host and path, and
     ImproperlyConfigured where only a Host header that anyone may write could tell.
     """
+    keep_sites_for(request)
     if configured := _configured_sites():
         return _by_host(configured, request) if settings.SITES else configured[0]
     if apps.is_installed("django.contrib.sites"):

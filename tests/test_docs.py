@@ -51,7 +51,6 @@ from django_sitemapkit.audit.reader import SitemapReader, validate
 from django_sitemapkit.builds import Runner, build, find_url
 from django_sitemapkit.builds.publication import gates, pruning
 from django_sitemapkit.builds.report import status
-from django_sitemapkit.conf import forget_sites
 from django_sitemapkit.contrib.people import index, neighbours, parts
 from django_sitemapkit.exceptions import InvalidSitemap
 from django_sitemapkit.management.base import Exit
@@ -252,7 +251,6 @@ def run_sections(block):
     shop = Shop.objects.create(slug="attic")
     Product.objects.create(shop=shop, slug="tea-pot", rank="0.4", updated_at=EDITED, note="new")
     make_a_place()
-    forget_sites()
     for section in registry.of(SITE):
         read_back(section)
 

@@ -7,7 +7,6 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError
 
 from django_sitemapkit import Section, StaticSection, register, register_all
-from django_sitemapkit.conf import forget_sites
 from django_sitemapkit.registry import MAX_NAME
 from django_sitemapkit.sections import name_of
 from django_sitemapkit.sites import SitemapSite
@@ -200,7 +199,6 @@ def shops(sections):
         return {shop.slug: section_of_shop(shop) for shop in Shop.objects.all()}
 
     register_all(of_shops)
-    forget_sites()
     return calls
 
 
@@ -250,7 +248,6 @@ def test_a_section_of_a_function_may_not_have_the_name_of_another(shops, section
 
 def test_a_function_that_raises_is_named(sections):
     """So is one that returns something else; what the database raises passes."""
-    forget_sites()
     register_all(lambda site: 1 / 0)
     with pytest.raises(ImproperlyConfigured, match=r"site 'default', raised ZeroDivisionError"):
         names(sections)

@@ -1,5 +1,6 @@
 """Which site a request or a build is for, and what holds while it is active."""
 
+import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
 from types import SimpleNamespace
@@ -10,13 +11,14 @@ from django.core.exceptions import DisallowedHost, ImproperlyConfigured
 from django.core.management import call_command
 from django.db import ProgrammingError
 from django.http import Http404
+from django.test import AsyncClient
 from django.urls import get_script_prefix, get_urlconf, reverse, set_script_prefix, set_urlconf
 from django.utils import translation
 
 from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import build
-from django_sitemapkit.checks.sites import check_settings
-from django_sitemapkit.conf import forget_sites
+from django_sitemapkit.checks.sites import check_addresses_differ, check_settings
+from django_sitemapkit.conf import forget_sites, sites_kept
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sites import SitemapSite, all_sites, site_for
 from tests.builds import use_storage
@@ -289,10 +291,10 @@ def shops(settings, unconfigured):
 
 @pytest.mark.django_db
 def test_sites_may_be_rows_of_the_database(rf, shops, django_assert_num_queries):
-    """They are read once, however often the sites are needed."""
+    """They are read once, however often a request, build or command needs them."""
     for slug in ("tea", "coffee"):
         Shop.objects.create(slug=slug)
-    with django_assert_num_queries(1):
+    with django_assert_num_queries(1), sites_kept():
         assert [site.key for site in all_sites()] == ["coffee", "tea"]
         assert ask(rf, "tea.example.com").key == "tea"
         with pytest.raises(Http404):
@@ -313,15 +315,82 @@ def test_each_request_build_and_command_reads_them_again(client, shops, settings
         out = StringIO()
         call_command("sitemap_status", stdout=out)
         assert "coffee" in out.getvalue()
-        Shop.objects.create(slug="milk")
-        assert len(all_sites()) == 3
-        build(all_sites()[0])
-        assert len(all_sites()) == 4
-    Shop.objects.all().delete()
-    assert len(all_sites()) == 4
-    forget_sites()
-    with pytest.raises(ImproperlyConfigured, match="No site is known"):
-        all_sites()
+        with sites_kept():
+            assert len(all_sites()) == 3
+            Shop.objects.create(slug="milk")
+            seen = []
+            build(all_sites()[0], on_file=lambda *file: seen.append(len(all_sites())))
+            assert seen[0] == 4
+            assert len(all_sites()) == 3
+            out = StringIO()
+            call_command("sitemap_status", stdout=out)
+            assert "milk" in out.getvalue()
+            assert len(all_sites()) == 3
+            forget_sites()
+            assert len(all_sites()) == 4
+
+
+@pytest.fixture
+def tenant(settings, unconfigured):
+    """Let the only site be the tenant's; give a list of the tenant and of those asked for."""
+    asked = ["tea"]
+
+    def site_of_tenant():
+        asked.append(asked[0])
+        return {asked[0]: {"BASE_URL": f"https://{asked[0]}.example.com"}}
+
+    settings.ALLOWED_HOSTS = ["*"]
+    settings.SITEMAPKIT_SITES = "tests.testapp.serving.sites_of_shops"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(serving, "sites_of_shops", site_of_tenant)
+        yield asked
+
+
+@pytest.mark.django_db
+def test_nothing_is_kept_between_requests_builds_and_commands(client, rf, tenant, settings):
+    """A thread that works on, such as a task queue's, may be another tenant's by then."""
+    use_storage(settings, "Memory")
+    with registry.isolated():
+        registry.add(Homes)
+        for name in ("tea", "coffee"):
+            tenant[0] = name
+            assert [build(site).site for site in all_sites()] == [name]
+        tenant[0] = "tea"
+        assert client.get("/sitemap.xml", headers={"host": "tea.example.com"}).getvalue()
+        tenant[0] = "coffee"
+        assert [site.key for site in all_sites()] == ["coffee"]
+        call_command("sitemap_status", stdout=StringIO())
+        ask(rf, "coffee.example.com")
+        tenant[0] = "tea"
+        assert [site.key for site in all_sites()] == ["tea"]
+
+
+@pytest.mark.django_db
+def test_a_system_check_reads_them_once(tenant):
+    """``migrate`` and others run all of them each time."""
+    check_addresses_differ()
+    assert len(tenant) == 2
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("in_task", [False, True])
+def test_each_request_under_asgi_reads_them_once(tenant, in_task):
+    """Even if the server handles several in one task: there Django's signals cannot tell."""
+
+    async def ask_each():
+        statuses = []
+        assert len(all_sites()) == 1
+        for name in ("tea", "coffee"):
+            tenant[:] = [name]
+            host = b"host", f"{name}.example.com".encode()
+            asking = AsyncClient().request(path="/sitemap.xml", headers=[host])
+            response = await (asyncio.create_task(asking) if in_task else asking)
+            statuses.append((response.status_code, len(tenant) - 1))
+        return statuses
+
+    with registry.isolated():
+        registry.add(Homes)
+        assert asyncio.run(ask_each()) == [(200, 1), (200, 1)]
 
 
 def test_one_thread_does_not_see_the_sites_of_another(monkeypatch, settings):
@@ -331,10 +400,25 @@ def test_one_thread_does_not_see_the_sites_of_another(monkeypatch, settings):
     )
     monkeypatch.setattr(serving, "sites_of_shops", lambda: next(found))
     settings.SITEMAPKIT_SITES = "tests.testapp.serving.sites_of_shops"
-    assert [site.key for site in all_sites()] == ["a"]
-    with ThreadPoolExecutor() as pool:
+    with sites_kept(), ThreadPoolExecutor() as pool:
+        assert [site.key for site in all_sites()] == ["a"]
         assert [site.key for site in pool.submit(all_sites).result()] == ["b"]
-    assert [site.key for site in all_sites()] == ["a"]
+        assert [site.key for site in all_sites()] == ["a"]
+
+
+def test_a_function_that_raises_is_an_error_of_the_settings(monkeypatch, settings):
+    """Which the checks report, and all that needs the sites."""
+
+    def fail():
+        raise KeyError("tenant")
+
+    monkeypatch.setattr(serving, "sites_of_shops", fail)
+    settings.SITEMAPKIT_SITES = "tests.testapp.serving.sites_of_shops"
+    with pytest.raises(ImproperlyConfigured, match=r"SITES\(\) raised KeyError: 'tenant'\."):
+        all_sites()
+    (error,) = check_settings()
+    assert error.id == "sitemapkit.E001"
+    assert "KeyError" in error.msg
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ whomever, or the next click takes it.
 
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable, Mapping
 from functools import partial
 from threading import Lock, Thread
+from typing import Any
 
 from django.db import IntegrityError, connections, router, transaction
 from django.utils import timezone
@@ -22,6 +23,7 @@ from django_sitemapkit.exceptions import BuildRunning, LeaseLost, SitemapKitErro
 from django_sitemapkit.models import BuildRequest
 from django_sitemapkit.printable import count_of
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.tenants import current_tenants, switch_to
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -65,50 +67,57 @@ def request(
 def begin(site: SitemapSite, choose: Choose = InlineRunner) -> None:
     """Have a thread of this process do what is open of a site, once this transaction is over.
 
-    ``choose`` gives the runner of its builds.
+    ``choose`` gives the runner of its builds. The thread works for the tenant of the caller.
     """
-    start = partial(_request_workers.start, site, choose)
+    start = partial(_request_workers.start, site, choose, current_tenants())
     transaction.on_commit(start, using=router.db_for_write(BuildRequest))
 
 
 class RequestWorkers:
-    """The threads of this process, one for a site."""
+    """The threads of this process, one for a site of a tenant."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._at_work: dict[str, bool] = {}
+        self._at_work: dict[Hashable, bool] = {}
         """The sites with a thread, and whether more was asked for since it last looked."""
 
-    def start(self, site: SitemapSite, choose: Choose) -> None:
-        """Start a thread, or let the one that is at work look again before it ends."""
+    def start(self, site: SitemapSite, choose: Choose, tenants: Mapping[str, Any]) -> None:
+        """Start a thread, or let the one that is at work look again before it ends.
+
+        ``tenants`` are those that its connections are switched to, by alias.
+        """
+        job = site.key, *tenants.values()  # Sites of two tenants may have the same key.
         with self._lock:
-            started = site.key in self._at_work
-            self._at_work[site.key] = started
+            started = job in self._at_work
+            self._at_work[job] = started
         if started:
             return
-        name = f"sitemapkit-{site.key}"
-        thread = Thread(target=self._work, args=(site, choose), name=name, daemon=True)
+        name, args = f"sitemapkit-{site.key}", (job, site, choose, tenants)
+        thread = Thread(target=self._work, args=args, name=name, daemon=True)
         try:
             thread.start()
         except RuntimeError:  # There is no room for another thread: the next run takes it.
             logger.exception("Site %r: no thread could be started.", site.key)
             with self._lock:
-                del self._at_work[site.key]
+                del self._at_work[job]
 
-    def _work(self, site: SitemapSite, choose: Choose) -> None:
+    def _work(
+        self, job: Hashable, site: SitemapSite, choose: Choose, tenants: Mapping[str, Any]
+    ) -> None:
         try:
             while True:
                 try:
+                    switch_to(tenants)
                     process_requests(site, choose)
                 except Exception:  # A thread's own error reaches nobody.
                     logger.exception("Site %r: queued requests could not be processed.", site.key)
                 with self._lock:
-                    if not self._at_work[site.key]:
+                    if not self._at_work[job]:
                         break
-                    self._at_work[site.key] = False
+                    self._at_work[job] = False
         finally:
             with self._lock:
-                self._at_work.pop(site.key, None)
+                self._at_work.pop(job, None)
             connections.close_all()
 
 

@@ -40,7 +40,7 @@ from django_sitemapkit.builds.results import (
 )
 from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.builds.unchanged import record_unchanged
-from django_sitemapkit.conf import forget_sites
+from django_sitemapkit.conf import sites_kept
 from django_sitemapkit.exceptions import (
     BuildFailed,
     LeaseLost,
@@ -68,6 +68,7 @@ Made = tuple[Outcome, Sequence[BuildFile]]
 """What became of a build, and the rows of its manifest."""
 
 
+@sites_kept()
 def build(
     site: SitemapSite,
     *,
@@ -98,7 +99,6 @@ def build(
     not have, and BuildFailed, StorageFailure, LeaseLost or a database error if the build could not
     be finished. Then what was published still is, and the next call resumes it.
     """
-    forget_sites()
     require_sections(site, sections)
     with acquire(site) as lease:
         answered = answered_by_build(site, sections, full=full)

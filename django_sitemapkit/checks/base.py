@@ -12,7 +12,7 @@ from django.core.checks import CheckMessage
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
-from django_sitemapkit.conf import settings
+from django_sitemapkit.conf import settings, sites_kept
 from django_sitemapkit.registry import Declared, registry
 from django_sitemapkit.sites import SitemapSite, all_sites
 
@@ -38,6 +38,7 @@ def check(
     """Register a generator of mistakes as the system check with that id."""
 
     def register_it(find: Callable[[], Found]) -> Callable[..., list[CheckMessage]]:
+        @sites_kept()
         def run(**options: Any) -> list[CheckMessage]:
             return [message_of(identifier, *mistake) for mistake in find()]
 

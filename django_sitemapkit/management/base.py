@@ -20,7 +20,7 @@ from django.db import DatabaseError
 from django.db.models import IntegerChoices
 
 from django_sitemapkit.builds import BuildResult, FileResult
-from django_sitemapkit.conf import forget_sites
+from django_sitemapkit.conf import sites_kept
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
 from django_sitemapkit.models.migrated import unapplied_migrations
 from django_sitemapkit.printable import count_of, printable, printable_lines
@@ -77,7 +77,8 @@ class SiteCommand(BaseCommand):
         nested = isinstance(options.get("stdout"), OutputWrapper)
         out = options.get("stdout") or self.stdout
         self.terminal = not nested and getattr(out, "isatty", lambda: False)()
-        return super().execute(*args, **options)
+        with sites_kept():
+            return super().execute(*args, **options)
 
     def run_from_argv(self, argv: list[str]) -> None:
         """Run the command from a shell; Ctrl-C ends it with a one-line message."""
@@ -145,7 +146,6 @@ class SiteCommand(BaseCommand):
 
     def sites(self, keys: list[str] | None) -> list[SitemapSite]:
         """Return the sites with these keys, or all; raises CommandError for an unknown key."""
-        forget_sites()
         try:
             known = {site.key: site for site in all_sites()}
         except ImproperlyConfigured as error:

@@ -24,11 +24,12 @@ from django_sitemapkit.builds import FileResult, InlineRunner, PageBuilder, Runn
 from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.builds.make.page_builder import PagesMoved, RenderedPage
 from django_sitemapkit.builds.manifest import SiteBuilds
-from django_sitemapkit.conf import settings
+from django_sitemapkit.conf import settings, sites_kept
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost, RepeatedRow, StorageFailure
 from django_sitemapkit.models import Build, BuildFile, Lease
 from django_sitemapkit.runners.entrance import enter
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.tenants import current_tenants, switch_to
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -97,12 +98,6 @@ def _require_known_tenant(alias: str, connection: Any) -> None:
         )
 
 
-def _tenants() -> dict[str, Any]:
-    """Return the tenant of django-tenants that each connection is switched to."""
-    found = {alias: getattr(connections[alias], "tenant", None) for alias in connections}
-    return {alias: tenant for alias, tenant in found.items() if tenant is not None}
-
-
 def _job(builder: PageBuilder) -> "partial[None]":
     return partial(
         work,
@@ -111,7 +106,7 @@ def _job(builder: PageBuilder) -> "partial[None]":
         lease=builder.lease.row,
         distrusted=frozenset(builder.distrusted),
         full=builder.full,
-        tenants=_tenants(),
+        tenants=current_tenants(),
     )
 
 
@@ -193,6 +188,7 @@ class Crew:
             worker.process.join()
 
 
+@sites_kept()
 def work(
     pipe: "Connection[Any, Any]",
     *,
@@ -207,9 +203,7 @@ def work(
 
     ``tenants`` are those that the builder's connections are switched to, by alias.
     """
-    for alias, tenant in tenants.items():
-        connection: Any = connections[alias]
-        connection.set_tenant(tenant)
+    switch_to(tenants)
     held = BuildLease(lease, settings.LEASE_SECONDS)
     record = Build.objects.get(pk=build)
     with (

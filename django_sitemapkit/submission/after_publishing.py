@@ -1,6 +1,7 @@
 """Submitting in the background each time a build has been published."""
 
 import logging
+from collections.abc import Mapping
 from threading import Thread
 from typing import Any
 
@@ -12,6 +13,7 @@ from django_sitemapkit.signals import sitemaps_published
 from django_sitemapkit.sites import SitemapSite, all_sites
 from django_sitemapkit.submission.options import submit_options
 from django_sitemapkit.submission.submit import submit
+from django_sitemapkit.tenants import current_tenants, switch_to
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -26,11 +28,13 @@ def submit_after_publishing(*, site: str, **kwargs: Any) -> None:
     if submit_options().after_publishing:
         found = next((known for known in all_sites() if known.key == site), None)
         if found is not None:
-            Thread(target=_submit, args=(found,), name=f"sitemapkit-submit-{site}").start()
+            args = found, current_tenants()
+            Thread(target=_submit, args=args, name=f"sitemapkit-submit-{site}").start()
 
 
-def _submit(site: SitemapSite) -> None:
+def _submit(site: SitemapSite, tenants: Mapping[str, Any]) -> None:
     try:
+        switch_to(tenants)
         for problem in submit(site).problems:
             logger.warning("Site %r: %s", site.key, problem)
     except BuildRunning as error:  # The other process may have begun before this build.

@@ -1,6 +1,5 @@
 """Which site a test is about."""
 
-from django_sitemapkit.conf import forget_sites
 from django_sitemapkit.sites import SitemapSite, all_sites
 
 
@@ -9,7 +8,6 @@ def site_with_key(key: str | None) -> SitemapSite:
 
     Raises ValueError if there is no such site, or more than one to choose from.
     """
-    forget_sites()  # The test may have changed them.
     known = {site.key: site for site in all_sites()}
     if key is None and len(known) == 1:
         (key,) = known

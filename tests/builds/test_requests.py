@@ -4,7 +4,7 @@ import threading
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -490,16 +490,16 @@ def test_a_thread_begins_when_the_transaction_is_over(work, django_capture_on_co
 def test_a_second_click_makes_no_second_thread(work):
     """The one at work looks again before it ends, so that nothing is overlooked."""
     workers = RequestWorkers()
-    workers.start(SITE, "first")
+    workers.start(SITE, "first", {})
     assert work["began"].acquire(timeout=10)
     for _ in range(3):
-        workers.start(SITE, "later")
+        workers.start(SITE, "later", {})
     work["go"].release(2)
     ended(work)
     assert [choose for _, choose, _ in work["done"]] == ["first", "first"]
     assert len({thread for _, _, thread in work["done"]}) == 1
     work["go"].release()
-    workers.start(SITE, "new")
+    workers.start(SITE, "new", {})
     ended(work)
     assert len(work["done"]) == 3
 
@@ -509,7 +509,7 @@ def test_an_error_of_a_thread_is_logged(work, caplog):
     workers = RequestWorkers()
     work["go"].release(2)
     for _ in range(2):
-        workers.start(SITE, "failing")
+        workers.start(SITE, "failing", {})
         ended(work)
     assert len(work["done"]) == 2
     assert len(caplog.records) == 2
@@ -530,9 +530,31 @@ def test_where_no_thread_can_be_had_the_request_waits(work, monkeypatch, caplog)
     workers = RequestWorkers()
     with monkeypatch.context() as patch:
         patch.setattr(requests, "Thread", NoThread)
-        workers.start(SITE, "first")
+        workers.start(SITE, "first", {})
     assert "no thread could be started" in caplog.text
     work["go"].release()
-    workers.start(SITE, "second")
+    workers.start(SITE, "second", {})
     ended(work)
     assert [choose for _, choose, _ in work["done"]] == ["second"]
+
+
+def test_a_thread_works_for_the_tenant_of_the_click(
+    work, monkeypatch, django_capture_on_commit_callbacks
+):
+    """Its own connections begin in the public schema. Two tenants' sites may have the same key."""
+    switched = []
+
+    def set_tenant(self, tenant):
+        assert self is not real
+        switched.append(tenant)
+
+    real = connections["default"]
+    monkeypatch.setattr(type(real), "set_tenant", set_tenant, raising=False)
+    for tenant in ("tea", "coffee"):
+        monkeypatch.setattr(real, "tenant", tenant, raising=False)
+        with django_capture_on_commit_callbacks(execute=True):
+            begin(SITE)
+        assert work["began"].acquire(timeout=10)
+    work["go"].release(2)
+    ended(work)
+    assert switched == ["tea", "coffee"]

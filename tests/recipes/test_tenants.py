@@ -52,6 +52,13 @@ FILES = {
         SITEMAPKIT_MAX_URLS = 20
         USE_TZ = True
     """,
+    "manage.py": """
+        import sys
+        from django.core.management import execute_from_command_line
+
+        if __name__ == "__main__":
+            execute_from_command_line(sys.argv)
+    """,
     "urls.py": """
         from django.urls import include, path
 
@@ -97,7 +104,7 @@ FILES = {
                 return product.get_absolute_url()
     """,
     "run.py": """
-        import gzip, json, os, re, shutil
+        import gzip, json, os, re, shutil, subprocess, sys, threading
         import django
 
         django.setup()
@@ -111,7 +118,9 @@ FILES = {
             call_command("makemigrations", "customers", "shop", verbosity=0)
             call_command("migrate_schemas", schema_name="public", verbosity=0)
             from customers.models import Customer, Domain
-            from django_sitemapkit.models import UrlOverride
+            from django_sitemapkit.builds import requests
+            from django_sitemapkit.models import Build, BuildRequest, UrlOverride
+            from django_sitemapkit.sites import all_sites
             from shop.models import Product
 
             def read(host):
@@ -123,6 +132,10 @@ FILES = {
                     found += re.findall("<loc>(.*?)</loc>", gzip.decompress(document).decode())
                 return sorted(found)
 
+            def manage(*arguments):
+                return subprocess.run([sys.executable, "manage.py", *arguments]).returncode
+
+            Customer.objects.create(schema_name="public", name="public")
             tenants = {}
             for name in ("tea", "coffee"):
                 tenant = tenants[name] = Customer.objects.create(schema_name=name, name=name)
@@ -137,11 +150,19 @@ FILES = {
             call_command("tenant_command", "build_sitemaps", "--workers", "2", schema_name="tea")
             answers["processes"] = len(os.listdir("processes"))
             shutil.rmtree("processes")
-            call_command("all_tenants_command", "build_sitemaps")
+            answers["public"] = manage("all_tenants_command", "build_sitemaps")
+            with open("commands") as commands:
+                answers["documented"] = [manage(*line.split()[2:]) for line in commands]
             answers["built"] = {name: read(f"{name}.example.com") for name in tenants}
             with tenant_context(tenants["tea"]):
-                from django_sitemapkit.models import Build
                 answers["builds"] = Build.objects.count()
+                (site,) = all_sites()
+                requests.request(site, BuildRequest.Kind.BUILD)
+                requests.begin(site)
+                for thread in threading.enumerate():
+                    if thread.name == "sitemapkit-tea":
+                        thread.join(60)
+                answers["requests"] = list(BuildRequest.objects.values_list("outcome", flat=True))
             connection.set_schema_to_public()
             answers["checks"] = [found.id for found in run_checks()]
             print(json.dumps(answers))
@@ -178,6 +199,8 @@ def test_each_tenant_has_a_sitemap_of_its_own(tmp_path, database):
     for block in blocks_of(ROOT / "docs" / "tenants.md"):
         if block.file:
             files[block.file] = files.get(block.file, "") + block.text
+        elif block.language == "sh":
+            files["commands"] = block.text
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text, encoding="utf-8")
@@ -198,6 +221,9 @@ def test_each_tenant_has_a_sitemap_of_its_own(tmp_path, database):
         assert answers[how]["tea"] == sorted(expected)
         expected = [f"https://coffee.example.com/coffee-{n}/" for n in range(100)]
         assert answers[how]["coffee"] == sorted(expected)
-    assert answers["builds"] == 2
+    assert answers["public"] == 2
+    assert answers["documented"] == [0, 0]
+    assert answers["builds"] == 3
+    assert answers["requests"] == ["Build 4: unchanged; 99 URLs in 5 files, 0 stored."]
     assert [found for found in answers["checks"] if found.startswith("sitemapkit")] == []
     assert answers["processes"] == 2

@@ -5,10 +5,12 @@ from django.conf import ENVIRONMENT_VARIABLE
 from django.db import connections
 
 from django_sitemapkit.builds import build
+from django_sitemapkit.conf import read_once
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, Lease
 from django_sitemapkit.runners import processes
 from django_sitemapkit.runners.processes import ProcessesRunner
+from django_sitemapkit.tenants import current_tenants
 from tests.builds import SITE, Products, fill, use_storage
 
 pytestmark = pytest.mark.django_db
@@ -61,12 +63,17 @@ def test_workers_are_switched_to_the_tenant_of_the_builder(tenant, monkeypatch):
     """Before they read anything: here there is nothing to read."""
     with pytest.raises(tenant("acme", "the tenant")):
         build(SITE, runner=ProcessesRunner(2))
-    assert processes._tenants() == {"default": "the tenant"}
+    assert current_tenants() == {"default": "the tenant"}
     switched = []
-    monkeypatch.setattr(connections["default"], "set_tenant", switched.append, raising=False)
+
+    def set_tenant(found):
+        assert read_once("key", object) is read_once("key", object)  # As in the build itself.
+        switched.append(found)
+
+    monkeypatch.setattr(connections["default"], "set_tenant", set_tenant, raising=False)
     with pytest.raises(Build.DoesNotExist):
         processes.work(
             None, site=SITE, build=0, lease=Lease(), distrusted=(), full=False,
-            tenants=processes._tenants(),
+            tenants=current_tenants(),
         )  # fmt: skip
     assert switched == ["the tenant"]

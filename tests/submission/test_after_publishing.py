@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from django.db import connections
 
 from django_sitemapkit.models import Build
 from django_sitemapkit.submission import after_publishing
@@ -71,3 +72,16 @@ def test_the_build_does_not_wait(engine, settings, monkeypatch):
         for thread in threading.enumerate():
             if thread.name == "sitemapkit-submit-default":
                 thread.join()
+
+
+def test_the_thread_works_for_the_tenant_of_the_build(engine, settings, submissions, monkeypatch):
+    """Its own connections begin in the public schema."""
+    settings.SITEMAPKIT_SUBMIT |= {"after_publishing": True}
+    switched = []
+    real = connections["default"]
+    monkeypatch.setattr(
+        type(real), "set_tenant", lambda self, tenant: switched.append(tenant), raising=False
+    )
+    monkeypatch.setattr(real, "tenant", "tea", raising=False)
+    assert run().status == Build.Status.PUBLISHED
+    assert switched == ["tea"]

@@ -31,6 +31,7 @@ from django_sitemapkit.audit.web.responses import (
     is_read,
     read_body,
 )
+from django_sitemapkit.conf import sites_kept
 from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import SitemapSite
 
@@ -86,7 +87,7 @@ class InProcessFetcher:
         site = self._site_of(url)
         if site is None:
             raise FetchError("foreign-host", f"{url} is not on any of the project's sites.")
-        with site.active(), _connections_kept():
+        with site.active(), _connections_kept(), sites_kept():
             try:
                 return self._answer(self._requests.get(url, **_environ(url, site)), site)
             except Exception as error:  # noqa: BLE001  a project's view may raise anything

@@ -12,6 +12,7 @@ from django.urls import get_script_prefix, get_urlconf, set_urlconf
 from django.utils import timezone, translation
 
 from django_sitemapkit.audit.web.in_process import InProcessFetcher
+from django_sitemapkit.conf import read_once, sites_kept
 from django_sitemapkit.sites import SitemapSite
 from tests.audit.web import urls
 
@@ -270,3 +271,11 @@ def test_connections_stay_open(path):
     assert (len(request_started.receivers), len(request_finished.receivers)) == before
     assert request_finished.disconnect(close_old_connections)
     request_finished.connect(close_old_connections)
+
+
+def test_what_functions_returned_as_sites_is_kept():
+    """The fetched request reads its own, and forgets only those."""
+    with sites_kept():
+        assert read_once("key", lambda: "kept") == "kept"
+        fetch("/")
+        assert read_once("key", lambda: "read again") == "kept"
