@@ -16,6 +16,7 @@ from django_sitemapkit.builds import build
 from django_sitemapkit.conf import forget_sites
 from django_sitemapkit.contrib import wagtail
 from django_sitemapkit.contrib.wagtail import Pages, register_pages, sites
+from django_sitemapkit.inspection import inspect_object, inspect_path
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sites import SitemapSite, all_sites
 from tests.builds import use_storage
@@ -136,6 +137,23 @@ def test_all_is_equal_to_what_wagtail_lists(client, home):
     assert sorted(listed(client)) == sorted(paths)
 
 
+def test_a_page_is_inspected_by_its_url(home):
+    """Also one that is not listed; one by a method, as an object only."""
+    add(home, "about")
+    add(home, "draft", live=False)
+    event = add(home, "event", EventPage)
+    (site,) = all_sites()
+    for path in ("/", "/about/"):
+        found = inspect_path(site, path)
+        assert (found.section, found.listed) == ("pages", True)
+    assert inspect_path(site, "/draft/").why == (
+        "Section pages does not list it: it is not in the queryset."
+    )
+    assert inspect_path(site, "/event/day-1/").why.endswith("cannot be searched.")
+    found = {one.section: one.listed for one in inspect_object(site, event)}
+    assert found == {"pages": False, "pages-event-page": True, "pages-news-page": False}
+
+
 def test_lastmod_is_the_last_publication(client, home):
     """Else the last revision, as Wagtail has it."""
     when = dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC)
@@ -187,7 +205,7 @@ def test_sites_at_several_ports_of_a_host(home):
 
 
 def test_sites_at_both_ports_behind_tls(home, settings):
-    """They have one base URL, and are told apart by their keys."""
+    """They have one base URL; their keys tell which is which."""
     settings.SECURE_SSL_REDIRECT = True
     site_at_port(80)
     first, second = all_sites()
