@@ -136,8 +136,14 @@ class Registry:
 
         ``switched`` names those that are on or off whatever they declare.
         """
-        sections = [s for s in self._at(site).values() if issubclass(s, BaseSection)]
-        return [reader_of(section(site)) for section in sections if _is_on(section, site, switched)]
+        return [reader_of(s(site)) for s in self.at(site) if _is_on(s, site, switched)]
+
+    def at(self, site: SitemapSite) -> list[type[BaseSection]]:
+        """Return the section classes that a site may have, enabled or not.
+
+        Those that functions return for the site are among them.
+        """
+        return [s for s in self._at(site).values() if issubclass(s, BaseSection)]
 
     def registered(self, site: SitemapSite) -> list[SectionReader]:
         """Return what ``of`` does, without the sections that only functions know."""

@@ -11,7 +11,7 @@
     register_pages()
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -26,8 +26,10 @@ from django.utils import timezone
 from wagtail.coreutils import WAGTAIL_APPEND_SLASH
 from wagtail.models import Page, Site
 
+from django_sitemapkit.protocol.locations import DEFAULT_PORTS
 from django_sitemapkit.registry import register
 from django_sitemapkit.sections import Entry, Section, name_of
+from django_sitemapkit.sites import all_sites
 
 URL_METHODS = ("get_sitemap_urls", "get_url_parts", "get_full_url")
 """What a page model may override to have other URLs than its place in the tree gives."""
@@ -39,12 +41,7 @@ def sites() -> dict[str, dict[str, str]]:
     A site at port 443 is at ``https://``. So is one at port 80 if the settings say that visitors
     reach the project by TLS: by ``SECURE_SSL_REDIRECT`` or ``SECURE_PROXY_SSL_HEADER``.
     """
-    behind_tls = settings.SECURE_SSL_REDIRECT or settings.SECURE_PROXY_SSL_HEADER
-    found = {}
-    for pk, host, port in Site.objects.order_by("pk").values_list("pk", "hostname", "port"):
-        scheme = "https" if port == 443 or (port == 80 and behind_tls) else "http"
-        found[str(pk)] = {"BASE_URL": f"{scheme}://{host}" + f":{port}" * (port not in (80, 443))}
-    return found
+    return {str(site.pk): {"BASE_URL": _base_url_of(site)} for site in Site.objects.order_by("pk")}
 
 
 class Pages(Section):
@@ -70,6 +67,14 @@ class Pages(Section):
     lists_aliases: bool = False
 
     def get_queryset(self) -> QuerySet[Any]:
+        """Return the pages of the section that the site lists.
+
+        In a derived class, ``super().get_queryset()`` returns those of each section that
+        ``register_pages`` makes of it.
+        """
+        return self._own_pages()
+
+    def _own_pages(self) -> QuerySet[Any]:
         """Return the pages whose URLs follow from their place in the tree."""
         return self._listed(Page).exclude(content_type__in=_content_types(_by_method()))
 
@@ -85,18 +90,28 @@ class Pages(Section):
     def wagtail_site(self) -> Site:
         """The site of Wagtail at the host of ``self.site``, else the default one.
 
-        Raises ImproperlyConfigured where there is neither.
+        Of several sites at that host it is the one with the same port; 80 is any port, as it is in
+        Wagtail. Raises ImproperlyConfigured where there is none; and where there is only the
+        default one, but the sitemap has several sites.
         """
         parts = urlsplit(self.site.origin)
-        at_host = [site for site in Site.objects.all() if site.hostname == parts.hostname]
-        at_port = [site for site in at_host if site.port == parts.port]
-        default = Site.objects.filter(is_default_site=True)
-        for site in (*at_port, *at_host, *default):
-            return site
-        raise ImproperlyConfigured(
-            f"Wagtail has no site at {parts.hostname!r}, and none is the default one: add it in"
-            " Wagtail's settings, under Sites."
-        )
+        port = parts.port or DEFAULT_PORTS[parts.scheme]
+        at_host = [one for one in Site.objects.all() if one.hostname.lower() == parts.hostname]
+
+        def fitness(one: Site) -> tuple[bool, bool, bool]:
+            # sites() gives one base URL for two sites, at 80 and 443, if the project is behind TLS.
+            is_this = (str(one.pk), _base_url_of(one).lower()) == (self.site.key, self.site.origin)
+            return is_this, one.port == port, one.port == 80
+
+        found = [one for one in at_host if len(at_host) == 1 or any(fitness(one))]
+        if not found and not _are_several():
+            found = list(Site.objects.filter(is_default_site=True))
+        if not found:
+            raise ImproperlyConfigured(
+                f"Wagtail has no site at {self.site.origin!r}, and no default one that takes its"
+                " place: add it in Wagtail's settings, under Sites."
+            )
+        return max(found, key=fitness)
 
     @cached_property
     def _roots(self) -> list[tuple[str, str]]:
@@ -112,6 +127,15 @@ class Pages(Section):
                 else:
                     roots.setdefault(root.root_path, "")
         return sorted(roots.items(), key=lambda root: len(root[0]), reverse=True)
+
+    @cached_property
+    def _addresses(self) -> list[str]:
+        """The addresses that Wagtail may give the site's pages: those of sites with its roots.
+
+        Without a request, Wagtail takes the first of them.
+        """
+        own = {root_path for root_path, path in self._roots if path}
+        return [root.root_url for root in Site.get_site_root_paths() if root.root_path in own]
 
     @property
     def _places(self) -> Q:
@@ -164,18 +188,17 @@ class PagesByMethod(Pages):
     location = None
     model: type[Page] = Page
 
-    def get_queryset(self) -> QuerySet[Any]:
+    def _own_pages(self) -> QuerySet[Any]:
         """Return the pages of this very model."""
         return self._listed(self.model).filter(content_type__in=_content_types([self.model]))
 
     def entries(self, page: Page) -> Iterator[Entry]:
         """Yield what the page lists, at the address of this site."""
-        root = self.wagtail_site.root_url
         for found in page.get_sitemap_urls():
             location = found["location"]
             if location is not None:
                 tags = {tag: found.get(tag) for tag in ("lastmod", "changefreq", "priority")}
-                yield Entry(_below(root, location), **tags)
+                yield Entry(_below(self._addresses, location), **tags)
 
 
 def register_pages(section: type[Pages] = Pages) -> None:
@@ -221,6 +244,24 @@ def _path_of(root_path: str) -> str:
     return path
 
 
-def _below(root: str, url: str) -> str:
-    """Return a URL as a path of the site, if it is at Wagtail's idea of the site's address."""
-    return url[len(root) :] if url.startswith(f"{root}/") else url
+def _below(addresses: Iterable[str], url: str) -> str:
+    """Return a URL as a path of the site, if it is at one of the site's addresses in Wagtail."""
+    for address in addresses:
+        if url.startswith(f"{address}/"):
+            return url[len(address) :]
+    return url
+
+
+def _base_url_of(site: Site) -> str:
+    """Return the base URL of a site of Wagtail, which knows no TLS in front of port 80."""
+    behind_tls = settings.SECURE_SSL_REDIRECT or settings.SECURE_PROXY_SSL_HEADER
+    scheme = "https" if site.port == 443 or (site.port == 80 and behind_tls) else "http"
+    return f"{scheme}://{site.hostname}" + f":{site.port}" * (site.port not in (80, 443))
+
+
+def _are_several() -> bool:
+    """Return whether the sitemap has several sites; live, there may be one for each host."""
+    try:
+        return len(all_sites()) > 1
+    except ImproperlyConfigured:
+        return False

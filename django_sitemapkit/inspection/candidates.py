@@ -14,10 +14,12 @@ from django.utils.translation import get_language_from_path
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import hash_of
 from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.protocol.locations import UNSAFE
 from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.reading.languages import default_language
+from django_sitemapkit.reading.sources import Column, Method
 from django_sitemapkit.reading.translations import Related, translation_column
 from django_sitemapkit.sections import Route, Translated
 from django_sitemapkit.sites import SitemapSite
@@ -34,9 +36,11 @@ MAX_ITEMS = 2_000
 def rows_at(
     site: SitemapSite, path: str, *, listed: bool = True
 ) -> Iterator[tuple[SectionReader, Any]]:
-    """Yield sections with the keys of rows that may have a path, as the URLconf reads it.
+    """Yield sections with the keys of rows that may have a path.
 
-    With ``listed=False`` they need not be in the section's queryset.
+    First as the URLconf reads it, which is quick; then by the columns that locations are, which
+    may take the database a look at each row. With ``listed=False`` they need not be in the
+    section's queryset.
     """
     match = _url_match(site, path)
     for section in sections_of(site):
@@ -51,6 +55,34 @@ def rows_at(
         for filters in some:
             for pk in _primary_keys(section, filters, listed=listed) if filters else ():
                 yield section, pk
+    for section in sections_of(site):
+        for pk in _keys_by_column(section, site.origin + path, listed=listed):
+            yield section, pk
+
+
+def _keys_by_column(section: SectionReader, location: str, *, listed: bool) -> list[Any]:
+    """Return the keys of rows whose column has a location, as projects may write it."""
+    if label_or_none(section) is None or not isinstance(section, QuerySetReader):
+        return []
+    assert section.keyset is not None  # noqa: S101  it has a label
+    column = section.location_source
+    if not isinstance(column, Column) or hasattr(section.keyset.queryset.model, "path_hash_field"):
+        return []
+    path = location.removeprefix(section.site.origin)
+    texts = {path, location, unquote(path), unquote(location)}
+    # A database may take no NUL, and no location has one.
+    filters = {"sitemapkit_location__in": [text for text in texts if not UNSAFE.search(text)]}
+    return _primary_keys(section, filters, listed=listed, sitemapkit_location=column.expression)
+
+
+def is_searched(section: SectionReader) -> bool:
+    """Return whether a URL of a section is found by its path, wherever the URL comes from.
+
+    A method may make any URL of an object: it is found only if the URLconf has the object's fields.
+    """
+    if isinstance(section, QuerySetReader):
+        return not isinstance(section.location_source, Method)
+    return label_or_none(section) is None  # Items are looked at one by one.
 
 
 def would_have(section: SectionReader, pk: Any, location: str) -> bool:
@@ -81,12 +113,15 @@ def label_or_none(section: SectionReader) -> str | None:
         return None
 
 
-def _primary_keys(section: SectionReader, filters: dict[str, Any], *, listed: bool) -> list[Any]:
+def _primary_keys(
+    section: SectionReader, filters: dict[str, Any], *, listed: bool, **columns: Any
+) -> list[Any]:
+    """Return the keys of rows that meet filters, which may be of ``columns`` besides the fields."""
     assert section.keyset is not None  # noqa: S101  it has a label
     rows = section.keyset.queryset if listed else _all_rows(section)
     try:
-        found = rows.filter(**filters).values_list("pk", flat=True)
         with section.site.active():
+            found = rows.alias(**columns).filter(**filters).values_list("pk", flat=True)
             return list(found[:MAX_CANDIDATES])
     except (FieldError, ValidationError, ValueError, TypeError, OverflowError):
         return []  # The URL has no valid values for these fields.
@@ -150,12 +185,12 @@ def item_at(section: SectionReader, location: str) -> tuple[int, int, Chunk] | N
 
 
 def place_of(section: SectionReader, chunk: Chunk, location: str) -> int | None:
-    """Return the place of a row that has a location, or None."""
+    """Return the place of a row that has a location, or any valid one for ""; else None."""
     scope = section.site.scope()
     for place in places_here(section, chunk):
         with suppress(InvalidValue):
             url = chunk.locations[place]
-            if place not in chunk.refusals and scope.normalise(url) == location:
+            if place not in chunk.refusals and location in (scope.normalise(url), ""):
                 return place
     return None
 

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from django_sitemapkit.identities import label_of
 from django_sitemapkit.inspection.candidates import (
+    is_searched,
     item_at,
     label_or_none,
     place_of,
@@ -67,7 +68,7 @@ def inspect_object(site: SitemapSite, obj: Model) -> list[UrlInspection]:
     label = label_of(type(obj))
     on = {section.get_name(): section for section in sections_of(site)}
     inspected = [_inspect_row(s, obj.pk) for s in on.values() if label_or_none(s) == label]
-    for cls in registry:
+    for cls in registry.at(site):
         if cls.get_name() not in on and label_or_none(reader_of(cls(site))) == label:
             why = _("Section %(section)s is switched off, or this site does not have it.")
             inspected.append(
@@ -103,7 +104,7 @@ def _without_section(site: SitemapSite, path: str, without: str) -> UrlInspectio
     no_section = SectionReader(BaseSection(site))
     pipeline = ChunkPipeline(no_section, site.scope(), ProblemLog(""))
     effects = overrides_of(site).effects(no_section, [path], [site.origin + path])
-    section, why = "", _("This URL is not in the sitemap: no section produces it.")
+    section, why = "", _why_no_section(site)
     if 0 in effects.excluded:
         why = _excluded(effects.excluded[0])
     else:
@@ -116,8 +117,20 @@ def _without_section(site: SitemapSite, path: str, without: str) -> UrlInspectio
     return UrlInspection(section=section, location=site.origin + path, why=why, values=values)
 
 
+def _why_no_section(site: SitemapSite) -> str:
+    if all(is_searched(section) for section in sections_of(site)):
+        return _("This URL is not in the sitemap: no section produces it.")
+    return _(
+        "No section was found for this URL. Sections whose URLs come from methods cannot be"
+        " searched."
+    )
+
+
 def _inspect_row(section: SectionReader, pk: Any, location: str = "") -> UrlInspection:
-    """Return what becomes of one row of a section; of its several URLs, of that one."""
+    """Return what becomes of one row of a section; of its several URLs, of that one.
+
+    Without ``location`` it is the first valid one.
+    """
     name = section.get_name()
     try:
         chunk = next(iter(section.for_pk(pk).chunks(EVERYTHING)), None)

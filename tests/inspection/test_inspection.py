@@ -1,6 +1,7 @@
 """People are shown what becomes of a URL, where each value comes from, and why it is left out."""
 
 import datetime as dt
+from urllib.parse import quote
 
 import pytest
 from django.contrib.sitemaps import Sitemap
@@ -186,7 +187,7 @@ def test_a_section_that_fails_hides_no_other(sections):
     sections.add(Topics)
     topic = Topic.objects.create(code="a")
     assert explained(topic).listed
-    assert inspect_path(SITE, "/topics/a").why.endswith("no section produces it.")
+    assert inspect_path(SITE, "/topics/b").why.endswith("no section produces it.")
     extra("/a/")
     assert inspect_path(SITE, "/a/").listed
 
@@ -280,6 +281,70 @@ def test_a_path_is_found_by_any_way_to_a_location(sections, location):
     assert (found.section, found.listed) == ("articles", True)
     assert inspect_path(SITE, f"/articles/{article.pk + 1}/").section == ""
     assert inspect_path(SITE, f"/articles/{10**30}/").section == ""
+
+
+@pytest.mark.parametrize("code", ["tea pot", "café", "100%"])
+@pytest.mark.parametrize("base", ["/leaves/", f"{BASE}/leaves/"])
+def test_a_path_by_a_column_needs_no_route(sections, base, code):
+    """Whether the column has paths or absolute URLs, percent-encoded or not."""
+    location = Concat(Value(base), F("code"))
+    sections.add(type("Topics", (Topics,), {"location": location}))
+    Topic.objects.bulk_create(Topic(code=one) for one in (code, "hidden", "other"))
+    found = inspect_path(SITE, f"/leaves/{quote(code)}")
+    assert (found.section, found.listed) == ("topics", True)
+    hidden = inspect_path(SITE, "/leaves/hidden")
+    assert hidden.why == "Section topics does not list it: it is not in the queryset."
+    for unknown in ("/leaves/none", "/leaves/%00", "/other"):
+        assert inspect_path(SITE, unknown).why.endswith("no section produces it.")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"location": lambda self, article: f"/news/{article.title}/"},
+        {"entries": lambda self, article: f"/news/{article.title}/"},
+        {},
+    ],
+)
+def test_a_path_by_a_method_may_not_be_found(sections, options):
+    """Then nobody says that no section has it."""
+    sections.add(type("Articles", (Section,), {"queryset": Article.objects.all(), **options}))
+    Article.objects.create(title="One", edited_at=EPOCH)
+    found = inspect_path(SITE, "/news/One/")
+    assert (found.section, found.listed) == ("", False)
+    assert found.why == (
+        "No section was found for this URL. Sections whose URLs come from methods cannot be"
+        " searched."
+    )
+
+
+def test_a_path_of_an_old_sitemap_may_not_be_found(sections, articles):
+    """Its location is a method, too."""
+    sections.add(Old, "old")
+    assert inspect_path(SITE, "/elsewhere/").why.endswith("come from methods cannot be searched.")
+
+
+def test_of_several_entries_the_first_valid_one_is_shown(sections):
+    """Only without a valid one, the reason of the first."""
+
+    def entries(self, topic):
+        yield "https://other.example/"
+        if topic.code == "a":
+            yield "/topics/a"
+
+    sections.add(type("Topics", (Topics,), {"entries": entries, "location": None}))
+    found = explained(Topic.objects.create(code="a"))
+    assert (found.location, found.listed) == (f"{BASE}/topics/a", True)
+    assert "URL not allowed" in explained(Topic.objects.create(code="b")).why
+
+
+def test_a_section_of_a_function_is_switched_off(sections):
+    """As one that is registered by itself."""
+    sections.add_function(lambda site: {"topics": Topics})
+    topic = Topic.objects.create(code="a")
+    assert explained(topic).listed
+    setting("topics", enabled=False)
+    assert "Section topics is switched off" in explained(topic).why
 
 
 def test_a_path_that_no_section_is_known_to_give_is_told_what_holds(sections):

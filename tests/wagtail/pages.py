@@ -13,10 +13,12 @@ from wagtail.contrib.sitemaps import Sitemap
 from wagtail.models import Locale, Page, PageViewRestriction, Site
 
 from django_sitemapkit.builds import build
+from django_sitemapkit.conf import forget_sites
 from django_sitemapkit.contrib import wagtail
 from django_sitemapkit.contrib.wagtail import Pages, register_pages, sites
+from django_sitemapkit.inspection import inspect_object, inspect_path
 from django_sitemapkit.registry import registry
-from django_sitemapkit.sites import all_sites
+from django_sitemapkit.sites import SitemapSite, all_sites
 from tests.builds import use_storage
 from tests.test_docs import ROOT, blocks_of
 from tests.wagtail.models import EventPage, NewsPage, PlainPage
@@ -26,7 +28,8 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def registered():
-    """Register the pages, as a project does."""
+    """Register the pages, as a project does, with the sites of the test alone."""
+    forget_sites()
     with registry.isolated():
         register_pages()
         yield
@@ -95,6 +98,24 @@ def test_aliases_are_listed_where_a_project_says_so(client, home):
         ]  # fmt: skip
 
 
+def test_a_derived_class_chooses_the_rows_of_each_section(client, home):
+    """Those of models with methods of their own, too."""
+    news = add(home, "news")
+    add(news, "post")
+    add(news, "event", EventPage)
+    add(home, "other", EventPage)
+
+    class News(Pages):
+        name = "news"
+
+        def get_queryset(self):
+            return super().get_queryset().filter(path__startswith=news.path)
+
+    with registry.isolated():
+        register_pages(News)
+        assert set(listed(client)) == {"/news/", "/news/post/", "/news/event/"}
+
+
 def test_a_page_lists_what_its_own_methods_say(client, home):
     """None, one or three URLs; or another place than the tree's."""
     for urls in (0, 1, 3):
@@ -116,6 +137,23 @@ def test_all_is_equal_to_what_wagtail_lists(client, home):
     assert sorted(listed(client)) == sorted(paths)
 
 
+def test_a_page_is_inspected_by_its_url(home):
+    """Also one that is not listed; one by a method, as an object only."""
+    add(home, "about")
+    add(home, "draft", live=False)
+    event = add(home, "event", EventPage)
+    (site,) = all_sites()
+    for path in ("/", "/about/"):
+        found = inspect_path(site, path)
+        assert (found.section, found.listed) == ("pages", True)
+    assert inspect_path(site, "/draft/").why == (
+        "Section pages does not list it: it is not in the queryset."
+    )
+    assert inspect_path(site, "/event/day-1/").why.endswith("cannot be searched.")
+    found = {one.section: one.listed for one in inspect_object(site, event)}
+    assert found == {"pages": False, "pages-event-page": True, "pages-news-page": False}
+
+
 def test_lastmod_is_the_last_publication(client, home):
     """Else the last revision, as Wagtail has it."""
     when = dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC)
@@ -134,6 +172,78 @@ def test_each_site_lists_its_own_tree(client, home):
     Site.objects.create(hostname="shop.example.com", port=443, root_page=shop)
     assert set(listed(client)) == {"/", "/about/"}
     assert set(listed(client, "shop.example.com")) == {"/", "/tea/"}
+
+
+def test_the_host_of_a_site_may_be_in_upper_case(client, home):
+    """Wagtail's forms write it in lower case; a fixture or a script may not."""
+    add(home, "about")
+    shop = add(home, "shop")
+    add(shop, "event", EventPage)
+    Site.objects.create(hostname="Shop.Example.com", port=443, root_page=shop)
+    assert set(listed(client)) == {"/", "/about/"}
+    assert set(listed(client, "shop.example.com")) == {"/", "/event/"}
+
+
+def site_at_port(port, **fields):
+    """Make a site at www.example.com with a tree of its own, and return it."""
+    root = Page.objects.get(depth=1).add_child(instance=PlainPage(title="Root", slug=f"r{port}"))
+    return Site.objects.create(hostname="www.example.com", port=port, root_page=root, **fields)
+
+
+def wagtail_site_of(site):
+    """Return the site of Wagtail that a site of the sitemap has the pages of."""
+    return Pages(site).wagtail_site
+
+
+def test_sites_at_several_ports_of_a_host(home):
+    """Each has its own tree, in whatever order they were made."""
+    Site.objects.all().delete()
+    for port in (8000, 443, 9000, 80):
+        site_at_port(port)
+    keys = [str(wagtail_site_of(site).pk) for site in all_sites()]
+    assert keys == [site.key for site in all_sites()]
+
+
+def test_sites_at_both_ports_behind_tls(home, settings):
+    """They have one base URL; their keys tell which is which."""
+    settings.SECURE_SSL_REDIRECT = True
+    site_at_port(80)
+    first, second = all_sites()
+    assert first.origin == second.origin
+    assert [str(wagtail_site_of(site).pk) for site in (first, second)] == [first.key, second.key]
+
+
+@pytest.mark.parametrize(
+    ("ports", "base_url", "found"),
+    [
+        ((8000, 80), "https://www.example.com", 80),
+        ((8000, 80, 443), "https://www.example.com", 443),
+        ((8000, 443), "http://www.example.com:8000", 8000),
+        ((8000,), "https://www.example.com", 8000),
+        ((8000, 9000), "https://www.example.com", None),
+    ],
+)
+def test_a_base_url_of_the_settings(home, settings, ports, base_url, found):
+    """The same port, else 80, else the only site of the host, as Wagtail takes them."""
+    Site.objects.all().delete()
+    settings.SITEMAPKIT_SITES = {}
+    settings.SITEMAPKIT_BASE_URL = base_url
+    for port in ports:
+        site_at_port(port)
+    (site,) = all_sites()
+    if found is None:
+        with pytest.raises(ImproperlyConfigured, match="no site at"):
+            wagtail_site_of(site)
+    else:
+        assert wagtail_site_of(site).port == found
+
+
+def test_sites_with_the_same_root_list_the_same_pages(client, home):
+    """Those by methods, too, for which Wagtail gives the address of the first of these sites."""
+    add(home, "event", EventPage, urls=2)
+    Site.objects.create(hostname="b.example.com", port=443, root_page=home)
+    expected = {"/", "/event/", "/event/day-1/"}
+    assert set(listed(client)) == set(listed(client, "b.example.com")) == expected
 
 
 @pytest.mark.parametrize(
@@ -162,12 +272,30 @@ def test_one_site_in_the_settings_needs_no_host_in_wagtail(client, home, setting
     assert set(listed(client)) == {"/", "/event/"}
 
 
+def test_the_default_site_takes_the_place_of_one_site_only(home, settings):
+    """Of several, the pages of one would be listed at the host of another."""
+    settings.SITEMAPKIT_SITES = {
+        name: {"BASE_URL": f"https://{name}.example.com"} for name in ("www", "shop")
+    }
+    www, shop = all_sites()
+    assert wagtail_site_of(www).is_default_site
+    with pytest.raises(ImproperlyConfigured, match="no site at 'https://shop"):
+        wagtail_site_of(shop)
+
+
+def test_without_settings_the_default_site_is_at_each_host(home, settings):
+    """As in Wagtail: live, nobody knows of other sites."""
+    settings.SITEMAPKIT_SITES = {}
+    site = SitemapSite.at("https://any.example.com")
+    assert wagtail_site_of(site).is_default_site
+
+
 def test_a_site_that_wagtail_does_not_have_is_named(home, settings):
     """With the way out."""
     settings.SITEMAPKIT_SITES = {}
     settings.SITEMAPKIT_BASE_URL = "https://elsewhere.example"
     Site.objects.update(is_default_site=False)
-    with pytest.raises(ImproperlyConfigured, match="no site at 'elsewhere"):
+    with pytest.raises(ImproperlyConfigured, match="no site at 'https://elsewhere"):
         _ = Pages(all_sites()[0]).wagtail_site
 
 
