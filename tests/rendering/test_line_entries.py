@@ -154,6 +154,7 @@ ROUTES = st.sampled_from(
         Route("untyped", name="released_on"),
         Route("many", x="slug"),
         Route("code", code="note", slug="slug"),
+        Route("article", pk="shop_id"),
     ]
 )
 OPTIONS = st.fixed_dictionaries(
@@ -228,9 +229,33 @@ def small_chunks(monkeypatch, settings):
     settings.LANGUAGE_CODE = "en"
 
 
-def state_of(section):
-    """Return all that a rendering finds, and its bytes."""
-    rendering = PageRendering(section, EVERYTHING, SITE.scope())
+class Listed:
+    """What this page and others list, compared one by one."""
+
+    def __init__(self, before):
+        self.locations = []
+        self._all = set(before)
+
+    def seen(self, locations):
+        """Return the places of those that are listed already."""
+        found, first = {}, set()
+        for place, location in enumerate(locations):
+            if location in self._all | first:
+                found[place] = "a page"
+            first.add(location)
+        return found
+
+    def listed(self, locations):
+        """Take in what the page lists."""
+        self.locations += locations
+        self._all.update(locations)
+
+
+def state_of(section, before=None):
+    """Return all that a rendering finds, and its bytes; without what was listed ``before``."""
+    listed = Listed(before or ())
+    asks = {} if before is None else {"seen": listed.seen, "on_locations": listed.listed}
+    rendering = PageRendering(section, EVERYTHING, SITE.scope(), **asks)
     is_digested = rendering.add_digest()
     document = b"".join(rendering)
     if is_digested and rendering.overflow is None:
@@ -245,17 +270,18 @@ def state_of(section):
         "problems": sorted(map(str, rendering.problems.examples)),
         "counts": (rendering.problems.counts, rendering.problems.skipped),
         "changes": rendering.changes_at,
+        "duplicates": (rendering.duplicates, listed.locations),
     }
 
 
-def require_equal(section):
+def require_equal(section, before=None):
     """Have a section rendered both ways; return whether its rows could be read as text."""
-    text, of_text = state_of(section)
+    text, of_text = state_of(section, before)
     if text:
         assert validate([text], SITE.address("index")).valid
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pages.LineEntries, "of", classmethod(lambda *arguments: None))
-        rows, of_rows = state_of(section)
+        rows, of_rows = state_of(section, before)
     assert text == rows
     keys = of_text.pop("newest_key"), of_rows.pop("newest_key")
     assert of_text == of_rows
@@ -275,16 +301,20 @@ def store(rows):
     Product.objects.bulk_create(stored, ignore_conflicts=True)  # To MariaDB u and ü are equal.
 
 
-def edit(section, edits):
-    """Set overrides and rules for some rows of a section, as far as it lists them."""
-    for model in (UrlOverride, ExclusionRule):
-        model.objects.all().delete()
+def locations_of(section):
+    """Return what a section lists, one location for each row, whatever editors have set."""
     listed = {}
     for _, entries, *_ in PageRendering(section, EVERYTHING, SITE.scope()).written():
-        paths = [location.removeprefix(SITE.origin) for location in entries.locations]
-        listed |= dict(zip(entries.keys, paths, strict=True))
+        listed |= dict(zip(entries.keys, entries.locations, strict=True))
+    return list(listed.values())
+
+
+def edit(locations, edits):
+    """Set overrides and rules for some locations, as far as there are so many."""
     for kind, row, values in edits:
-        path = list(listed.values())[row] if row < len(listed) else f"/elsewhere/{row}/"
+        path = f"/elsewhere/{row}/"
+        if row < len(locations):
+            path = locations[row].removeprefix(SITE.origin)
         with suppress(IntegrityError), transaction.atomic():  # A path or object that has one.
             if kind == "object":
                 by_object(Product.objects.order_by("pk")[row:].first() or Product(pk=0), **values)
@@ -295,16 +325,20 @@ def edit(section, edits):
     return overrides_of(SITE)
 
 
-def compare(rows, options, share, edits, zone, max_bytes):
-    """Have some rows rendered both ways."""
+def compare(rows, options, share, edits, zone, max_bytes, others):
+    """Have some rows rendered both ways; ``others`` are those of which another page has the URL."""
     store(rows)
+    for model in (UrlOverride, ExclusionRule):
+        model.objects.all().delete()
     changed = override_settings(TIME_ZONE=zone, SITEMAPKIT_MAX_BYTES=max_bytes)
     with pytest.MonkeyPatch.context() as patch, changed:
         patch.setattr(pushdown, "MAX_ODD", share)
         patch.setattr(in_force, "MAX_ROWS_WITHOUT_FILTER", 2 * len(edits))
         section = declare(queryset=Product.objects.all(), **options)
-        section.overrides = edit(section, edits)
-        require_equal(section)
+        locations = locations_of(section)
+        section.overrides = edit(locations, edits)
+        before = others and {locations[row] for row in others if row < len(locations)}
+        require_equal(section, before)
 
 
 SHARES = st.sampled_from([0, 0.1, 0.4, 1, 1])
@@ -314,6 +348,7 @@ EXAMPLES = {
     "edits": EDITS,
     "zone": ZONES,
     "max_bytes": st.sampled_from([MAX_BYTES, MAX_BYTES, 150_000, 4096]),
+    "others": st.none() | st.sets(st.integers(0, 13)),
 }
 
 
@@ -321,7 +356,7 @@ EXAMPLES = {
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(options=OPTIONS, **EXAMPLES)
 def test_both_ways_give_the_same(**example):
-    """Whatever the rows, the route, the tags, the limits, what editors have set, the odd rows."""
+    """Whatever the rows, the tags, the limits, what editors set, the odd rows, the duplicates."""
     compare(**example)
 
 
