@@ -99,7 +99,8 @@ class UrlIndex:
             while at > 0 and at % len(wanted):  # The end of one hash and the beginning of another.
                 at = hashes.find(wanted, at + 1)
             if at >= 0:
-                return list(self._sections)[key - begin]
+                section: str = list(self._sections)[key - begin]
+                return section
         return None
 
     def add(self, locations: Sequence[str]) -> None:
