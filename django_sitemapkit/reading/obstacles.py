@@ -26,13 +26,19 @@ def obstacle(reader: "QuerySetReader") -> str:
             return f"{option} is a method"
     if reader.links_rows:
         return "its rows link to their translations"
-    if reader.extension_sources:
-        return f"{', '.join(reader.extension_sources)} are read for each row"
+    if options := [option for option in reader.extension_sources if not _is_text(reader, option)]:
+        return f"{', '.join(options)} are read for each row"
     return (
         _obstacle_of_tags(reader)
         or _obstacle_of_location(reader)
         or (_obstacle_of_languages(reader) if reader.language_plan is not None else "")
     )
+
+
+def _is_text(reader: "QuerySetReader", option: str) -> bool:
+    """Return whether an extension is an image of each row, whose URL ends with a column's text."""
+    path = reader.images_path
+    return option == "images" and path is not None and bool(path.prefix())
 
 
 def _obstacle_of_tags(reader: "QuerySetReader") -> str:
@@ -53,8 +59,9 @@ def _obstacle_of_location(reader: "QuerySetReader") -> str:
     if not patterns:
         return "its URL pattern has more than text and Django's own converters"
     for pattern in patterns:
-        if not 0 < len(pattern.converters) <= len(SEPARATORS):
-            return f"its URL pattern has no argument, or more than {len(SEPARATORS)}"
+        most = len(SEPARATORS) - len(reader.extension_sources)
+        if not 0 < len(pattern.converters) <= most:
+            return f"its URL pattern has no argument, or more than {most}"
         kinds = map(type, pattern.converters)
         filled = pattern.template % tuple("/" if kind is PathConverter else "_" for kind in kinds)
         if "/." in filled:

@@ -9,10 +9,13 @@ takes the place of a duplicate.
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any
 
+from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.protocol.extensions import Image, image_element
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.reading import Chunk, QuerySetReader, SectionReader, TextChunk, obstacle
@@ -78,6 +81,8 @@ class _Columns:
     text: bytes
     locations: list[str]
     lastmods: list[str]
+    images: list[str]
+    """The names of their files, "" for none; empty if the section has no images."""
     listed: Mapping[int, str] | None = None
     """The places of the locations that are listed already; None until somebody asks."""
 
@@ -115,6 +120,13 @@ class LineEntries:
         self._is_dated = "lastmod" in section.columns
         if self._is_dated:
             row.tags["lastmod"] = LASTMOD
+        self._image = ("", "")
+        if prefix := self.pushdown.image_prefix:
+            with suppress(InvalidValue):
+                self._image = _around_image(prefix, scope)
+            before, behind = self._image
+            self.is_possible = self.is_possible and bool(before) and can_hold_lines(before)
+            row.extensions = [before + chr(self.pushdown.separators[-1]) + behind] * len(paths)
         xml = _xml(pipeline.linked(row))
         self._template = LineTemplate(xml, self.pushdown.separators)
         self._urls = len(paths)
@@ -153,6 +165,8 @@ class LineEntries:
         data, odd = self._template.fill(chunk.text[:-1]), chunk.text.count(SKIPPED)
         if self._is_dated and chunk.lastmods[2] + odd < chunk.rows:
             data = data.replace(_NO_LASTMOD, b"")
+        if no_image := "".join(self._image).encode():
+            data = data.replace(no_image, b"")
         max_bytes = len(data) + odd * self._odd_bytes
         if self._is_overridden:
             max_bytes += chunk.rows * MAX_TAGS
@@ -268,7 +282,11 @@ class LineEntries:
             lastmods = columns.lastmods
             has_undated = "" in lastmods
             tags["lastmod"] = [text or None for text in lastmods] if has_undated else lastmods
-        return EntryColumns(lines.keys, columns.locations, tags)
+        images: list[str] | None = None
+        if columns.images:
+            before, behind = self._image
+            images = [f"{before}{name}{behind}" if name else "" for name in columns.images]
+        return EntryColumns(lines.keys, columns.locations, tags, images)
 
     def _columns_of(self, text: bytes) -> _Columns:
         """Return the columns of a text; those of the last one are remembered."""
@@ -278,9 +296,13 @@ class LineEntries:
             lines = text.replace(SKIPPED + b"\n", b"")
             for place, literal in zip(SEPARATORS, between, strict=False):
                 lines = lines.replace(bytes([place]), literal)
-            lines = begin + lines.replace(end, tail + end).replace(b"\n", end + begin)
+            has_image, image_end = any(self._image), self.pushdown.separators[-1:]
+            lines = lines.replace(end, tail + end).replace(image_end, end)
+            lines = begin + lines.replace(b"\n", end + begin)
             *values, _ = lines.decode("ascii").split(end.decode())
-            self._columns = _Columns(text, values[::2], values[1::2])
+            step = 2 + has_image
+            images = values[1::step] if has_image else []
+            self._columns = _Columns(text, values[::step], values[step - 1 :: step], images)
         return self._columns
 
     def _count_lastmods(self, chunk: TextChunk, lines: _Lines, unlisted: set[int]) -> None:
@@ -303,6 +325,15 @@ def _xml(entries: EntryColumns) -> bytes:
     extensions = entries.extensions
     data, _ = UrlsetWriter().add(entries.locations, **entries.tags, extensions=extensions)  # type: ignore[arg-type]
     return data
+
+
+def _around_image(prefix: str, scope: Scope) -> tuple[str, str]:
+    """Return the XML of an image whose URL has this prefix: before the name of its file and behind.
+
+    Raises InvalidValue where that is no URL.
+    """
+    before, _, behind = image_element(Image(location=f"{prefix}x"), scope).rpartition("x")
+    return before, behind
 
 
 def _skipped(text: bytes) -> list[int]:
