@@ -6,7 +6,7 @@ way a text is proven right as a whole (``lines``), and what is odd is for the ro
 the reference: ``QuerySetReader.chunk``.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -257,7 +257,7 @@ class Pushdown:
             chunk.odd = self._as_chunk([rows[place] for place in sorted(proven)])
         return chunk
 
-    def _parts(self, columns: dict[str, Sequence[Any]]) -> list[Any] | None:
+    def _parts(self, columns: Mapping[str, Sequence[Any]]) -> list[Any] | None:
         """Return the texts of each value with the separator behind it; None where one has none."""
         kinds = map(type, self._pattern.converters)
         values = [

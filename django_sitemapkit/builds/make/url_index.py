@@ -19,7 +19,7 @@ from django_sitemapkit.overrides.bloom import BloomFilter
 FILTER = 1 << 19
 """URLs the filter is made for, at eight bytes each: of more it takes more for known ones."""
 
-CACHE = 2_048
+CACHE = 256
 """Kibibytes of the file that are held in memory."""
 
 BUCKETS = 1 << 10
