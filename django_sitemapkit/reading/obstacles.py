@@ -26,8 +26,9 @@ def obstacle(reader: "QuerySetReader") -> str:
             return f"{option} is a method"
     if reader.links_rows:
         return "its rows link to their translations"
-    if options := [option for option in reader.extension_sources if not _is_text(reader, option)]:
-        return f"{', '.join(options)} are read for each row"
+    options = set(reader.extension_sources)
+    if options and (options != {"images"} or not image_prefix_of(reader)):
+        return f"{', '.join(reader.extension_sources)} are read for each row"
     return (
         _obstacle_of_tags(reader)
         or _obstacle_of_location(reader)
@@ -35,10 +36,10 @@ def obstacle(reader: "QuerySetReader") -> str:
     )
 
 
-def _is_text(reader: "QuerySetReader", option: str) -> bool:
-    """Return whether an extension is an image of each row, whose URL ends with a column's text."""
-    path = reader.images_path
-    return option == "images" and path is not None and bool(path.prefix())
+def image_prefix_of(reader: "QuerySetReader") -> str:
+    """Return what the URL of each row's image has before the name of its file; "" if unknown."""
+    with reader.site.active():  # A relative MEDIA_URL is below the path of the site.
+        return "" if reader.images_path is None else reader.images_path.prefix()
 
 
 def _obstacle_of_tags(reader: "QuerySetReader") -> str:

@@ -22,7 +22,7 @@ from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.digests import row_hash
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.lines import SEPARATORS, SKIPPED, line_format, without_lines
-from django_sitemapkit.reading.obstacles import obstacle, patterns_of
+from django_sitemapkit.reading.obstacles import image_prefix_of, obstacle, patterns_of
 from django_sitemapkit.reading.text_queries import (
     ROWS_PER_TEXT,
     FoundText,
@@ -92,7 +92,7 @@ class Pushdown:
         if not patterns or locator is None:
             raise ValueError(f"{reader!r} cannot be read as text: {obstacle(reader)}.")
         self._pattern = pattern = patterns[0]
-        self.image_prefix = "" if reader.images_path is None else reader.images_path.prefix()
+        self.image_prefix = image_prefix_of(reader)
         """What precedes the name of a row's image in its URL; "" if the section has no images."""
         has_image = bool(self.image_prefix)
         self.separators = SEPARATORS[: len(pattern.converters) + has_image]

@@ -25,6 +25,7 @@ from django_sitemapkit.rendering import PageRendering, pages
 from django_sitemapkit.rendering.line_entries import LineEntries
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 from django_sitemapkit.rendering.problems import ProblemLog
+from django_sitemapkit.sites import SitemapSite
 from tests.factories import EPOCH, SITE, declare
 from tests.overrides.setting import by_object, by_path, rule
 from tests.reading import urlconfs
@@ -565,6 +566,19 @@ def test_images_of_local_files_are_written_without_the_row_path(monkeypatch, set
     assert f"{at}/a.jpg</image:loc></image:image></url>".encode() in document
     assert tag + f"<image:image><image:loc>{at}/2024/%C3%BC_-.b.JPG<".encode() in document
     assert document.count(b"<image:") == 4
+
+
+@pytest.mark.django_db
+def test_a_relative_folder_of_images_is_below_the_path_of_the_site(settings):
+    """Whichever way asks first: the storage remembers the answer."""
+    settings.MEDIA_URL = "m/"
+    Place.objects.create(slug="a", cover="a.jpg")
+    site = SitemapSite.at("https://www.example.com/below")
+    options = {"location": Route("file", rest="slug"), "images": "cover", "site": site}
+    rendering = PageRendering(
+        declare(queryset=Place.objects.all(), **options), EVERYTHING, site.scope()
+    )
+    assert b"<image:loc>https://www.example.com/below/m/a.jpg<" in b"".join(rendering)
 
 
 @pytest.mark.django_db
