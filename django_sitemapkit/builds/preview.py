@@ -100,5 +100,5 @@ def _rendered(
             waiting.appendleft(PlannedPage(next(free), KeyRange(split_at, keys.upper)))
             waiting.appendleft(PlannedPage(number, KeyRange(keys.lower, split_at)))
             continue
-        duplicates = distinct.end().duplicates if distinct is not None else 0
+        duplicates = distinct.end(rendering.duplicates).duplicates if distinct is not None else 0
         yield number, page, duplicates, len(waiting)

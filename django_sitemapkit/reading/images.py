@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 from django.core.exceptions import FieldError
+from django.core.files.storage import FileSystemStorage
 from django.db.models import FileField, QuerySet
 
 from django_sitemapkit import _django
@@ -48,6 +49,18 @@ class ImagePath:
             if text:
                 found.setdefault(key, []).append(self._url(text))
         return [found.get(key, []) for key in keys]
+
+    def prefix(self) -> str:
+        """Return what the URL of any file of the row has before its name; "" if that is not known.
+
+        It is known of Django's own storage of local files: for a name of plain segments, ``url()``
+        joins the two.
+        """
+        storage = None if self._file is None or self.is_of_many else self._file.storage
+        if storage.__class__ is not FileSystemStorage:  # The default one is of a class of proxies.
+            return ""
+        url = self._url("x")
+        return url.removesuffix("x") if isinstance(url, str) and url.endswith("/x") else ""
 
     def base(self) -> str:
         """Return text that changes when the storage gives its files other URLs."""

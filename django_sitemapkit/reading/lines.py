@@ -1,8 +1,9 @@
 """Rows as the lines of one text, which is proven right as a whole.
 
-A line has the values that fill a route, each followed by a separator, then the lastmod. Deleting
-all plain characters from the text leaves nothing but the separators of each line where every row
-is right. Only where more is left, each line is looked at.
+A line has the values that fill a route, each followed by a separator, then the lastmod; between
+them, where rows have images, the name of a file or no text, with a separator. Deleting all plain
+characters from the text leaves nothing but the separators of each line where every row is right.
+Only where more is left, each line is looked at.
 """
 
 import codecs
@@ -12,7 +13,12 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
-from django_sitemapkit._django import IntConverter, PathConverter, UUIDConverter
+from django_sitemapkit._django import (
+    IntConverter,
+    PathConverter,
+    SlugConverter,
+    UUIDConverter,
+)
 from django_sitemapkit.protocol.limits import MAX_LOCATION
 from django_sitemapkit.reading.routes import UNQUOTED, FastPattern
 
@@ -34,6 +40,9 @@ PERCENT = "sitemapkit.percent"
 _ALWAYS_PLAIN = b"0123456789abcdef-T"  # What numbers, UUIDs and moments have.
 _NEVER_PLAIN = b"&'" + b":+ "  # XML escapes the first two; the others are in a lastmod.
 _LASTMOD = rb"[0-9T:+ -]*"
+_FILE_NAME = UNQUOTED[SlugConverter] + b"./"  # Of which a storage changes nothing in a URL.
+_SEGMENT = rb"(?!\.)[" + re.escape(_FILE_NAME.rstrip(b"/")) + rb"\x80-\xff]+"
+_FILE = rb"(?:" + _SEGMENT + rb"(?:/" + _SEGMENT + rb")*)?"
 _BEYOND_ASCII = bytes(range(0x80, 0x100))
 _NONCHARACTERS = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")
 
@@ -46,15 +55,16 @@ class LineFormat:
         LineFormat(pattern).odd_lines(b"shop\x01a-product\x022024-02-29\n", 1)  # set()
     """
 
-    def __init__(self, pattern: FastPattern) -> None:
+    def __init__(self, pattern: FastPattern, *, has_image: bool = False) -> None:
         kinds = [type(converter) for converter in pattern.converters]
-        self.separators = [SEPARATORS[hole : hole + 1] for hole in range(len(kinds))]
+        count = len(kinds) + has_image
+        self.separators = [SEPARATORS[hole : hole + 1] for hole in range(count)]
         begins = [b"\n", *self.separators[:-1]]
         plain = set(range(0x80))
         self._forbidden = [*_NONCHARACTERS, *([b"/."] if PathConverter in kinds else [])]
         suspicious = self._forbidden[len(_NONCHARACTERS) :]
         values, misplaced = [], []
-        for kind, begin, end in zip(kinds, begins, self.separators, strict=True):
+        for kind, begin, end in zip(kinds, begins, self.separators, strict=False):
             own = set(UNQUOTED[kind]) - set(_NEVER_PLAIN)
             if kind in NUMBERS:
                 values.append(rb"[0-9a-f][0-9a-f-]*" if kind is UUIDConverter else rb"[0-9]+")
@@ -70,6 +80,11 @@ class LineFormat:
             values.append(rb"(?!\.)[" + characters + rb"]+")
         if all(kind in NUMBERS for kind in kinds):
             plain = set()
+        if has_image:
+            plain &= set(_FILE_NAME)
+            begin, end = begins[-1], self.separators[-1]
+            suspicious += [begin + b".", begin + b"/", b"/.", b"//", b"/" + end]
+            values.append(_FILE)
         self._plain = bytes(sorted(plain | set(_ALWAYS_PLAIN)))
         self._suspicious = suspicious
         self._left = b"".join(self.separators) + b"\n"
@@ -132,9 +147,9 @@ class LineFormat:
 
 
 @lru_cache(maxsize=256)
-def line_format(pattern: FastPattern) -> LineFormat:
-    """Return the format of the lines that fill a pattern."""
-    return LineFormat(pattern)
+def line_format(pattern: FastPattern, *, has_image: bool) -> LineFormat:
+    """Return the format of the lines that fill a pattern, and may have an image."""
+    return LineFormat(pattern, has_image=has_image)
 
 
 def can_hold_lines(location: str) -> bool:

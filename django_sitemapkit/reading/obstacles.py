@@ -26,13 +26,20 @@ def obstacle(reader: "QuerySetReader") -> str:
             return f"{option} is a method"
     if reader.links_rows:
         return "its rows link to their translations"
-    if reader.extension_sources:
+    options = set(reader.extension_sources)
+    if options and (options != {"images"} or not image_prefix_of(reader)):
         return f"{', '.join(reader.extension_sources)} are read for each row"
     return (
         _obstacle_of_tags(reader)
         or _obstacle_of_location(reader)
         or (_obstacle_of_languages(reader) if reader.language_plan is not None else "")
     )
+
+
+def image_prefix_of(reader: "QuerySetReader") -> str:
+    """Return what the URL of each row's image has before the name of its file; "" if unknown."""
+    with reader.site.active():  # A relative MEDIA_URL is below the path of the site.
+        return "" if reader.images_path is None else reader.images_path.prefix()
 
 
 def _obstacle_of_tags(reader: "QuerySetReader") -> str:
@@ -53,8 +60,9 @@ def _obstacle_of_location(reader: "QuerySetReader") -> str:
     if not patterns:
         return "its URL pattern has more than text and Django's own converters"
     for pattern in patterns:
-        if not 0 < len(pattern.converters) <= len(SEPARATORS):
-            return f"its URL pattern has no argument, or more than {len(SEPARATORS)}"
+        most = len(SEPARATORS) - len(reader.extension_sources)
+        if not 0 < len(pattern.converters) <= most:
+            return f"its URL pattern has no argument, or more than {most}"
         kinds = map(type, pattern.converters)
         filled = pattern.template % tuple("/" if kind is PathConverter else "_" for kind in kinds)
         if "/." in filled:

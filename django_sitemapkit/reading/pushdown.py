@@ -6,11 +6,15 @@ way a text is proven right as a whole (``lines``), and what is odd is for the ro
 the reference: ``QuerySetReader.chunk``.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
+
+from django.db.models import TextField, Value
+from django.db.models.functions import Coalesce
 
 from django_sitemapkit._django import IntConverter, UUIDConverter
 from django_sitemapkit.reading import keysets
@@ -18,7 +22,7 @@ from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.digests import row_hash
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.lines import SEPARATORS, SKIPPED, line_format, without_lines
-from django_sitemapkit.reading.obstacles import obstacle, patterns_of
+from django_sitemapkit.reading.obstacles import image_prefix_of, obstacle, patterns_of
 from django_sitemapkit.reading.text_queries import (
     ROWS_PER_TEXT,
     FoundText,
@@ -88,16 +92,19 @@ class Pushdown:
         if not patterns or locator is None:
             raise ValueError(f"{reader!r} cannot be read as text: {obstacle(reader)}.")
         self._pattern = pattern = patterns[0]
-        self.separators = SEPARATORS[: len(pattern.converters)]
-        """What follows the values of a line, one after the other."""
-        holes = dict(zip(pattern.order, map(chr, self.separators), strict=True))
+        self.image_prefix = image_prefix_of(reader)
+        """What precedes the name of a row's image in its URL; "" if the section has no images."""
+        has_image = bool(self.image_prefix)
+        self.separators = SEPARATORS[: len(pattern.converters) + has_image]
+        """What follows the values of a line, one after the other; that of its image is the last."""
+        holes = dict(zip(pattern.order, map(chr, self.separators), strict=False))
         self.paths = [
             pattern.template % tuple(holes[place] for place in pattern.order)
             for pattern in patterns
         ]
         """The path in each language, with those separators in the places of the values."""
         self._reader = reader
-        self._lines = line_format(pattern)
+        self._lines = line_format(pattern, has_image=has_image)
         arguments = locator.language_routes[0].arguments
         self._places = [arguments[place] for place in pattern.order]
         columns = [locator.columns[place] for place in self._places]  # type: ignore[index]
@@ -107,7 +114,11 @@ class Pushdown:
         # With many languages, a chunk has so few rows that a statement for each takes longer.
         is_worthwhile = at_most >= keysets.FIRST_CHUNK
         own_values = list(reader.row_value_columns.values())
-        if is_worthwhile and can_join(reader.keyset, reader.queryset, pattern, columns, own_values):
+        image = reader.expressions["images"] if has_image else None
+        read = reader.queryset
+        if is_worthwhile and can_join(reader.keyset, read, pattern, columns, own_values, image):
+            if has_image:
+                columns.append(Coalesce(image, Value(""), output_field=TextField()))
             self._query = TextQuery(
                 reader.keyset, columns, reader.lastmod_text, own_values, at_most=at_most
             )
@@ -217,14 +228,9 @@ class Pushdown:
             odd |= {place for place, value in values if value not in (None, "")}
         if len(odd) > MAX_ODD * len(rows):
             return None
-        parts: list[Any] = []
-        for place, converter, separator in zip(
-            self._places, self._pattern.converters, SEPARATORS, strict=False
-        ):
-            texts = _texts(columns[f"location_{place}"], type(converter))
-            if texts is None:
-                return None
-            parts += [texts, chr(separator)]
+        parts = self._parts(columns)
+        if parts is None:
+            return None
         lastmods: Sequence[str | None] = ()
         if "lastmod" in columns:
             lastmods, refusals = self._reader.lastmod_texts(columns["lastmod"])
@@ -250,6 +256,20 @@ class Pushdown:
         if proven:
             chunk.odd = self._as_chunk([rows[place] for place in sorted(proven)])
         return chunk
+
+    def _parts(self, columns: Mapping[str, Sequence[Any]]) -> list[Any] | None:
+        """Return the texts of each value with the separator behind it; None where one has none."""
+        kinds = map(type, self._pattern.converters)
+        values = [
+            _texts(columns[f"location_{place}"], kind)
+            for place, kind in zip(self._places, kinds, strict=True)
+        ]
+        if self.image_prefix:
+            names = [name or "" for name in columns["images"]]
+            values.append(names if set(map(type, names)) == {str} else None)
+        if None in values:
+            return None
+        return list(chain.from_iterable(zip(values, map(chr, self.separators), strict=True)))
 
     # Both
 

@@ -21,7 +21,9 @@ from django.db.models import (
     Expression,
     F,
     Field,
+    FileField,
     Func,
+    ImageField,
     QuerySet,
     SlugField,
     TextField,
@@ -99,11 +101,12 @@ def can_join(
     pattern: FastPattern,
     columns: Sequence[Any],
     own_values: Sequence[str],
+    image: str | None,
 ) -> bool:
     """Return whether the database can join the columns that fill a pattern's holes.
 
     Where it is PostgreSQL, gives each row once with all that is ``read`` of it, and writes all
-    values as Python does, those that a row may set itself too.
+    values as Python does, those that a row may set itself and the name of its ``image`` too.
     """
     rows = keyset.queryset
     if connections[rows.db].vendor != "postgresql" or not _django.gives_each_row_once(read):
@@ -115,9 +118,11 @@ def can_join(
         return False
     fitting = [_fitting(type(converter)) for converter in pattern.converters]
     fitting += [(CharField, DecimalField)] * len(own_values)
+    images = [] if image is None else [image]
+    fitting += [(FileField, ImageField)] * len(images)
     return all(
         _kind(_django.resolved(column, rows)[0]) in kinds
-        for column, kinds in zip([*columns, *own_values], fitting, strict=True)
+        for column, kinds in zip([*columns, *own_values, *images], fitting, strict=True)
     )
 
 

@@ -2,16 +2,20 @@
 
 The writer itself writes one row of separators instead of values, in all its languages and with the
 links between them: the template of all lines. The entries of odd rows, and of those for which
-editors have set something, are written by themselves and take the places of their lines.
+editors have set something, are written by themselves and take the places of their lines; nothing
+takes the place of a duplicate.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any
 
+from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.protocol.extensions import Image, image_element
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.reading import Chunk, QuerySetReader, SectionReader, TextChunk, obstacle
@@ -66,6 +70,31 @@ class WrittenBlock:
     """The keys of the first row and of the last one that are listed."""
     urls: int
     """How many entries there are."""
+    locations: Sequence[str] = ()
+    """The locations of the entries, where duplicates are left out."""
+
+
+@dataclass(slots=True)
+class _Columns:
+    """What a text's lines say, by column."""
+
+    text: bytes
+    locations: list[str]
+    lastmods: list[str]
+    images: list[str]
+    """The names of their files, "" for none; empty if the section has no images."""
+    listed: Mapping[int, str] | None = None
+    """The places of the locations that are listed already; None until somebody asks."""
+
+
+@dataclass(slots=True)
+class _Lines:
+    """The lines of a chunk that are not odd."""
+
+    places: Sequence[int]
+    """The places of their rows in the chunk."""
+    keys: Sequence[Any]
+    """The keys of their rows; they may be missing, as those of the chunk."""
 
 
 class LineEntries:
@@ -91,64 +120,94 @@ class LineEntries:
         self._is_dated = "lastmod" in section.columns
         if self._is_dated:
             row.tags["lastmod"] = LASTMOD
+        self._image = ("", "")
+        if prefix := self.pushdown.image_prefix:
+            with suppress(InvalidValue):
+                self._image = _around_image(prefix, scope)
+            before, behind = self._image
+            self.is_possible = self.is_possible and bool(before) and can_hold_lines(before)
+            row.extensions = [before + chr(self.pushdown.separators[-1]) + behind] * len(paths)
         xml = _xml(pipeline.linked(row))
         self._template = LineTemplate(xml, self.pushdown.separators)
         self._urls = len(paths)
-        if plan is not None and self._is_overridden:
-            self.is_possible = False  # What is set for one version changes the links of others.
+        if plan is not None and (self._is_overridden or pipeline.deduplicates):
+            self.is_possible = False  # What happens to one version changes the links of others.
         self._odd_bytes = xml.count(b"://") * MAX_ENTRY
+        self._columns: _Columns | None = None
 
     @classmethod
     def of(
         cls, section: SectionReader, pipeline: ChunkPipeline, scope: Scope
     ) -> "LineEntries | None":
         """Return the entries of a section's page; None where they cannot be made of lines."""
-        if not isinstance(section, QuerySetReader) or pipeline.deduplicates:
-            return None
-        if obstacle(section):
+        if not isinstance(section, QuerySetReader) or obstacle(section):
             return None
         entries = cls(section, pipeline, scope)
         return entries if entries.is_possible else None
 
     def chunks(self, keys: KeyRange) -> Iterator[LineBlock | Chunk]:
-        """Yield the rows of a range; as a Chunk where too many of them are odd."""
+        """Yield the rows of a range; as a Chunk where too many of them are odd.
+
+        Duplicates are found only if each block is written before the next one is asked for.
+        """
         for chunk in self.pushdown.chunks(keys, self._pipeline.latest, self._needs_keys):
             yield chunk if isinstance(chunk, Chunk) else self._block(chunk)
 
     def _needs_keys(self, text: bytes) -> bool:
-        """Return whether editors may have set something for a line of a text."""
-        if self._pipeline.overrides_keys or not self._overrides_paths:
-            return self._pipeline.overrides_keys
-        return bool(self._pipeline.effects((), self._columns(text)[0]))
+        """Return whether a line may be a duplicate, or editors may have set something for it."""
+        if self._pipeline.overrides_keys:
+            return True
+        if self._overrides_paths and self._pipeline.effects((), self._columns_of(text).locations):
+            return True
+        return self._pipeline.deduplicates and bool(self._listed_already(text))
 
     def _block(self, chunk: TextChunk) -> LineBlock:
         data, odd = self._template.fill(chunk.text[:-1]), chunk.text.count(SKIPPED)
         if self._is_dated and chunk.lastmods[2] + odd < chunk.rows:
             data = data.replace(_NO_LASTMOD, b"")
+        if no_image := "".join(self._image).encode():
+            data = data.replace(no_image, b"")
         max_bytes = len(data) + odd * self._odd_bytes
         if self._is_overridden:
             max_bytes += chunk.rows * MAX_TAGS
         return LineBlock(chunk, data, odd, chunk.rows * self._urls, max_bytes)
 
     def write(self, block: LineBlock) -> WrittenBlock:
-        """Return what is listed of a block; reports what is wrong with odd and overridden rows."""
+        """Return what is listed of a block.
+
+        Reports duplicates, and what is wrong with odd and overridden rows.
+        """
         chunk = block.chunk
         skipped = _skipped(chunk.text) if block.odd else []
-        overridden, entries = self._overridden(chunk, skipped)
-        if not overridden and not skipped:
-            return WrittenBlock(block.data, b"", (chunk.first, chunk.last), block.max_urls)
-        own = _by_key(entries)
-        if chunk.odd is not None:
-            own |= _by_key(self._pipeline.entries(chunk.odd))
+        lines = _lines_of(chunk, skipped)
+        overridden, own = self._own_entries(chunk, lines)
+        replaced = {*skipped, *overridden}
+        locations, duplicates = self._distinct(chunk, lines, replaced, own)
+        if duplicates:
+            keys = {chunk.keys[place] for place in duplicates}
+            own = [
+                without(entries, [row for row, key in enumerate(entries.keys) if key in keys])
+                for entries in own
+            ]
+        unlisted = {*overridden, *duplicates}
+        self._count_lastmods(chunk, lines, unlisted)
+        for entries in own:
+            self._pipeline.lastmods.add(entries)
+        replaced |= duplicates
+        if not replaced:
+            ends = chunk.first, chunk.last
+            return WrittenBlock(block.data, b"", ends, block.max_urls, locations)
+        texts: dict[Any, bytes] = {}
+        for entries in own:
+            texts |= _by_key(entries)
         written = self._rows(block.data)
-        for place in (*overridden, *skipped):
-            written[place] = own.get(chunk.keys[place], b"")
+        for place in replaced:
+            written[place] = texts.get(chunk.keys[place], b"")
         listed = list(compress(chunk.keys, written))
         ends = (listed[0], listed[-1]) if listed else (None, None)
-        unproven = b"".join(own.values())
-        urls = (chunk.rows - len(overridden) - len(skipped)) * self._urls
-        urls += unproven.count(b"<url>")
-        return WrittenBlock(b"".join(written), unproven, ends, urls)
+        unproven = b"".join(texts.values())
+        urls = (chunk.rows - len(replaced)) * self._urls + unproven.count(b"<url>")
+        return WrittenBlock(b"".join(written), unproven, ends, urls, locations)
 
     def _rows(self, data: bytes) -> list[bytes]:
         """Return the entries of each row, of which each is a line."""
@@ -157,58 +216,104 @@ class LineEntries:
             return lines
         return [b"".join(each) for each in zip(*[iter(lines)] * self._urls, strict=True)]
 
-    def _overridden(
-        self, chunk: TextChunk, skipped: Sequence[int]
-    ) -> tuple[list[int], EntryColumns]:
-        """Return the places of lines for which editors have set something, and what is listed.
+    def _own_entries(self, chunk: TextChunk, lines: _Lines) -> tuple[list[int], list[EntryColumns]]:
+        """Return the places of lines for which editors have set something, and all own entries.
 
-        The lastmods of all lines are counted.
+        Those are of these lines, and of odd rows.
         """
-        pipeline, keys = self._pipeline, chunk.keys
-        places: Sequence[int] = range(chunk.rows)
-        if skipped:
-            places = sorted(set(places).difference(skipped))
-            keys = [keys[place] for place in places]
-        columns, effects = None, None
-        if keys and self._is_overridden:  # Without keys, ``_needs_keys`` has found nothing.
-            columns = self._columns(chunk.text) if self._overrides_paths else None
-            effects = pipeline.effects(keys, columns[0] if columns else ())
-        if not effects:
-            self._count_lastmods(chunk, keys[0] if keys else chunk.first, len(places))
-            return [], EntryColumns((), ())
-        lines = self._declared(keys, *(columns or self._columns(chunk.text)))
-        rows = effects.rows
-        pipeline.lastmods.add(without(lines, rows))
-        entries = pipeline.overridden(only(lines, rows), effects.renumbered())
-        pipeline.lastmods.add(entries)
-        return [places[row] for row in rows], entries
+        pipeline = self._pipeline
+        overridden: list[int] = []
+        own: list[EntryColumns] = []
+        if lines.keys and self._is_overridden:  # Without keys, ``_needs_keys`` has found nothing.
+            by_path = self._columns_of(chunk.text).locations if self._overrides_paths else ()
+            effects = pipeline.effects(lines.keys, by_path)
+            if effects:
+                overridden = [lines.places[row] for row in effects.rows]
+                entries = only(self._declared(chunk, lines), effects.rows)
+                own.append(pipeline.overridden(entries, effects.renumbered()))
+        if chunk.odd is not None:
+            own.append(pipeline.linked(pipeline.listed(chunk.odd)))
+        return overridden, own
 
-    def _declared(
-        self, keys: Sequence[Any], locations: Sequence[str], lastmods: Sequence[str]
-    ) -> EntryColumns:
+    def _distinct(
+        self, chunk: TextChunk, lines: _Lines, replaced: set[int], own: Sequence[EntryColumns]
+    ) -> tuple[Sequence[str], set[int]]:
+        """Return what is listed of a chunk, and the places of rows whose URL is listed already.
+
+        Reports these. ``own`` are the entries of the rows that are ``replaced``. Where nobody asks
+        for duplicates, nothing is returned.
+        """
+        pipeline = self._pipeline
+        if not pipeline.deduplicates:
+            return (), set()
+        places, keys = lines.places, chunk.keys
+        locations: Sequence[str] = self._columns_of(chunk.text).locations
+        if not replaced:
+            listed = self._listed_already(chunk.text)
+        else:
+            found = dict(zip(places, locations, strict=True))
+            place_of = {keys[place]: place for place in replaced}
+            for place in replaced & found.keys():
+                del found[place]
+            for entries in own:
+                rows = zip(entries.keys, entries.locations, strict=True)
+                found |= {place_of[key]: location for key, location in rows}
+            places = sorted(found)
+            keys = [keys[place] for place in places]
+            locations = [found[place] for place in places]
+            listed = pipeline.listed_already(locations)
+        if not listed:
+            return locations, set()
+        pipeline.report_duplicates(keys, locations, listed)
+        distinct = [location for row, location in enumerate(locations) if row not in listed]
+        return distinct, {places[row] for row in listed}
+
+    def _listed_already(self, text: bytes) -> Mapping[int, str]:
+        """Return the places of a text's lines whose locations are listed already; asks once."""
+        columns = self._columns_of(text)
+        if columns.listed is None:
+            columns.listed = self._pipeline.listed_already(columns.locations)
+        return columns.listed
+
+    def _declared(self, chunk: TextChunk, lines: _Lines) -> EntryColumns:
         """Return the entries of lines as declared, by the columns of their text."""
-        tags = dict(self._pipeline.constants)
+        columns, tags = self._columns_of(chunk.text), dict(self._pipeline.constants)
         if self._is_dated:
+            lastmods = columns.lastmods
             has_undated = "" in lastmods
             tags["lastmod"] = [text or None for text in lastmods] if has_undated else lastmods
-        return EntryColumns(keys, locations, tags)
+        images: list[str] | None = None
+        if columns.images:
+            before, behind = self._image
+            images = [f"{before}{name}{behind}" if name else "" for name in columns.images]
+        return EntryColumns(lines.keys, columns.locations, tags, images)
 
-    def _columns(self, text: bytes) -> tuple[list[str], list[str]]:
-        """Return the locations and the lastmods of a text's lines."""
-        begin, *between, tail = self._location
-        end = SEPARATORS[len(between) : len(between) + 1]
-        text = text.replace(SKIPPED + b"\n", b"")
-        for place, literal in zip(SEPARATORS, between, strict=False):
-            text = text.replace(bytes([place]), literal)
-        text = begin + text.replace(end, tail + end).replace(b"\n", end + begin)
-        *values, _ = text.decode("ascii").split(end.decode())
-        return values[::2], values[1::2]
+    def _columns_of(self, text: bytes) -> _Columns:
+        """Return the columns of a text; those of the last one are remembered."""
+        if self._columns is None or self._columns.text is not text:
+            begin, *between, tail = self._location
+            end = SEPARATORS[len(between) : len(between) + 1]
+            lines = text.replace(SKIPPED + b"\n", b"")
+            for place, literal in zip(SEPARATORS, between, strict=False):
+                lines = lines.replace(bytes([place]), literal)
+            has_image, image_end = any(self._image), self.pushdown.separators[-1:]
+            lines = lines.replace(end, tail + end).replace(image_end, end)
+            lines = begin + lines.replace(b"\n", end + begin)
+            *values, _ = lines.decode("ascii").split(end.decode())
+            step = 2 + has_image
+            images = values[1::step] if has_image else []
+            self._columns = _Columns(text, values[::step], values[step - 1 :: step], images)
+        return self._columns
 
-    def _count_lastmods(self, chunk: TextChunk, first: Any, lines: int) -> None:
-        """Count the lastmods of a chunk's lines, of which ``first`` is the key of the first."""
+    def _count_lastmods(self, chunk: TextChunk, lines: _Lines, unlisted: set[int]) -> None:
+        """Count the lastmods of a chunk's lines, but for those at the ``unlisted`` places."""
         known, constant = self._pipeline.lastmods, self._pipeline.constants.get("lastmod")
-        if isinstance(constant, str) and lines:
-            known.add_summary(constant, constant, lines * self._urls, lambda: first)
+        if unlisted:
+            rows = [row for row, place in enumerate(lines.places) if place in unlisted]
+            known.add(without(self._declared(chunk, lines), rows))
+        elif isinstance(constant, str) and lines.places:
+            first = lines.keys[0] if lines.keys else chunk.first
+            known.add_summary(constant, constant, len(lines.places) * self._urls, lambda: first)
         elif chunk.lastmods[2]:
             oldest, newest, dated = chunk.lastmods
             find_key = chunk.newest_key() if newest > known.newest else noop
@@ -222,6 +327,15 @@ def _xml(entries: EntryColumns) -> bytes:
     return data
 
 
+def _around_image(prefix: str, scope: Scope) -> tuple[str, str]:
+    """Return the XML of an image whose URL has this prefix: before the name of its file and behind.
+
+    Raises InvalidValue where that is no URL.
+    """
+    before, _, behind = image_element(Image(location=f"{prefix}x"), scope).rpartition("x")
+    return before, behind
+
+
 def _skipped(text: bytes) -> list[int]:
     """Return the places of the lines that are skipped."""
     return [place for place, line in enumerate(text.split(b"\n")) if line == SKIPPED]
@@ -233,3 +347,11 @@ def _by_key(entries: EntryColumns) -> dict[Any, bytes]:
     for key, line in zip(entries.keys, _xml(entries).splitlines(keepends=True), strict=True):
         found[key] += line
     return found
+
+
+def _lines_of(chunk: TextChunk, skipped: Sequence[int]) -> _Lines:
+    """Return the lines of a chunk that are not skipped."""
+    if not skipped:
+        return _Lines(range(chunk.rows), chunk.keys)
+    places = sorted(set(range(chunk.rows)).difference(skipped))
+    return _Lines(places, [chunk.keys[place] for place in places])

@@ -96,6 +96,11 @@ class PageRendering:
         return frozenset(self._pipeline.override_hashes)
 
     @property
+    def duplicates(self) -> int:
+        """How many entries were left out so far because they are listed already."""
+        return self._pipeline.duplicates
+
+    @property
     def size(self) -> int:
         """Bytes of the file, uncompressed."""
         return self._writer.bytes
@@ -103,8 +108,8 @@ class PageRendering:
     @cached_property
     def _lines(self) -> LineEntries | None:
         """What makes the entries where rows are read as text; None for the row path."""
-        if self._on_locations is not None:
-            return None
+        if self._on_locations is not None and not self._pipeline.deduplicates:
+            return None  # What a line makes is known only where it has to be compared.
         lines = LineEntries.of(self.section, self._pipeline, self._scope)
         return None if lines is None or lines.pushdown.are_many_odd(self.keys) else lines
 
@@ -164,13 +169,15 @@ class PageRendering:
                 return
 
     def _take(self, written: WrittenBlock) -> None:
-        """Count what is written."""
+        """Count what is written, and hand on its locations."""
         first, self.last = written.keys
         if self.urls:
             self._marks.append((self.urls, first))
         self.first = first if self.first is None else self.first
         self.urls += written.urls
         self._writer.count(written.urls, len(written.data))
+        if self._on_locations is not None:
+            self._on_locations(written.locations)
 
     def written(self) -> Iterator[tuple[bytes, EntryColumns, int, int]]:
         """Yield what is written: the bytes, the entries, and which of them these bytes are."""

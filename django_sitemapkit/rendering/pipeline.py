@@ -42,6 +42,8 @@ class ChunkPipeline:
         self.lastmods = Lastmods()
         self.override_hashes = array("q")
         """The hashes of all overrides and rules that met a row, some more than once."""
+        self.duplicates = 0
+        """How many entries were left out because they are listed already."""
         self._section = section
         self._scope = scope
         self._seen = seen
@@ -95,7 +97,12 @@ class ChunkPipeline:
 
     def entries(self, chunk: Chunk) -> EntryColumns:
         """Return the rows of a chunk that may be listed."""
-        entries = self.linked(*self._listed_and_foreign(chunk))
+        entries, foreign = self._listed_and_foreign(chunk)
+        listed = self.listed_already(entries.locations)
+        if listed:
+            self.report_duplicates(entries.keys, entries.locations, listed)
+            entries = without(entries, listed)
+        entries = self.linked(entries, foreign)
         self.lastmods.add(entries)
         return entries
 
@@ -128,8 +135,6 @@ class ChunkPipeline:
         if self._links is not None and self._foreign:
             entries, foreign = self._links.split_foreign(entries)
         entries = self.overridden(entries, self.effects(entries.keys, entries.locations))
-        if self._seen is not None:
-            entries = self._deduplicate(self._seen, entries)
         return entries, foreign
 
     def declared(self, chunk: Chunk) -> EntryColumns:
@@ -243,16 +248,20 @@ class ChunkPipeline:
                 found[tag] = listed
         return found
 
-    def _deduplicate(self, seen: Seen, entries: EntryColumns) -> EntryColumns:
-        """Return the entries without those that another page lists."""
-        listed = seen(entries.locations)
+    def listed_already(self, locations: Sequence[str]) -> Mapping[int, str]:
+        """Return the places of those that are listed already, and by what; none if nobody asks."""
+        return {} if self._seen is None else self._seen(locations)
+
+    def report_duplicates(
+        self, keys: Sequence[Any], locations: Sequence[str], listed: Mapping[int, str]
+    ) -> None:
+        """Report the entries that are left out, as ``listed_already`` has found them."""
+        self.duplicates += len(listed)
         for row, where in listed.items():
             message = (
-                f"Duplicate URL: {entries.locations[row]} is listed by {where}; the first one is"
-                " used."
+                f"Duplicate URL: {locations[row]} is listed by {where}; the first one is used."
             )
-            self.problems.add(entries.keys[row], "duplicate-url", message)
-        return without(entries, listed) if listed else entries
+            self.problems.add(keys[row], "duplicate-url", message)
 
 
 def _listed_rows(section: SectionReader) -> Iterator[EntryColumns]:

@@ -1,9 +1,11 @@
 """Images of a column: of the rows themselves, or of rows beside them."""
 
+from urllib.parse import quote
+
 import pytest
-from django.core.files.storage import FileSystemStorage
+from django.core.files.storage import FileSystemStorage, InMemoryStorage
 from django.db.models import F, Value
-from django.db.models.functions import Concat
+from django.db.models.functions import Concat, Lower
 
 from tests.languages import ROUTE, place, places, render, texts
 from tests.testapp.models import Photo, Place
@@ -47,6 +49,40 @@ def test_a_file_has_the_url_of_its_storage(settings, option, by_objects):
     place("b")
     more = {"lastmod": lambda self, obj: None} if by_objects else {}
     assert images(images=option, **more) == [["/media/x%20y/%C3%BC.jpg"], []]
+
+
+class Plain(FileSystemStorage):
+    """Changes nothing, which nobody can tell."""
+
+
+@pytest.mark.parametrize(
+    ("option", "storage", "media", "prefix"),
+    [
+        ("cover", None, "/media/", "/media/"),
+        ("cover", None, "", "/"),
+        ("cover", None, "/media", "/"),
+        ("cover", None, "/a b/?c", "/a b/"),
+        ("cover", FileSystemStorage(base_url=CDN), "", f"{CDN}/"),
+        ("cover", FileSystemStorage(base_url="s3:"), "", ""),
+        ("cover", Plain(), "/media/", ""),
+        ("cover", Cloud(), "/media/", ""),
+        ("cover", InMemoryStorage(), "/media/", ""),
+        (Lower("cover"), None, "/media/", ""),
+        ("slug", None, "/media/", ""),
+        ("photos__file", None, "/media/", ""),
+    ],
+)
+def test_the_urls_of_local_files_are_known_by_their_prefix(
+    settings, monkeypatch, option, storage, media, prefix
+):
+    """Of Django's own storage alone; any other may do as it likes."""
+    settings.MEDIA_URL = media
+    if storage is not None:
+        monkeypatch.setattr(Place._meta.get_field("cover"), "storage", storage)
+    assert places(images=option).images_path.prefix() == prefix
+    if prefix:
+        for name in ("a.jpg", "2024/b_-.c/d.jpg", "ü"):
+            assert Place(cover=name).cover.url == prefix + quote(name)
 
 
 def test_a_storage_may_be_on_another_host(cloud):

@@ -23,10 +23,17 @@ def format_of(viewname, *arguments):
     return LineFormat(pattern), pattern
 
 
+def with_image(viewname, *arguments):
+    """Return the format of a route's lines with the name of an image."""
+    return LineFormat(format_of(viewname, *arguments)[1], has_image=True)
+
+
 PRODUCT, _ = format_of("product", "shop", "slug")
 CITY, _ = format_of("city", "country", "slug", "id")
 FILE, _ = format_of("file", "rest")
 TOKEN, _ = format_of("token", "id")
+PHOTO = with_image("file", "rest")
+SHOT = with_image("product", "shop", "slug")
 
 
 def line(*values, lastmod=""):
@@ -42,6 +49,9 @@ GOOD = [
     (FILE, ("a/b/c.d",)),
     (FILE, ("ü/b//c",)),
     (TOKEN, ("0b1a2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d",)),
+    (PHOTO, ("a/b", "")),
+    (PHOTO, ("a/b", "a.jpg")),
+    (PHOTO, ("a/b", "2024/ü/b-c_.d/E.JPG")),
 ]
 BAD = [
     *(
@@ -56,7 +66,15 @@ BAD = [
     *((CITY, ("de", value, 5)) for value in ("ü\ufffe", "ü\uffff", "<b>", "a+b", "::+:", "a\x08")),
     *((CITY, ("de", "b", value)) for value in (-5, "\x7f")),
     *((FILE, (value,)) for value in ("a/.b", "a/../b", "./a", "", "ü/.")),
+    *(
+        (lines, ("a", *slug, name))
+        for lines, slug in ((PHOTO, ()), (SHOT, ("b",)))
+        for name in ("/a", ".a", "a/", "a//b", "a/.b", "a/../b", "a b", "a%b", "a\\b", "a?", "a'")
+    ),
+    *((SHOT, ("a", value, "a.jpg")) for value in ("", "a.b", "a/b")),
 ]
+FITTING = [*GOOD, (SHOT, ("shop", "b", "a/b.jpg"))]
+"""Lines that are right; those of several kinds of values are looked at one by one."""
 LASTMODS = ["", "2024-02-29", "2024-02-29 12:30:15", "2024-02-29T12:30:15+00:00"]
 
 
@@ -72,7 +90,7 @@ def test_right_lines_are_proven_together(lines, values, lastmod):
 @pytest.mark.parametrize(("lines", "values"), BAD)
 def test_a_wrong_line_is_found_among_right_ones(lines, values):
     """Wherever it is; and the right ones stay."""
-    good = line(*next(right for own, right in GOOD if own is lines), lastmod=LASTMODS[-1])
+    good = line(*next(right for own, right in FITTING if own is lines), lastmod=LASTMODS[-1])
     bad = line(*values, lastmod=LASTMODS[-1])
     assert lines.odd_lines(bad + good, 2) == {0}
     assert lines.odd_lines(good + bad + good, 3) == {1}

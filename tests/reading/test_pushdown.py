@@ -36,7 +36,7 @@ from django_sitemapkit.rendering import PageRendering
 from django_sitemapkit.sites import SitemapSite
 from tests.factories import EPOCH, SITE, ProductFactory, ShopFactory, declare, products
 from tests.reading.urlconfs import translated
-from tests.testapp.models import Pass, Place, Product, Shop, Token, Topic
+from tests.testapp.models import Pass, Photo, Place, Product, Shop, Token, Topic
 from tests.urls import view
 
 ROUTE = Route("product", shop="shop__slug", slug="slug")
@@ -66,6 +66,7 @@ def texts(reader, latest=lambda newest: "9999", needs_keys=lambda text: False):
         ({"priority": F("rank")}, "priority differs from row to row"),
         ({"lastmod": TruncHour("updated_at")}, "lastmod is not a column of dates"),
         ({"images": "note"}, "images are read for each row"),
+        ({"images": "note", "news": Value("")}, "images, news are read for each row"),
         ({"i18n": True}, "its URL patterns begin alike in two languages"),
         ({"location": Route("home")}, "its URL pattern has no argument"),
         ({"location": Route("reading", level="pk")}, "more than text and Django's own converters"),
@@ -130,7 +131,8 @@ ELSEWHERE = {"fr": "https://www.example.fr"}
         ({"object_languages": "translations__language_code"}, "object_languages differ"),
         ({"location": Route("place", slug=Translated("slug"))}, "its columns differ by language"),
         ({"location": Route("home")}, "its URL pattern has no argument"),
-        ({"images": "cover"}, "images are read for each row"),
+        ({"images": "cover"}, ""),
+        ({"images": "photos__file"}, "images are read for each row"),
     ],
 )
 @pytest.mark.parametrize("urlconf", ["tests.urls_languages", "tests.urls_default_language"])
@@ -189,6 +191,7 @@ class Renaming(models.QuerySet):
         return super().values_list(*names, **options)
 
 
+SLUGS = Route("product", "slug", "slug")
 JOINED = [
     ({}, True),
     ({"location": Route("product", "note", "slug")}, True),
@@ -211,6 +214,16 @@ JOINED = [
     ({"queryset": Product.objects.annotate(n=Count("tags"))}, False),
     ({"queryset": Product.objects.filter(tags__name="a")}, False),
     ({"location": Route("product", "tags__name", "slug")}, False),
+    ({"queryset": Place.objects.all(), "location": SLUGS, "images": "cover"}, True),
+    ({"queryset": Photo.objects.all(), "location": Route("article", "pk"), "images": "file"}, True),
+    (
+        {
+            "queryset": Photo.objects.all(),
+            "location": Route("article", "pk"),
+            "images": "place__cover",
+        },
+        True,
+    ),
 ]
 
 
@@ -248,6 +261,20 @@ def test_columns_of_tables_that_others_manage_are_not_joined(monkeypatch):
 def test_other_databases_hand_over_tuples():
     """Which their clients do as quickly as those databases join texts."""
     assert (Pushdown(section())._query is not None) == JOINS_ROWS
+
+
+@pytest.mark.django_db
+def test_names_of_images_are_texts(monkeypatch):
+    """Of anything else, only the field knows what its text is."""
+    made = Photo.objects.create(place=Place.objects.create(slug="a"), file="a.jpg")
+    options = {"location": Route("article", "pk"), "images": "file"}
+    (chunk,) = texts(declare(queryset=Photo.objects.all(), **options))
+    assert chunk.text == f"{made.pk}\x01a.jpg\x02\n".encode()
+    field = Photo._meta.get_field("file")
+    monkeypatch.setattr(type(field), "from_db_value", lambda *some: some[1:2], raising=False)
+    monkeypatch.setattr(text_queries, "FileField", Folded)
+    (chunk,) = texts(declare(queryset=Photo.objects.all(), **options))
+    assert isinstance(chunk, Chunk)
 
 
 @pytest.mark.django_db

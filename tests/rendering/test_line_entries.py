@@ -25,10 +25,11 @@ from django_sitemapkit.rendering import PageRendering, pages
 from django_sitemapkit.rendering.line_entries import LineEntries
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 from django_sitemapkit.rendering.problems import ProblemLog
+from django_sitemapkit.sites import SitemapSite
 from tests.factories import EPOCH, SITE, declare
 from tests.overrides.setting import by_object, by_path, rule
 from tests.reading import urlconfs
-from tests.testapp.models import Product, Shop, Topic
+from tests.testapp.models import Place, Product, Shop, Topic
 
 translated = urlconfs.translated
 urlpatterns = [
@@ -154,6 +155,7 @@ ROUTES = st.sampled_from(
         Route("untyped", name="released_on"),
         Route("many", x="slug"),
         Route("code", code="note", slug="slug"),
+        Route("article", pk="shop_id"),
     ]
 )
 OPTIONS = st.fixed_dictionaries(
@@ -228,9 +230,33 @@ def small_chunks(monkeypatch, settings):
     settings.LANGUAGE_CODE = "en"
 
 
-def state_of(section):
-    """Return all that a rendering finds, and its bytes."""
-    rendering = PageRendering(section, EVERYTHING, SITE.scope())
+class Listed:
+    """What this page and others list, compared one by one."""
+
+    def __init__(self, before):
+        self.locations = []
+        self._all = set(before)
+
+    def seen(self, locations):
+        """Return the places of those that are listed already."""
+        found, first = {}, set()
+        for place, location in enumerate(locations):
+            if location in self._all | first:
+                found[place] = "a page"
+            first.add(location)
+        return found
+
+    def listed(self, locations):
+        """Take in what the page lists."""
+        self.locations += locations
+        self._all.update(locations)
+
+
+def state_of(section, before=None):
+    """Return all that a rendering finds, and its bytes; without what was listed ``before``."""
+    listed = Listed(before or ())
+    asks = {} if before is None else {"seen": listed.seen, "on_locations": listed.listed}
+    rendering = PageRendering(section, EVERYTHING, SITE.scope(), **asks)
     is_digested = rendering.add_digest()
     document = b"".join(rendering)
     if is_digested and rendering.overflow is None:
@@ -245,17 +271,18 @@ def state_of(section):
         "problems": sorted(map(str, rendering.problems.examples)),
         "counts": (rendering.problems.counts, rendering.problems.skipped),
         "changes": rendering.changes_at,
+        "duplicates": (rendering.duplicates, listed.locations),
     }
 
 
-def require_equal(section):
+def require_equal(section, before=None):
     """Have a section rendered both ways; return whether its rows could be read as text."""
-    text, of_text = state_of(section)
+    text, of_text = state_of(section, before)
     if text:
         assert validate([text], SITE.address("index")).valid
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pages.LineEntries, "of", classmethod(lambda *arguments: None))
-        rows, of_rows = state_of(section)
+        rows, of_rows = state_of(section, before)
     assert text == rows
     keys = of_text.pop("newest_key"), of_rows.pop("newest_key")
     assert of_text == of_rows
@@ -275,16 +302,20 @@ def store(rows):
     Product.objects.bulk_create(stored, ignore_conflicts=True)  # To MariaDB u and ü are equal.
 
 
-def edit(section, edits):
-    """Set overrides and rules for some rows of a section, as far as it lists them."""
-    for model in (UrlOverride, ExclusionRule):
-        model.objects.all().delete()
+def locations_of(section):
+    """Return what a section lists, one location for each row, whatever editors have set."""
     listed = {}
     for _, entries, *_ in PageRendering(section, EVERYTHING, SITE.scope()).written():
-        paths = [location.removeprefix(SITE.origin) for location in entries.locations]
-        listed |= dict(zip(entries.keys, paths, strict=True))
+        listed |= dict(zip(entries.keys, entries.locations, strict=True))
+    return list(listed.values())
+
+
+def edit(locations, edits):
+    """Set overrides and rules for some locations, as far as there are so many."""
     for kind, row, values in edits:
-        path = list(listed.values())[row] if row < len(listed) else f"/elsewhere/{row}/"
+        path = f"/elsewhere/{row}/"
+        if row < len(locations):
+            path = locations[row].removeprefix(SITE.origin)
         with suppress(IntegrityError), transaction.atomic():  # A path or object that has one.
             if kind == "object":
                 by_object(Product.objects.order_by("pk")[row:].first() or Product(pk=0), **values)
@@ -295,16 +326,20 @@ def edit(section, edits):
     return overrides_of(SITE)
 
 
-def compare(rows, options, share, edits, zone, max_bytes):
-    """Have some rows rendered both ways."""
+def compare(rows, options, share, edits, zone, max_bytes, others):
+    """Have some rows rendered both ways; ``others`` are those of which another page has the URL."""
     store(rows)
+    for model in (UrlOverride, ExclusionRule):
+        model.objects.all().delete()
     changed = override_settings(TIME_ZONE=zone, SITEMAPKIT_MAX_BYTES=max_bytes)
     with pytest.MonkeyPatch.context() as patch, changed:
         patch.setattr(pushdown, "MAX_ODD", share)
         patch.setattr(in_force, "MAX_ROWS_WITHOUT_FILTER", 2 * len(edits))
         section = declare(queryset=Product.objects.all(), **options)
-        section.overrides = edit(section, edits)
-        require_equal(section)
+        locations = locations_of(section)
+        section.overrides = edit(locations, edits)
+        before = others and {locations[row] for row in others if row < len(locations)}
+        require_equal(section, before)
 
 
 SHARES = st.sampled_from([0, 0.1, 0.4, 1, 1])
@@ -314,6 +349,7 @@ EXAMPLES = {
     "edits": EDITS,
     "zone": ZONES,
     "max_bytes": st.sampled_from([MAX_BYTES, MAX_BYTES, 150_000, 4096]),
+    "others": st.none() | st.sets(st.integers(0, 13)),
 }
 
 
@@ -321,7 +357,7 @@ EXAMPLES = {
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(options=OPTIONS, **EXAMPLES)
 def test_both_ways_give_the_same(**example):
-    """Whatever the rows, the route, the tags, the limits, what editors have set, the odd rows."""
+    """Whatever the rows, the tags, the limits, what editors set, the odd rows, the duplicates."""
     compare(**example)
 
 
@@ -372,6 +408,198 @@ def test_rows_that_set_values_themselves_are_odd(rows, lastmod, priority, share)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pushdown, "MAX_ODD", share)
         assert require_equal(declare(queryset=Topic.objects.all(), **options))
+
+
+def dated_products(odd=()):
+    """Store eight products with dates, some of them with an odd name; return what reads them."""
+    days = [EPOCH + dt.timedelta(days=row) for row in (4, 0, 3, 1, 7, 2, 5, 6)]
+    names = [f"it's {row}" if row in odd else f"a{row}" for row in range(8)]
+    columns = zip(names, days, strict=True)
+    store([{"slug": slug, "shop": 0, "updated_at": day} for slug, day in columns])
+    location = Route("untyped", name="slug")
+    return declare(queryset=Product.objects.all(), location=location, lastmod="updated_at")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("listed", [(), (0,), (1, 4), (2, 3), (7,), range(8)])
+@pytest.mark.parametrize("odd", [(), (0, 3)])
+@pytest.mark.parametrize("values", [{}, {"include": False}, {"priority": "0.9"}])
+def test_duplicates_are_left_out_of_lines(monkeypatch, listed, odd, values):
+    """The first rows, the last and all of them; odd ones, and those that editors have changed."""
+    monkeypatch.setattr(pushdown, "MAX_ODD", 1)
+    reader = dated_products(odd)
+    locations = locations_of(reader)
+    overridden = (2, 4) if values else ()
+    reader.overrides = edit(locations, [("path", row, values) for row in overridden])
+    assert require_equal(reader, {locations[row] for row in listed})
+
+
+@pytest.mark.django_db
+def test_duplicates_are_left_out_without_the_row_path(monkeypatch):
+    """Each is reported, and the locations of the others are handed on."""
+    reader = dated_products()
+    locations = locations_of(reader)
+    monkeypatch.setattr(type(reader), "chunk", None)
+    document, found = state_of(reader, locations[2:4])
+    listed = [*locations[:2], *locations[4:]]
+    assert found["duplicates"] == (2, listed)
+    assert [document.count(f"<loc>{url}</loc>".encode()) for url in locations] == [
+        int(url in listed) for url in locations
+    ]
+    assert found["urls"][:2] == (6, 8)
+    assert found["lastmods"][2] == 6
+    assert found["problems"] == [
+        f"things {row.pk}: Duplicate URL: {locations[place]} is listed by a page; the first one is"
+        " used. (skipped)"
+        for place, row in enumerate(Product.objects.order_by("pk"))
+        if 2 <= place < 4
+    ]
+
+
+@pytest.mark.django_db
+def test_what_is_listed_is_asked_for_once(monkeypatch):
+    """Of each text, however often it is looked at."""
+    asked = []
+    seen = Listed.seen
+
+    def spy(self, locations):
+        asked.extend(locations)
+        return seen(self, locations)
+
+    reader = dated_products()
+    locations = locations_of(reader)
+    monkeypatch.setattr(Listed, "seen", spy)
+    state_of(reader, ())
+    assert asked == locations
+
+
+FILES = st.one_of(
+    st.just(""),
+    PLAIN.map(lambda text: f"covers/2024/{text}.jpg"),
+    st.builds("{}/{}".format, TEXTS, PLAIN),
+    TEXTS,
+)
+PLACES = st.lists(
+    st.fixed_dictionaries(
+        {"slug": TEXTS.map(lambda text: text[:50]), "cover": FILES, "seen_at": MOMENTS}
+    ).map(lambda values: values | {"cover": values["cover"][:100]}),
+    max_size=14,
+    unique_by=lambda row: row["slug"],
+)
+MEDIA = st.sampled_from(
+    [
+        *("/media/", "", "m", "/a b/ü/", "/it's/?a=1&b=2", "//cdn.example/x//y/"),
+        *(
+            "https://cdn.example/m/",
+            "HTTPS://CDN.example:443/%7e/",
+            f"https://cdn.example/{'m' * 2_000}/",
+        ),
+        *("/a/../b/", "/%2E/", "//no host/", "s3:", "https://cdn.example/a#b", "/a;b/"),
+    ]
+)
+
+
+IMAGES = {
+    "rows": PLACES,
+    "options": st.fixed_dictionaries(
+        {},
+        optional={
+            "lastmod": st.sampled_from(["seen_at", dt.date(2024, 2, 29)]),
+            "location": st.sampled_from([Route("article", "pk"), Route("file", rest="slug")]),
+        },
+    )
+    | st.fixed_dictionaries({"i18n": st.just(True)}, optional={"alternates": st.just(True)}),
+    "media": MEDIA,
+    **{name: EXAMPLES[name] for name in ("share", "edits", "max_bytes", "others")},
+}
+
+
+def compare_images(rows, options, media, share, edits, max_bytes, others):
+    """Have some rows with images rendered both ways."""
+    for model in (Place, UrlOverride, ExclusionRule):
+        model.objects.all().delete()
+    Place.objects.bulk_create([Place(**row) for row in rows])
+    options = {"location": Route("page", slug="slug"), "images": "cover"} | options
+    changed = override_settings(MEDIA_URL=media, SITEMAPKIT_MAX_BYTES=max_bytes)
+    with pytest.MonkeyPatch.context() as patch, changed:
+        patch.setattr(pushdown, "MAX_ODD", share)
+        section = declare(queryset=Place.objects.all(), **options)
+        locations = locations_of(section)
+        section.overrides = edit(locations, edits)
+        before = others and {locations[row] for row in others if row < len(locations)}
+        require_equal(section, before)
+
+
+@pytest.mark.django_db
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(**IMAGES)
+def test_images_of_files_are_the_same(**example):
+    """Whatever the names of the files, and wherever they are."""
+    compare_images(**example)
+
+
+@pytest.mark.thorough
+@pytest.mark.django_db
+@settings(deadline=None, max_examples=MANY, suppress_health_check=[HealthCheck.too_slow])
+@given(**IMAGES)
+def test_images_of_files_are_the_same_for_many_examples(**example):
+    """The same claim, for as many examples as find what is rare."""
+    compare_images(**example)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("lastmod", [None, "seen_at", dt.date(2024, 2, 29)])
+def test_images_of_local_files_are_written_without_the_row_path(monkeypatch, settings, lastmod):
+    """Each behind its lastmod; a row without a file has none."""
+    settings.MEDIA_URL = "/m/"
+    covers = ["a.jpg", "2024/ü_-.b.JPG", ""]
+    places = (Place(slug=f"p{row}", cover=cover, seen_at=EPOCH) for row, cover in enumerate(covers))
+    Place.objects.bulk_create(places)
+    location = Route("file", rest="slug")
+    options = {"location": location, "images": "cover", "lastmod": lastmod}
+    reader = declare(queryset=Place.objects.all(), **options)
+    assert require_equal(reader)
+    monkeypatch.setattr(type(reader), "chunk", None)
+    document, _ = state_of(reader)
+    at = "https://www.example.com/m"
+    tag = b"" if lastmod is None else b"</lastmod>"
+    assert f"{at}/a.jpg</image:loc></image:image></url>".encode() in document
+    assert tag + f"<image:image><image:loc>{at}/2024/%C3%BC_-.b.JPG<".encode() in document
+    assert document.count(b"<image:") == 4
+
+
+@pytest.mark.django_db
+def test_a_relative_folder_of_images_is_below_the_path_of_the_site(settings):
+    """Whichever way asks first: the storage remembers the answer."""
+    settings.MEDIA_URL = "m/"
+    Place.objects.create(slug="a", cover="a.jpg")
+    site = SitemapSite.at("https://www.example.com/below")
+    options = {"location": Route("file", rest="slug"), "images": "cover", "site": site}
+    rendering = PageRendering(
+        declare(queryset=Place.objects.all(), **options), EVERYTHING, site.scope()
+    )
+    assert b"<image:loc>https://www.example.com/below/m/a.jpg<" in b"".join(rendering)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("media", "is_possible"),
+    [
+        ("/m/", True),
+        ("//no host/", False),
+        (f"/{'m' * 950}/", True),
+        (f"/{'m' * 1_030}/", False),
+    ],
+)
+def test_lines_are_used_only_if_they_make_valid_urls_of_images(settings, media, is_possible):
+    """Other images cost each row a problem, as the row path says."""
+    settings.MEDIA_URL = media
+    Place.objects.create(slug="a", cover="a.jpg")
+    location = Route("file", rest="slug")
+    reader = declare(queryset=Place.objects.all(), location=location, images="cover")
+    pipeline = ChunkPipeline(reader, SITE.scope(), ProblemLog(""))
+    assert (LineEntries.of(reader, pipeline, SITE.scope()) is not None) == is_possible
+    assert require_equal(reader)
 
 
 @pytest.mark.django_db

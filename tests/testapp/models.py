@@ -168,6 +168,7 @@ class Place(models.Model):
     slug_es = models.CharField(max_length=50, null=True)
     slug_fr = models.CharField(max_length=50, null=True)
     cover = models.FileField(blank=True)
+    seen_at = models.DateTimeField(null=True)
 
     def __str__(self):
         return self.slug

@@ -103,7 +103,6 @@ class Deduplicator:
         self._previous: Sequence[BuildFile] = ()
         self._made = hashlib.sha256()
         self._any = False
-        self._left_out = 0
 
     def begin(self, section: str, previous: Iterable[BuildFile] = ()) -> None:
         """Begin with a page; ``previous`` are its rows in earlier manifests."""
@@ -114,14 +113,12 @@ class Deduplicator:
         self.__dict__.pop("_own", None)
         self._made = hashlib.sha256()
         self._any = False
-        self._left_out = 0
 
     def seen(self, locations: Sequence[str]) -> Mapping[int, str]:
         """Return the places of those that are listed already, and by what, in words."""
         if self._unread and not self._own.issuperset(locations):
             self._read()
         found = self._listed.find(locations, self._section)
-        self._left_out += len(found)
         return {place: f"section {section!r}" for place, section in found.items()}
 
     def listed(self, locations: Sequence[str]) -> None:
@@ -134,10 +131,10 @@ class Deduplicator:
         """Give up the page: it has to be split."""
         self._listed.rollback()
 
-    def end(self) -> DedupState:
-        """Let the page count; return what its row has to say."""
+    def end(self, left_out: int = 0) -> DedupState:
+        """Let the page count, which left out so many URLs; return what its row has to say."""
         self._listed.commit(self._section)
-        return self._pass(self._made.hexdigest() if self._any else "", self._left_out)
+        return self._pass(self._made.hexdigest() if self._any else "", left_out)
 
     def admit(self, stored: BuildFile) -> DedupState | None:
         """Let a page count as it is stored; None if it has to be rendered again.

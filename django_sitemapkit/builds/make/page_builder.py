@@ -189,7 +189,7 @@ class PageBuilder:
                     distinct.discard()
                 self.halves.append(self._split(row, section, section.keyset, split_at))
                 return None
-            state = distinct.end() if distinct is not None else None
+            state = distinct.end(rendering.duplicates) if distinct is not None else None
         except OSError as error:
             raise BuildFailed(f"{row} could not be built: {error}") from error
         if rows is None:
