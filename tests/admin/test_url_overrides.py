@@ -165,7 +165,7 @@ def test_says_why_a_url_is_not_listed():
     text = text_of(chief().get(page("urloverride", "change", about.pk)))
     assert "The exclusion rule /about excludes it." in text
     text = text_of(chief().get(page("urloverride", "change", nowhere.pk)))
-    assert "This URL is not in the sitemap" in text
+    assert "No section was found for this URL" in text
 
 
 def test_an_object_of_no_section_is_told():
