@@ -17,10 +17,9 @@ from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
-from django_sitemapkit.reading.languages import default_language
 from django_sitemapkit.reading.translations import Related, translation_column
 from django_sitemapkit.sections import Route, Translated
-from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.sites import SitemapSite, default_language
 
 logger = logging.getLogger("django_sitemapkit")
 
