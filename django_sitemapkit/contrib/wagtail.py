@@ -62,7 +62,7 @@ class Pages(Section):
     """
 
     name: ClassVar[str | None] = "pages"
-    lastmod = Coalesce("last_published_at", "latest_revision_created_at")
+    lastmod: Any = Coalesce("last_published_at", "latest_revision_created_at")
     title = "title"
 
     #: Whether aliases are listed: pages with the content of another one. Search engines take them
