@@ -8,6 +8,7 @@ Private is what Django's documentation does not name: names with an underscore, 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
+from django.conf.urls.i18n import is_language_prefix_patterns_used
 from django.core.exceptions import FieldError
 from django.db import connections
 from django.db.models import Aggregate, DateTimeField, F, Field, ForeignObjectRel, Model, QuerySet
@@ -405,6 +406,11 @@ def within_namespaces(viewname: str, resolver: URLResolver) -> tuple[str, URLRes
     if pattern:
         resolver = get_ns_resolver(pattern, resolver, tuple(converters.items()))
     return view, resolver
+
+
+def prefixes_default_language(urlconf: str) -> bool:
+    """Return whether a URLconf uses ``i18n_patterns()``, with a prefix for LANGUAGE_CODE too."""
+    return all(is_language_prefix_patterns_used(urlconf))
 
 
 # django.contrib.sitemaps. Django 5.2, 6.0, 6.1.

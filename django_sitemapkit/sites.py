@@ -5,7 +5,7 @@ views alone, the host of the request, where nobody can forge it.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -20,6 +20,7 @@ from django.core.signals import setting_changed
 from django.dispatch import receiver
 from django.http import Http404, HttpRequest
 from django.http.request import split_domain_port
+from django.middleware.locale import LocaleMiddleware
 from django.template import Context
 from django.urls import (
     NoReverseMatch,
@@ -32,7 +33,9 @@ from django.urls import (
     set_urlconf,
 )
 from django.utils import timezone, translation
+from django.utils.module_loading import import_string
 
+from django_sitemapkit._django import prefixes_default_language
 from django_sitemapkit.conf import SiteSettings, keep_sites_for, settings
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.locations import Scope, normalise_base
@@ -55,7 +58,7 @@ class SitemapSite:
     urlconf: str | None = None
     """The dotted path of its URLconf; None for ROOT_URLCONF."""
     language: str | None = None
-    """The language that it is read in; None for LANGUAGE_CODE."""
+    """The language that it is read in; None for that of LANGUAGE_CODE."""
 
     @classmethod
     def at(
@@ -100,7 +103,7 @@ class SitemapSite:
         site_id = _site_id.set(cache(lambda: _framework_id(self, current)))
         try:
             with (
-                translation.override(language or self.language or django_settings.LANGUAGE_CODE),
+                translation.override(language or self.language or self._default_language()),
                 timezone.override(timezone.get_default_timezone()),
             ):
                 yield
@@ -108,6 +111,17 @@ class SitemapSite:
             _site_id.reset(site_id)
             set_script_prefix(prefix)
             set_urlconf(urlconf)
+
+    def _default_language(self) -> str:
+        """Return the language of a visitor who prefers none.
+
+        It is LANGUAGE_CODE, or what LocaleMiddleware makes of that where addresses begin with it:
+        if LANGUAGES has "en" only, there is no page at /en-us/.
+        """
+        is_chosen = chooses_language(tuple(django_settings.MIDDLEWARE))
+        if is_chosen and prefixes_default_language(self.urlconf or django_settings.ROOT_URLCONF):
+            return default_language()
+        return django_settings.LANGUAGE_CODE
 
     def address(self, name: str, **kwargs: object) -> str:
         """Return the absolute address of one of the package's own views: "index" or "page".
@@ -131,6 +145,20 @@ class SitemapSite:
 @lru_cache(maxsize=256)
 def _scope_of(site: SitemapSite, resolver: URLResolver) -> Scope:
     return Scope.of(site.address("index"))
+
+
+@lru_cache(maxsize=16)
+def chooses_language(middleware: tuple[str, ...]) -> bool:
+    """Return whether there is a LocaleMiddleware, or a class derived from it, among these paths."""
+    found = map(import_string, middleware)
+    return any(isinstance(one, type) and issubclass(one, LocaleMiddleware) for one in found)
+
+
+def default_language() -> str:
+    """Return the code of LANGUAGE_CODE in settings.LANGUAGES: "en" where that has no "en-us"."""
+    with suppress(LookupError):
+        return translation.get_supported_language_variant(django_settings.LANGUAGE_CODE)
+    return django_settings.LANGUAGE_CODE
 
 
 def all_sites() -> list[SitemapSite]:

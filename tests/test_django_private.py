@@ -228,6 +228,19 @@ def test_url_resolvers():
         _django.within_namespaces("nowhere:item", resolver)
 
 
+@pytest.mark.parametrize(
+    ("urlconf", "answer"),
+    [
+        ("tests.urls_languages", True),
+        ("tests.urls_default_language", False),
+        ("tests.urls_below", False),
+    ],
+)
+def test_prefix_of_the_default_language(urlconf, answer):
+    """Only ``i18n_patterns()`` gives one, and not with ``prefix_default_language=False``."""
+    assert _django.prefixes_default_language(urlconf) is answer
+
+
 def test_contrib_sitemaps():
     """The members that a class may override, and what they return."""
     assert set(_django.CONTRIB_METHODS) <= set(vars(Sitemap))

@@ -11,6 +11,7 @@ from django.core.exceptions import DisallowedHost, ImproperlyConfigured
 from django.core.management import call_command
 from django.db import ProgrammingError
 from django.http import Http404
+from django.middleware.locale import LocaleMiddleware
 from django.test import AsyncClient
 from django.urls import get_script_prefix, get_urlconf, reverse, set_script_prefix, set_urlconf
 from django.utils import translation
@@ -247,6 +248,36 @@ def test_an_active_site_has_its_prefix_its_urlconf_and_the_projects_language(vis
         assert state() == ("/ñ/", "tests.urls_below", "en-us")
         assert reverse("sitemapkit:index") == "/%C3%B1/deep/sitemap.xml"
     assert state() == visited
+
+
+class OwnMiddleware(LocaleMiddleware):
+    """Chooses the language for a project that needs more than Django's does."""
+
+
+DJANGOS = "django.middleware.locale.LocaleMiddleware"
+OWN = f"{__name__}.OwnMiddleware"
+
+
+@pytest.mark.parametrize(
+    ("middleware", "urlconf", "language_code", "language", "home"),
+    [
+        (DJANGOS, "tests.urls_languages", "en-us", "en", "/en/"),
+        (OWN, "tests.urls_languages", "en-us", "en", "/en/"),
+        (DJANGOS, "tests.urls_languages", "es", "es", "/es/"),
+        (DJANGOS, "tests.urls_languages", "de", "de", "/de/"),
+        (DJANGOS, "tests.urls_default_language", "en-us", "en-us", "/"),
+        (None, "tests.urls_languages", "en-us", "en-us", "/en-us/"),
+    ],
+)
+def test_an_active_site_has_the_language_of_a_visitor_without_preference(
+    settings, middleware, urlconf, language_code, language, home
+):
+    """``LANGUAGES`` has "en", so the middleware makes /en-us/ no address; / is one, though."""
+    settings.LANGUAGE_CODE = language_code
+    settings.MIDDLEWARE = ["django.middleware.common.CommonMiddleware", *filter(None, [middleware])]
+    with SitemapSite.at("https://www.example.com", urlconf=urlconf).active():
+        assert translation.get_language() == language
+        assert reverse("home") == home
 
 
 def test_an_active_site_may_speak_another_language(visited):

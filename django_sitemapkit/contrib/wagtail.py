@@ -59,7 +59,7 @@ class Pages(Section):
     """
 
     name: ClassVar[str | None] = "pages"
-    lastmod = Coalesce("last_published_at", "latest_revision_created_at")
+    lastmod: Any = Coalesce("last_published_at", "latest_revision_created_at")
     title = "title"
 
     #: Whether aliases are listed: pages with the content of another one. Search engines take them
@@ -117,13 +117,19 @@ class Pages(Section):
     def _roots(self) -> list[tuple[str, str]]:
         """The beginnings of ``url_path`` in this site and in others, each with that of its URLs.
 
-        Those of others, which are roots of their own, have "". The longest come first.
+        Those of others, which are roots of their own, have "", and so has a locale whose URLs are
+        those of the site's own root: Wagtail cannot be asked for them. The longest come first.
         """
         roots: dict[str, str] = {}
+        own = self.wagtail_site.root_page.url_path
         with self.site.active():
+            home = _path_of(own)
             for root in Site.get_site_root_paths():
+                path = ""
                 if root.site_id == self.wagtail_site.pk:
-                    roots[root.root_path] = _path_of(root.root_path)
+                    path = _path_of(root.root_path)
+                if path and (path != home or root.root_path == own):
+                    roots[root.root_path] = path
                 else:
                     roots.setdefault(root.root_path, "")
         return sorted(roots.items(), key=lambda root: len(root[0]), reverse=True)
@@ -186,6 +192,8 @@ class PagesByMethod(Pages):
 
     name = None
     location = None
+    lastmod = None  # Each entry has its own, or none: so it is in Wagtail's sitemap.
+    trust_lastmod = False
     model: type[Page] = Page
 
     def _own_pages(self) -> QuerySet[Any]:

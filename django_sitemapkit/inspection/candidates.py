@@ -18,11 +18,10 @@ from django_sitemapkit.protocol.locations import UNSAFE
 from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
-from django_sitemapkit.reading.languages import default_language
 from django_sitemapkit.reading.sources import Column, Method
 from django_sitemapkit.reading.translations import Related, translation_column
 from django_sitemapkit.sections import Route, Translated
-from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.sites import SitemapSite, default_language
 
 logger = logging.getLogger("django_sitemapkit")
 

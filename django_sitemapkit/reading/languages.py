@@ -1,7 +1,7 @@
 """Rows in several languages: each object once in every language it has, one after the other."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from itertools import repeat
@@ -10,7 +10,6 @@ from typing import Any
 
 from django.conf import settings as django_settings
 from django.utils.functional import Promise
-from django.utils.translation import get_supported_language_variant
 
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
@@ -26,13 +25,6 @@ ObjectLanguages = set[tuple[int, str]]
 
 LINKS = 10_000
 """Links in one chunk, about: in twenty languages each object has four hundred of them."""
-
-
-def default_language() -> str:
-    """Return the code of LANGUAGE_CODE in settings.LANGUAGES: "en" where that has no "en-us"."""
-    with suppress(LookupError):
-        return get_supported_language_variant(django_settings.LANGUAGE_CODE)
-    return django_settings.LANGUAGE_CODE
 
 
 def default_url(url: object, section: BaseSection) -> str:

@@ -9,16 +9,11 @@ from django.db.models import Model
 
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.reading.images import RelatedReader
-from django_sitemapkit.reading.languages import (
-    Languages,
-    ObjectLanguages,
-    Version,
-    default_language,
-)
+from django_sitemapkit.reading.languages import Languages, ObjectLanguages, Version
 from django_sitemapkit.reading.routes import CompiledRoute, compiled
 from django_sitemapkit.reading.translations import Related, translation_column
 from django_sitemapkit.sections import Route, Translated
-from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.sites import SitemapSite, default_language
 
 
 @dataclass(frozen=True, slots=True)

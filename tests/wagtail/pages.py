@@ -154,6 +154,24 @@ def test_a_page_is_inspected_by_its_url(home):
     assert found == {"pages": False, "pages-event-page": True, "pages-news-page": False}
 
 
+def test_an_entry_without_a_tag_has_none(client, home):
+    """A page's methods say which ones, also where its section trusts lastmods."""
+
+    class Trusting(Pages):
+        trust_lastmod = True
+
+    add(home, "event", EventPage, urls=2, last_published_at=timezone.now())
+    with registry.isolated():
+        register_pages(Trusting)
+        assert [found for found in run_checks() if found.id.startswith("sitemapkit.E")] == []
+        address = "/sitemap-pages-event-page-1.xml"
+        text = client.get(address, headers={"host": "www.example.com"}).getvalue().decode()
+    event, day = re.findall("<url>.*?</url>", text)
+    assert "<lastmod>" in event
+    assert "/day-1/" in day
+    assert "<lastmod>" not in day
+
+
 def test_lastmod_is_the_last_publication(client, home):
     """Else the last revision, as Wagtail has it."""
     when = dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC)
@@ -335,6 +353,38 @@ def test_the_locales_of_a_page_link_to_each_other(client, home, settings, served
         **{path: {} for path in ("/event/day-1/", "/de/anlass/day-1/")},
         **{path: {} for path in ("/english-only/", "/de/nur-deutsch/")},
     }
+
+
+def translated(home):
+    """Translate the home page to German, and add one page to each locale."""
+    german = Locale.objects.create(language_code="de")
+    heim = home.copy_for_translation(german)
+    heim.slug, heim.live = "heim", True
+    heim.save()
+    add(home, "about")
+    add(heim, "nur-deutsch", locale=german)
+    Site.clear_site_root_paths_cache()
+
+
+def test_a_locale_without_urls_of_its_own_is_not_listed(client, home, settings):
+    """Without i18n_patterns, its pages are either at the URL of another page or nowhere."""
+    settings.ROOT_URLCONF = "tests.wagtail.urls_without_languages"
+    translated(home)
+    assert listed(client) == {"/": {}, "/about/": {}}
+
+
+def test_the_default_language_is_a_variant_of_the_locale(client, home, settings):
+    """``LANGUAGE_CODE = "en-us"``, as Django has it, is "en" in ``LANGUAGES`` and in URLs."""
+    settings.LANGUAGE_CODE = "en-us"
+    settings.MIDDLEWARE = ["django.middleware.locale.LocaleMiddleware"]
+    settings.ROOT_URLCONF = "tests.wagtail.urls_with_prefixes"
+    translated(home)
+    homes = {"en": "/en/", "de": "/de/"}
+    assert listed(client) == {
+        "/en/": homes, "/de/": homes, "/en/about/": {}, "/de/nur-deutsch/": {},
+    }  # fmt: skip
+    settings.ROOT_URLCONF = "tests.wagtail.urls"
+    assert set(listed(client)) == {"/", "/about/", "/de/", "/de/nur-deutsch/"}
 
 
 def test_without_locales_no_page_asks_for_translations(home, settings):

@@ -15,12 +15,11 @@ from django.utils.translation import get_supported_language_variant
 from django_sitemapkit.contrib.people.titles import titles_of
 from django_sitemapkit.reading import Chunk, SectionReader
 from django_sitemapkit.reading.keysets import KeyRange
-from django_sitemapkit.reading.languages import default_language
 from django_sitemapkit.rendering.entry_columns import EntryColumns, only
 from django_sitemapkit.rendering.indexes import ANY_NUMBER
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
 from django_sitemapkit.rendering.problems import ProblemLog
-from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.sites import SitemapSite, default_language
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,11 +11,11 @@ from django.utils.encoding import uri_to_iri
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.chunks import each
 from django_sitemapkit.reading.keysets import Keyset
-from django_sitemapkit.reading.languages import default_language
 from django_sitemapkit.reading.sources import Column, Constant, Method, source_of
 from django_sitemapkit.reading.translations import Related, translation_column
 from django_sitemapkit.rendering.entry_columns import EntryColumns
 from django_sitemapkit.sections import Translated
+from django_sitemapkit.sites import default_language
 
 logger = logging.getLogger("django_sitemapkit")
 

@@ -105,7 +105,8 @@ class Command(PublishedCommand):
             message = "--against compares what the sections give now, and no build."
             raise CommandError(message, returncode=Exit.USAGE)
         if len(sites) != 1:
-            message = "--against compares one site: choose it with --site."
+            names = ", ".join(site.key for site in sites)
+            message = f"--against compares one site: choose it with --site. Known sites: {names}."
             raise CommandError(message, returncode=Exit.USAGE)
         ignored = {tag.strip() for tag in options["ignore"].split(",") if tag.strip()}
         try:

@@ -9,7 +9,6 @@ from django.db.models import DateField, DateTimeField, F, Field
 from django.urls import NoReverseMatch
 
 from django_sitemapkit import _django
-from django_sitemapkit.reading.languages import default_language
 from django_sitemapkit.reading.routes import compiled
 from django_sitemapkit.reading.rows import QuerySetReader, as_expression
 from django_sitemapkit.reading.sources import Column, Constant, Method
@@ -18,6 +17,7 @@ from django_sitemapkit.reading.validation.common import FindMistake, Mistake
 from django_sitemapkit.reading.validation.repeats import changes_groups, has_many_values
 from django_sitemapkit.reading.validation.rows import RowChecks
 from django_sitemapkit.sections import Route, Translated, absolute_url_of
+from django_sitemapkit.sites import default_language
 
 _NAME_A_FIELD = "Name a field, a path over relations, or an F()."
 

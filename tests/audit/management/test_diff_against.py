@@ -87,7 +87,7 @@ def test_wrong_calls(products, two_sites, old, settings):
     file = old(*URLS)
     for arguments, message in (
         (["--against", "nowhere.xml", "--site", "one"], "'nowhere.xml' is neither a URL, nor"),
-        (["--against", file], "choose it with --site"),
+        (["--against", file], "choose it with --site. Known sites: one, two."),
         (["7", "--against", file], "and no build"),
         (["--ignore", "lastmod"], "--ignore needs --against."),
     ):
