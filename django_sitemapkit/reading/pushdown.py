@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from django.db import connections
 from django.db.models import TextField, Value
 from django.db.models.functions import Coalesce
 
+from django_sitemapkit import _django
 from django_sitemapkit._django import IntConverter, UUIDConverter
 from django_sitemapkit.reading import keysets
 from django_sitemapkit.reading.chunks import Chunk
@@ -124,16 +127,23 @@ class Pushdown:
             )
         self.digest = (0, 0)
         """How many rows were read and digested so far, and the sum of their hashes."""
+        self._reads_hashes = False
 
     def add_digest(self) -> bool:
         """Have rows digested by the statements that read them, as ``fingerprints`` does.
 
         Returns whether that is possible.
         """
-        if self._query is None or self._reader.trust_lastmod:
+        reader, rows = self._reader, self._reader.keyset.queryset
+        if reader.trust_lastmod or _django.changes_values(rows):
             return False
-        self._query.add_hashes(row_hash(self._reader.keyset, self._reader.digested))
-        return True
+        if self._query is not None:
+            self._query.add_hashes(row_hash(reader.keyset, reader.digested))
+            return True
+        self._reads_hashes = connections[rows.db].vendor == "mysql"
+        if self._reads_hashes:
+            self._reader = reader.with_hashes()
+        return self._reads_hashes
 
     def are_many_odd(self, keys: KeyRange) -> bool:
         """Return whether too many of the first rows of a range set the values of tags themselves.
@@ -157,6 +167,9 @@ class Pushdown:
             yield from self._from_texts(self._query, keys, latest, needs_keys)
             return
         for rows in self._reader.batches(keys):
+            if self._reads_hashes:
+                hashes = sum(map(itemgetter(-1), rows))
+                self.digest = self.digest[0] + len(rows), self.digest[1] + hashes
             yield self._from_tuples(rows, latest) or self._as_chunk(rows)
 
     # Texts of PostgreSQL

@@ -17,7 +17,7 @@ from django_sitemapkit import _django
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.reading.base import Prefetch, SectionReader
 from django_sitemapkit.reading.chunks import Chunk, optional_values
-from django_sitemapkit.reading.digests import digests_of
+from django_sitemapkit.reading.digests import digests_of, row_hash
 from django_sitemapkit.reading.entries import with_entries
 from django_sitemapkit.reading.images import ImagePath
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset, each_once
@@ -373,6 +373,13 @@ class QuerySetReader(SectionReader):
         if self.reads_objects or self.reads_related:
             return super().fingerprints(ranges)
         return digests_of(self.keyset, ranges, self.digested)
+
+    def with_hashes(self) -> Self:
+        """Return a reader whose rows end with their hash; ``digests_of`` sums the same ones."""
+        reader = copy(self)
+        reader.expressions = {**self.expressions, "hash": row_hash(self.keyset, self.digested)}
+        reader.__dict__.pop("queryset", None)  # It was made of the expressions.
+        return reader
 
     @property
     def digested(self) -> tuple[Any, ...]:

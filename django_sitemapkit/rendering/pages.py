@@ -116,7 +116,8 @@ class PageRendering:
     def add_digest(self) -> bool:
         """Have the rows digested by the statements that read them; return whether that is possible.
 
-        It is where PostgreSQL joins them to text. Call it before the rendering begins.
+        PostgreSQL, MariaDB and MySQL can where rows are read as text. Call it before the rendering
+        begins.
         """
         return self._lines is not None and self._lines.pushdown.add_digest()
 

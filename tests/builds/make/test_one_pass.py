@@ -12,7 +12,7 @@ from tests.builds import SITE, Articles, Products, edit_product, fill, manifest,
 
 pytestmark = pytest.mark.django_db
 
-READS = connection.vendor == "postgresql"
+READS = connection.vendor in ("postgresql", "mysql")
 """Whether rows are digested as they are read."""
 
 
