@@ -118,8 +118,8 @@ class SitemapSite:
         It is LANGUAGE_CODE, or what LocaleMiddleware makes of that where addresses begin with it:
         if LANGUAGES has "en" only, there is no page at /en-us/.
         """
-        is_chosen = chooses_language(tuple(django_settings.MIDDLEWARE))
-        if is_chosen and prefixes_default_language(self.urlconf or django_settings.ROOT_URLCONF):
+        is_prefixed = prefixes_default_language(self.urlconf or django_settings.ROOT_URLCONF)
+        if is_prefixed and chooses_language(tuple(django_settings.MIDDLEWARE)):
             return default_language()
         return django_settings.LANGUAGE_CODE
 

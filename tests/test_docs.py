@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 import unittest
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -465,7 +466,7 @@ def follow(steps, folder):
 
 def dedented(text):
     """Return a file's text without the indentation it has here."""
-    return re.sub("^ {8}", "", text.lstrip("\n"), flags=re.MULTILINE)
+    return textwrap.dedent(text).lstrip("\n")
 
 
 # The lists of the pages

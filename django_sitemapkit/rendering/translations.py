@@ -76,8 +76,12 @@ class TranslationLinks:
 
     def _location(self, versions: dict[str, tuple[str, str]], language: Any) -> str | None:
         """Return the location of the version in a language."""
-        code = self._sets.code(str(language)) if language else None
+        code = self._code(language)
         return versions[code][1] if code in versions else None
+
+    def _code(self, language: Any) -> str | None:
+        """Return hreflang's code of a language; None without one."""
+        return self._sets.code(str(language)) if language else None
 
     def _versions(self, shared: Collection[Any]) -> dict[Any, dict[str, tuple[str, str]]]:
         """Return language and location of all rows that share these values, by hreflang's code."""
@@ -91,7 +95,7 @@ class TranslationLinks:
                     for (share, language), location in zip(
                         entries.translations or (), entries.locations, strict=True
                     ):
-                        code = self._sets.code(str(language)) if language else None
+                        code = self._code(language)
                         if share in found and code is not None:
                             found[share].setdefault(code, (str(language), location))
         return found

@@ -1,14 +1,10 @@
 """The recipe of recipes.md for django CMS, followed with the package."""
 
-import importlib.util
-import json
-import os
-import subprocess
-import sys
 from urllib.parse import urlsplit
 
 import pytest
 
+from tests.recipes.projects import answers_of, require_package
 from tests.test_docs import ROOT, blocks_of, dedented
 
 pytestmark = pytest.mark.recipes
@@ -119,27 +115,11 @@ FILES = {
 
 def test_the_pages_of_django_cms(tmp_path):
     """The class as it is lists what contrib's view does; the section links the languages, too."""
-    if importlib.util.find_spec("cms") is None:
-        assert not os.environ.get("CI"), "django-cms is not installed"
-        pytest.skip("needs django-cms")
+    require_package("django-cms", "cms")
     files = {name: dedented(text) for name, text in FILES.items()}
     (recipe,) = [b for b in blocks_of(ROOT / "docs" / "recipes.md") if b.heading == "django CMS"]
     files[recipe.file] = recipe.text
-    for path, text in files.items():
-        (tmp_path / path).parent.mkdir(exist_ok=True, parents=True)
-        (tmp_path / path).write_text(text, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, tmp_path / "run.py"],
-        cwd=tmp_path,
-        env={
-            **os.environ,
-            "DJANGO_SETTINGS_MODULE": "settings",
-            "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)]),
-        },
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    answers = json.loads(done.stdout.splitlines()[-1])
+    answers = answers_of(files, tmp_path)
     listed = {name: sorted(locations(text)) for name, text in answers.items()}
     expected = ["/de/ueber/", "/en/", "/en/about/", "/en/english/"]
     assert listed["old"] == expected

@@ -1,15 +1,10 @@
 """The recipes of languages.md, each followed on a project of its own with the real package."""
 
-import importlib.util
-import json
-import os
-import subprocess
-import sys
-
 import pytest
 from lxml import etree
 
 from tests.languages import links, short, texts
+from tests.recipes.projects import answers_of, require_package
 from tests.test_docs import PROJECT, ROOT, blocks_of, dedented
 
 pytestmark = pytest.mark.recipes
@@ -97,31 +92,11 @@ def follow(name, folder):
         "urls.py": URLS,
         "run.py": RUN,
         "shop/__init__.py": "",
-        "shop/views.py": "    def city(request, slug): ...\n",
+        "shop/views.py": "def city(request, slug): ...\n",
     }
-    files = {path: dedented_by_four(text) for path, text in files.items()}
-    files["base.py"] = dedented(PROJECT["base.py"])
+    files = {path: dedented(text) for path, text in files.items()}
     files |= {block.file: block.text for block in blocks if block.file}
-    for path, text in files.items():
-        target = folder / path
-        target.parent.mkdir(exist_ok=True)
-        target.write_text(text, encoding="utf-8")
-    environment = {
-        **os.environ,
-        "DJANGO_SETTINGS_MODULE": "settings",
-        "PYTHONPATH": os.pathsep.join([str(folder), *filter(None, sys.path)]),
-    }
-    done = subprocess.run(
-        [sys.executable, folder / "run.py"],
-        cwd=folder, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def dedented_by_four(text):
-    """Return a file's text without the indentation it has here."""
-    return "\n".join(line.removeprefix("    ") for line in text.split("\n")).lstrip("\n")
+    return answers_of(files, folder)
 
 
 EXPECTED = {
@@ -138,9 +113,7 @@ EXPECTED = {
 @pytest.mark.parametrize("name", PACKAGES)
 def test_a_recipe_lists_what_is_translated(name, tmp_path):
     """Each city in the languages it has, linked to each other; live, built, and without N + 1."""
-    if importlib.util.find_spec(PACKAGES[name]) is None:
-        assert not os.environ.get("CI"), f"{name} is not installed"
-        pytest.skip(f"needs {name}")
+    require_package(name, PACKAGES[name])
     answers = follow(name, tmp_path)
     assert set(answers["live"]) == ({"cities", "guides"} if name == "django-parler" else {"cities"})
     for section, page in answers["live"].items():

@@ -1,14 +1,11 @@
 """The recipe of tenants.md, followed with django-tenants on PostgreSQL."""
 
-import importlib.util
-import json
 import os
-import subprocess
-import sys
 from urllib.parse import urlsplit
 
 import pytest
 
+from tests.recipes.projects import answers_of, require_package
 from tests.test_docs import ROOT, blocks_of, dedented
 
 pytestmark = pytest.mark.recipes
@@ -189,9 +186,7 @@ def database():
 
 def test_each_tenant_has_a_sitemap_of_its_own(tmp_path, database):
     """Live, and built by two processes; its overrides are not those of another."""
-    if importlib.util.find_spec("django_tenants") is None:
-        assert not os.environ.get("CI"), "django-tenants is not installed"
-        pytest.skip("needs django-tenants")
+    require_package("django-tenants", "django_tenants")
     server = urlsplit(SERVER)
     said = {"database": DATABASE, "server": server, "password": server.password or ""}
     files = {name: dedented(text) for name, text in FILES.items()}
@@ -201,21 +196,7 @@ def test_each_tenant_has_a_sitemap_of_its_own(tmp_path, database):
             files[block.file] = files.get(block.file, "") + block.text
         elif block.language == "sh":
             files["commands"] = block.text
-    for path, text in files.items():
-        (tmp_path / path).parent.mkdir(exist_ok=True)
-        (tmp_path / path).write_text(text, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, tmp_path / "run.py"],
-        cwd=tmp_path,
-        env={
-            **os.environ,
-            "DJANGO_SETTINGS_MODULE": "settings",
-            "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)]),
-        },
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    answers = json.loads(done.stdout.splitlines()[-1])
+    answers = answers_of(files, tmp_path)
     for how in ("live", "built"):
         expected = [f"https://tea.example.com/tea-{n}/" for n in range(1, 100)]
         assert answers[how]["tea"] == sorted(expected)
