@@ -145,6 +145,7 @@ def test_the_python_runs(block, sections, monkeypatch, request):
     run = {
         "settings.py": run_settings,
         "urls.py": run_urls,
+        "shop/pages.py": run_urls,
         "shop/models.py": run_models,
         "shop/views.py": run_views,
         "shop/admin.py": run_admin,
