@@ -7,12 +7,15 @@ from typing import Any, TypeVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.utils import quote
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, router, transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
+from django.urls import NoReverseMatch, reverse
 from django.utils.formats import number_format
+from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -180,3 +183,16 @@ def known_site(key: str) -> tuple[SitemapSite | None, str]:
     if site is None and not reason:
         reason = gettext("Site “%(site)s” does not exist.") % {"site": key}
     return site, reason
+
+
+def link_to(site: admin.AdminSite, obj: Any) -> str:
+    """Return an object's name, linked to its change page in the admin if it has one."""
+    name = str(obj) or str(obj.pk)
+    opts = obj._meta
+    try:
+        url = reverse(
+            f"{site.name}:{opts.app_label}_{opts.model_name}_change", args=[quote(obj.pk)]
+        )
+    except NoReverseMatch:
+        return format_html("{}", name)
+    return format_html('<a href="{}">{}</a>', url, name)

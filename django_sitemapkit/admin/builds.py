@@ -24,6 +24,7 @@ from django.utils.translation import gettext_lazy
 from django_sitemapkit.admin.base import SiteFilter, known_site, known_sites, logger, number
 from django_sitemapkit.admin.health.views import HealthAdmin
 from django_sitemapkit.admin.manifests import differences_context, manifest_context
+from django_sitemapkit.admin.url_inspection import InspectionAdmin
 from django_sitemapkit.builds import publish
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.models import Build, BuildFile, Publication
@@ -48,7 +49,7 @@ class BuildList(ChangeList):
 
 
 @admin.register(Build)
-class BuildAdmin(HealthAdmin):
+class BuildAdmin(HealthAdmin, InspectionAdmin):
     """Shows builds, which nobody adds, changes or deletes by hand."""
 
     list_display = (

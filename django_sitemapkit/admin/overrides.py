@@ -5,8 +5,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.models import CHANGE
-from django.contrib.admin.utils import quote
+from django.contrib.admin.models import ADDITION, CHANGE
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied, ValidationError
 from django.db import models, router, transaction
 from django.http import (
@@ -16,9 +15,10 @@ from django.http import (
     HttpResponseNotAllowed,
     HttpResponseRedirect,
 )
-from django.urls import NoReverseMatch, URLPattern, path, reverse
+from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
+from django.utils.http import urlencode
 from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -26,6 +26,7 @@ from django.utils.translation import gettext_lazy as _
 from django_sitemapkit.admin.base import (
     SiteFilter,
     known_sites,
+    link_to,
     logger,
     number,
     savepoint_if_atomic,
@@ -47,6 +48,12 @@ from django_sitemapkit.sites import SitemapSite
 
 ROWS_PER_UPDATE = 500
 """Rows that a bulk action changes with one statement."""
+
+EXCLUDING = (
+    *("sitemapkit.add_urloverride", "sitemapkit.change_urloverride"),
+    "sitemapkit.bulk_urloverride",
+)
+"""What a user has to have who may take any URL out of the sitemap at once."""
 
 NO_SECTION = _("No section of this site lists objects of this model.")
 
@@ -177,7 +184,7 @@ class UrlOverrideAdmin(TransferAdmin):
                 "{} {} ({})", model_name(obj.model), obj.object_id, gettext("deleted")
             )
         return format_html(
-            "{}: {}", capfirst(model_name(obj.model)), _link_to(self.admin_site, found)
+            "{}: {}", capfirst(model_name(obj.model)), link_to(self.admin_site, found)
         )
 
     @admin.display(description=_("URL or object"), ordering="path")
@@ -252,10 +259,14 @@ class UrlOverrideAdmin(TransferAdmin):
         self.message_user(request, text % {"count": number(len(chosen))}, messages.SUCCESS)
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the URL of "Exclude now"."""
-        view = self.admin_site.admin_view(self.exclude_now_view)
-        own = path("<path:object_id>/exclude/", view, name="sitemapkit_urloverride_exclude")
-        return [own, *super().get_urls()]
+        """Add the URLs of "Exclude now", for an override and for any URL."""
+        wrap = self.admin_site.admin_view
+        name = "sitemapkit_urloverride_exclude"
+        return [
+            path("exclude/", wrap(self.exclude_path_view), name=f"{name}_path"),
+            path("<path:object_id>/exclude/", wrap(self.exclude_now_view), name=name),
+            *super().get_urls(),
+        ]
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
@@ -279,6 +290,35 @@ class UrlOverrideAdmin(TransferAdmin):
         if site is not None:
             self._publish_without(request, site, row)
         return HttpResponseRedirect(reverse(self._url_name("change"), args=[row.pk]))
+
+    def exclude_path_view(self, request: HttpRequest) -> HttpResponse:
+        """Exclude the URL of a posted site and path as ``exclude_now_view`` does.
+
+        An override for it is added if there is none. Redirects to what becomes of the URL.
+        """
+        if not request.user.has_perms(EXCLUDING):
+            raise PermissionDenied
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        site = site_by_key(known_sites(request), request.POST.get("site", ""))
+        try:
+            url_path = pasted_path(site, request.POST.get("path", "")) if site else ""
+        except InvalidValue as error:
+            raise Http404(str(error)) from error
+        if site is None:
+            raise Http404
+        row = self.model.objects.filter(site=site.key, hash=hash_of(url_path)).first()
+        if row is None:
+            row = self.model(site=site.key, path=url_path, include=False)
+            with transaction.atomic(using=router.db_for_write(self.model)):
+                row.save()
+                log_rows(request.user.pk, [row], ADDITION)
+        self._exclude(request, row)
+        self._publish_without(request, site, row)
+        query = urlencode({"site": site.key, "url": url_path})
+        return HttpResponseRedirect(
+            f"{reverse(f'{self.admin_site.name}:sitemapkit_inspect')}?{query}"
+        )
 
     def _exclude(self, request: HttpRequest, row: UrlOverride) -> None:
         if row.include is not False:
@@ -350,16 +390,3 @@ def _listed_models(sites: list[SitemapSite]) -> dict[str, type[models.Model]]:
                 model = identity_model(keyset.queryset.model)
                 found[model._meta.label_lower] = model
     return found
-
-
-def _link_to(site: admin.AdminSite, obj: Any) -> str:
-    """Return an object's name, linked to its change page in the admin if it has one."""
-    name = str(obj) or str(obj.pk)
-    opts = obj._meta
-    try:
-        url = reverse(
-            f"{site.name}:{opts.app_label}_{opts.model_name}_change", args=[quote(obj.pk)]
-        )
-    except NoReverseMatch:
-        return format_html("{}", name)
-    return format_html('<a href="{}">{}</a>', url, name)

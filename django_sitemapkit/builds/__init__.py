@@ -13,7 +13,13 @@ from django_sitemapkit.builds.publication.gates import FinishedBuild, register_g
 from django_sitemapkit.builds.publication.pruning import Pruned, prune
 from django_sitemapkit.builds.publication.publishing import publish
 from django_sitemapkit.builds.report.differences import Difference, differences_of
-from django_sitemapkit.builds.report.status import SiteStatus, find_url, status_of
+from django_sitemapkit.builds.report.published_urls import (
+    PublishedSearch,
+    PublishedUrl,
+    find_url,
+    search_published,
+)
+from django_sitemapkit.builds.report.status import SiteStatus, status_of
 from django_sitemapkit.builds.report.verification import VerifiedFile, verify_published
 from django_sitemapkit.builds.results import BuildResult, FileResult
 from django_sitemapkit.builds.run import build
@@ -26,6 +32,8 @@ __all__ = [
     "InlineRunner",
     "PageBuilder",
     "Pruned",
+    "PublishedSearch",
+    "PublishedUrl",
     "Runner",
     "SiteStatus",
     "VerifiedFile",
@@ -37,6 +45,7 @@ __all__ = [
     "prune",
     "publish",
     "register_gate",
+    "search_published",
     "status_of",
     "verify_published",
 ]

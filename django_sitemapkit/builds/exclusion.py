@@ -7,7 +7,6 @@ earlier builds answer, and that list it too, are withdrawn: what else they list 
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -34,7 +33,7 @@ from django_sitemapkit.builds.results import BuildResult
 from django_sitemapkit.builds.run import Builder
 from django_sitemapkit.builds.stored_files import holds_location
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
-from django_sitemapkit.inspection import label_or_none
+from django_sitemapkit.inspection import label_or_none, paging_key
 from django_sitemapkit.models import Build, BuildFile, UrlOverride
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage
@@ -175,7 +174,7 @@ def _pages_with(
     for section in sections_of(site):
         if label_or_none(section) != override.model:
             continue
-        key = _key_of(section, override.object_id)
+        key = paging_key(section, override.object_id)
         name = section.get_name()
         for row in rows if key is not None else ():
             if row.section == name and _covers(section, row, key):
@@ -190,20 +189,6 @@ def _covers(section: SectionReader, row: BuildFile, key: Any) -> bool:
         return section.keyset.covers(keys_of(row, section), key)
     except (ValueError, ValidationError):
         return True
-
-
-def _key_of(section: SectionReader, text: str) -> Any:
-    """Return the paging key of an object, even if the section no longer lists it; else None."""
-    keyset = section.keyset
-    assert keyset is not None  # noqa: S101  it has a label
-    model = keyset.queryset.model
-    with suppress(ValidationError, ValueError, OverflowError):
-        pk = model._meta.pk.to_python(text)
-        if keyset.field.primary_key:
-            return pk
-        rows = model._base_manager.using(keyset.queryset.db).filter(pk=pk)
-        return rows.values_list(keyset.name, flat=True).first()
-    return None
 
 
 def _lists(row: BuildFile, location: str, storage: SitemapStorage, *, unreadable: bool) -> bool:

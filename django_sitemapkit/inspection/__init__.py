@@ -1,6 +1,18 @@
 """Inspection of one URL: which section lists it, with which values, and why not if it is not."""
 
-from django_sitemapkit.inspection.candidates import label_or_none
-from django_sitemapkit.inspection.urls import UrlInspection, inspect_object, inspect_path
+from django_sitemapkit.inspection.candidates import label_or_none, paging_key
+from django_sitemapkit.inspection.urls import (
+    UrlInspection,
+    inspect_object,
+    inspect_path,
+    similar_path,
+)
 
-__all__ = ["UrlInspection", "inspect_object", "inspect_path", "label_or_none"]
+__all__ = [
+    "UrlInspection",
+    "inspect_object",
+    "inspect_path",
+    "label_or_none",
+    "paging_key",
+    "similar_path",
+]

@@ -112,6 +112,21 @@ def label_or_none(section: SectionReader) -> str | None:
         return None
 
 
+def paging_key(section: SectionReader, pk: Any) -> Any:
+    """Return the paging key of an object, even if the section no longer lists it; else None.
+
+    ``pk`` is its primary key, or the text of it.
+    """
+    assert section.keyset is not None  # noqa: S101  it has a label
+    keyset = section.keyset
+    with suppress(ValidationError, ValueError, OverflowError):
+        pk = keyset.queryset.model._meta.pk.to_python(pk)
+        if keyset.field.primary_key:
+            return pk
+        return _all_rows(section).filter(pk=pk).values_list(keyset.name, flat=True).first()
+    return None
+
+
 def _primary_keys(
     section: SectionReader, filters: dict[str, Any], *, listed: bool, **columns: Any
 ) -> list[Any]:

@@ -1,6 +1,5 @@
 """Why a URL is listed as it is, or not at all: for editors."""
 
-from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +17,7 @@ from django_sitemapkit.inspection.candidates import (
     would_have,
 )
 from django_sitemapkit.overrides import Overrides, overrides_of, sections_of
-from django_sitemapkit.planning import PlannedPage, all_pages
+from django_sitemapkit.planning import all_pages
 from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.protocol.writers import url_element
 from django_sitemapkit.reading import QuerySetReader, SectionReader, reader_of
@@ -61,6 +60,10 @@ class UrlInspection:
     """Its ``<url>``; "" where it is not listed."""
     page: str = ""
     """The address of the page that has it; "" where none has."""
+    pk: Any = None
+    """The primary key of the row that it is a URL of; None where there is none."""
+    rule: str = ""
+    """The pattern of the rule that excludes it; "" where none does."""
 
 
 def inspect_object(site: SitemapSite, obj: Model) -> list[UrlInspection]:
@@ -104,17 +107,28 @@ def _without_section(site: SitemapSite, path: str, without: str) -> UrlInspectio
     no_section = SectionReader(BaseSection(site))
     pipeline = ChunkPipeline(no_section, site.scope(), ProblemLog(""))
     effects = overrides_of(site).effects(no_section, [path], [site.origin + path])
-    section, why = "", _why_no_section(site)
+    section, why, found, rule = "", _why_no_section(site), None, effects.excluded.get(0, "")
     if 0 in effects.excluded:
-        why = _excluded(effects.excluded[0])
+        why = _excluded(rule)
     else:
         for reader, pk in rows_at(site, path, listed=False):
             if reader.get_name() != without and would_have(reader, pk, site.origin + path):
-                section, why = reader.get_name(), _why_absent(reader, pk)
+                section, why, found = reader.get_name(), _why_absent(reader, pk), pk
                 break
     texts = pipeline.override_texts(effects, [path])
     values = {tag: ValueOrigin(rows[0], _("URL override")) for tag, rows in texts.items()}
-    return UrlInspection(section=section, location=site.origin + path, why=why, values=values)
+    return UrlInspection(
+        section=section, location=site.origin + path, why=why, values=values, pk=found, rule=rule
+    )
+
+
+def similar_path(site: SitemapSite, path: str) -> str:
+    """Return the listed path that differs from one by the slash at its end; "" if none is."""
+    path, _, query = path.partition("?")
+    other = path.removesuffix("/") if path.endswith("/") else f"{path}/"
+    other += f"?{query}" * bool(query)
+    is_listed = bool(other) and inspect_path(site, other).listed
+    return other if is_listed else ""
 
 
 def _why_no_section(site: SitemapSite) -> str:
@@ -131,6 +145,10 @@ def _inspect_row(section: SectionReader, pk: Any, location: str = "") -> UrlInsp
 
     Without ``location`` it is the first valid one.
     """
+    return replace(_inspect_row_of(section, pk, location), pk=pk)
+
+
+def _inspect_row_of(section: SectionReader, pk: Any, location: str) -> UrlInspection:
     name = section.get_name()
     try:
         chunk = next(iter(section.for_pk(pk).chunks(EVERYTHING)), None)
@@ -183,8 +201,10 @@ def _inspect_chunk(section: SectionReader, chunk: Chunk, place: int, *, page: st
         for tag in TAGS
     }
     if 0 in effects.excluded:
-        why = _excluded(effects.excluded[0])
-        return UrlInspection(section=name, location=location, why=why, values=values)
+        rule = effects.excluded[0]
+        return UrlInspection(
+            section=name, location=location, why=_excluded(rule), values=values, rule=rule
+        )
     extensions = {}
     if section.extension_sources or section.language_plan or section.links_rows:
         extensions = _extensions_of(section, chunk)
@@ -251,11 +271,8 @@ def _page_address_of(section: SectionReader, key: Any) -> str:
     keyset = section.keyset
     assert keyset is not None  # noqa: S101  asked for rows
 
-    def begins_after(page: PlannedPage) -> bool:
-        return page.keys.lower != key and not keyset.increasing([page.keys.lower, key])
-
     pages = all_pages(section)
     if not pages:
         return ""
-    place = bisect_left(pages[1:], True, key=begins_after)  # The first page has no lower bound.
-    return page_address(section.site, section.get_name(), pages[place].number)
+    page = pages[keyset.place_of(key, [page.keys for page in pages])]
+    return page_address(section.site, section.get_name(), page.number)

@@ -1,5 +1,6 @@
 """Reading a queryset by its paging key: no OFFSET, no COUNT, no cursor held open."""
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -225,6 +226,15 @@ class Keyset:
         lower, upper = keys.lower, keys.upper
         from_lower = lower is None or lower == key or self.increasing([lower, key])
         return from_lower and (upper is None or self.increasing([key, upper]))
+
+    def place_of(self, key: Any, ranges: Sequence[KeyRange]) -> int:
+        """Return which of some ranges one behind the other has a key; the database compares."""
+
+        def begins_after(keys: KeyRange) -> bool:
+            return keys.lower != key and not self.increasing([keys.lower, key])
+
+        # What lies before all of them counts to the first.
+        return bisect_left(ranges[1:], True, key=begins_after)
 
     def presence(self, keys: KeyRange) -> SqlColumn:
         """Return the SQL expression, with its parameters, that is 1 where a range has any row."""

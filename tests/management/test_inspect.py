@@ -117,7 +117,9 @@ def test_the_next_build_is_told_too(built):
 def test_json_has_the_same(built):
     """A program gets a list of the sites that may list the URL."""
     (report,) = json.loads(run("inspect_sitemap_url", "/products/all/a/", "--json")[1])
-    assert report["published"] == [FIRST]
+    (published,) = report["published"]
+    assert (published["file"], published["values"]) == (FIRST, {})
+    assert published["changed_at"]
     assert (report["site"], report["url"]) == (SITE.key, f"{BASE}/products/all/a/")
     assert report["next_build"] | {"values": {}} == {
         "listed": True,
@@ -133,3 +135,20 @@ def test_a_url_that_no_section_produces(built):
     assert code == 1
     assert "  next build: not listed: " in out
     assert err == "No published file lists /nowhere/."
+
+
+def test_published_values_are_told(built):
+    """Those of the file, whatever the next build sets."""
+    UrlOverride.objects.create(site=SITE.key, path="/products/all/a/", priority="0.9")
+    run("build_sitemaps")
+    UrlOverride.objects.update(priority="0.8")
+    out = run("inspect_sitemap_url", "/products/all/a/")[1]
+    assert f"  published in {FIRST}\n    priority: 0.9\n  next build: listed by" in out
+    assert "    priority: 0.8 (URL override)\n" in out
+
+
+def test_a_listed_url_that_differs_by_a_slash_is_told(built):
+    """It is what was meant, most often."""
+    out = run("inspect_sitemap_url", "/products/all/a")[1]
+    assert "  /products/all/a/ is listed\n" in out
+    assert "is listed" not in run("inspect_sitemap_url", "/products/all/b/")[1]

@@ -1,7 +1,7 @@
 """What is published and what is going on, as values."""
 
 import datetime as dt
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -10,13 +10,9 @@ from django.db.models import Count, Max, Q, QuerySet, Sum
 from django_sitemapkit.builds.make.deduplication import hashed_sections
 from django_sitemapkit.builds.publication.export import ExportStatus, export_status
 from django_sitemapkit.builds.report.due import SectionDue, due
-from django_sitemapkit.builds.stored_files import holds_location
 from django_sitemapkit.conf import settings
-from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Build, BuildFile, DatabaseNow, Lease, Publication, StoredNow
 from django_sitemapkit.overrides import sections_of
-from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.rendering import page_address
 from django_sitemapkit.sites import SitemapSite
 
 SHOWN_BUILDS = 5
@@ -214,26 +210,3 @@ def _checked(build: Build, sections: Collection[str]) -> dict[str, dt.datetime]:
 
 def _text(moment: dt.datetime | None) -> str | None:
     return moment.isoformat() if moment else None
-
-
-def find_url(site: SitemapSite, url: str) -> Iterator[str]:
-    """Yield the addresses of the published files that list a URL.
-
-    ``url`` is a path or an absolute URL of the site; raises InvalidValue where it cannot be. All
-    files are read. Raises StorageFailure in the end where one is lost or damaged.
-    """
-    location = site.scope().normalise(url)
-    build = Build.objects.published(site)
-    storage = SitemapStorage()
-    lost: list[str] = []
-    for row in BuildFile.objects.in_build(build).pages() if build else ():
-        try:
-            with storage.open(row.name) as file:
-                listed = holds_location(file, location)
-        except Exception as error:  # noqa: BLE001  each storage has errors of its own
-            lost.append(f"{row.name} cannot be read: {error}")
-            continue
-        if listed:
-            yield page_address(site, row.section, row.number)
-    if lost:
-        raise StorageFailure(f"{lost[0]}. Run validate_sitemaps --repair to store it again.")

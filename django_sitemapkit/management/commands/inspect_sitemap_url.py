@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from django_sitemapkit.builds import find_url
-from django_sitemapkit.exceptions import InvalidValue, StorageFailure
-from django_sitemapkit.inspection import UrlInspection, inspect_path
+from django_sitemapkit.builds import search_published
+from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.inspection import UrlInspection, inspect_path, similar_path
 from django_sitemapkit.management.base import Exit, PublishedCommand
 from django_sitemapkit.sites import SitemapSite
 
@@ -48,24 +48,28 @@ class Command(PublishedCommand):
 def _report(site: SitemapSite, url: str) -> dict[str, Any]:
     """Return a report on a URL of a site, for JSON."""
     location = site.scope().normalise(url)
-    published: list[str] = []
-    error = ""
-    try:
-        published.extend(find_url(site, url))
-    except StorageFailure as failure:
-        error = str(failure)
-    found = inspect_path(site, location.removeprefix(site.origin))
+    path = location.removeprefix(site.origin)
+    search, found = search_published(site, location), inspect_path(site, path)
+    is_known = found.listed or search.found
     return {
         "site": site.key,
         "url": location,
-        "published": published,
-        "error": error,
+        "published": [
+            {
+                "file": each.address,
+                "changed_at": each.changed_at and each.changed_at.isoformat(),
+                "values": each.values,
+            }
+            for each in search.found
+        ],
+        "error": next(iter(search.failures), ""),
         "next_build": {
             "listed": found.listed,
             "section": found.section,
             "reason": found.why,
             "values": _values(found),
         },
+        "similar": "" if is_known else similar_path(site, path),
     }
 
 
@@ -80,8 +84,10 @@ def _values(found: UrlInspection) -> dict[str, dict[str, str]]:
 def _lines(reports: list[dict[str, Any]]) -> Iterator[str]:
     for report in reports:
         yield f"{report['url']} (site {report['site']!r})"
-        for address in report["published"]:
-            yield f"  published in {address}"
+        for each in report["published"]:
+            yield f"  published in {each['file']}"
+            for tag, text in each["values"].items():
+                yield f"    {tag}: {text}"
         if not report["published"]:
             yield "  not published"
         following = report["next_build"]
@@ -91,3 +97,5 @@ def _lines(reports: list[dict[str, Any]]) -> Iterator[str]:
             yield f"  next build: not listed: {following['reason']}"
         for tag, value in following["values"].items():
             yield f"    {tag}: {value['value']} ({value['origin']})"
+        if report["similar"]:
+            yield f"  {report['similar']} is listed"

@@ -1,0 +1,221 @@
+"""The page "Inspect a URL": what becomes of it, why, and what an editor may do about it."""
+
+import re
+
+import pytest
+from django.contrib.admin.models import LogEntry
+
+from django_sitemapkit.admin import url_inspection
+from django_sitemapkit.builds import build
+from django_sitemapkit.models import BuildRequest, ExclusionRule, ExtraUrl, UrlOverride
+from tests.admin.editors import ALL, chief, client_of, entry, live, page, text_of
+from tests.builds import SITE, use_storage
+from tests.factories import products
+from tests.testapp.models import Product
+
+pytestmark = pytest.mark.django_db
+
+PAGE = "/admin/sitemapkit/build/inspect/"
+EXCLUDE = "/admin/sitemapkit/urloverride/exclude/"
+
+
+@pytest.fixture(autouse=True)
+def storage(settings, sections):
+    """Have the sections, and return a storage for their files."""
+    for section in ALL:
+        sections.add(section)
+    return use_storage(settings, "Memory")
+
+
+def inspect(url, client=None, **query):
+    """Paste a URL, and return the page as a reader sees it."""
+    response = (client or chief()).get(PAGE, {"url": url, **query})
+    assert response.status_code == 200
+    content = text_of(response).partition('id="content-main"')[2]
+    return " ".join(re.sub("<[^>]+>", " ", content).split())
+
+
+def test_before_a_build_the_live_state_is_told():
+    """With its values, where they come from, and the XML."""
+    text = inspect("https://www.example.com/about/")
+    assert "Published now Nothing is published: sitemaps are served live." in text
+    assert "Live listed · section pages" in text
+    assert "priority 0.3 declaration of the section" in text
+    assert "&lt;loc&gt;https://www.example.com/about/&lt;/loc&gt;" in text
+
+
+def test_a_published_url_has_its_file_and_both_values():
+    """What is published now, and what will be."""
+    build(SITE)
+    text = inspect("about/")
+    assert "Published now listed · show the sitemap file · the file changed on" in text
+    assert "After the next build listed · section pages" in text
+    assert "priority 0.3 0.3 declaration of the section" in text
+    assert "Publish this change now" not in text
+    UrlOverride.objects.create(site=SITE.key, path="/about/", priority="0.9")
+    text = inspect("/about/")
+    assert "priority 0.3 0.9 changes URL override" in text
+    assert "URL override /about/" in text
+    assert "Publish this change now" in text
+
+
+def test_the_change_is_published_by_a_click():
+    """It builds the section that lists the URL."""
+    build(SITE)
+    UrlOverride.objects.create(site=SITE.key, path="/about/", priority="0.9")
+    response = chief().get(PAGE, {"url": "/about/"})
+    assert 'name="section" value="pages"' in text_of(response)
+    data = {"site": SITE.key, "section": "pages", "button": "section"}
+    chief().post("/admin/sitemapkit/build/overview/request/", data)
+    assert BuildRequest.objects.get().section == "pages"
+
+
+@pytest.mark.parametrize(
+    ("model", "values", "reason", "link"),
+    [
+        (UrlOverride, {"path": "/about/", "include": False}, "A URL override", "URL override"),
+        (ExclusionRule, {"pattern": "/ab*"}, "The exclusion rule /ab*", "Exclusion rule"),
+    ],
+)
+def test_what_excludes_it_is_named_and_linked(model, values, reason, link):
+    """And the file that still lists it, until the next build."""
+    build(SITE)
+    row = model.objects.create(site=SITE.key, **values)
+    response = chief().get(PAGE, {"url": "/about/"})
+    assert f'href="{page(model._meta.model_name, "change", row.pk)}"' in text_of(response)
+    text = inspect("/about/")
+    assert "Published now listed" in text
+    assert f"After the next build not listed {reason}" in text
+    assert link in text
+
+
+def test_an_object_is_linked_even_if_it_is_no_longer_listed(sections):
+    """It is found in the file that has its key, and the reason is that of the queryset."""
+    first, _second = products(2)
+    sections.add(PublicProducts)
+    build(SITE)
+    Product.objects.filter(pk=first.pk).update(public=False)
+    text = inspect(first.get_absolute_url())
+    assert "Published now listed" in text
+    assert "not listed Section public does not list it: it is not in the queryset." in text
+    assert f"Product {first}" in text
+
+
+class PublicProducts(ALL[0]):
+    """Products that are public."""
+
+    name = "public"
+    queryset = Product.objects.filter(public=True)
+    changefreq = None
+
+
+def test_a_url_that_is_nowhere_may_be_added():
+    """With a link to the form, which has its path."""
+    build(SITE)
+    response = chief().get(PAGE, {"url": "/nowhere/"})
+    assert f"{page('extraurl', 'add')}?site=default&amp;path=%2Fnowhere%2F" in text_of(response)
+    text = inspect("/nowhere/")
+    assert "Published now not listed After the next build not listed" in text
+    assert "Exclude now" not in text
+    form = chief().get(page("extraurl", "add"), {"site": "default", "path": "/nowhere/"})
+    assert 'value="/nowhere/"' in text_of(form)
+    ExtraUrl.objects.create(site=SITE.key, path="/nowhere/", priority="0.4")
+    text = inspect("/nowhere/")
+    assert "After the next build listed · section extra-urls" in text
+    assert "Extra URL /nowhere/" in text
+
+
+@pytest.mark.parametrize(
+    ("url", "suggested"),
+    [
+        ("/about", "/about/"),
+        ("https://shop.example.net/about/?x=1", "https://www.example.com/about/?x=1"),
+    ],
+)
+def test_another_spelling_is_suggested(url, suggested):
+    """A slash at the end, or the site's own host; a click leads there."""
+    assert f"Did you mean: {suggested}" in inspect(url)
+
+
+def test_what_is_no_url_is_refused():
+    """In words that an editor understands."""
+    assert "It has a fragment, which search engines ignore." in inspect("/about/#team")
+
+
+def test_of_several_sites_one_is_chosen(settings):
+    """By its host, or by a click."""
+    settings.SITEMAPKIT_SITES = {
+        name: {"BASE_URL": f"https://{name}.example.com"} for name in ("one", "two")
+    }
+    text = inspect("/about/")
+    assert "Choose one: one (https://one.example.com) two (https://two.example.com)" in text
+    assert "https://two.example.com/about/" in inspect("https://two.example.com/about/")
+    assert "https://two.example.com/about/" in inspect("/about/", site="two")
+
+
+def test_the_search_ends_when_its_time_is_over(monkeypatch):
+    """The page says how many files were not searched, and a click searches them all."""
+    monkeypatch.setattr(url_inspection, "SECONDS", -1)
+    products(2)
+    build(SITE)
+    text = inspect("/gone/")
+    assert "Published now not found yet; 1 file was not searched · search all files" in text
+    assert "Published now not listed" in inspect("/gone/", all="1")
+
+
+def test_exclude_now_needs_no_override_before():
+    """It is added, the file is published without the URL, and the page says so."""
+    build(SITE)
+    client = client_of(
+        *("view_urloverride", "add_urloverride", "change_urloverride", "bulk_urloverride")
+    )
+    assert "Exclude now" in inspect("/about/", client)
+    response = client.post(EXCLUDE, {"site": SITE.key, "path": "/about/"}, follow=True)
+    text = text_of(response)
+    assert "its sitemap file is published without it." in text
+    assert "A URL override excludes it." in text
+    assert not entry(live("pages"), "/about/")
+    row = UrlOverride.objects.get()
+    assert (row.path, row.include) == ("/about/", False)
+    assert LogEntry.objects.get().user.username == "editor"
+    client.post(EXCLUDE, {"site": SITE.key, "path": "/about/"})
+    assert UrlOverride.objects.count() == LogEntry.objects.count() == 1
+
+
+def test_an_override_that_includes_it_is_turned_round():
+    """There is one for each URL."""
+    build(SITE)
+    UrlOverride.objects.create(site=SITE.key, path="/about/", include=True, priority="0.9")
+    chief().post(EXCLUDE, {"site": SITE.key, "path": "/about/"})
+    row = UrlOverride.objects.get()
+    assert (row.include, str(row.priority)) == (False, "0.9")
+
+
+@pytest.mark.parametrize(
+    ("permissions", "status"), [((), 403), (("view_build",), 200), (("view_urloverride",), 200)]
+)
+def test_who_may_look(permissions, status):
+    """Operators and editors; neither sees a button that answers 403."""
+    build(SITE)
+    client = client_of(*permissions)
+    response = client.get(PAGE, {"url": "/about/"})
+    assert response.status_code == status
+    for text in ("Exclude now", "Change its values", "Add it"):
+        assert text not in text_of(response)
+    assert client.post(EXCLUDE, {"site": SITE.key, "path": "/about/"}).status_code == 403
+    assert client.post(PAGE).status_code == (405 if status == 200 else 403)
+
+
+@pytest.mark.parametrize("values", [{}, {"site": "nowhere", "path": "/a/"}, {"site": "default"}])
+def test_garbage_excludes_nothing(values):
+    """What no form sends is 404."""
+    assert chief().post(EXCLUDE, values).status_code == 404
+    assert chief().get(EXCLUDE).status_code == 405
+    assert not UrlOverride.objects.exists()
+
+
+def test_it_is_offered_where_one_looks_for_it():
+    """On the overview, and on the app's own page."""
+    for address in ("/admin/sitemapkit/build/overview/", "/admin/sitemapkit/"):
+        assert f'action="{PAGE}"' in text_of(chief().get(address))
+    assert f'action="{PAGE}"' in text_of(client_of("view_urloverride").get("/admin/sitemapkit/"))
