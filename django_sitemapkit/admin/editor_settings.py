@@ -5,6 +5,7 @@ from copy import copy
 from typing import Any, ClassVar
 
 from django import forms
+from django.contrib import messages
 from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
 from django.core.exceptions import ValidationError
 from django.db import models, router, transaction
@@ -12,13 +13,14 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
+from django.utils.http import urlencode
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import override
 
 from django_sitemapkit.admin.base import CheckedListAdmin, known_sites, site_by_key, try_read
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.models import hash_of
+from django_sitemapkit.models import Build, hash_of
 from django_sitemapkit.models.fields import CHANGEFREQ_CHOICES
 from django_sitemapkit.overrides.pasting import MAX_PASTED, pasted_path
 from django_sitemapkit.sites import SitemapSite
@@ -181,6 +183,28 @@ class EditorSettingAdmin(CheckedListAdmin):
         context["preview"] = self._preview(request, context["adminform"].form, row)
         context["show_preview"] = row is None or self.has_change_permission(request, row)
         return super().render_change_form(request, context, *args, **options)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Save a row, and say when the published files follow."""
+        super().save_model(request, obj, form, change)
+        self._tell_when(request, obj)
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        """Delete a row, and say when the published files follow."""
+        super().delete_model(request, obj)
+        self._tell_when(request, obj)
+
+    def _tell_when(self, request: HttpRequest, row: Any) -> None:
+        """Say that published files follow with the next build, with a link to what becomes of a URL."""
+        site = site_by_key(known_sites(request), row.site)
+        if site is None or Build.objects.published(site) is None:
+            return
+        text: Any = _("The published sitemap stays as it is until the next build.")
+        if path := getattr(row, "path", ""):
+            query = urlencode({"site": site.key, "url": path})
+            url = f"{reverse(f'{self.admin_site.name}:sitemapkit_inspect')}?{query}"
+            text = format_html('{} <a href="{}">{}</a>', text, url, _("What becomes of the URL"))
+        messages.info(request, text)
 
     def _preview(self, request: HttpRequest, form: Any, obj: Any) -> dict[str, Any] | None:
         if form.is_bound:

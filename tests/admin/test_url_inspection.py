@@ -8,7 +8,7 @@ from django.contrib.admin.models import LogEntry
 from django_sitemapkit.admin import url_inspection
 from django_sitemapkit.builds import build
 from django_sitemapkit.models import BuildRequest, ExclusionRule, ExtraUrl, UrlOverride
-from tests.admin.editors import ALL, chief, client_of, entry, live, page, text_of
+from tests.admin.editors import ALL, EMPTY, chief, client_of, entry, live, page, text_of
 from tests.builds import SITE, use_storage
 from tests.factories import products
 from tests.testapp.models import Product
@@ -219,3 +219,27 @@ def test_it_is_offered_where_one_looks_for_it():
     for address in ("/admin/sitemapkit/build/overview/", "/admin/sitemapkit/"):
         assert f'action="{PAGE}"' in text_of(chief().get(address))
     assert f'action="{PAGE}"' in text_of(client_of("view_urloverride").get("/admin/sitemapkit/"))
+
+
+@pytest.mark.parametrize("action", ["add", "change", "delete"])
+def test_after_each_save_the_next_build_is_told_of(action):
+    """With a link to what becomes of the URL; not where sitemaps are live."""
+    told = "The published sitemap stays as it is until the next build."
+    client = chief()
+    assert told not in text_of(saved(client, "add", path="/live/"))
+    build(SITE)
+    text = text_of(saved(client, action, path="/live/" if action != "add" else "/new/"))
+    assert told in text
+    assert f'href="{PAGE}?site=default&amp;url=%2F' in text
+
+
+def saved(client, action, path):
+    """Add, change or delete an extra URL, and return the page that follows."""
+    if action == "add":
+        data = {**EMPTY["extraurl"], "path": path}
+        return client.post(page("extraurl", "add"), data, follow=True)
+    row = ExtraUrl.objects.get(path=path)
+    if action == "delete":
+        return client.post(page("extraurl", "delete", row.pk), {"post": "yes"}, follow=True)
+    data = {**EMPTY["extraurl"], "path": path, "priority": "0.8"}
+    return client.post(page("extraurl", "change", row.pk), data, follow=True)
