@@ -195,7 +195,7 @@ class EditorSettingAdmin(CheckedListAdmin):
         self._tell_when(request, obj)
 
     def _tell_when(self, request: HttpRequest, row: Any) -> None:
-        """Say that published files follow with the next build, with a link to what becomes of a URL."""
+        """Say that published files follow with the next build; link to what becomes of a URL."""
         site = site_by_key(known_sites(request), row.site)
         if site is None or Build.objects.published(site) is None:
             return
