@@ -63,6 +63,20 @@ def test_exclude_now_does_not_wait(site, visit):
     assert len(site.entries("cities")) == 107
 
 
+def test_a_page_is_taken_out_in_three_steps(site, visit):
+    """Its address is pasted on the overview, inspected, and excluded."""
+    visit("operator").build()
+    editor = visit("editor")
+    editor.open_overview()
+    editor.page.get_by_label("URL or path").fill(f"{site.base}{CITY}")
+    editor.press("Inspect")
+    assert "Published now listed" in editor.text()
+    editor.press("Exclude now")
+    editor.sees("its sitemap file is published without it")
+    assert "After the next build not listed A URL override excludes it." in editor.text()
+    assert CITY not in site.entries("cities")
+
+
 def test_an_override_is_previewed_and_saved(site, visit):
     """The preview shows the entry with the origin of each value; the sitemap has the same."""
     editor = visit("editor")

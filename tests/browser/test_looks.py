@@ -8,7 +8,7 @@ pytestmark = pytest.mark.browser
 
 SCREENS = [
     *("sitemapkit/", "sitemapkit/build/overview/", "sitemapkit/build/"),
-    "sitemapkit/build/health/",
+    *("sitemapkit/build/health/", "sitemapkit/build/inspect/?url=/about/"),
     *("sitemapkit/build/1/change/", "sitemapkit/build/2/change/"),
     *("sitemapkit/build/2/differences/", "sitemapkit/build/2/publish/"),
     *("sitemapkit/urloverride/", "sitemapkit/urloverride/add/"),

@@ -14,6 +14,7 @@ THEMES = ["unfold", "grappelli", "jazzmin", "baton"]
 BUTTONS = {
     "sitemapkit/build/overview/": ["Build changes", "Check published files"],
     "sitemapkit/build/health/": [],
+    "sitemapkit/build/inspect/?url=/about/": ["Inspect", "Exclude now"],
     "sitemapkit/build/": [],
     "sitemapkit/build/1/publish/": ["Yes, publish it"],
     "sitemapkit/urloverride/": [],
