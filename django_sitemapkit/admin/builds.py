@@ -7,7 +7,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.utils import flatten, unquote
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Q, QuerySet
 from django.http import (
     Http404,
     HttpRequest,
@@ -24,6 +24,12 @@ from django.utils.translation import gettext_lazy
 from django_sitemapkit.admin.base import SiteFilter, known_site, known_sites, logger, number
 from django_sitemapkit.admin.health.views import HealthAdmin
 from django_sitemapkit.admin.manifests import differences_context, manifest_context
+from django_sitemapkit.admin.url_counts import (
+    changes_of,
+    section_changes,
+    total_change,
+    url_counts,
+)
 from django_sitemapkit.admin.url_inspection import InspectionAdmin
 from django_sitemapkit.builds import publish
 from django_sitemapkit.exceptions import SitemapKitError
@@ -38,14 +44,12 @@ class BuildList(ChangeList):
         super().get_results(request)
         done = Q(status=BuildFile.Status.DONE) & ~Q(section="")
         files = BuildFile.objects.filter(build__in=[build.pk for build in self.result_list])
-        totals = (
-            files.order_by()
-            .values("build")
-            .annotate(files=Count("pk", filter=done), urls=Sum("urls", filter=done, default=0))
-        )
+        totals = files.order_by().values("build").annotate(files=Count("pk", filter=done))
         by_build = {total["build"]: total for total in totals}
+        changes = changes_of(self.result_list)
         for build in self.result_list:
             build.totals = by_build.get(build.pk, {})
+            build.change = changes.get(build.pk, "-")
 
 
 @admin.register(Build)
@@ -110,8 +114,8 @@ class BuildAdmin(HealthAdmin, InspectionAdmin):
 
     @admin.display(description=gettext_lazy("URLs"))
     def url_count(self, build: Any) -> str:
-        """Return how many URLs the build lists."""
-        return number(build.totals.get("urls"))
+        """Return how many URLs the build lists, and how that differs from the one before."""
+        return str(build.change)
 
     @admin.display(description=gettext_lazy("files"))
     def file_count(self, build: Any) -> str:
@@ -193,11 +197,16 @@ class BuildAdmin(HealthAdmin, InspectionAdmin):
         if request.method not in {"GET", "HEAD"}:
             return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
         served = Publication.objects.filter(site=build.site).select_related("build").first()
+        live = served.build_id if served else None
+        counts = url_counts([build.pk, live])
+        before = counts[live] if served else None
         context = {
             "title": _("Publish build %(build)s?") % {"build": build.pk},
             "served": served.build if served else None,
-            "served_urls": _formatted_url_count(served.build) if served else "",
-            "urls": _formatted_url_count(build),
+            "served_urls": number(sum(before.values())) if before is not None else "",
+            "urls": number(sum(counts[build.pk].values())),
+            "change": total_change(counts[build.pk], before),
+            "changes": section_changes(counts[build.pk], before),
             "publish_error": self._publish_error(build),
         }
         return self._build_page(request, build, "publish", context)
@@ -270,8 +279,3 @@ def _is_publishable(build: Build) -> bool:
     """Return whether the build was published or held for review and still has its files."""
     ended_well = build.published_at is not None or build.status == Build.Status.HELD
     return ended_well and build.pruned_at is None
-
-
-def _formatted_url_count(build: Build) -> str:
-    files = BuildFile.objects.filter(build=build, status=BuildFile.Status.DONE)
-    return number(files.exclude(section="").aggregate(urls=Sum("urls", default=0))["urls"])

@@ -17,6 +17,7 @@ from django_sitemapkit.admin.base import (
     request_rows,
     try_read,
 )
+from django_sitemapkit.admin.url_counts import UrlChange, url_counts
 from django_sitemapkit.builds import differences_of
 from django_sitemapkit.builds.report.differences import DifferenceKind, changed_pages
 from django_sitemapkit.exceptions import SitemapKitError
@@ -43,7 +44,7 @@ MAX_COMPARED_URLS = 2_000_000
 def manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
     """Return the template context of a build: totals, problems, and a page of its files."""
     manifest = BuildFile.objects.in_build(build).defer("override_hashes", "problem_kinds")
-    totals = _section_totals(manifest)
+    totals = _section_totals(build, manifest)
     section = request.GET.get("section", "")
     if section not in {total["section"] for total in totals}:
         section = ""
@@ -65,8 +66,10 @@ def manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
     }
 
 
-def _section_totals(manifest: QuerySet[BuildFile]) -> list[dict[str, Any]]:
-    """Return the totals of each section, by one query."""
+def _section_totals(build: Build, manifest: QuerySet[BuildFile]) -> list[dict[str, Any]]:
+    """Return the totals of each section, and how its URLs have changed since the build before."""
+    previous = build.previous_id  # type: ignore[attr-defined]
+    before = url_counts([previous])[previous] or None
     done = Q(status=BuildFile.Status.DONE)
     totals = (
         manifest.exclude(section="")
@@ -86,7 +89,9 @@ def _section_totals(manifest: QuerySet[BuildFile]) -> list[dict[str, Any]]:
             **total,
             "files": number(total["files"]),
             "pending": number_or_blank(total["pending"]),
-            "urls": number(total["urls"]),
+            "urls": UrlChange(
+                total["urls"], None if before is None else before.get(total["section"], 0)
+            ),
             "skipped": number_or_blank(total["skipped"]),
         }
         for total in totals

@@ -31,6 +31,7 @@ from django_sitemapkit.admin.base import (
     try_read,
 )
 from django_sitemapkit.admin.health.items import attention_of, items_of
+from django_sitemapkit.admin.url_counts import changes_of, chart_of
 from django_sitemapkit.builds import SiteStatus, status_of
 from django_sitemapkit.builds.make.reuse import Reason
 from django_sitemapkit.builds.report.progress import SiteProgress, progress_of, summaries_of
@@ -227,7 +228,11 @@ def _site_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:
     status = status_of(site, rows=rows, export=False)
     progress = progress_of(site)
     ended = BuildRequest.objects.filter(site=site.key).exclude(ended_at=None)
+    shown = {status.build, *(build.build for build in status.builds)} - {None}
+    changes = changes_of(Build.objects.filter(pk__in=shown))
     return {
+        "change": changes.get(status.build),
+        "chart": chart_of(site),
         "status": status,
         "published_at": _parse_datetime(status.published_at),
         "checked_at": _parse_datetime(status.checked_at),
@@ -242,6 +247,7 @@ def _site_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:
                 "build": build,
                 "status": Build.Status(build.status).label,
                 "started_at": _parse_datetime(build.started_at),
+                "change": changes.get(build.build),
             }
             for build in status.builds
         ],

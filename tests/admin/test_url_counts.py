@@ -1,0 +1,98 @@
+"""How many URLs builds list, and how that has changed."""
+
+import pytest
+
+from django_sitemapkit.admin.url_counts import UrlChange, changes_of, section_changes
+from django_sitemapkit.builds import build
+from django_sitemapkit.models import Build, BuildFile
+from tests.admin.operating import OVERVIEW, page, person, text_of
+from tests.builds import SITE
+from tests.factories import products
+from tests.testapp.models import Product
+
+MINUS = "\N{MINUS SIGN}"
+
+
+@pytest.mark.parametrize(
+    ("after", "before", "text", "is_loss"),
+    [
+        (5, None, "", False),
+        (5, 5, "", False),
+        (1001, 1000, "+1", False),
+        (1330, 1000, "+330 (+33 %)", False),
+        (950, 1000, f"{MINUS}50 ({MINUS}5 %)", False),
+        (470_316, 705_519, f"{MINUS}235,203 ({MINUS}33 %)", True),
+        (0, 3, f"{MINUS}3 ({MINUS}100 %)", True),
+        (3, 0, "+3", False),
+    ],
+)
+def test_a_change_is_told_in_urls_and_percent(after, before, text, is_loss):
+    """And marked where more than a twentieth is gone."""
+    change = UrlChange(after, before)
+    assert (change.text, change.is_loss) == (text, is_loss)
+    assert ("sitemapkit-loss" in str(change)) == is_loss
+
+
+def test_a_section_that_came_or_went_is_among_the_changes():
+    """With nothing before it, or nothing after."""
+    assert section_changes({"a": 1, "b": 2}, {"b": 3, "c": 4}) == {
+        "a": UrlChange(1, 0),
+        "b": UrlChange(2, 3),
+        "c": UrlChange(0, 4),
+    }
+    assert section_changes({"a": 1}, None) == {"a": UrlChange(1, None)}
+
+
+@pytest.fixture
+def shrunk(built, settings):
+    """Publish a site twice; the second build has lost most products."""
+    settings.SITEMAPKIT_MAX_SHRINK = 1
+    products(8)
+    first = build(SITE)
+    Product.objects.filter(pk__gt=Product.objects.order_by("pk")[1].pk).delete()
+    second = build(SITE)
+    return first, second
+
+
+@pytest.mark.django_db
+def test_a_build_that_lost_much_does_not_look_like_the_others(shrunk):
+    """In the list, on its page and on the overview; the build before it has nothing to show."""
+    first, second = shrunk
+    lost = first.urls - second.urls
+    viewer = person("viewer")
+    rows = text_of(viewer.get(page("changelist"))).partition("<tbody>")[2].split("<tr>")[1:]
+    assert f'sitemapkit-loss">{MINUS}{lost} (' in rows[0]
+    assert f'<td class="field-url_count">{first.urls}</td>' in rows[1]
+    text = text_of(viewer.get(page("change", second.build)))
+    assert text.count("sitemapkit-loss") == 1
+    text = text_of(viewer.get(OVERVIEW))
+    assert text.count(f'sitemapkit-loss">{MINUS}{lost} (') == 2
+    assert (
+        f'aria-label="URLs of the last 2 published builds: from {first.urls} to {second.urls}."'
+        in text
+    )
+
+
+@pytest.mark.django_db
+def test_rolling_back_tells_what_comes_back(shrunk):
+    """For each section and for all of them."""
+    first, second = shrunk
+    text = text_of(person("publisher").get(page("publish", first.build)))
+    more = first.urls - second.urls
+    assert text.count(f">+{more} (") == 2
+
+
+@pytest.mark.django_db
+def test_only_whole_builds_are_compared(shrunk):
+    """One that failed half-way has lost nothing; of one without files nothing is known."""
+    _, second = shrunk
+    failed, empty = (
+        Build.objects.create(
+            site=SITE.key, fence=9, status="failed", started_at="2026-01-01T00:00Z",
+            previous_id=second.build,
+        )
+        for _ in range(2)
+    )  # fmt: skip
+    BuildFile.objects.create(build=failed, section="products", number=1, status="done", urls=1)
+    changes = changes_of(Build.objects.filter(pk__in=[failed.pk, empty.pk]))
+    assert changes == {failed.pk: UrlChange(1, None)}
