@@ -23,7 +23,12 @@ from django.utils.translation import gettext_lazy
 
 from django_sitemapkit.admin.base import SiteFilter, known_site, known_sites, logger, number
 from django_sitemapkit.admin.health.views import HealthAdmin
-from django_sitemapkit.admin.manifests import differences_context, manifest_context
+from django_sitemapkit.admin.manifests import (
+    differences_context,
+    file_context,
+    manifest_context,
+    name_of,
+)
 from django_sitemapkit.admin.url_counts import (
     changes_of,
     section_changes,
@@ -170,7 +175,7 @@ class BuildAdmin(HealthAdmin, InspectionAdmin):
     # Publishing
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the URLs of publishing and differences."""
+        """Add the URLs of publishing, differences and files."""
         wrap = self.admin_site.admin_view
         own = [
             path(
@@ -182,6 +187,11 @@ class BuildAdmin(HealthAdmin, InspectionAdmin):
                 "<path:object_id>/differences/",
                 wrap(self.differences_view),
                 name="sitemapkit_build_differences",
+            ),
+            path(
+                "<path:object_id>/files/<int:file>/",
+                wrap(self.file_view),
+                name="sitemapkit_build_file",
             ),
         ]
         return own + super().get_urls()
@@ -254,6 +264,21 @@ class BuildAdmin(HealthAdmin, InspectionAdmin):
             **differences_context(build),
         }
         return self._build_page(request, build, "differences", context)
+
+    # Files
+
+    def file_view(self, request: HttpRequest, object_id: str, file: int) -> HttpResponse:
+        """Show the URLs of a stored file."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        if request.method not in {"GET", "HEAD"}:
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        build = self._get_build_or_404(request, object_id)
+        row = BuildFile.objects.in_build(build).pages().filter(pk=file).first()
+        if row is None:
+            raise Http404(_("This file does not exist."))
+        context = {"title": name_of(row), "file": row, **file_context(request, row)}
+        return self._build_page(request, build, "file", context)
 
     def _get_build_or_404(self, request: HttpRequest, object_id: str) -> Build:
         build: Build | None = self.get_object(request, unquote(object_id))

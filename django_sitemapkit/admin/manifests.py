@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache, partial
 from typing import Any
+from urllib.parse import unquote
 
 from django.core.paginator import Paginator
 from django.db.models import Count, Max, Q, QuerySet, Sum
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from django_sitemapkit.admin.base import (
     known_site,
@@ -20,9 +22,16 @@ from django_sitemapkit.admin.base import (
 from django_sitemapkit.admin.url_counts import UrlChange, url_counts
 from django_sitemapkit.builds import differences_of
 from django_sitemapkit.builds.report.differences import DifferenceKind, changed_pages
-from django_sitemapkit.exceptions import SitemapKitError
+from django_sitemapkit.builds.stored_files import (
+    location_and_values,
+    stored_entries_of,
+    tags_of,
+    unescaped,
+)
+from django_sitemapkit.exceptions import SitemapKitError, StorageFailure
 from django_sitemapkit.models import Build, BuildFile, Publication
 from django_sitemapkit.models.builds import INDEX_ORDER
+from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import index_address, page_addresses
 
 FILES_PER_PAGE = 100
@@ -36,6 +45,9 @@ MAX_BUILD_REQUESTS = 20
 
 MAX_DIFFERENCES_PER_KIND = 200
 """Added, removed or changed URLs that a page lists, for each of the three."""
+
+ENTRIES_PER_PAGE = 200
+"""URLs of a file on a page."""
 
 MAX_COMPARED_URLS = 2_000_000
 """URLs that a page compares, which takes seconds."""
@@ -98,15 +110,51 @@ def _section_totals(build: Build, manifest: QuerySet[BuildFile]) -> list[dict[st
     ]
 
 
+def name_of(file: BuildFile) -> str:
+    """Return what a file is called on the screens."""
+    return f"{file.section or _('index')} {file.number or ''}".rstrip()
+
+
 def _row(file: BuildFile, urls: Mapping[int, str]) -> dict[str, Any]:
     return {
         "file": file,
-        "name": f"{file.section or _('index')} {file.number or ''}".rstrip(),
+        "name": name_of(file),
         "url": urls.get(file.pk, ""),
+        "is_readable": file.section and file.status == BuildFile.Status.DONE,
         "urls": number(file.urls),
         "skipped": number_or_blank(file.skipped),
         "duplicates": number_or_blank(file.duplicates),
         "problems": file.problems.splitlines(),
+    }
+
+
+def file_context(request: HttpRequest, file: BuildFile) -> dict[str, Any]:
+    """Return the template context of a stored file: the URLs that match a search, some at a time.
+
+    The search is for a part of a URL, percent-encoded or not.
+    """
+    query = request.GET.get("q", "").strip()
+    wanted = unquote(query).casefold()
+    entries = map(location_and_values, stored_entries_of([file], SitemapStorage()))
+    try:
+        found = [
+            (location, values)
+            for location, values in ((unescaped(raw), values) for raw, values in entries)
+            if wanted in unquote(location).casefold()
+        ]
+    except StorageFailure as error:
+        return {"failure": str(error), "query": query}
+    page = Paginator(found, ENTRIES_PER_PAGE).get_page(request.GET.get("p"))
+    return {
+        "query": query,
+        "page": page,
+        "range": page.paginator.get_elided_page_range(page.number),
+        "count": ngettext("%(count)s URL", "%(count)s URLs", len(found))
+        % {"count": number(len(found))},
+        "entries": [
+            {"location": location, "shown": unquote(location), "tags": tags_of(values)}
+            for location, values in page.object_list
+        ],
     }
 
 

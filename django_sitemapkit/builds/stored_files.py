@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
@@ -16,6 +17,7 @@ from django_sitemapkit.printable import count_of
 from django_sitemapkit.protocol.writers import escaped
 from django_sitemapkit.publishing import SitemapStorage, folder_of
 from django_sitemapkit.reading.keysets import noop
+from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.rendering import gzip_decompressor
 from django_sitemapkit.sites import SitemapSite
 
@@ -25,6 +27,7 @@ LOCATIONS_PER_READ = 2_000
 _BEGIN = b"<url><loc>"
 _END = b"</loc>"
 _END_OF_ENTRY = b"</url>"
+_VALUES = re.compile("^" + "".join(f"(?:<{tag}>([^<]*)</{tag}>)?" for tag in TAGS))
 _ENTITIES = {"&apos;": "'", "&quot;": '"'}
 
 
@@ -165,6 +168,12 @@ def location_and_values(entry: bytes) -> tuple[bytes, bytes]:
     """Return the location of an entry, and all that follows it."""
     location, _, values = entry[len(_BEGIN) :].partition(_END)
     return location, values
+
+
+def tags_of(values: bytes) -> dict[str, str]:
+    """Return the optional tags of an entry, given what follows its location."""
+    (texts, *_) = _VALUES.findall(values.decode())
+    return {tag: text for tag, text in zip(TAGS, texts, strict=True) if text}
 
 
 def unescaped(location: bytes) -> str:

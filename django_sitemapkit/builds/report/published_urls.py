@@ -1,7 +1,6 @@
 """Where one URL is published: in which files, since when, and with which values."""
 
 import datetime as dt
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
@@ -12,6 +11,7 @@ from django_sitemapkit.builds.stored_files import (
     holds_location,
     location_and_values,
     stored_entries_of,
+    tags_of,
 )
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.inspection import paging_key
@@ -19,11 +19,8 @@ from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.protocol.writers import escaped
 from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.rendering import page_address
 from django_sitemapkit.sites import SitemapSite
-
-_VALUES = re.compile("^" + "".join(f"(?:<{tag}>([^<]*)</{tag}>)?" for tag in TAGS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,9 +129,8 @@ def _published_url(
     written = escaped([location])[0].encode()
     entries = map(location_and_values, stored_entries_of([row], storage))
     values = next(values for location, values in entries if location == written)
-    (texts, *_) = _VALUES.findall(values.decode())
     return PublishedUrl(
         address=page_address(site, row.section, row.number),
         changed_at=row.lastmod,
-        values={tag: text for tag, text in zip(TAGS, texts, strict=True) if text},
+        values=tags_of(values),
     )
