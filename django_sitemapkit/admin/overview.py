@@ -231,6 +231,7 @@ def _site_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:
     shown = {status.build, *(build.build for build in status.builds)} - {None}
     changes = changes_of(Build.objects.filter(pk__in=shown))
     return {
+        "index": site.address("index"),
         "change": changes.get(status.build),
         "chart": chart_of(site),
         "status": status,
