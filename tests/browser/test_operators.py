@@ -78,6 +78,17 @@ def test_one_section_is_built(site, visit):
     assert "/about/" in site.entries("pages")
 
 
+def test_the_address_of_the_index_is_copied(site, visit):
+    """By a click on the overview."""
+    operator = visit("operator")
+    operator.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    operator.open_overview()
+    operator.page.get_by_role("button", name="Copy", exact=True).click()
+    operator.sees("Copied")
+    copied = operator.page.evaluate("navigator.clipboard.readText()")
+    assert copied == f"{site.base}/sitemap.xml"
+
+
 def test_who_only_views_sees_no_button(visit):
     """The overview and a build can be looked at; nothing on them can be pressed."""
     visit("operator").build()

@@ -1,4 +1,4 @@
-// Buttons that copy a text to the clipboard; without this script they stay hidden.
+/* Buttons that copy a text to the clipboard; without this script they stay hidden. */
 "use strict";
 
 if (navigator.clipboard) {
