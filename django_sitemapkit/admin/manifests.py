@@ -80,7 +80,7 @@ def manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
 
 def _section_totals(build: Build, manifest: QuerySet[BuildFile]) -> list[dict[str, Any]]:
     """Return the totals of each section, and how its URLs have changed since the build before."""
-    previous = build.previous_id  # type: ignore[attr-defined]
+    previous = build.previous_id
     before = url_counts([previous])[previous] or None
     done = Q(status=BuildFile.Status.DONE)
     totals = (

@@ -228,11 +228,12 @@ def _site_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:
     status = status_of(site, rows=rows, export=False)
     progress = progress_of(site)
     ended = BuildRequest.objects.filter(site=site.key).exclude(ended_at=None)
-    shown = {status.build, *(build.build for build in status.builds)} - {None}
-    changes = changes_of(Build.objects.filter(pk__in=shown))
+    shown = [build.build for build in status.builds]
+    live = status.build or 0
+    changes = changes_of(Build.objects.filter(pk__in=[live, *shown]))
     return {
         "index": site.address("index"),
-        "change": changes.get(status.build),
+        "change": changes.get(live),
         "chart": chart_of(site),
         "status": status,
         "published_at": _parse_datetime(status.published_at),

@@ -106,7 +106,7 @@ def changes_of(builds: Collection[Build]) -> dict[int, UrlChange]:
     Of a build that was neither published nor held for review, nothing is compared; one that has
     no files is left out.
     """
-    previous = {build.pk: build.previous_id for build in builds if _is_whole(build)}  # type: ignore[attr-defined]
+    previous = {build.pk: build.previous_id for build in builds if _is_whole(build)}
     counts = url_counts([*(build.pk for build in builds), *previous.values()])
     return {
         build.pk: total_change(counts[build.pk], counts.get(previous.get(build.pk)) or None)

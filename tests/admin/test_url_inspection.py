@@ -5,6 +5,7 @@ import re
 import pytest
 from django.contrib.admin.models import LogEntry
 
+from django_sitemapkit import Route
 from django_sitemapkit.admin import url_inspection
 from django_sitemapkit.builds import build
 from django_sitemapkit.models import BuildRequest, ExclusionRule, ExtraUrl, UrlOverride
@@ -92,6 +93,7 @@ def test_what_excludes_it_is_named_and_linked(model, values, reason, link):
 def test_an_object_is_linked_even_if_it_is_no_longer_listed(sections):
     """It is found in the file that has its key, and the reason is that of the queryset."""
     first, _second = products(2)
+    sections.remove("products")
     sections.add(PublicProducts)
     build(SITE)
     Product.objects.filter(pk=first.pk).update(public=False)
@@ -106,7 +108,7 @@ class PublicProducts(ALL[0]):
 
     name = "public"
     queryset = Product.objects.filter(public=True)
-    changefreq = None
+    location = Route("product", shop="shop__slug", slug="slug")
 
 
 def test_a_url_that_is_nowhere_may_be_added():
@@ -188,7 +190,7 @@ def test_an_override_that_includes_it_is_turned_round():
     UrlOverride.objects.create(site=SITE.key, path="/about/", include=True, priority="0.9")
     chief().post(EXCLUDE, {"site": SITE.key, "path": "/about/"})
     row = UrlOverride.objects.get()
-    assert (row.include, str(row.priority)) == (False, "0.9")
+    assert (row.include, str(row.priority)) == (False, "0.90")
 
 
 @pytest.mark.parametrize(
@@ -224,12 +226,12 @@ def test_it_is_offered_where_one_looks_for_it():
 @pytest.mark.parametrize("action", ["add", "change", "delete"])
 def test_after_each_save_the_next_build_is_told_of(action):
     """With a link to what becomes of the URL; not where sitemaps are live."""
-    told = "The published sitemap stays as it is until the next build."
+    note = "The published sitemap stays as it is until the next build."
     client = chief()
-    assert told not in text_of(saved(client, "add", path="/live/"))
+    assert note not in text_of(saved(client, "add", path="/live/"))
     build(SITE)
     text = text_of(saved(client, action, path="/live/" if action != "add" else "/new/"))
-    assert told in text
+    assert note in text
     assert f'href="{PAGE}?site=default&amp;url=%2F' in text
 
 

@@ -11,7 +11,7 @@ SCREENS = [
     *("sitemapkit/build/health/", "sitemapkit/build/inspect/?url=/about/"),
     *("sitemapkit/build/1/change/", "sitemapkit/build/2/change/"),
     *("sitemapkit/build/2/differences/", "sitemapkit/build/2/publish/"),
-    "sitemapkit/build/1/files/1/",
+    "sitemapkit/build/1/files/3/",
     *("sitemapkit/urloverride/", "sitemapkit/urloverride/add/"),
     *("sitemapkit/urloverride/1/change/", "sitemapkit/urloverride/2/change/"),
     *("sitemapkit/urloverride/import/", "sitemapkit/urloverride/1/history/"),
