@@ -61,7 +61,12 @@ class Project:
     def __init__(self, folder, variables):
         self.folder = folder
         # A file that is changed twice in a second would be taken for the one before.
-        self.variables = {**variables, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1"}
+        self.variables = {
+            **variables,
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONUNBUFFERED": "1",
+            "PYTHONUTF8": "1",
+        }
         for name in ("base.py", "shop/__init__.py", "shop/models.py", "shop/views.py"):
             self.write(name, dedented(PROJECT[name]))
         self.write("manage.py", MANAGE)
