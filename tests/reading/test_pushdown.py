@@ -462,11 +462,10 @@ def test_the_second_of_a_moment_is_an_integer():
 @pytest.mark.parametrize("lastmod", ["updated_at", "released_on"])
 def test_future_rows_are_odd(lastmod):
     """The row path names them."""
-    now = timezone.now()
-    products(15, updated_at=now, released_on=now.date())
-    newest = Product.objects.last()
-    later = now + dt.timedelta(days=2)
-    Product.objects.filter(pk=newest.pk).update(updated_at=later, released_on=later.date())
+    now, today = timezone.now(), timezone.localdate()
+    products(15, updated_at=now, released_on=today)
+    newest, later = Product.objects.last(), dt.timedelta(days=2)
+    Product.objects.filter(pk=newest.pk).update(updated_at=now + later, released_on=today + later)
     rendering = PageRendering(section(lastmod=lastmod), EVERYTHING, SITE.scope())
     assert b"".join(rendering).count(b"<lastmod>") == 14
     assert [problem.key for problem in rendering.problems.examples] == [newest.pk]

@@ -4,6 +4,7 @@ import pytest
 from django.conf.urls.i18n import i18n_patterns
 from django.core.checks import run_checks
 from django.urls import include, path
+from django.utils import translation
 
 from django_sitemapkit import Route, Section, Translated
 from django_sitemapkit.builds import build
@@ -43,6 +44,8 @@ def project(settings, sections):
     sections.add(Places)
     place("a", "en", "es")
     place("b", "es")
+    with translation.override("en"):  # What the middleware activates is for the whole thread.
+        yield
 
 
 def served(code):
