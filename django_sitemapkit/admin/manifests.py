@@ -19,7 +19,7 @@ from django_sitemapkit.admin.base import (
     request_rows,
     try_read,
 )
-from django_sitemapkit.admin.url_counts import UrlChange, url_counts
+from django_sitemapkit.admin.url_counts import UrlChange, is_whole, url_counts
 from django_sitemapkit.builds import differences_of
 from django_sitemapkit.builds.report.differences import DifferenceKind, changed_pages
 from django_sitemapkit.builds.stored_files import (
@@ -80,7 +80,7 @@ def manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
 
 def _section_totals(build: Build, manifest: QuerySet[BuildFile]) -> list[dict[str, Any]]:
     """Return the totals of each section, and how its URLs have changed since the build before."""
-    previous = build.previous_id
+    previous = build.previous_id if is_whole(build) else None
     before = url_counts([previous])[previous] or None
     done = Q(status=BuildFile.Status.DONE)
     totals = (

@@ -106,7 +106,7 @@ def changes_of(builds: Collection[Build]) -> dict[int, UrlChange]:
     Of a build that was neither published nor held for review, nothing is compared; one that has
     no files is left out.
     """
-    previous = {build.pk: build.previous_id for build in builds if _is_whole(build)}
+    previous = {build.pk: build.previous_id for build in builds if is_whole(build)}
     counts = url_counts([*(build.pk for build in builds), *previous.values()])
     return {
         build.pk: total_change(counts[build.pk], counts.get(previous.get(build.pk)) or None)
@@ -115,7 +115,8 @@ def changes_of(builds: Collection[Build]) -> dict[int, UrlChange]:
     }
 
 
-def _is_whole(build: Build) -> bool:
+def is_whole(build: Build) -> bool:
+    """Return whether a build has all its files, so that fewer URLs are a loss."""
     return build.published_at is not None or build.status == Build.Status.HELD
 
 
@@ -127,7 +128,7 @@ def chart_of(site: SitemapSite) -> dict[str, Any] | None:
     published = Build.objects.filter(site=site.key).exclude(published_at=None)
     keys = list(published.order_by("-pk").values_list("pk", flat=True)[:CHART_BUILDS])[::-1]
     counts = url_counts(keys)
-    totals = [sum(counts[pk].values()) for pk in keys]
+    totals = [sum(counts[pk].values()) for pk in keys if counts[pk]]  # Others have no files.
     if len(totals) < 2:
         return None
     top, step = max(*totals, 1), CHART_WIDTH / (len(totals) - 1)

@@ -194,7 +194,8 @@ def _values(search: PublishedSearch, found: UrlInspection) -> list[dict[str, Any
 
 def _is_due(search: PublishedSearch, found: UrlInspection) -> bool:
     """Return whether the next build changes what is published of a URL, as far as is known."""
-    if search.build is None or (search.unread and not search.found):
+    is_known = bool(search.found) or not (search.unread or search.failures)
+    if search.build is None or not is_known:
         return False
     is_changed = any(value["changes"] for value in _values(search, found))
     return bool(search.found) != found.listed or is_changed

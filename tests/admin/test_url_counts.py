@@ -2,7 +2,7 @@
 
 import pytest
 
-from django_sitemapkit.admin.url_counts import UrlChange, changes_of, section_changes
+from django_sitemapkit.admin.url_counts import UrlChange, changes_of, chart_of, section_changes
 from django_sitemapkit.builds import build
 from django_sitemapkit.models import Build, BuildFile
 from tests.admin.operating import OVERVIEW, page, person, text_of
@@ -96,3 +96,13 @@ def test_only_whole_builds_are_compared(shrunk):
     BuildFile.objects.create(build=failed, section="products", number=1, status="done", urls=1)
     changes = changes_of(Build.objects.filter(pk__in=[failed.pk, empty.pk]))
     assert changes == {failed.pk: UrlChange(1, None)}
+    assert "sitemapkit-loss" not in text_of(person("viewer").get(page("change", failed.pk)))
+
+
+@pytest.mark.django_db
+def test_a_build_without_files_is_no_point_of_the_chart(shrunk):
+    """How many URLs it had is not known; it did not have none."""
+    first, _ = shrunk
+    assert chart_of(SITE) is not None
+    BuildFile.objects.filter(build=first.build).delete()
+    assert chart_of(SITE) is None
