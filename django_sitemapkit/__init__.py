@@ -17,7 +17,7 @@ from django_sitemapkit.sections import (
     Translated,
 )
 
-__version__ = "0.1.0.dev0"
+__version__ = "1.0.0.dev0"
 
 __all__ = [
     "Allow",

@@ -14,10 +14,12 @@ class SitemapKitConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the sections and the system checks; keep the log printable."""
+        """Register the sections and the system checks; watch changes; keep the log printable."""
         from django_sitemapkit import checks  # noqa: F401, PLC0415
         from django_sitemapkit.mixins import register_models  # noqa: PLC0415
         from django_sitemapkit.printable import protect_log  # noqa: PLC0415
+        from django_sitemapkit.rebuild import follow_setting  # noqa: PLC0415
+        from django_sitemapkit.runners.choosing import import_tasks  # noqa: PLC0415
         from django_sitemapkit.sites import follow_current_site  # noqa: PLC0415
 
         protect_log()
@@ -25,3 +27,5 @@ class SitemapKitConfig(AppConfig):
             follow_current_site()
         register_models()
         autodiscover_modules("sitemaps")
+        import_tasks()
+        follow_setting()

@@ -40,6 +40,16 @@ class SiteSettings:
     """The dotted path of the site's URLconf; None for ROOT_URLCONF."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerSettings:
+    """What ``SITEMAPKIT_RUNNER`` says."""
+
+    backend: str
+    """A short name, or the dotted path of a class."""
+    options: Mapping[str, Any]
+    """The keyword arguments of that class."""
+
+
 class _Setting(Generic[_Value]):
     """A setting: its default, and what checks a value, once and again when it has changed."""
 
@@ -92,11 +102,8 @@ def _whole_number(minimum: int, maximum: int | None = None) -> Callable[[str, An
 
 
 _switch = _one_of(False, True)
-_at_least_one = _whole_number(1)
-
-
-def _number_or_none(name: str, value: Any) -> int | None:
-    return None if value is None else _at_least_one(name, value)
+at_least_one = _whole_number(1)
+"""Returns a whole number from 1 up; raises ImproperlyConfigured, with its name, for others."""
 
 
 def _fraction(name: str, value: Any) -> float:
@@ -112,12 +119,21 @@ def _header(name: str, value: Any) -> str:
     return value
 
 
-def _runner(name: str, value: Any) -> str:
-    if not isinstance(value, str) or not value:
+def _runner(name: str, value: Any) -> RunnerSettings:
+    if isinstance(value, str) and value:
+        return RunnerSettings(backend=value, options={})
+    is_dict = isinstance(value, Mapping) and value.keys() <= {"BACKEND", "OPTIONS"}
+    backend, options = (value.get("BACKEND"), value.get("OPTIONS", {})) if is_dict else (None, {})
+    if not isinstance(backend, str) or not backend or not _are_options(options):
         raise ImproperlyConfigured(
-            f'{name} must be "inline", "processes" or the dotted path of a runner.'
+            f'{name} must be the name of a runner such as "processes", or a dict such as'
+            ' {"BACKEND": "processes", "OPTIONS": {"workers": 4}}.'
         )
-    return value
+    return RunnerSettings(backend=backend, options=options)
+
+
+def _are_options(value: object) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
 
 
 def _storage_alias(name: str, value: Any) -> str | None:
@@ -333,8 +349,8 @@ class Settings:
     DEDUPLICATE: _Setting[bool] = _Setting(
         False,
         _switch,
-        "Whether a build lists each URL once, on the first page that has it. One process then"
-        " renders all pages, whatever RUNNER is. Live pages are not deduplicated.",
+        "Whether a build lists each URL once, on the first page that has it. Live pages are not"
+        " deduplicated.",
     )
     CACHE_CONTROL = _Setting(
         "max-age=600", _header, 'The Cache-Control header of sitemaps; "" sends none.'
@@ -352,10 +368,10 @@ class Settings:
         " still fetch every file in it.",
     )
     KEEP_BUILDS = _Setting(
-        3, _at_least_one, "Published builds whose files are kept beyond that, to roll back to."
+        3, at_least_one, "Published builds whose files are kept beyond that, to roll back to."
     )
     LEASE_SECONDS = _Setting(
-        60, _at_least_one, "Seconds without a heartbeat after which a builder is presumed dead."
+        60, at_least_one, "Seconds without a heartbeat after which a builder is presumed dead."
     )
     GZIP_BACKEND: _Setting[str] = _Setting(
         "auto",
@@ -367,12 +383,14 @@ class Settings:
         "inline",
         _runner,
         'What renders the pages of a build: "inline", which is only the process that builds,'
-        ' "processes", or a runner\'s dotted path.',
+        ' "processes", "celery", "tasks", "dummy", or the dotted path of a runner; with options, a'
+        " dict of BACKEND and OPTIONS.",
     )
-    WORKERS = _Setting(
+    REBUILD: _Setting[str | None] = _Setting(
         None,
-        _number_or_none,
-        'Processes of the runner "processes"; None for one per CPU core.',
+        _one_of(None, "on_change"),
+        'When a build is requested besides the schedule. "on_change": after saves and deletes of'
+        " models that a section lists.",
     )
     MAX_SHRINK = _Setting(
         0.5,

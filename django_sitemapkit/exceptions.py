@@ -61,6 +61,10 @@ class LeaseLost(SitemapKitError):
     """This process sent no heartbeat for too long, and another one has its lease: it must stop."""
 
 
+class BuildCancelled(LeaseLost):
+    """Someone has cancelled the build: its lease is gone, and this process must stop."""
+
+
 class RobotsUnavailable(SitemapKitError):
     """A site's robots.txt cannot be read, so none of its pages may be crawled."""
 

@@ -238,10 +238,14 @@ def _returned(function: SectionsOf, site: SitemapSite) -> dict[str, Declared]:
     return found._sections
 
 
-def _is_on(section: Declared, site: SitemapSite, switched: Switched) -> bool:
+def belongs_to(section: Declared, site: SitemapSite) -> bool:
+    """Return whether a site has the section, enabled or not."""
     here = section.sites is None or site.key in map(str, section.sites)
-    listed = site.sections is None or section.get_name() in site.sections
-    return switched.get(section.get_name(), section.enabled) and here and listed
+    return here and (site.sections is None or section.get_name() in site.sections)
+
+
+def _is_on(section: Declared, site: SitemapSite, switched: Switched) -> bool:
+    return switched.get(section.get_name(), section.enabled) and belongs_to(section, site)
 
 
 def _path(section: Any) -> str:

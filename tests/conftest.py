@@ -42,6 +42,21 @@ def sections(sitemap_registry):
     return sitemap_registry
 
 
+@pytest.fixture(scope="session")
+def s3_endpoint():
+    """Give the address of a server of S3's interface; under CI its absence is a failure."""
+    try:
+        import moto.server  # noqa: F401
+
+        from tests.s3 import shared_endpoint
+    except ImportError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"needs django-storages[s3] and moto[server]: {error}")
+
+    return shared_endpoint()
+
+
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
     """Let no storage wait before it is tried again."""

@@ -104,6 +104,7 @@ class Backwards(InlineRunner):
         return super().run(maker, list(reversed(lines)))
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("codec", few(1, ["isal", "zlib"]))
 @pytest.mark.parametrize("declared", DECLARED)

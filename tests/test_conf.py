@@ -4,7 +4,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
-from django_sitemapkit.conf import SETTING_NAMES, SiteSettings
+from django_sitemapkit.conf import SETTING_NAMES, RunnerSettings, SiteSettings
 from django_sitemapkit.conf import settings as ours
 
 MAIN = {"BASE_URL": "https://www.example.com"}
@@ -29,8 +29,8 @@ def test_the_defaults_hold_where_nothing_is_set(settings):
         "KEEP_BUILDS": 3,
         "LEASE_SECONDS": 60,
         "GZIP_BACKEND": "auto",
-        "RUNNER": "inline",
-        "WORKERS": None,
+        "RUNNER": RunnerSettings(backend="inline", options={}),
+        "REBUILD": None,
         "MAX_SHRINK": 0.5,
         "EXPORT_STORAGE": None,
         "EXPORT_TEXT": False,
@@ -58,6 +58,7 @@ def test_the_defaults_hold_where_nothing_is_set(settings):
         ("MAX_SHRINK", 1),
         ("EXPORT_STORAGE", "staticfiles"),
         ("EXPORT_TEXT", True),
+        ("REBUILD", "on_change"),
         ("CACHE_CONTROL", ""),
         ("CACHE_CONTROL", "public, max-age=60"),
     ],
@@ -84,6 +85,7 @@ def test_a_right_value_is_taken_as_it_stands(settings, name, value):
         *(("DEDUPLICATE", value) for value in ("first", None, 2)),
         *(("CACHE_CONTROL", value) for value in (None, 600, b"no-store", "a\nb: c")),
         *(("EXPORT_TEXT", value) for value in (None, "yes", 2)),
+        *(("REBUILD", value) for value in ("", "always", True, ["on_change"])),
         *(("SITES", value) for value in (None, [], "main", [MAIN])),
     ],
 )

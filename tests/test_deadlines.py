@@ -28,6 +28,7 @@ def test_an_answer_in_time():
         assert get(address, 60) == 200
 
 
+@pytest.mark.slow
 def test_an_answer_that_comes_slowly():
     """Headers that were cut off are not taken for all."""
     with serving(Dripping) as address, pytest.raises(TimeoutError, match=r"of 0\.2 seconds"):

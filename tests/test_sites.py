@@ -333,6 +333,7 @@ def test_sites_may_be_rows_of_the_database(rf, shops, django_assert_num_queries)
             ask(rf, "milk.example.com")
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_each_request_build_and_command_reads_them_again(client, shops, settings):
     """So does code that says they have changed."""

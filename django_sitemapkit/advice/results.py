@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from django_sitemapkit.printable import count_of
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviceFinding:
@@ -55,9 +57,15 @@ class SectionAdvice:
         lines = [f"    {f.declare}," for f in self.findings if f.declare and f.about == "index"]
         return ("indexes = [", *lines, "]") if lines else ()
 
+    @property
+    def is_advised(self) -> bool:
+        """Whether there is anything to declare."""
+        return bool(self.declarations or self.indexes)
+
     def lines(self) -> Iterator[str]:
         """Yield the advice as lines of text."""
-        yield f"  Advice for {self.section} ({self.declared}), {self.rows:,} rows examined:"
+        rows = count_of(self.rows, "row")
+        yield f"  Advice for {self.section} ({self.declared}), {rows} examined:"
         if self.not_examined:
             yield f"    not examined: {self.not_examined}"
             return
@@ -66,7 +74,7 @@ class SectionAdvice:
         for finding in self.findings:
             yield f"    {finding.about}: {finding.message}"
             yield from (f"      {note}" for note in finding.notes)
-        if not self.declarations and not self.indexes:
+        if not self.is_advised:
             yield "    Nothing is advised."
         if self.declarations:
             yield from ("    Declare:", *(f"      {line}" for line in self.declarations))

@@ -15,6 +15,7 @@ from django.db import connections
 from django.db.models import QuerySet
 
 from django_sitemapkit.planning.pages import current_plan, decoded
+from django_sitemapkit.printable import count_of
 from django_sitemapkit.reading import QuerySetReader
 from django_sitemapkit.reading.keysets import KeyRange, Keyset
 
@@ -52,8 +53,8 @@ class Sample:
         """How many rows gave the same value, for a message."""
         first, more = len(self.first), len(self.more)
         if not more:
-            return f"the same for all {first:,} rows; there are no others to check."
-        return f"the same for {first:,} rows and {more:,} others."
+            return f"the same for all {count_of(first, 'row')}; there are no others to check."
+        return f"the same for {count_of(first, 'row')} and {more:,} others."
 
     @property
     def keys(self) -> tuple[Any, ...]:

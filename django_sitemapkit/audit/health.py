@@ -8,15 +8,19 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin import HealthItem, Level, register_health
+from django_sitemapkit.admin import HealthItem, Level, register_health, register_inspection
 from django_sitemapkit.admin.base import number
 from django_sitemapkit.audit.kinds import ADVICE, BAD_KINDS, FindingKind
-from django_sitemapkit.audit.models import AuditRun
+from django_sitemapkit.audit.models import AuditFinding, AuditRun
 from django_sitemapkit.sites import SitemapSite
+
+MAX_FINDINGS_OF_URL = 10
+"""Findings of one URL that its inspection shows."""
 
 
 @register_health(
@@ -41,6 +45,24 @@ def findings(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator[Hea
         finished = [run for run in (newest, *earlier) if run.status == AuditRun.Status.FINISHED]
         for same in current_runs(finished):
             yield from _findings_of_newest(same, may_see_findings=may_see_findings)
+
+
+@register_inspection
+def findings_of_url(
+    request: HttpRequest, site: SitemapSite, location: str
+) -> Iterator[tuple[Any, str]]:
+    """Yield what the newest finished audit and the newest finished crawls found of a URL."""
+    if not request.user.has_perm("sitemapkit_audit.view_auditfinding"):
+        return
+    runs = AuditRun.objects.filter(site=site.key, status=AuditRun.Status.FINISHED).order_by("-pk")
+    kinds = (AuditRun.Kind.AUDIT, AuditRun.Kind.CRAWL)
+    newest = [same[0].pk for kind in kinds for same in current_runs(runs.filter(kind=kind))]
+    found = AuditFinding.objects.filter(run__in=newest, url=location).select_related("run")
+    for finding in found.order_by("-run", "pk")[:MAX_FINDINGS_OF_URL]:
+        if finding.url == location:  # To some databases, other letters are the same.
+            text = f"{finding.get_kind_display()}: {finding.detail}".removesuffix(": ")
+            url = findings_of(finding.run, finding.kind)
+            yield _name_of(finding.run), format_html('<a href="{}">{}</a>', url, text)
 
 
 def current_runs(runs: Iterable[AuditRun]) -> list[list[AuditRun]]:

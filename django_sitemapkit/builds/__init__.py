@@ -5,11 +5,17 @@ of pages, ``manifest`` the rows that say what a build consists of, ``publication
 no page is missing, and ``report`` only reads.
 """
 
+from django_sitemapkit.builds.cancellation import cancel_build
 from django_sitemapkit.builds.exclusion import exclude_now
 from django_sitemapkit.builds.make.page_builder import PageBuilder
 from django_sitemapkit.builds.make.runner import InlineRunner, Runner
 from django_sitemapkit.builds.preview import preview
 from django_sitemapkit.builds.publication.gates import FinishedBuild, register_gate
+from django_sitemapkit.builds.publication.pausing import (
+    Pause,
+    pause_publishing,
+    resume_publishing,
+)
 from django_sitemapkit.builds.publication.pruning import Pruned, prune
 from django_sitemapkit.builds.publication.publishing import publish
 from django_sitemapkit.builds.report.differences import Difference, differences_of
@@ -31,6 +37,7 @@ __all__ = [
     "FinishedBuild",
     "InlineRunner",
     "PageBuilder",
+    "Pause",
     "Pruned",
     "PublishedSearch",
     "PublishedUrl",
@@ -38,13 +45,16 @@ __all__ = [
     "SiteStatus",
     "VerifiedFile",
     "build",
+    "cancel_build",
     "differences_of",
     "exclude_now",
     "find_url",
+    "pause_publishing",
     "preview",
     "prune",
     "publish",
     "register_gate",
+    "resume_publishing",
     "search_published",
     "status_of",
     "verify_published",

@@ -60,15 +60,18 @@ def exclude_now(
 
     Returns None if no page lists it, neither the published ones nor those of earlier builds: then
     there is nothing to do. A build that a killed process left is abandoned, since its pages are
-    older. SITEMAPKIT_MAX_SHRINK does not count what is excluded here.
+    older. SITEMAPKIT_MAX_SHRINK does not count what is excluded here. It is published although
+    publishing is paused. The pages are rendered from the rows as they are now, so their other URLs
+    follow, too; all other pages stay as they are published.
 
     Raises BuildRunning while the site is being built, NothingToPublish if no URL would be left,
-    and what else ``build`` raises; the next build takes the override into account in any case.
+    and what else ``build`` raises; the next build takes the override into account in any case,
+    and is held while publishing is paused.
     """
     with acquire(site) as lease:
         builder = _PagesBuilder(site, lease, started_by)
         for left in builder.builds.running:
-            lease.abandon(left, "a URL was excluded from the published files")
+            builder.abandon(left, "a URL was excluded from the published files")
         published = builder.builds.published
         if published is None:
             return None
@@ -97,6 +100,7 @@ class _PagesBuilder(Builder):
             *(site, lease, (), (), InlineRunner(), None), full=True, started_by=started_by
         )
         self.export_all = False
+        self.by_editor = True
         self._listing: Mapping[PageName, int] = {}
         self._withdrawn: set[PageName] = set()
         self._reason = b""

@@ -5,12 +5,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.db import router, transaction
+from django.db import connections, router, transaction
 
 from django_sitemapkit.conf import settings
-from django_sitemapkit.exceptions import BuildRunning, LeaseLost
+from django_sitemapkit.exceptions import BuildCancelled, BuildRunning, LeaseLost
 from django_sitemapkit.models import Build, Lease, StoredNow
 from django_sitemapkit.sites import SitemapSite
+
+CANCELLED = "cancelled by "
+"""How the reason of a cancelled build begins; who cancelled it follows."""
 
 
 class BuildLease:
@@ -29,24 +32,44 @@ class BuildLease:
         return time.monotonic() - self._last > self._interval
 
     def heartbeat(self) -> None:
-        """Renew the lease if that is due. Raises LeaseLost if it comes too late."""
+        """Renew the lease if that is due. Raises what `prove` raises if it is lost."""
         if self.due:
             self.prove()
 
     def prove(self) -> None:
-        """Renew the lease at once. Raises LeaseLost if another process has taken over."""
+        """Renew the lease at once.
+
+        Raises BuildCancelled if someone has cancelled the build, and LeaseLost if another process
+        has taken over.
+        """
         if not self.row.renew():
-            raise LeaseLost(
-                f"{self.row.name}: this process sent no heartbeat for too long, and another"
-                " process acquired the lease."
-            )
+            raise self._loss()
         self._last = time.monotonic()
+
+    def _loss(self) -> LeaseLost:
+        """Return why the lease is lost."""
+        work, _, site = self.row.name.partition(":")
+        cancelled = Build.objects.filter(
+            site=site,
+            fence=self.fence,
+            status=Build.Status.ABANDONED,
+            reason__startswith=CANCELLED,
+        )
+        if work == "build" and (build := cancelled.last()):
+            return BuildCancelled(
+                f"Build {build.pk} of site {site!r} was {build.reason}. What is published stays;"
+                " the next run starts a new build."
+            )
+        return LeaseLost(
+            f"{self.row.name}: this process sent no heartbeat for too long, and another"
+            " process acquired the lease."
+        )
 
     @contextmanager
     def fenced_transaction(self) -> Iterator[None]:
         """Record something in a transaction that holds only as long as the lease is ours.
 
-        Raises LeaseLost, and records nothing, if another process has taken it.
+        Raises what `prove` raises, and records nothing, if it is not.
         """
         with transaction.atomic(using=router.db_for_write(Build)):
             self.prove()
@@ -65,17 +88,42 @@ class BuildLease:
         return now
 
 
+def build_lease(build: Build) -> Lease | None:
+    """Return the lease under which a build is being made; None if its holder has lost it."""
+    rows = Lease.objects.filter(name=_name_of(build.site, "build"), fence=build.fence)
+    return rows.exclude(owner="").first()
+
+
+def close_if_unusable() -> None:
+    """Close the connection of our tables if it is broken, so that the next query opens another.
+
+    Within a transaction it stays: a task that runs at once is in that of its caller.
+    """
+    connection = connections[router.db_for_write(Build)]
+    if not connection.in_atomic_block:
+        connection.close_if_unusable_or_obsolete()
+
+
+def _name_of(site: str, work: str) -> str:
+    return f"{work}:{site}"
+
+
 @contextmanager
 def acquire(
-    site: SitemapSite, work: str = "build", seconds: float | None = None
+    site: SitemapSite,
+    work: str = "build",
+    seconds: float | None = None,
+    *,
+    makes_build: bool = False,
 ) -> Iterator[BuildLease]:
     """Hold the lease of a site for a kind of work. Raises BuildRunning if another process does.
 
-    It expires ``seconds`` after the last heartbeat; by default, SITEMAPKIT_LEASE_SECONDS.
+    It expires ``seconds`` after the last heartbeat; by default, SITEMAPKIT_LEASE_SECONDS. With
+    ``makes_build`` it can be cancelled before it has recorded a build.
     """
-    name = f"{work}:{site.key}"
+    name = _name_of(site.key, work)
     seconds = settings.LEASE_SECONDS if seconds is None else seconds
-    row = Lease.objects.acquire(name, seconds=seconds)
+    row = Lease.objects.acquire(name, seconds=seconds, makes_build=makes_build)
     if row is None:
         if holder := Lease.objects.filter(name=name).exclude(owner="").first():
             raise BuildRunning(f"The {work} lease of site {site.key!r} is held by {holder.holder}.")

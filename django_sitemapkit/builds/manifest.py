@@ -10,7 +10,7 @@ from operator import attrgetter
 from django.utils import timezone
 
 from django_sitemapkit.builds.lease import BuildLease
-from django_sitemapkit.models import Build, BuildFile, Publication
+from django_sitemapkit.models import Build, BuildFile, Publication, StoredNow
 from django_sitemapkit.models.builds import INDEX_ORDER
 from django_sitemapkit.planning import PlannedPage, StoredSize, all_pages, renumber
 from django_sitemapkit.protocol.dates import format_lastmod
@@ -28,7 +28,7 @@ STORED = (
     *("first", "last", "skipped", "problems", "problem_kinds"),
     *("fingerprint", "override_hashes", "changes_at"),
     *("oldest_lastmod", "newest_lastmod", "newest_key", "lastmod_count"),
-    *("prefix_digest", "urls_digest", "duplicates"),
+    *("prefix_digest", "urls_digest", "duplicates", "duplicate_hashes"),
 )
 """What a manifest says of a stored file, and what a row takes over that reuses it."""
 
@@ -160,8 +160,8 @@ class SiteBuilds:
     @cached_property
     def publication(self) -> Publication | None:
         """Which build the site serves; None if nothing is published."""
-        rows = Publication.objects.filter(site=self.site.key)
-        return rows.select_related("build").first()
+        rows = Publication.objects.filter(site=self.site.key).select_related("build")
+        return rows.annotate(now=StoredNow()).first()
 
     @property
     def published(self) -> Build | None:

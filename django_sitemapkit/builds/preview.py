@@ -88,17 +88,15 @@ def _rendered(
     free = count(max((page.number for page in waiting), default=0) + 1)
     while waiting:
         number, keys = waiting[0].number, waiting.popleft().keys
-        if distinct is not None:
-            distinct.begin(section.get_name())
-        rendering = rendering_of(section, keys, scope, distinct)
+        urls = None if distinct is None else distinct.finder(section.get_name())
+        rendering = rendering_of(section, keys, scope, urls)
         page = make_page(rendering, path, noop, compression)
         page.finish()
         split_at = page.rendering.split_at
         if split_at is not None and section.keyset is not None:
-            if distinct is not None:
-                distinct.discard()
             waiting.appendleft(PlannedPage(next(free), KeyRange(split_at, keys.upper)))
             waiting.appendleft(PlannedPage(number, KeyRange(keys.lower, split_at)))
             continue
-        duplicates = distinct.end(rendering.duplicates).duplicates if distinct is not None else 0
-        yield number, page, duplicates, len(waiting)
+        if distinct is not None and urls is not None:
+            distinct.end(urls)
+        yield number, page, rendering.duplicates, len(waiting)

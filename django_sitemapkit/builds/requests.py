@@ -1,6 +1,6 @@
-"""Requests of the admin: recorded, started by a thread, finished by the next build.
+"""Requests of the admin, or of changed rows: started by a worker or a thread, done by a build.
 
-A thread ends with its process. What it was doing stays recorded as open: the next build, by
+Both may end with their process. What they were doing stays recorded as open: the next build, by
 whomever, or the next click takes it.
 """
 
@@ -16,11 +16,17 @@ from django.utils import timezone
 
 from django_sitemapkit.builds.make.runner import InlineRunner, Runner
 from django_sitemapkit.builds.publication.pruning import prune
+from django_sitemapkit.builds.report.stored_differences import store_differences
 from django_sitemapkit.builds.report.verification import verify_published
 from django_sitemapkit.builds.results import close_requests, summary_of
 from django_sitemapkit.builds.run import build
-from django_sitemapkit.exceptions import BuildRunning, LeaseLost, SitemapKitError
-from django_sitemapkit.models import BuildRequest
+from django_sitemapkit.exceptions import (
+    BuildCancelled,
+    BuildRunning,
+    LeaseLost,
+    SitemapKitError,
+)
+from django_sitemapkit.models import Build, BuildRequest
 from django_sitemapkit.printable import count_of
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.tenants import current_tenants, switch_to
@@ -29,6 +35,11 @@ logger = logging.getLogger("django_sitemapkit")
 
 Kind = BuildRequest.Kind
 ALL_KINDS = tuple(Kind)
+WORK = (Kind.BUILD, Kind.CHECK, Kind.PRUNE)
+"""What is done one after the other: all of it takes the lease of the site, or reads its files."""
+
+ON_CHANGE = "SITEMAPKIT_REBUILD"
+"""How ``requested_by`` begins if it was no user, but changed rows."""
 
 WAIT_SECONDS = 3600.0
 """Seconds to wait for others who build the site; a dead one's lease expires long before."""
@@ -43,17 +54,27 @@ Choose = Callable[[], Runner]
 
 
 def request(
-    site: SitemapSite, kind: str, *, section: str = "", full: bool = False, by: str = ""
+    site: SitemapSite,
+    kind: str,
+    *,
+    section: str = "",
+    full: bool = False,
+    about: Build | None = None,
+    by: str = "",
 ) -> BuildRequest:
-    """Record what someone asks for, and return it; what is asked for already is not doubled."""
-    scope = section or "*"
+    """Record what someone asks for, and return it; what is queued already is not queued twice.
+
+    ``about`` is the build to compare with the one before it.
+    """
+    scope = section or (f"build-{about.pk}" if about else "*")
     dedup_key = f"{site.key} {kind} {scope} {'full' if full else 'changed'}"
     values = {
         "site": site.key,
         "kind": kind,
         "section": section,
         "full": full,
-        "requested_by": by[:200],
+        "build": about,
+        "requested_by": str(by)[:200],
         "requested_at": timezone.now(),
     }
     rows = BuildRequest.objects
@@ -64,13 +85,28 @@ def request(
     return asked
 
 
-def begin(site: SitemapSite, choose: Choose = InlineRunner) -> None:
-    """Have a thread of this process do what is open of a site, once this transaction is over.
+def begin(
+    site: SitemapSite, choose: Choose = InlineRunner, *, kinds: tuple[str, ...] = WORK
+) -> None:
+    """Have what is open of a site done, once this transaction is over.
 
-    ``choose`` gives the runner of its builds. The thread works for the tenant of the caller.
+    ``choose`` gives the runner of its builds. Where that has a queue, a worker does it, else a
+    thread of this process, for the tenant of the caller. Comparisons have a thread of their own:
+    they wait for no build, and no build waits for them.
     """
-    start = partial(_request_workers.start, site, choose, current_tenants())
+    start = partial(_start, site, choose, current_tenants(), kinds)
     transaction.on_commit(start, using=router.db_for_write(BuildRequest))
+
+
+def _start(
+    site: SitemapSite, choose: Choose, tenants: Mapping[str, Any], kinds: tuple[str, ...]
+) -> None:
+    try:
+        if choose().enqueue_requests(site, kinds):
+            return
+    except Exception:  # A queue that is down fails no click.
+        logger.exception("Site %r: requests could not be enqueued; a thread starts.", site.key)
+    _request_workers.start(site, choose, tenants, kinds)
 
 
 class RequestWorkers:
@@ -81,18 +117,24 @@ class RequestWorkers:
         self._at_work: dict[Hashable, bool] = {}
         """The sites with a thread, and whether more was asked for since it last looked."""
 
-    def start(self, site: SitemapSite, choose: Choose, tenants: Mapping[str, Any]) -> None:
+    def start(
+        self,
+        site: SitemapSite,
+        choose: Choose,
+        tenants: Mapping[str, Any],
+        kinds: tuple[str, ...] = WORK,
+    ) -> None:
         """Start a thread, or let the one that is at work look again before it ends.
 
         ``tenants`` are those that its connections are switched to, by alias.
         """
-        job = site.key, *tenants.values()  # Sites of two tenants may have the same key.
+        job = site.key, kinds, *tenants.values()  # Sites of two tenants may have the same key.
         with self._lock:
             started = job in self._at_work
             self._at_work[job] = started
         if started:
             return
-        name, args = f"sitemapkit-{site.key}", (job, site, choose, tenants)
+        name, args = f"sitemapkit-{site.key}", (job, site, choose, tenants, kinds)
         thread = Thread(target=self._work, args=args, name=name, daemon=True)
         try:
             thread.start()
@@ -102,13 +144,18 @@ class RequestWorkers:
                 del self._at_work[job]
 
     def _work(
-        self, job: Hashable, site: SitemapSite, choose: Choose, tenants: Mapping[str, Any]
+        self,
+        job: Hashable,
+        site: SitemapSite,
+        choose: Choose,
+        tenants: Mapping[str, Any],
+        kinds: tuple[str, ...],
     ) -> None:
         try:
             while True:
                 try:
                     switch_to(tenants)
-                    process_requests(site, choose)
+                    process_requests(site, choose, kinds=kinds)
                 except Exception:  # A thread's own error reaches nobody.
                     logger.exception("Site %r: queued requests could not be processed.", site.key)
                 with self._lock:
@@ -141,6 +188,8 @@ def process_requests(
     while (asked := BuildRequest.objects.open(site).filter(kind__in=kinds).first()) is not None:
         try:
             _do(site, asked, choose)
+        except BuildCancelled as error:
+            close_requests([asked.pk], str(error), failed=True)
         except (BuildRunning, LeaseLost) as error:
             if time.monotonic() >= until:
                 logger.info("Site %r: request %s is still queued: %s", site.key, asked.pk, error)
@@ -164,13 +213,21 @@ def _do(site: SitemapSite, asked: BuildRequest, choose: Choose) -> None:
             sections=[asked.section] if asked.section else (),
             runner=choose(),
             full=asked.full,
-            started_by=f"admin: {asked.requested_by}",
+            started_by=_starter_of(asked),
         )
         close_requests([asked.pk], summary_of(result), build=result.build)
     elif asked.kind == Kind.CHECK:
         _check(site, asked)
+    elif asked.kind == Kind.COMPARE:
+        _compare(site, asked)
     else:
         _prune(site, asked)
+
+
+def _starter_of(asked: BuildRequest) -> str:
+    """Return the ``started_by`` of the build of a request."""
+    by = asked.requested_by
+    return by if by.startswith(f"{ON_CHANGE}:") else f"admin: {by}"
 
 
 def _check(site: SitemapSite, asked: BuildRequest) -> None:
@@ -189,6 +246,15 @@ def _check(site: SitemapSite, asked: BuildRequest) -> None:
         *faults[:MAX_LISTED_FAULTS],
     ]
     close_requests([asked.pk], "\n".join(lines), failed=True)
+
+
+def _compare(site: SitemapSite, asked: BuildRequest) -> None:
+    if asked.build is None:
+        close_requests([asked.pk], "The build does not exist any more.", failed=True)
+        return
+    found = store_differences(site, asked.build)
+    text = f"{found.added:,} added, {found.removed:,} removed, {found.changed:,} changed."
+    close_requests([asked.pk], text)
 
 
 def _prune(site: SitemapSite, asked: BuildRequest) -> None:

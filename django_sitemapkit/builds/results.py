@@ -1,6 +1,5 @@
 """What a build reports: to commands and callers, to the log, and to those who requested it."""
 
-import logging
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,8 +9,6 @@ from django.utils import timezone
 from django_sitemapkit.models import BuildFile, BuildRequest
 from django_sitemapkit.printable import count_of, printable_lines
 from django_sitemapkit.sites import SitemapSite
-
-logger = logging.getLogger("django_sitemapkit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +64,10 @@ class BuildResult:
     build: int | None
     """The build's id; None for a dry run."""
     status: str
-    """"published", "unchanged", "held", "dry-run", or "running" by another process."""
+    """"published", "unchanged", "held", "dry-run", or "running" by another process.
+
+    The signal ``build_ended`` also has "failed" and "abandoned".
+    """
     files: Sequence[FileResult] = field(default_factory=tuple)
     """All files of the build in the order they were made."""
     seconds: float = 0.0
@@ -77,7 +77,7 @@ class BuildResult:
     abandoned: str = ""
     """Why a build before it was abandoned; "" if none was."""
     reason: str = ""
-    """Why it is held for review; "" if it is not."""
+    """Why it is held for review, failed or was abandoned; else ""."""
     warnings: Sequence[str] = ()
     """Implausible lastmods."""
     exported: int | None = None
@@ -109,7 +109,25 @@ class BuildResult:
         return sum(file.skipped for file in self.files)
 
 
-def problem_kinds(files: Iterable[FileResult]) -> list[tuple[int, str]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemKind:
+    """A kind of problem in a section."""
+
+    section: str
+    """The section's name."""
+    code: str
+    """The code of the kind."""
+    count: int
+    """How many problems of it there are."""
+    example: str
+    """The first of them, in words."""
+
+    def __str__(self) -> str:
+        times = f" ({self.count:,} times)" if self.count > 1 else ""
+        return f"Problem{times}: {self.example}"
+
+
+def problem_kinds(files: Iterable[FileResult]) -> list[ProblemKind]:
     """Return how many problems there are of each kind in each section, and the first of them."""
     counts: Counter[tuple[str, str]] = Counter()
     first: dict[tuple[str, str], str] = {}
@@ -117,28 +135,25 @@ def problem_kinds(files: Iterable[FileResult]) -> list[tuple[int, str]]:
         for code, (count, example) in file.kinds.items():
             counts[file.section, code] += count
             first.setdefault((file.section, code), example)
-    return [(count, first[kind]) for kind, count in counts.items()]
+    return [
+        ProblemKind(section=section, code=code, count=count, example=first[section, code])
+        for (section, code), count in counts.items()
+    ]
 
 
 def problem_lines(files: Iterable[FileResult]) -> list[str]:
     """Return a line for each kind of problem in each section."""
-    return [
-        f"Problem ({count:,} times): {example}" if count > 1 else f"Problem: {example}"
-        for count, example in problem_kinds(files)
-    ]
-
-
-def log_problems(site: str, files: Iterable[FileResult]) -> None:
-    """Log what was skipped; if there is no log, Python would print it besides the command."""
-    if logger.hasHandlers():
-        for line in problem_lines(files):
-            logger.warning("Site %r: %s", site, line)
+    return list(map(str, problem_kinds(files)))
 
 
 def summary_of(result: BuildResult) -> str:
     """Return what a build came to, in one or two sentences."""
     if result.status == "held":
         return f"Build {result.build} is held for review: {result.reason}."
+    if result.status in ("failed", "abandoned"):
+        label = f"Build {result.build}" if result.build else "A build"
+        verb = "failed" if result.status == "failed" else "was abandoned"
+        return f"{label} {verb}: {result.reason.removesuffix('.')}."
     text = (
         f"Build {result.build}: {result.status}; {count_of(result.urls, 'URL')} in"
         f" {count_of(len(result.files), 'file')}, {result.stored:,} stored."
@@ -149,24 +164,31 @@ def summary_of(result: BuildResult) -> str:
 def answered_by_build(site: SitemapSite, sections: Collection[str], *, full: bool) -> list[int]:
     """Return the ids of the open requests that are done when a build that begins now is.
 
-    What is asked for while it runs is not among them: it may have passed those rows already.
+    What is asked for while it runs is not among them: it may have passed those rows already. So
+    from now on, the same request is another one.
     """
     rows = BuildRequest.objects.open(site).filter(kind=BuildRequest.Kind.BUILD)
     if sections:
         rows = rows.filter(section__in=sections)
     if not full:
         rows = rows.filter(full=False)
-    return list(rows.values_list("pk", flat=True))
+    keys = list(rows.values_list("pk", flat=True))
+    if keys:
+        BuildRequest.objects.filter(pk__in=keys).update(dedup_key=None)
+    return keys
 
 
 def close_requests(
     requests: Sequence[int], outcome: str, *, build: int | None = None, failed: bool = False
 ) -> None:
-    """Record what became of some requests; those that someone else has closed stay as they are."""
+    """Record what became of some requests; those that someone else has closed stay as they are.
+
+    Without ``build``, a request stays with the build that it is about, if there is one.
+    """
     BuildRequest.objects.filter(pk__in=requests, ended_at=None).update(
         ended_at=timezone.now(),
         dedup_key=None,
-        build=build,
         failed=failed,
         outcome=printable_lines(outcome),
+        **({} if build is None else {"build": build}),
     )

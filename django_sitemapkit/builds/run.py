@@ -5,7 +5,9 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 
+from django_sitemapkit.builds.events import announce_ended, announce_started, reason_of
 from django_sitemapkit.builds.lease import BuildLease, acquire
+from django_sitemapkit.builds.make.comparison import begin_deduplication
 from django_sitemapkit.builds.make.deduplication import (
     PageDamaged,
     damaged_names,
@@ -13,7 +15,7 @@ from django_sitemapkit.builds.make.deduplication import (
 )
 from django_sitemapkit.builds.make.page_builder import PageBuilder, PagesMoved
 from django_sitemapkit.builds.make.reuse import Fingerprints
-from django_sitemapkit.builds.make.runner import InlineRunner, Runner, prepare_runner
+from django_sitemapkit.builds.make.runner import InlineRunner, Runner
 from django_sitemapkit.builds.manifest import (
     KeptRows,
     SiteBuilds,
@@ -21,6 +23,7 @@ from django_sitemapkit.builds.manifest import (
     freeze,
     index_order,
     new_build,
+    page_name_of,
     page_rows_of,
     pending_copy_of,
 )
@@ -34,7 +37,6 @@ from django_sitemapkit.builds.results import (
     FileResult,
     answered_by_build,
     close_requests,
-    log_problems,
     result_of_row,
     summary_of,
 )
@@ -97,17 +99,20 @@ def build(
 
     Raises BuildRunning if another process builds the site, ValueError for a section the site does
     not have, and BuildFailed, StorageFailure, LeaseLost or a database error if the build could not
-    be finished. Then what was published still is, and the next call resumes it.
+    be finished. Then what was published still is, and the next call resumes it. Raises
+    BuildCancelled if someone cancels the build; the next call starts a new one.
     """
     require_sections(site, sections)
-    with acquire(site) as lease:
+    runner = runner or InlineRunner()
+    runner.validate()
+    with acquire(site, makes_build=True) as lease:
         answered = answered_by_build(site, sections, full=full)
         builder = Builder(
             site,
             lease,
             sections,
             distrusted,
-            runner or InlineRunner(),
+            runner,
             on_file,
             full=full,
             strict=strict,
@@ -117,8 +122,7 @@ def build(
         for _ in range(MAX_RUNS):
             try:
                 result = builder.run()
-            except PageDamaged as reason:
-                logger.warning("Site %r: %s.", site.key, reason)
+            except PageDamaged:
                 builder.distrust_damaged()
                 continue
             except PagesMoved:
@@ -127,17 +131,15 @@ def build(
                 if builder.continued and isinstance(error, NothingToPublish):
                     builder.stop(str(error))  # What is there now may well be published.
                     continue
-                log_problems(site.key, builder.files)
                 raise
             if not builder.continued:
-                log_problems(site.key, builder.files)
                 if answered:
                     close_requests(answered, summary_of(result), build=result.build)
                 return result
             builder.resumed = result.build
-    raise BuildFailed(
-        f"Site {site.key!r}: its pages kept changing during the build. Run the build again."
-    )
+    reason = "its pages kept changing during the build. Run the build again."
+    announce_ended(None, BuildResult(site=site.key, build=None, status="failed", reason=reason))
+    raise BuildFailed(f"Site {site.key!r}: {reason}")
 
 
 class Builder:
@@ -179,16 +181,33 @@ class Builder:
         """Whether it is the build of a process that was killed."""
         self.export_all = full
         """Whether the export gets all files, not only those that it lacks."""
+        self.by_editor = False
+        """Whether it is published although publishing is paused."""
         self.exported = 0
+        self._started = time.perf_counter()
+        self._record: Build | None = None
 
     def run(self) -> BuildResult:
-        """Make what is missing and publish it; return what became of it.
+        """Make what is missing and publish it; return what became of it, and announce it.
 
         Raises PagesMoved or PageDamaged if the site has to be built once more; so it has if what a
         killed process left is NothingToPublish.
         """
-        started = time.perf_counter()
+        self._started, self._record = time.perf_counter(), None
         self.files, self.continued = [], False
+        try:
+            result = self._run()
+        except (PagesMoved, PageDamaged):  # The build was abandoned, which is announced already.
+            raise
+        except BaseException as error:
+            # Cancelled, or taken over by another process: nothing failed.
+            status = "abandoned" if isinstance(error, LeaseLost) else "failed"
+            self._announce_ended(self._record, status, reason_of(error, self.site.key))
+            raise
+        announce_ended(self._record and self._record.pk, result, is_followed=self.continued)
+        return result
+
+    def _run(self) -> BuildResult:
         self._kept = KeptRows(self.lease)
         self._builder: PageBuilder | None = None
         self.sections = sections_of(self.site)
@@ -197,6 +216,7 @@ class Builder:
         record, done = self._resume(), None
         if record is None:
             record, done = self._begin(plans)
+        self._record = record
         outcome, rows = done or self._make(record)
         everything = self.export_all and not self.continued
         self.exported += deliver(self.builds, self.lease, self.export, everything=everything)
@@ -206,7 +226,7 @@ class Builder:
             build=outcome.build,
             status=outcome.status,
             files=tuple(self.files),
-            seconds=time.perf_counter() - started,
+            seconds=time.perf_counter() - self._started,
             resumed=self.resumed,
             abandoned=self.abandoned,
             reason=outcome.reason,
@@ -252,7 +272,7 @@ class Builder:
                     left.save(update_fields=["fence"])
                 self.continued = True
                 return left
-            self._abandon(left, "the code, the settings or the chosen sections have changed")
+            self.abandon(left, "the code, the settings or the chosen sections have changed")
         return None
 
     def _begin(self, plans: Mapping[str, Sequence[PlannedPage]]) -> tuple[Build, Made | None]:
@@ -262,6 +282,8 @@ class Builder:
             builds, lease, self.sections, self.chosen, plans=plans, fingerprint=fingerprint
         )
         record = new_build(builds, lease, self._declaration, self.started_by)
+        record.chosen, record.full = sorted(self.chosen), self.full
+        record.distrusted = sorted(self.distrusted)
         if not (self.full or self.chosen or self.distrusted or self._hashed):
             self._builder = self._new_builder(record)
             if done := record_unchanged(drafted, builds, self._builder, self.storage):
@@ -274,6 +296,8 @@ class Builder:
     def _make(self, record: Build) -> Made:
         """Make the pages of a build and publish it."""
         rows = list(BuildFile.objects.in_build(record))
+        pending = sum(row.status == BuildFile.Status.PENDING for row in rows)
+        announce_started(record, pages=pending, resumed=self.continued)
         rows = self._verify_stored(record, self._make_pages(record, rows))
         return self._publish(record, rows), rows
 
@@ -283,18 +307,35 @@ class Builder:
         builder, self._builder = self._builder or self._new_builder(record), None
         try:
             with builder:
-                runner = prepare_runner(self.runner, builder, rows, self._hashed, self.chosen)
-                while pending := [row for row in rows if row.status == BuildFile.Status.PENDING]:
+                comparison = begin_deduplication(
+                    builder, rows, self._hashed, self.chosen, in_order=self.runner.is_inline
+                )
+                ordered = self._hashed if comparison is None else ()
+                while True:
+                    if comparison is not None and comparison.is_due(rows):
+                        if not (again := comparison.compare(rows)):
+                            break
+                        self._forget(again)
+                        rows = list(BuildFile.objects.in_build(record))
+                    pending = [row for row in rows if row.status == BuildFile.Status.PENDING]
+                    if not pending:
+                        break
                     total = len(self.files) + len(pending) + 1
-                    for row in pending:
-                        # Else the order decides which page has a URL.
-                        if row.section not in self._hashed and (kept := builder.keep(row)):
-                            self._report(kept, total)
+                    decided = comparison.decided if comparison is not None else ()
+                    self._keep(
+                        builder,
+                        [  # For others, the order decides which page has a URL.
+                            row
+                            for row in pending
+                            if row.section not in ordered and row.pk not in decided
+                        ],
+                        total,
+                    )
                     pending = [row for row in pending if row.status == BuildFile.Status.PENDING]
-                    for result in runner.run(builder, pending):
+                    for result in self.runner.run(builder, pending):
                         self._report(result, total + len(builder.halves))
                     halves, builder.halves = builder.halves, []
-                    if runner.is_inline:
+                    if self.runner.is_inline and comparison is None:
                         rows += halves
                     else:  # Other processes have recorded their pages themselves.
                         self._kept.record()
@@ -304,9 +345,15 @@ class Builder:
             with suppress(Exception):
                 self._kept.record()
             if isinstance(error, PagesMoved | PageDamaged):
-                self._abandon(record, str(error))
+                self.abandon(record, str(error))
             raise
         return rows
+
+    def _keep(self, builder: PageBuilder, rows: Sequence[BuildFile], total: int) -> None:
+        """Reuse the files of the pages that are what they were."""
+        for row in rows:
+            if kept := builder.keep(row):
+                self._report(kept, total)
 
     def _new_builder(self, record: Build) -> PageBuilder:
         return PageBuilder(
@@ -356,7 +403,8 @@ class Builder:
             self._kept,
             indexes,
             distrusted=self.distrusted,
-            whole=not self.chosen,
+            whole=not (self.chosen or self.by_editor),
+            by_editor=self.by_editor,
         )
         for index in outcome.indexes:
             self._report(index, len(self.files) + 1)
@@ -386,15 +434,33 @@ class Builder:
         ]
         self.distrusted |= set(damaged_names(pages, self.storage, self.lease.heartbeat))
 
-    def _abandon(self, record: Build, reason: str) -> None:
+    def abandon(self, record: Build, reason: str) -> None:
+        """Give up a build of this process or of a killed one; another one follows."""
         self.lease.abandon(record, reason)
+        self._announce_ended(record, "abandoned", reason)
         self.stop(reason)
+
+    def _announce_ended(self, record: Build | None, status: str, reason: str) -> None:
+        build = record.pk if record else None
+        result = BuildResult(
+            site=self.site.key,
+            build=build,
+            status=status,
+            files=tuple(self.files),
+            seconds=time.perf_counter() - self._started,
+            reason=reason,
+        )
+        announce_ended(build, result, is_followed=status == "abandoned")
 
     def stop(self, reason: str) -> None:
         """Note why a build came to nothing; the next one starts from what is there now."""
-        logger.info("Site %r: %s. The site is built again.", self.site.key, reason)
         self.abandoned = reason
         self.builds = SiteBuilds(self.site)
+
+    def _forget(self, rows: Sequence[BuildFile]) -> None:
+        """Leave out of the result what became of pages that are made again."""
+        again = set(map(page_name_of, rows))
+        self.files = [file for file in self.files if (file.section, file.number) not in again]
 
     def _report(self, result: FileResult, total: int) -> None:
         self.files.append(result)

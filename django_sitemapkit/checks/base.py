@@ -13,7 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
 from django_sitemapkit.conf import settings, sites_kept
-from django_sitemapkit.registry import Declared, registry
+from django_sitemapkit.registry import Declared, belongs_to, registry
 from django_sitemapkit.sites import SitemapSite, all_sites
 
 Found: TypeAlias = Iterator[tuple[str, str] | tuple[str, str, Any]]
@@ -86,19 +86,28 @@ def urlconf_error(site: SitemapSite) -> ImportError | None:
     return None
 
 
-def _any_site() -> SitemapSite:
-    """Return a site if the settings have none: one of the framework's, if SITE_ID names none."""
+def site_of(section: Declared) -> SitemapSite | None:
+    """Return a site that has the section, to check its declaration with.
+
+    None where no known site has it. Those of a function may not be in the database yet, and what
+    another site, with another URLconf, makes of the section says nothing of them.
+    """
+    return next((site for site in _known_sites() if belongs_to(section, site)), None)
+
+
+def _known_sites() -> list[SitemapSite]:
+    """Return the sites of the settings, else of the sites framework, else an example."""
+    if any(getattr(django_settings, f"SITEMAPKIT_{name}", None) for name in ("SITES", "BASE_URL")):
+        return configured()
     example = SitemapSite.at("https://www.example.com")
-    if not apps.is_installed("django.contrib.sites") or getattr(django_settings, "SITE_ID", None):
-        return example
+    if not apps.is_installed("django.contrib.sites"):
+        return [example]
+    # Without SITE_ID and without tables: the key of the site that migrations create.
+    site_id = getattr(django_settings, "SITE_ID", None)
+    example = replace(example, key=str(site_id or 1))
+    if site_id:
+        return [example]
     try:
-        return all_sites()[0]
-    except (DatabaseError, ImproperlyConfigured, IndexError):
-        return replace(example, key="1")  # The key of the site that migrations create.
-
-
-def site_of(section: Declared) -> SitemapSite:
-    """Return a site that has the section, to check its declaration with."""
-    sites = configured() or [_any_site()]
-    keys = None if section.sites is None else set(map(str, section.sites))
-    return next((site for site in sites if keys is None or site.key in keys), sites[0])
+        return all_sites() or [example]
+    except (DatabaseError, ImproperlyConfigured):
+        return [example]

@@ -132,9 +132,16 @@ def _has_method(manager: Any, name: str) -> bool:
 def check_declarations(**options: Any) -> list[CheckMessage]:
     """Report sections that raise (E100, W100), and mistakes in their declarations."""
     messages: list[CheckMessage] = []
-    for section in registry:
-        messages += _messages_of(reader_of(section(site_of(section))))
+    for reader in _readers():
+        messages += _messages_of(reader)
     return messages
+
+
+def _readers() -> Iterator[SectionReader]:
+    """Yield the readers of the sections that a known site has."""
+    for section in registry:
+        if site := site_of(section):
+            yield reader_of(section(site))
 
 
 def _messages_of(reader: SectionReader) -> Iterator[CheckMessage]:
@@ -186,8 +193,7 @@ def check_current_sites() -> Found:
 def check_costs(**options: Any) -> list[CheckMessage]:
     """Report a section that reads objects where columns would do (I142), for a deployment."""
     messages: list[CheckMessage] = []
-    for section in registry:
-        reader = reader_of(section(site_of(section)))
+    for reader in _readers():
         found = checks_of(reader)
         for identifier, check_one in () if _is_broken(found) else found.COSTS.items():
             if mistake := check_one(found):

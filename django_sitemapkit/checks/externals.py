@@ -86,8 +86,8 @@ def check_external_options() -> Found:
 
 def _externals() -> Iterator[ExternalSection]:
     for section in registry.declared():
-        if issubclass(section, ExternalSection):
-            yield section(site_of(section))
+        if issubclass(section, ExternalSection) and (site := site_of(section)):
+            yield section(site)
 
 
 def _named(section: ExternalSection) -> str:

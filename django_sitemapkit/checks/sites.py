@@ -16,6 +16,7 @@ from django.db import Error as DatabaseFailure
 from django.db import connections, router
 from django.http.request import split_domain_port, validate_host
 
+from django_sitemapkit.builds import Runner
 from django_sitemapkit.checks.base import (
     Found,
     check,
@@ -172,13 +173,27 @@ def check_migrations(
 
 @check("sitemapkit.E015")
 def check_runner() -> Found:
-    """Report a runner that does not exist."""
-    name = value_of("RUNNER")
-    try:
-        if name is not None:
-            get_runner(name)
-    except (ImportError, ImproperlyConfigured, TypeError) as error:
+    """Report a runner that does not exist, lacks a package, or has wrong options."""
+    _, error = _runner()
+    if error is not None:
+        value = getattr(django_settings, "SITEMAPKIT_RUNNER", None)
         yield (
-            f"SITEMAPKIT_RUNNER is {name!r}: {error}",
-            'Set it to "inline", "processes" or the dotted path of a Runner.',
+            f"SITEMAPKIT_RUNNER is {value!r}: {error}",
+            'Set it to "inline", "processes", "celery", "tasks" or the dotted path of a Runner.',
         )
+
+
+@register
+def check_runner_itself(**options: Any) -> list[CheckMessage]:
+    """Report what the runner finds wrong."""
+    runner, _ = _runner()
+    return list(runner.check()) if runner else []
+
+
+def _runner() -> tuple[Runner | None, Exception | None]:
+    if value_of("RUNNER") is None:
+        return None, None
+    try:
+        return get_runner(), None
+    except (ImportError, ImproperlyConfigured, TypeError, ValueError) as error:
+        return None, error

@@ -1,7 +1,8 @@
-"""An export to S3, by django-storages: of the extra ``s3``."""
+"""Sitemaps on S3, by django-storages: of the extra ``s3``."""
 
 from typing import Any
 
+from boto3.s3.transfer import TransferConfig
 from storages.backends.s3 import S3Storage
 
 from django_sitemapkit.conf import settings
@@ -13,10 +14,27 @@ class SitemapS3Storage(S3Storage):  # type: ignore[misc]
     For a name that ends with ``.gz``, S3Storage guesses ``Content-Encoding: gzip``. A reader would
     undo that on the way, and then find no gzip file. ``Cache-Control`` is that of
     SITEMAPKIT_CACHE_CONTROL, unless ``object_parameters`` say another.
+
+    Each file is uploaded by one request. S3 stores all of it or nothing, where a multipart upload
+    that a killed process left would stay, and cost, until someone aborts it::
+
+        STORAGES = {
+            ...,
+            "sitemaps": {
+                "BACKEND": "django_sitemapkit.contrib.s3.SitemapS3Storage",
+                "OPTIONS": {"bucket_name": "shop-sitemaps", "default_acl": "private"},
+            },
+        }
+
+    It takes all options of S3Storage. Of the ``AWS_…`` settings it ignores those that are meant
+    for other files: AWS_S3_FILE_OVERWRITE, AWS_IS_GZIPPED and AWS_S3_TRANSFER_CONFIG.
     """
 
     file_overwrite = True
     gzip = False
+    # S3 takes up to 5 GB by one request. A sitemap has at most 50 MB before it is compressed, so
+    # threads would gain nothing either.
+    transfer_config = TransferConfig(multipart_threshold=5 * 1024**3, use_threads=False)
 
     def get_object_parameters(self, name: str) -> dict[str, Any]:
         """Return what a file of that name is stored with."""

@@ -1,9 +1,11 @@
-"""What commands share: ``--site``, ``--json``, exit codes, signals, and progress."""
+"""What commands share: ``--site``, ``--json``, exit codes, signals, output, and progress."""
 
+import datetime as dt
 import json
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, TextIO, cast
@@ -18,16 +20,25 @@ from django.core.management.base import (
 )
 from django.db import DatabaseError
 from django.db.models import IntegerChoices
+from django.template.defaultfilters import filesizeformat
+from django.utils.timesince import timesince
+from django.utils.translation import override
 
 from django_sitemapkit.builds import BuildResult, FileResult
 from django_sitemapkit.conf import sites_kept
-from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
+from django_sitemapkit.exceptions import BuildCancelled, BuildRunning, SitemapKitError
 from django_sitemapkit.models.migrated import unapplied_migrations
 from django_sitemapkit.printable import count_of, printable, printable_lines
 from django_sitemapkit.sites import SitemapSite, all_sites
 
 CLEAR_LINE = "\r\x1b[K"
 """Moves a terminal's cursor to the start of the line, and clears the line."""
+
+BAR_WIDTH = 20
+"""Characters of the progress bar; the rest of a line of 80 has the numbers."""
+
+ESTIMATE_SECONDS = 1.0
+"""How long files have to be rendered before the rate and the time left are shown."""
 
 
 class Exit(IntegerChoices):
@@ -39,7 +50,15 @@ class Exit(IntegerChoices):
     HELD = 3, "a build is held for review"
     RUNNING = 4, "another process is working on the site"
     PROBLEMS = 5, "problems that an option says to fail on"
+    CANCELLED = 6, "the build was cancelled"
     INTERRUPTED = 130, "interrupted"
+
+
+def exit_code_of(error: Exception) -> Exit:
+    """Return the exit code of a command that ends with an error."""
+    if isinstance(error, BuildRunning):
+        return Exit.RUNNING
+    return Exit.CANCELLED if isinstance(error, BuildCancelled) else Exit.FAILED
 
 
 class PrintableOutput(OutputWrapper):
@@ -55,8 +74,16 @@ class PrintableOutput(OutputWrapper):
         style_func: Callable[[str], str] | None = None,
         ending: str | None = None,
     ) -> None:
-        """Write one line; ``style_func`` and ``ending`` are not escaped."""
-        self._command_output.write(printable(msg), style_func, ending)
+        """Write one line; ``style_func`` and ``ending`` are not escaped.
+
+        The colour ends before the line does: the output of an outer command looks for its end.
+        """
+        text = printable(msg)
+        if style_func is None:
+            self._command_output.write(text, None, ending)
+        else:
+            # Without a style of its own, stderr would colour the line once more.
+            self._command_output.write(style_func(text), str, ending)
 
 
 class SiteCommand(BaseCommand):
@@ -101,8 +128,7 @@ class SiteCommand(BaseCommand):
             error.args = (printable_lines(error),)
             raise
         except SitemapKitError as error:
-            code = Exit.RUNNING if isinstance(error, BuildRunning) else Exit.FAILED
-            raise CommandError(printable_lines(error), returncode=code) from error
+            raise CommandError(printable_lines(error), returncode=exit_code_of(error)) from error
         except DatabaseError as error:
             if missing := unapplied_migrations():
                 message = f"{printable(error)}. {missing}"
@@ -198,9 +224,10 @@ def caller() -> str:
 
 
 class Progress:
-    """Prints a line for each file and, on a terminal, a progress bar below the lines.
+    """Prints a line for each file that changed and, on a terminal, a progress bar below the lines.
 
-    On exit, the context manager always removes the bar.
+    With ``verbosity`` 2 it prints a line for every file and for its problems, and no bar. On exit,
+    the context manager always removes the bar.
     """
 
     def __init__(self, command: SiteCommand, verbosity: int) -> None:
@@ -209,6 +236,9 @@ class Progress:
         self.bar = verbosity == 1 and command.terminal
         self.files: dict[tuple[str, int], FileResult] = {}
         """The last result of each file."""
+        self._began: float | None = None
+        """When the first file that was rendered was begun."""
+        self._rendered = self._urls = 0
 
     def __enter__(self) -> "Progress":
         return self
@@ -220,15 +250,29 @@ class Progress:
         """Print the result of a file, number ``place`` of ``total``."""
         self.files[result.section, result.number] = result
         self._clear()
-        if self.verbosity:
-            self.command.stdout.write(describe(result))
+        if self.verbosity > 1 or (self.verbosity and result.state != "same"):
+            for line in describe(result):
+                self.command.stdout.write(line)
         for problem in result.problems if self.verbosity > 1 else ():
             self.command.stderr.write(f"  {problem}")
         if self.bar:
-            done = round(30 * place / total)
-            bar = f"{'█' * done}{'░' * (30 - done)} {place} of {total}"
-            self.command.stdout.write(bar, ending="\r")
+            done = round(BAR_WIDTH * place / total)
+            bar = f"{'█' * done}{'░' * (BAR_WIDTH - done)} {place:,} of {total:,}"
+            estimate = self._estimate(result, total - place)
+            self.command.stdout.write(bar + estimate, ending="\r")
             self.command.stdout.flush()
+
+    def _estimate(self, result: FileResult, files_left: int) -> str:
+        """Return the rate of rendering and the time left, or "" as long as neither says much."""
+        now = time.monotonic()
+        if result.seconds:  # Files that are reused come first, and take hardly any time.
+            self._began = now - result.seconds if self._began is None else self._began
+            self._rendered += 1
+            self._urls += result.urls
+        if self._began is None or (seconds := now - self._began) < ESTIMATE_SECONDS:
+            return ""
+        left = dt.timedelta(seconds=round(seconds / self._rendered * files_left))
+        return f", {self._urls / seconds:,.0f} URLs/s, {left} left"
 
     def _clear(self) -> None:
         """Remove the bar."""
@@ -238,22 +282,49 @@ class Progress:
 
 
 def held_back(result: BuildResult) -> str:
-    """Return what to do about a build that is held for review."""
-    return (
-        f"Build {result.build} of site {result.site!r} is held for review: {result.reason}."
-        f" The site still serves the published build. Run diff_sitemaps {result.build} to see the"
-        f" changes, or publish_sitemaps {result.build} to publish them."
+    """Return why a build is held for review, and what to do about it, in several lines."""
+    build = result.build
+    return "\n".join(
+        [
+            f"Build {build} of site {result.site!r} is held for review:",
+            f"  {printable(result.reason)}.",
+            "The site still serves the published build.",
+            how_to_review(build),
+        ]
     )
 
 
-def describe(result: FileResult) -> str:
-    """Return a line about a file."""
+def how_to_review(build: int | None) -> str:
+    """Return the commands for a build that is held for review."""
+    return f"diff_sitemaps {build} shows the changes, publish_sitemaps {build} publishes them."
+
+
+def describe(result: FileResult) -> Iterator[str]:
+    """Yield a line about a file, and one about its skipped rows, if there are any."""
     name = f"{result.section or 'index'} {result.number or ''}"
     what = ("URL" if result.section else "sitemap") + ("" if result.urls == 1 else "s")
-    line = (
-        f"{name:<28} {result.state:<7} {result.urls:>9,} {what:<8} {result.xml_bytes:>12,} bytes"
-        f" {result.stored_bytes:>11,} stored {result.seconds:>7.2f} s"
+    yield (
+        f"{name:<20} {result.state:<6} {result.urls:>6,} {what:<8} {size_of(result.xml_bytes):>10}"
+        f" {size_of(result.stored_bytes):>10} stored {result.seconds:>5.2f} s"
     )
     if result.skipped:
-        line += f"  {count_of(result.skipped, 'row')} skipped"
-    return f"{line}, {result.duplicates:,} of them duplicates" if result.duplicates else line
+        text = f"  {count_of(result.skipped, 'row')} skipped"
+        duplicates = f", {result.duplicates:,} of them duplicates" if result.duplicates else ""
+        yield text + duplicates
+
+
+def size_of(count: int) -> str:
+    """Return a number of bytes in words, in English as all that the commands print: ``1.2 MB``."""
+    with override(None):
+        return filesizeformat(count).replace("\xa0", " ")
+
+
+def age_of(moment: str, now: str | None) -> str:
+    """Return how long before ``now`` a moment was, both in ISO format: ``2 hours ago``.
+
+    None stands for the clock of this machine.
+    """
+    until = dt.datetime.fromisoformat(now) if now else None
+    with override(None):
+        words = timesince(dt.datetime.fromisoformat(moment), until, depth=1).replace("\xa0", " ")
+    return "just now" if words == "0 minutes" else f"{words} ago"

@@ -21,6 +21,7 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=200, unique=True, verbose_name='name')),
                 ('owner', models.CharField(blank=True, max_length=200, verbose_name='owner')),
                 ('fence', models.PositiveBigIntegerField(default=0, verbose_name='fencing token')),
+                ('makes_build', models.BooleanField(default=False, verbose_name='makes a build')),
                 ('acquired_at', models.DateTimeField(verbose_name='acquired at')),
                 ('heartbeat', models.DateTimeField(verbose_name='last heartbeat')),
             ],
@@ -57,6 +58,9 @@ class Migration(migrations.Migration):
                 ('pruned_at', models.DateTimeField(help_text='When its files were deleted.', null=True, verbose_name='pruned at')),
                 ('reason', models.TextField(blank=True, verbose_name='reason')),
                 ('started_by', models.CharField(blank=True, max_length=200, verbose_name='started by')),
+                ('chosen', models.JSONField(blank=True, default=list, editable=False)),
+                ('full', models.BooleanField(default=False, verbose_name='full')),
+                ('distrusted', models.JSONField(blank=True, default=list, editable=False)),
                 ('checked_by', models.JSONField(blank=True, default=dict, editable=False, verbose_name='checked by')),
                 ('warnings', models.TextField(blank=True, help_text='Implausible lastmods.', verbose_name='warnings')),
                 ('previous', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='sitemapkit.build', verbose_name='previous build')),
@@ -65,6 +69,21 @@ class Migration(migrations.Migration):
                 'verbose_name': 'build',
                 'verbose_name_plural': 'builds',
                 'permissions': [('run_build', 'Can build, check and prune sitemaps'), ('publish_build', 'Can publish held and earlier builds')],
+            },
+        ),
+        migrations.CreateModel(
+            name='BuildDifferences',
+            fields=[
+                ('build', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='differences', serialize=False, to='sitemapkit.build', verbose_name='build')),
+                ('added', models.PositiveIntegerField(verbose_name='added URLs')),
+                ('removed', models.PositiveIntegerField(verbose_name='removed URLs')),
+                ('changed', models.PositiveIntegerField(verbose_name='changed URLs')),
+                ('groups', models.JSONField(default=list, verbose_name='groups')),
+                ('kept', models.BinaryField(verbose_name='kept URLs')),
+            ],
+            options={
+                'verbose_name': 'differences',
+                'verbose_name_plural': 'differences',
             },
         ),
         migrations.CreateModel(
@@ -97,8 +116,10 @@ class Migration(migrations.Migration):
                 ('newest_key', models.TextField(blank=True, verbose_name='key of the newest')),
                 ('lastmod_count', models.PositiveIntegerField(default=0, verbose_name='URLs with a lastmod')),
                 ('duplicates', models.PositiveIntegerField(default=0, verbose_name='duplicates')),
+                ('duplicate_hashes', models.JSONField(default=dict, verbose_name='duplicates')),
                 ('prefix_digest', models.CharField(blank=True, max_length=16, verbose_name='prefix digest')),
                 ('urls_digest', models.CharField(blank=True, max_length=16, verbose_name='URLs digest')),
+                ('error', models.TextField(blank=True, verbose_name='error')),
                 ('build', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='files', to='sitemapkit.build', verbose_name='build')),
             ],
             options={
@@ -111,7 +132,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('site', models.CharField(max_length=100, verbose_name='site')),
-                ('kind', models.CharField(choices=[('build', 'build'), ('check', 'check'), ('prune', 'prune')], default='build', max_length=20, verbose_name='kind')),
+                ('kind', models.CharField(choices=[('build', 'build'), ('check', 'check'), ('prune', 'prune'), ('compare', 'compare')], default='build', max_length=20, verbose_name='kind')),
                 ('section', models.CharField(blank=True, max_length=100, verbose_name='section')),
                 ('full', models.BooleanField(default=False, verbose_name='full')),
                 ('requested_by', models.CharField(blank=True, max_length=200, verbose_name='requested by')),
@@ -156,8 +177,8 @@ class Migration(migrations.Migration):
                 ('path', models.CharField(help_text='Such as /about/. You can also paste a full URL of the site.', max_length=2047, verbose_name='path')),
                 ('title', models.CharField(blank=True, help_text='The text of its link on the site map for people. By default its path.', max_length=200, verbose_name='title')),
                 ('lastmod', models.DateTimeField(blank=True, help_text='When the page changed.', null=True, verbose_name='last modified')),
-                ('changefreq', models.CharField(blank=True, choices=[('always', 'always'), ('hourly', 'hourly'), ('daily', 'daily'), ('weekly', 'weekly'), ('monthly', 'monthly'), ('yearly', 'yearly'), ('never', 'never')], help_text='How often the page changes. Leave empty to inherit.', max_length=10, verbose_name='change frequency')),
-                ('priority', models.DecimalField(blank=True, decimal_places=2, help_text='From 0.0 to 1.0, relative to this site. Leave empty to inherit.', max_digits=3, null=True, validators=[django.core.validators.MinValueValidator(Decimal('0')), django.core.validators.MaxValueValidator(Decimal('1'))], verbose_name='priority')),
+                ('changefreq', models.CharField(blank=True, choices=[('always', 'always'), ('hourly', 'hourly'), ('daily', 'daily'), ('weekly', 'weekly'), ('monthly', 'monthly'), ('yearly', 'yearly'), ('never', 'never')], help_text='How often the page changes. Leave empty to inherit. Google and Bing ignore it.', max_length=10, verbose_name='change frequency')),
+                ('priority', models.DecimalField(blank=True, decimal_places=2, help_text='From 0.0 to 1.0, relative to this site. Leave empty to inherit. Google and Bing ignore it.', max_digits=3, null=True, validators=[django.core.validators.MinValueValidator(Decimal('0')), django.core.validators.MaxValueValidator(Decimal('1'))], verbose_name='priority')),
             ],
             options={
                 'verbose_name': 'extra URL',
@@ -201,6 +222,18 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='PageUrls',
+            fields=[
+                ('page', models.PositiveBigIntegerField(primary_key=True, serialize=False)),
+                ('hashes', models.BinaryField(null=True)),
+                ('left_out', models.JSONField(null=True)),
+                ('build', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='sitemapkit.build')),
+            ],
+            options={
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
             name='Publication',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -211,6 +244,10 @@ class Migration(migrations.Migration):
                 ('exported_to', models.CharField(blank=True, max_length=100, verbose_name='exported to')),
                 ('export_reset_at', models.DateTimeField(null=True, verbose_name='export reset at')),
                 ('export_doubt', models.PositiveBigIntegerField(default=0, verbose_name='export in doubt')),
+                ('paused_at', models.DateTimeField(null=True, verbose_name='paused at')),
+                ('paused_by', models.CharField(blank=True, max_length=200, verbose_name='paused by')),
+                ('paused_reason', models.TextField(blank=True, verbose_name='reason')),
+                ('paused_until', models.DateTimeField(null=True, verbose_name='paused until')),
                 ('build', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='sitemapkit.build', verbose_name='build')),
                 ('notified_build', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='sitemapkit.build', verbose_name='build notified before')),
             ],
@@ -228,8 +265,8 @@ class Migration(migrations.Migration):
                 ('changed_at', models.DateTimeField(auto_now=True, verbose_name='changed at')),
                 ('section', models.CharField(max_length=100, verbose_name='section')),
                 ('enabled', models.BooleanField(blank=True, help_text='Whether the sitemap lists the section.', null=True, verbose_name='enabled')),
-                ('changefreq', models.CharField(blank=True, choices=[('always', 'always'), ('hourly', 'hourly'), ('daily', 'daily'), ('weekly', 'weekly'), ('monthly', 'monthly'), ('yearly', 'yearly'), ('never', 'never')], help_text='How often the page changes. Leave empty to inherit.', max_length=10, verbose_name='change frequency')),
-                ('priority', models.DecimalField(blank=True, decimal_places=2, help_text='From 0.0 to 1.0, relative to this site. Leave empty to inherit.', max_digits=3, null=True, validators=[django.core.validators.MinValueValidator(Decimal('0')), django.core.validators.MaxValueValidator(Decimal('1'))], verbose_name='priority')),
+                ('changefreq', models.CharField(blank=True, choices=[('always', 'always'), ('hourly', 'hourly'), ('daily', 'daily'), ('weekly', 'weekly'), ('monthly', 'monthly'), ('yearly', 'yearly'), ('never', 'never')], help_text='How often the page changes. Leave empty to inherit. Google and Bing ignore it.', max_length=10, verbose_name='change frequency')),
+                ('priority', models.DecimalField(blank=True, decimal_places=2, help_text='From 0.0 to 1.0, relative to this site. Leave empty to inherit. Google and Bing ignore it.', max_digits=3, null=True, validators=[django.core.validators.MinValueValidator(Decimal('0')), django.core.validators.MaxValueValidator(Decimal('1'))], verbose_name='priority')),
             ],
             options={
                 'verbose_name': 'section settings',
@@ -249,9 +286,9 @@ class Migration(migrations.Migration):
                 ('path', models.CharField(blank=True, help_text='Such as /about/. You can also paste a full URL of the site.', max_length=2047, verbose_name='path')),
                 ('model', models.CharField(blank=True, max_length=200, verbose_name='model')),
                 ('object_id', models.CharField(blank=True, max_length=255, verbose_name='object')),
-                ('include', models.BooleanField(blank=True, help_text='No excludes the URL. Yes includes it despite exclusion rules.', null=True, verbose_name='include')),
-                ('priority', models.DecimalField(blank=True, decimal_places=2, help_text='From 0.0 to 1.0, relative to this site. Leave empty to inherit.', max_digits=3, null=True, validators=[django.core.validators.MinValueValidator(Decimal('0')), django.core.validators.MaxValueValidator(Decimal('1'))], verbose_name='priority')),
-                ('changefreq', models.CharField(blank=True, choices=[('always', 'always'), ('hourly', 'hourly'), ('daily', 'daily'), ('weekly', 'weekly'), ('monthly', 'monthly'), ('yearly', 'yearly'), ('never', 'never')], help_text='How often the page changes. Leave empty to inherit.', max_length=10, verbose_name='change frequency')),
+                ('include', models.BooleanField(blank=True, help_text='No excludes the URL, which does not remove the page from search results. Yes includes it despite exclusion rules.', null=True, verbose_name='include')),
+                ('priority', models.DecimalField(blank=True, decimal_places=2, help_text='From 0.0 to 1.0, relative to this site. Leave empty to inherit. Google and Bing ignore it.', max_digits=3, null=True, validators=[django.core.validators.MinValueValidator(Decimal('0')), django.core.validators.MaxValueValidator(Decimal('1'))], verbose_name='priority')),
+                ('changefreq', models.CharField(blank=True, choices=[('always', 'always'), ('hourly', 'hourly'), ('daily', 'daily'), ('weekly', 'weekly'), ('monthly', 'monthly'), ('yearly', 'yearly'), ('never', 'never')], help_text='How often the page changes. Leave empty to inherit. Google and Bing ignore it.', max_length=10, verbose_name='change frequency')),
                 ('lastmod', models.DateTimeField(blank=True, help_text='When the page changed. Leave empty to inherit.', null=True, verbose_name='last modified')),
             ],
             options={
@@ -281,5 +318,19 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='page',
             constraint=models.UniqueConstraint(fields=('plan', 'number'), name='sitemapkit_page_unique'),
+        ),
+        migrations.CreateModel(
+            name='SitemapsOverview',
+            fields=[
+            ],
+            options={
+                'verbose_name': 'sitemaps overview',
+                'verbose_name_plural': 'sitemaps overview',
+                'proxy': True,
+                'default_permissions': (),
+                'indexes': [],
+                'constraints': [],
+            },
+            bases=('sitemapkit.build',),
         ),
     ]

@@ -1,6 +1,14 @@
 """The tables: the plan, leases, builds, and what editors set."""
 
-from django_sitemapkit.models.builds import Build, BuildFile, BuildRequest, Publication
+from django_sitemapkit.models.builds import (
+    Build,
+    BuildDifferences,
+    BuildFile,
+    BuildRequest,
+    PageUrls,
+    Publication,
+    SitemapsOverview,
+)
 from django_sitemapkit.models.fields import SitemapFields
 from django_sitemapkit.models.leases import DatabaseNow, Lease, StoredNow
 from django_sitemapkit.models.overrides import (
@@ -15,6 +23,7 @@ from django_sitemapkit.models.plans import Page, Plan
 
 __all__ = [
     "Build",
+    "BuildDifferences",
     "BuildFile",
     "BuildRequest",
     "DatabaseNow",
@@ -22,11 +31,13 @@ __all__ = [
     "ExtraUrl",
     "Lease",
     "Page",
+    "PageUrls",
     "Plan",
     "Publication",
     "Revision",
     "SectionSettings",
     "SitemapFields",
+    "SitemapsOverview",
     "StoredNow",
     "UrlOverride",
     "hash_of",

@@ -103,6 +103,12 @@ class Build(models.Model):
     )
     reason = models.TextField(_("reason"), blank=True)
     started_by = models.CharField(_("started by"), max_length=200, blank=True)
+    chosen = models.JSONField(default=list, blank=True, editable=False)
+    """The names of the sections it was asked to build; empty for all."""
+    full = models.BooleanField(_("full"), default=False)
+    """Whether it renders all pages, including unchanged ones."""
+    distrusted = models.JSONField(default=list, blank=True, editable=False)
+    """Stored names that it must not reuse."""
     checked_by = models.JSONField(_("checked by"), default=dict, blank=True, editable=False)
     """The ids of later builds that compared sections with their rows, by section."""
     warnings = models.TextField(_("warnings"), blank=True, help_text=_("Implausible lastmods."))
@@ -132,6 +138,16 @@ class Build(models.Model):
     def checkers_of(self, sections: Iterable[str]) -> dict[str, int]:
         """Return for each section the build that last compared its files with the rows."""
         return {name: self.checked_by.get(name, self.pk) for name in sections}
+
+
+class SitemapsOverview(Build):
+    """The entry of the overview among the models of the admin, such as in its sidebar."""
+
+    class Meta:
+        proxy = True
+        default_permissions: ClassVar = ()
+        verbose_name = _("sitemaps overview")
+        verbose_name_plural = _("sitemaps overview")
 
 
 class BuildFile(models.Model):
@@ -180,10 +196,14 @@ class BuildFile(models.Model):
     lastmod_count = models.PositiveIntegerField(_("URLs with a lastmod"), default=0)
     duplicates = models.PositiveIntegerField(_("duplicates"), default=0)
     """URLs left out because this page or one before it lists them."""
+    duplicate_hashes = models.JSONField(_("duplicates"), default=dict)
+    """Of those that pages before it list: their hashes in hex, by the section that lists them."""
     prefix_digest = models.CharField(_("prefix digest"), max_length=16, blank=True)
     """Of the URLs of all pages before it; empty without deduplication."""
     urls_digest = models.CharField(_("URLs digest"), max_length=16, blank=True)
     """Of its own URLs."""
+    error = models.TextField(_("error"), blank=True)
+    """Why a worker could not make it, for the process that builds, which reads and removes it."""
 
     objects = PrimaryManager.from_queryset(BuildFileQuerySet)()
 
@@ -208,8 +228,60 @@ class BuildFile(models.Model):
         return Q(status=cls.Status.DONE) | emptied
 
 
+class PageUrls(models.Model):
+    """What a page of a running build lists, for a comparison with its other pages.
+
+    There is a row for each page whose URLs are compared although pages are rendered in any order.
+    The comparison deletes the rows when no page lists what an earlier one does.
+    """
+
+    page = models.PositiveBigIntegerField(primary_key=True)
+    """The id of the manifest row: not a foreign key, since that row is replaced."""
+    build = models.ForeignKey(Build, models.CASCADE, related_name="+")
+    hashes = models.BinaryField(null=True)
+    """Of what it lists, sorted; null until it is rendered."""
+    left_out = models.JSONField(null=True)
+    """What it has to leave out, as ``duplicate_hashes``; null until it is compared."""
+
+    objects = PrimaryManager["PageUrls"]()
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return str(self.page)
+
+
+class BuildDifferences(models.Model):
+    """What a build changes of the one before it, as it was compared once."""
+
+    build = models.OneToOneField(
+        Build,
+        models.CASCADE,
+        primary_key=True,
+        related_name="differences",
+        verbose_name=_("build"),
+    )
+    added = models.PositiveIntegerField(_("added URLs"))
+    removed = models.PositiveIntegerField(_("removed URLs"))
+    changed = models.PositiveIntegerField(_("changed URLs"))
+    groups = models.JSONField(_("groups"), default=list)
+    """How many there are by kind, section and folder, the largest group first."""
+    kept = models.BinaryField(_("kept URLs"))
+    """The first of them, a line each, compressed by gzip."""
+
+    objects = PrimaryManager["BuildDifferences"]()
+
+    class Meta:
+        verbose_name = _("differences")
+        verbose_name_plural = _("differences")
+
+    def __str__(self) -> str:
+        return str(self.build_id)
+
+
 class Publication(models.Model):
-    """Which build a site serves."""
+    """Which build a site serves, and whether publishing another one is paused."""
 
     site = models.CharField(_("site"), max_length=100, unique=True)
     build = models.ForeignKey(Build, models.PROTECT, related_name="+", verbose_name=_("build"))
@@ -231,6 +303,12 @@ class Publication(models.Model):
     """When an export that belonged to no known build was replaced."""
     export_doubt = models.PositiveBigIntegerField(_("export in doubt"), default=0)
     """The fencing token of a process that lost its lease during the export; 0 for none."""
+    paused_at = models.DateTimeField(_("paused at"), null=True)
+    """When someone paused publishing; null if nobody has."""
+    paused_by = models.CharField(_("paused by"), max_length=200, blank=True)
+    paused_reason = models.TextField(_("reason"), blank=True)
+    paused_until = models.DateTimeField(_("paused until"), null=True)
+    """When the pause ends; null if it lasts until someone resumes publishing."""
 
     objects = PrimaryManager["Publication"]()
 
@@ -243,7 +321,7 @@ class Publication(models.Model):
 
 
 class BuildRequest(models.Model):
-    """A request of the admin; it starts at once, and the next build ends what was interrupted."""
+    """A request of a user, or of changed rows; the next build ends what was interrupted."""
 
     class Kind(models.TextChoices):
         """What was requested."""
@@ -251,6 +329,7 @@ class BuildRequest(models.Model):
         BUILD = "build", _("build")
         CHECK = "check", _("check")
         PRUNE = "prune", _("prune")
+        COMPARE = "compare", _("compare")
 
     site = models.CharField(_("site"), max_length=100)
     kind = models.CharField(_("kind"), max_length=20, choices=Kind, default=Kind.BUILD)
@@ -267,10 +346,11 @@ class BuildRequest(models.Model):
         null=True,
         unique=True,
     )
-    """What was requested, while the request is open; so open requests are unique."""
+    """What was requested, until it starts; so queued requests are unique."""
     build = models.ForeignKey(
         Build, models.SET_NULL, null=True, related_name="requests", verbose_name=_("build")
     )
+    """The build that it came to, or that it is about."""
     failed = models.BooleanField(_("failed"), default=False)
     outcome = models.TextField(_("outcome"), blank=True)
 
@@ -282,4 +362,4 @@ class BuildRequest(models.Model):
         indexes: ClassVar = [models.Index(fields=["site", "ended_at"])]
 
     def __str__(self) -> str:
-        return f"{self.pk} ({self.site})"
+        return f"{self.section} ({self.site})" if self.section else self.site

@@ -28,7 +28,10 @@ def priority_field() -> "models.DecimalField[Decimal | None, Decimal | None]":
         null=True,
         blank=True,
         validators=[MinValueValidator(Decimal(0)), MaxValueValidator(Decimal(1))],
-        help_text=_("From 0.0 to 1.0, relative to this site. Leave empty to inherit."),
+        help_text=_(
+            "From 0.0 to 1.0, relative to this site. Leave empty to inherit."
+            " Google and Bing ignore it."
+        ),
     )
 
 
@@ -39,7 +42,9 @@ def changefreq_field() -> "models.CharField[str, str]":
         max_length=10,
         blank=True,
         choices=CHANGEFREQ_CHOICES,
-        help_text=_("How often the page changes. Leave empty to inherit."),
+        help_text=_(
+            "How often the page changes. Leave empty to inherit. Google and Bing ignore it."
+        ),
     )
 
 

@@ -52,7 +52,9 @@ def _offset(connection: Any) -> int:
 class LeaseManager(PrimaryManager["Lease"]):
     """Takes and gives back leases by single conditional statements."""
 
-    def acquire(self, name: str, *, seconds: float, owner: str = "") -> "Lease | None":
+    def acquire(
+        self, name: str, *, seconds: float, owner: str = "", makes_build: bool = False
+    ) -> "Lease | None":
         """Return the lease ``name``, or None while someone else holds it.
 
         A holder that gives no sign for ``seconds`` has lost it. Each holder gets a higher fence
@@ -62,7 +64,13 @@ class LeaseManager(PrimaryManager["Lease"]):
         free = models.Q(owner="") | models.Q(
             heartbeat__lt=DatabaseNow() - dt.timedelta(seconds=seconds)
         )
-        values = {"owner": owner, "acquired_at": DatabaseNow(), "heartbeat": DatabaseNow()}
+        now = DatabaseNow()
+        values = {
+            "owner": owner,
+            "makes_build": makes_build,
+            "acquired_at": now,
+            "heartbeat": now,
+        }
         taken = self.filter(free, name=name).update(fence=models.F("fence") + 1, **values)
         if not taken:
             _, taken = self.get_or_create(name=name, defaults={"fence": 1, **values})
@@ -75,6 +83,8 @@ class Lease(models.Model):
     name = models.CharField(_("name"), max_length=200, unique=True)
     owner = models.CharField(_("owner"), max_length=200, blank=True)
     fence = models.PositiveBigIntegerField(_("fencing token"), default=0)
+    makes_build = models.BooleanField(_("makes a build"), default=False)
+    """Whether its holder makes a build, which can be cancelled; else it publishes or prunes."""
     acquired_at = models.DateTimeField(_("acquired at"))
     heartbeat = models.DateTimeField(_("last heartbeat"))
 
@@ -99,6 +109,13 @@ class Lease(models.Model):
         Within a transaction it locks the lease, so that nobody takes it before the commit.
         """
         return bool(self._mine().update(heartbeat=DatabaseNow()))
+
+    def revoke(self) -> bool:
+        """Take the lease from its holder, who notices at the next heartbeat.
+
+        Return False, and change nothing, if the holder is not the one of this row any more.
+        """
+        return bool(self._mine().update(owner=""))
 
     def release(self) -> None:
         """Give the lease back, unless someone else has it by now.

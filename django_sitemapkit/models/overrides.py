@@ -259,7 +259,10 @@ class UrlOverride(HashedEditorSetting):
         _("include"),
         null=True,
         blank=True,
-        help_text=_("No excludes the URL. Yes includes it despite exclusion rules."),
+        help_text=_(
+            "No excludes the URL, which does not remove the page from search results. Yes includes"
+            " it despite exclusion rules."
+        ),
     )
     priority = priority_field()
     changefreq = changefreq_field()

@@ -14,6 +14,13 @@ class Pattern:
         self.ends = text.endswith("$")
         self.head, *self.parts = text.removesuffix("$").split("*")
 
+    @property
+    def matches_everything(self) -> bool:
+        """Whether it matches any path."""
+        return (
+            self.head in {"", "/"} and not any(self.parts) and (not self.ends or bool(self.parts))
+        )
+
     def may_match(self, prefix: str) -> bool:
         """Return whether any path that begins with ``prefix`` may match."""
         return self.head.startswith(prefix) or prefix.startswith(self.head)

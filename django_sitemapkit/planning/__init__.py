@@ -5,11 +5,13 @@ plan up to date first: ``refresh`` splits and merges.
 """
 
 from django_sitemapkit.planning.pages import (
+    FILL,
     PlannedPage,
     all_pages,
     count_at_most,
     edits_of,
     page_of,
+    pages_in,
     pages_of,
     pages_of_all,
     planned_pages_of_all,
@@ -17,10 +19,12 @@ from django_sitemapkit.planning.pages import (
     renumber,
     split,
     stored_page,
+    stored_plans,
 )
 from django_sitemapkit.planning.refresh import PlanChange, StoredSize, refresh
 
 __all__ = [
+    "FILL",
     "PlanChange",
     "PlannedPage",
     "StoredSize",
@@ -28,6 +32,7 @@ __all__ = [
     "count_at_most",
     "edits_of",
     "page_of",
+    "pages_in",
     "pages_of",
     "pages_of_all",
     "planned_pages_of_all",
@@ -36,4 +41,5 @@ __all__ = [
     "renumber",
     "split",
     "stored_page",
+    "stored_plans",
 ]

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import pairwise
 from operator import or_
 from typing import Any
 
@@ -32,6 +33,9 @@ FILL = 0.9
 
 EditState = tuple[int, int]
 """The number of a site's last edit, and its nonce; zeros where nothing was ever edited."""
+
+StoredPlans = dict[tuple[str, str], list[Page]]
+"""The stored pages of plans, by the section's name and the key of the plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,12 +189,7 @@ def planned_pages_of_all(sections: Sequence[SectionReader]) -> list[list[Planned
 
     It takes one query. Plans each section that was not yet; raises NotPlanned as ``pages_of`` does.
     """
-    plans: dict[tuple[str, str], list[Page]] = {}
-    stored = Page.objects.filter(plan__site__in={section.site.key for section in sections})
-    if len(sections) == 1:
-        stored = stored.filter(plan__section=sections[0].get_name())
-    for page in stored.select_related("plan"):
-        plans.setdefault((page.plan.section, page.plan.key), []).append(page)
+    plans = stored_plans(sections)
     pages: list[list[PlannedPage]] = []
     for section in sections:
         require_pageable(section)
@@ -198,12 +197,34 @@ def planned_pages_of_all(sections: Sequence[SectionReader]) -> list[list[Planned
         if keyset is None:
             pages.append(by_position(section))
             continue
-        known = plans.get((section.get_name(), keyset.identity))
-        if known is None:
-            pages.append(_plan_now(section, keyset))
-        else:
-            pages.append(in_order([decoded(page, keyset) for page in known]))
+        known = pages_in(plans, section, keyset)
+        pages.append(_plan_now(section, keyset) if known is None else known)
     return pages
+
+
+def stored_plans(sections: Sequence[SectionReader]) -> StoredPlans:
+    """Return the stored pages of all plans of a site's sections, by one query."""
+    plans: StoredPlans = {}
+    stored = Page.objects.filter(plan__site__in={section.site.key for section in sections})
+    if len(sections) == 1:
+        stored = stored.filter(plan__section=sections[0].get_name())
+    for page in stored.select_related("plan"):
+        plans.setdefault((page.plan.section, page.plan.key), []).append(page)
+    return plans
+
+
+def pages_in(
+    plans: StoredPlans, section: SectionReader, keyset: Keyset
+) -> list[PlannedPage] | None:
+    """Return a section's pages in the order of their keys; None if no plan is by its present key.
+
+    ``plans`` is what ``stored_plans`` has returned.
+    """
+    stored = plans.get((section.get_name(), keyset.identity))
+    if stored is None:
+        return None
+    require_pageable(section)
+    return in_order([decoded(page, keyset) for page in stored])
 
 
 def count_at_most(sections: Sequence[SectionReader]) -> int:
@@ -259,36 +280,41 @@ def page_of(section: SectionReader, number: int, stored: Page | None = None) -> 
     return decoded(page, section.keyset) if page else None
 
 
-def split(section: SectionReader, page: PlannedPage, at: Any) -> int | None:
+def split(section: SectionReader, page: PlannedPage, at: Any, *more: Any) -> int | None:
     """Record that ``page`` ends before the key ``at``, where a new page with a new number begins.
 
-    Returns that number, or None where it was not recorded: where ``at`` is a bound of the page, the
-    page has changed meanwhile, or the database cannot be written to. Then the next reader of the
-    page records it.
+    That one ends before the next of the keys, if there are ``more``, and so on. Returns the number
+    of the first new page, or None where nothing was recorded: where a key is a bound of the page,
+    the page has changed meanwhile, or the database cannot be written to. Then the next reader of
+    the page records it.
     """
     keyset = section.keyset
     plan = current_plan(section, keyset) if keyset is not None else None
     if keyset is None or plan is None:
         return None
-    lower, upper, middle = map(keyset.encode, (page.keys.lower, page.keys.upper, at))
-    if middle in (lower, upper):
+    lower, upper, *bounds = map(keyset.encode, (page.keys.lower, page.keys.upper, at, *more))
+    if not {lower, upper}.isdisjoint(bounds):
         return None
     database = router.db_for_write(Plan)
     try:
         with transaction.atomic(using=database):
             Plan.objects.filter(pk=plan.pk).update(
-                last_number=F("last_number") + 1, revision=F("revision") + 1
+                last_number=F("last_number") + len(bounds), revision=F("revision") + 1
             )
             same = plan.pages.filter(number=page.number, lower=lower, upper=upper)
-            if not same.update(upper=middle, read_revision=None):
+            if not same.update(upper=bounds[0], read_revision=None):
                 transaction.set_rollback(True, using=database)
                 return None
             plan.refresh_from_db(using=database)
-            plan.pages.create(number=plan.last_number, lower=middle, upper=upper)
+            first = plan.last_number - len(bounds) + 1
+            plan.pages.bulk_create(
+                Page(plan=plan, number=number, lower=begin, upper=end)
+                for number, (begin, end) in enumerate(pairwise([*bounds, upper]), start=first)
+            )
     except DatabaseError as error:
         logger.warning("%r: page %s is full, but not split: %s", section, page.number, error)
         return None
-    return plan.last_number
+    return first
 
 
 def edits_of(section: SectionReader) -> int:

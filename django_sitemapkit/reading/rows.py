@@ -370,7 +370,7 @@ class QuerySetReader(SectionReader):
         return newest[0], f"newest {newest[1]!r} {bounds!r}"
 
     def _digests(self, ranges: Sequence[KeyRange]) -> list[tuple[int, str]]:
-        if self.reads_objects or self.reads_related:
+        if self.reads_unknown or self.reads_related:
             return super().fingerprints(ranges)
         return digests_of(self.keyset, ranges, self.digested)
 
@@ -387,14 +387,21 @@ class QuerySetReader(SectionReader):
         read = self.expressions
         if not self.lastmod_by_day:  # Else another time on the same day changes nothing.
             read = read | self.columns  # lastmod by its value, not by its text.
-        return tuple(read.values())
+        return (*read.values(), *(self.options.depends_on or ()))
+
+    @property
+    def reads_unknown(self) -> bool:
+        """Whether methods read what no column shows, as far as the section says."""
+        return self.reads_objects and self.options.depends_on is None
 
     @property
     def reads_related(self) -> bool:
-        """Whether related rows are read, of which each row may have any number."""
+        """Whether related rows are read, of which each row may have any number.
+
+        Translations that are rows of their own are not among them: ``rendering`` reads these.
+        """
         return bool(
-            self.links_rows
-            or (self.locator and self.locator.related)
+            (self.locator and self.locator.related)
             or (self.language_plan and self.languages_path)
             or (self.images_path and self.images_path.is_of_many)
         )

@@ -20,11 +20,14 @@ from django_sitemapkit.rendering.pages import (
     page_entries,
     validators_of,
 )
+from django_sitemapkit.rendering.pipeline import listed_entries
 from django_sitemapkit.rendering.problems import ProblemLog
+from django_sitemapkit.rendering.translations import LinkFingerprints
 
 __all__ = [
     "FIRST_INDEX",
     "Index",
+    "LinkFingerprints",
     "LivePage",
     "PageRendering",
     "ProblemLog",
@@ -37,6 +40,7 @@ __all__ = [
     "index_address",
     "index_addresses",
     "index_entries",
+    "listed_entries",
     "page_address",
     "page_addresses",
     "page_entries",

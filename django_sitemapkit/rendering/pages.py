@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from django_sitemapkit import __version__
 from django_sitemapkit.conf import settings
-from django_sitemapkit.planning import PlannedPage, split
+from django_sitemapkit.planning import FILL, PlannedPage, split
 from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import TagColumn, UrlsetWriter
@@ -84,6 +84,22 @@ class PageRendering:
         keyset = self.section.keyset
         comes_last = keyset is not None and keyset.grows and self.keys.upper is None
         return self.overflow if comes_last else self.middle
+
+    def split_bounds(self) -> list[Any]:
+        """Return where a page that overflows is split for each part to fit, if rows are alike.
+
+        That is ``split_at``, and more keys behind it if rows have several entries, or if many have
+        come at once.
+        """
+        keyset, at = self.section.keyset, self.split_at
+        if keyset is None:
+            return [at]
+        fitting = keyset.count(KeyRange(self.keys.lower, self.overflow), self.rows)
+        if keyset.key_behind(fitting, KeyRange(self.overflow, self.keys.upper)) is None:
+            return [at]
+        is_full = at == self.overflow and not self.section.has_entries
+        step = fitting if is_full else max(1, int(fitting * FILL))
+        return [at, *keyset.boundaries(step, KeyRange(at, self.keys.upper))]
 
     @property
     def changes_at(self) -> dt.datetime | None:
@@ -328,7 +344,7 @@ def page_entries(section: SectionReader, page: PlannedPage, scope: Scope) -> Ite
     if rendering.problems:
         logger.warning("%r: page %s: %s", section, page.number, rendering.problems.summary())
     if rendering.overflow is not None:
-        split(section, page, rendering.split_at)
+        split(section, page, *rendering.split_bounds())
 
 
 def _column_texts(column: TagColumn, count: int) -> Iterable[str | None]:

@@ -15,7 +15,7 @@ from django_sitemapkit.overrides import OverrideResult
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.reading.chunks import Chunk
-from django_sitemapkit.reading.keysets import EVERYTHING
+from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.rendering.entry_columns import EntryColumns, replaced, with_texts, without
 from django_sitemapkit.rendering.extensions import ExtensionFormatter
 from django_sitemapkit.rendering.hreflang import HreflangLinks, LinkedVersion
@@ -265,8 +265,13 @@ class ChunkPipeline:
 
 
 def _listed_rows(section: SectionReader) -> Iterator[EntryColumns]:
-    pipeline = ChunkPipeline(section, section.site.scope(), ProblemLog(section.get_name()))
-    for chunk in section.chunks(EVERYTHING):
+    return listed_entries(section, EVERYTHING, section.site.scope())
+
+
+def listed_entries(section: SectionReader, keys: KeyRange, scope: Scope) -> Iterator[EntryColumns]:
+    """Yield the rows of a range that may be listed, whether or not they fit on a page."""
+    pipeline = ChunkPipeline(section, scope, ProblemLog(section.get_name()))
+    for chunk in section.chunks(keys):
         yield pipeline.listed(chunk)
 
 

@@ -14,9 +14,13 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.planning import edits_of
 from django_sitemapkit.protocol.extensions import alternate_elements
 from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.reading.chunks import INFRASTRUCTURE
+from django_sitemapkit.reading.digests import digests_of
+from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
+from django_sitemapkit.reading.sources import Method
 from django_sitemapkit.rendering.entry_columns import EntryColumns
 from django_sitemapkit.rendering.hreflang import HreflangLink, HreflangSets, with_elements
 from django_sitemapkit.rendering.problems import ProblemLog
@@ -41,16 +45,7 @@ class TranslationLinks:
 
     @cached_property
     def _sections(self) -> list[QuerySetReader]:
-        """The sections of all sites whose rows are translations of each other, in a fixed order."""
-        own = self._section
-        return [
-            section
-            for site in _sites_with(own.site)
-            for section in sections_of(site)
-            if isinstance(section, QuerySetReader)
-            and section.links_rows
-            and _field_of(section) == own.translations_field
-        ]
+        return linked_sections(self._section)
 
     def linked(self, entries: EntryColumns) -> EntryColumns:
         """Return the entries, each with links to its translations and itself."""
@@ -99,6 +94,70 @@ class TranslationLinks:
                         if share in found and code is not None:
                             found[share].setdefault(code, (str(language), location))
         return found
+
+
+class LinkFingerprints:
+    """Tells when the links of a section's pages change, without rendering any.
+
+    ::
+
+        text = LinkFingerprints(section).of(keys)
+    """
+
+    def __init__(self, section: QuerySetReader) -> None:
+        self._section = section
+        self._sections = linked_sections(section)
+        self._languages = [code for code, _ in settings.LANGUAGES]
+
+    def of(self, keys: KeyRange) -> str:
+        """Return text that changes whenever a link of a page does; "" where only rendering tells.
+
+        It covers the URLs and languages of all rows that share a value with one of the page, how
+        their sections make URLs of them, and that editors have set anything for these.
+        """
+        own = self._section
+        path = own.translations_path
+        shared = own.keyset.within(keys).order_by()
+        if own.translations_field.empty_strings_allowed:
+            shared = shared.exclude(**{path: ""})
+        state: list[Any] = [self._languages, own.options.x_default]
+        for section in self._sections:
+            if section.rows.db != own.rows.db:
+                return ""
+            rows = section.where(**{f"{section.translations_path}__in": shared.values(path)})
+            digest = _digest_of_locations(rows)
+            if not digest:
+                return ""
+            site, edits = section.site, edits_of(section)
+            state.append((repr(site), site.address("index"), section.declaration(), edits, digest))
+        return repr(state)
+
+
+def _digest_of_locations(rows: QuerySetReader) -> str:
+    """Return text that changes when a row gets another URL or language; "" if that is unknown.
+
+    Its tags do not matter to rows that link to it.
+    """
+    if rows.reads_unknown and isinstance(rows.location_source, Method):
+        return "" if rows.keyset.queryset.exists() else "no rows"
+    if rows.locator and rows.locator.related:
+        return ""
+    parts = ("location", "translations", "language")
+    columns = [column for name, column in rows.expressions.items() if name.startswith(parts)]
+    columns += rows.options.depends_on or ()
+    return repr(digests_of(rows.keyset, [EVERYTHING], columns))
+
+
+def linked_sections(own: QuerySetReader) -> list[QuerySetReader]:
+    """Return the sections of all sites whose rows link to those of a section, in a fixed order."""
+    return [
+        section
+        for site in _sites_with(own.site)
+        for section in sections_of(site)
+        if isinstance(section, QuerySetReader)
+        and section.links_rows
+        and _field_of(section) == own.translations_field
+    ]
 
 
 def _field_of(section: QuerySetReader) -> Any:

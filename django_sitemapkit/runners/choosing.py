@@ -1,5 +1,9 @@
 """Which runner it is: by name, by the setting, or by the number of workers."""
 
+from contextlib import suppress
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
 
 from django_sitemapkit.builds import Runner
@@ -8,20 +12,71 @@ from django_sitemapkit.conf import settings
 RUNNERS = {
     "inline": "django_sitemapkit.builds.InlineRunner",
     "processes": "django_sitemapkit.runners.processes.ProcessesRunner",
+    "celery": "django_sitemapkit.runners.celery.CeleryRunner",
+    "tasks": "django_sitemapkit.runners.tasks.TasksRunner",
+    "dummy": "django_sitemapkit.runners.dummy.DummyRunner",
 }
 """The runners that are known by a short name."""
+
+PACKAGES = {
+    "celery": 'the extra "celery": pip install "django-sitemapkit[celery]"',
+    "tasks": 'Django 6.0, or the extra "tasks": pip install "django-sitemapkit[tasks]"',
+}
+"""What some of them need."""
 
 
 def get_runner(name: str | None = None, workers: int | None = None) -> Runner:
     """Return the runner of a short name or dotted path; by default that of SITEMAPKIT_RUNNER.
 
-    Asking for several ``workers`` asks for processes, where no name is given. Raises ImportError
-    where there is no such runner, TypeError where it is none, and ValueError where it cannot have
-    so many workers.
+    It has the options of the setting if that names the same runner. Asking for several ``workers``
+    asks for processes, where no name is given, and asking for one is asking for this process.
+    Raises ImportError where there is no such runner, TypeError where it is none or has no such
+    option, and ImproperlyConfigured or ValueError for a wrong value of one.
     """
-    if name is None:
-        name = "processes" if workers is not None and workers > 1 else settings.RUNNER
-    kind = import_string(RUNNERS.get(name, name))
+    if workers is not None and workers < 1:
+        raise ValueError(f"A runner needs at least one worker, not {workers}.")
+    if name is None and workers is not None:
+        name = "processes" if workers > 1 else "inline"
+    configured = settings.RUNNER
+    kind = runner_class(name or configured.backend)
+    options: dict[str, Any] = {}
+    if name is None or _path_of(name) == _path_of(configured.backend):
+        options.update(configured.options)
+    if workers is not None and (kind.supports_workers or workers > 1):
+        if not kind.supports_workers:
+            raise ValueError(
+                f"The runner {name!r} starts no workers, so their number cannot be given. For"
+                " several processes of this machine, use 'processes'."
+            )
+        options["workers"] = workers
+    return kind(**options)
+
+
+def runner_class(name: str) -> type[Runner]:
+    """Return the class of a short name or dotted path.
+
+    Raises ImportError where there is none, or a package is missing, and TypeError where it is no
+    runner.
+    """
+    try:
+        kind = import_string(_path_of(name))
+    except ImportError as error:
+        if name not in PACKAGES:
+            raise
+        raise ImportError(f"the runner {name!r} needs {PACKAGES[name]} ({error})") from error
     if not (isinstance(kind, type) and issubclass(kind, Runner)):
         raise TypeError(f"{name} is not a runner: it does not subclass builds.Runner.")
-    return kind(workers)
+    return kind
+
+
+def import_tasks() -> None:
+    """Import the module of the runner in the settings, so that a worker of Celery has its tasks.
+
+    What is wrong with the setting is left to the system checks.
+    """
+    with suppress(ImportError, ImproperlyConfigured, TypeError):
+        runner_class(settings.RUNNER.backend)
+
+
+def _path_of(name: str) -> str:
+    return RUNNERS.get(name, name)

@@ -17,17 +17,17 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from django.conf import ENVIRONMENT_VARIABLE
-from django.conf import settings as django_settings
 from django.db import connections
 
 from django_sitemapkit.builds import FileResult, InlineRunner, PageBuilder, Runner
 from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.builds.make.page_builder import PagesMoved, RenderedPage
 from django_sitemapkit.builds.manifest import SiteBuilds
-from django_sitemapkit.conf import settings, sites_kept
+from django_sitemapkit.conf import at_least_one, settings, sites_kept
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost, RepeatedRow, StorageFailure
 from django_sitemapkit.models import Build, BuildFile, Lease
 from django_sitemapkit.runners.entrance import enter
+from django_sitemapkit.runners.sharing import require_shared_databases
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.tenants import current_tenants, switch_to
 
@@ -44,10 +44,28 @@ POLL_SECONDS = 1.0
 
 
 class ProcessesRunner(Runner):
-    """Makes pages in this process and in ``workers - 1`` others."""
+    """Makes pages in this process and in ``workers - 1`` others; by default, one per CPU core.
+
+    ::
+
+        SITEMAPKIT_RUNNER = {"BACKEND": "processes", "OPTIONS": {"workers": 4}}
+    """
+
+    supports_workers = True
 
     def __init__(self, workers: int | None = None) -> None:
-        super().__init__(settings.WORKERS or os.cpu_count() if workers is None else workers)
+        self.workers = at_least_one("workers", os.cpu_count() if workers is None else workers)
+
+    def validate(self) -> None:
+        """Raise BuildFailed where other processes could not see what this one sees."""
+        if self.workers == 1:
+            return
+        if ENVIRONMENT_VARIABLE not in os.environ:
+            raise BuildFailed(
+                "The runner 'processes' needs DJANGO_SETTINGS_MODULE in the environment; without"
+                " it, use the runner 'inline'."
+            )
+        require_shared_databases()
 
     def run(self, builder: PageBuilder, rows: Sequence[BuildFile]) -> Iterator[FileResult]:
         """Make the pages of all rows; the next free worker takes the next one."""
@@ -56,7 +74,6 @@ class ProcessesRunner(Runner):
         if others < 1:
             yield from InlineRunner().run(builder, waiting)
             return
-        _require_sharing()
         crew = Crew(pickle.dumps(_job(builder)), others)
         try:
             yield from crew.share(builder, waiting)
@@ -64,38 +81,6 @@ class ProcessesRunner(Runner):
             crew.dismiss(at_once=True)
             raise
         crew.dismiss()
-
-
-def _require_sharing() -> None:
-    """Raise BuildFailed where other processes could not see what this one sees."""
-    if ENVIRONMENT_VARIABLE not in os.environ:
-        raise BuildFailed(
-            "The runner 'processes' needs DJANGO_SETTINGS_MODULE in the environment; without it,"
-            " use the runner 'inline'."
-        )
-    for alias in connections:
-        connection: Any = connections[alias]
-        if connection.vendor == "sqlite" and connection.is_in_memory_db():
-            raise BuildFailed(
-                f"The database {alias!r} is in memory, so worker processes cannot use it. Use"
-                " the runner 'inline'."
-            )
-        _require_known_tenant(alias, connection)
-
-
-def _require_known_tenant(alias: str, connection: Any) -> None:
-    """Raise BuildFailed where a connection is switched to another schema, and to no tenant.
-
-    A worker's connection begins in the public schema, and would read other rows than the process
-    that builds. It can only be switched as django-tenants does it.
-    """
-    public = getattr(django_settings, "PUBLIC_SCHEMA_NAME", "public")
-    schema = getattr(connection, "schema_name", None)
-    if schema and schema != public and getattr(connection, "tenant", None) is None:
-        raise BuildFailed(
-            f"The database {alias!r} is switched to the schema {schema!r}, but worker processes"
-            " connect to the public schema. Use the runner 'inline' (--workers 1)."
-        )
 
 
 def _job(builder: PageBuilder) -> "partial[None]":

@@ -164,6 +164,11 @@ class Section(BaseSection):
     #: Where objects have to be read: the fields that the methods need.
     only: Sequence[str] | None = None
 
+    #: Promise that what the methods return follows from these columns alone, given as field paths
+    #: or expressions. Builds then reuse a page whose rows have the same values in them. Change
+    #: ``version`` when you change a method.
+    depends_on: Sequence[Any] | None = None
+
     def get_queryset(self) -> QuerySet[Any]:
         """Return the rows for ``self.site``; by default ``queryset``."""
         if self.queryset is None:
@@ -173,6 +178,16 @@ class Section(BaseSection):
         if not hasattr(self.queryset, "all"):
             return self.queryset  # A check says that it is not a queryset.
         return self.queryset.all()
+
+    def why_not_listed(self, obj: Any) -> str:
+        """Return why the queryset leaves out an object, in words for editors; "" by default.
+
+        Wherever the package explains why a URL is not in the sitemap, it says so. ::
+
+            def why_not_listed(self, product):
+                return "" if product.public else "The product is hidden."
+        """
+        return ""
 
 
 class ItemSection(BaseSection):

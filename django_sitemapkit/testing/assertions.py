@@ -11,6 +11,7 @@ from django.urls import NoReverseMatch
 
 from django_sitemapkit.audit.reader import validate
 from django_sitemapkit.audit.validation import declared_hosts
+from django_sitemapkit.conf import sites_kept
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import label_of
 from django_sitemapkit.inspection import inspect_object, inspect_path
@@ -44,9 +45,11 @@ def assert_listed(obj_or_url: Model | str, *, site: str | None = None) -> None:
         assert_listed("/about/")
     """
     __tracebackhide__ = True  # pytest then shows the line of the test.
-    here = site_with_key(site)
-    if not _listed(here, obj_or_url):
-        raise AssertionError(f"{_name_of(obj_or_url)} is not listed. {_why_not(here, obj_or_url)}")
+    with sites_kept():
+        here = site_with_key(site)
+        if not _listed(here, obj_or_url):
+            reason = _why_not(here, obj_or_url)
+            raise AssertionError(f"{_name_of(obj_or_url)} is not listed. {reason}")
 
 
 def assert_not_listed(obj_or_url: Model | str, *, site: str | None = None) -> None:
@@ -59,7 +62,9 @@ def assert_not_listed(obj_or_url: Model | str, *, site: str | None = None) -> No
         assert_not_listed("/products/tea-pot/")
     """
     __tracebackhide__ = True
-    if found := _listed(site_with_key(site), obj_or_url):
+    with sites_kept():
+        found = _listed(site_with_key(site), obj_or_url)
+    if found:
         section, location = found[0]
         raise AssertionError(
             f"{_name_of(obj_or_url)} is listed: section {section!r} lists {location}."
@@ -82,9 +87,10 @@ def assert_valid_sitemap(response: Any) -> None:
         target = response.headers.get("Location")
         leads = f", a redirect to {target}" if target else ""
         raise AssertionError(f"{request.path} has the status {response.status_code}{leads}.")
-    site = site_for(request)
-    address = site.origin + request.path
-    report = validate([_content(response)], address, hosts=declared_hosts([site]))
+    with sites_kept():
+        site = site_for(request)
+        address = site.origin + request.path
+        report = validate([_content(response)], address, hosts=declared_hosts([site]))
     if not report.valid:
         errors = [finding for finding in report.findings if finding.level == "error"]
         lines = [f"{address} is not a valid sitemap:", *errors[:MAX_SHOWN_FINDINGS]]

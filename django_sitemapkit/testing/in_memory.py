@@ -15,6 +15,7 @@ from django_sitemapkit.builds.stored_files import (
     stored_entries_of,
     unescaped,
 )
+from django_sitemapkit.conf import sites_kept
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.publishing import SitemapStorage
@@ -70,7 +71,8 @@ def built_sitemaps(*, site: str | None = None) -> Iterator[BuiltSitemaps]:
             assert "https://www.example.com/about/" in sitemaps.locations
             assert_valid_sitemap(self.client.get("/sitemap-pages-1.xml.gz"))
     """
-    here = site_with_key(site)
+    with sites_kept():
+        here = site_with_key(site)
     database = router.db_for_write(Build)
     with (
         override_settings(

@@ -111,6 +111,6 @@ def _delivered(
     if not planned:
         return
     if rendering.overflow is not None:
-        split(section, page, rendering.split_at)
+        split(section, page, *rendering.split_bounds())
     elif rendering.rows and bool(rendering.urls) != page.lists:
         remember(section, [page], lists=bool(rendering.urls))

@@ -81,6 +81,7 @@ def test_sections_that_are_not_examined(sections):
     assert lines[1:] == ["    not examined: it has no queryset that can be read by key."]
 
 
+@pytest.mark.slow
 def test_text(rows):
     """What to declare stands as it is written, with what it gains and where that was measured."""
     lines = list(advice_for(lastmod=lambda _, p: p.updated_at).lines())
@@ -113,6 +114,7 @@ def test_text_of_an_index():
     ]
 
 
+@pytest.mark.slow
 def test_declared_lines_run(rows):
     """The block is Python, and the section that it makes lists the same URLs."""
     advice = advice_for(lastmod=lambda _, p: p.updated_at)
@@ -136,6 +138,7 @@ def test_class_sitemap_of_a_model():
     )
 
 
+@pytest.mark.slow
 def test_contrib_sitemap(sections, rows):
     """It cannot have a Route; a Section in its place can, with all that it says."""
 

@@ -57,6 +57,7 @@ def test_fields_of_all_languages_are_needed():
     )
 
 
+@pytest.mark.slow
 def test_a_method_for_images_goes_on_reading_objects():
     """A Route in the place of the address does not change that; the fields it needs stay."""
     section = places(

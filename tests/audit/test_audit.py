@@ -58,6 +58,7 @@ def found(audited):
 EXPECTED = sorted((name, kind) for name, (_, kind) in FAULTS.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("built", [True, False])
 def test_each_fault_is_found(faulty, built):
     """In published files and in live pages, and nothing is found that is not there."""
@@ -73,6 +74,7 @@ def test_each_fault_is_found(faulty, built):
     assert AuditedTitle.objects.count() == 0
 
 
+@pytest.mark.slow
 def test_details_say_what_was_found(faulty):
     """Targets, hops, and where it was said."""
     details = dict(audit(SITE, sample=None).findings.values_list("url", "detail"))
@@ -115,6 +117,7 @@ def test_places_are_spread_evenly(count, wanted, expected):
     assert evenly(count, wanted) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("built", [True, False])
 def test_a_sample_is_taken_of_each_section(faulty, sections, built):
     """From all of its pages, the same each time."""
@@ -170,6 +173,7 @@ def outcome(audited):
     return findings, audited.checked, audited.bad
 
 
+@pytest.mark.slow
 def test_an_interrupted_audit_is_continued(faulty, monkeypatch):
     """It ends with the findings of one that was not interrupted, whenever it was."""
     monkeypatch.setattr(auditing, "URLS_PER_RECORD", 7)
@@ -323,6 +327,7 @@ def test_incomplete_answers(code, expected):
     assert [kind for kind, _ in verdict.faults] == expected
 
 
+@pytest.mark.slow
 def test_the_user_agent_is_an_option(faulty, settings):
     """Another crawler has other rules."""
     settings.SITEMAPKIT_AUDIT |= {"user_agent": "bingbot"}
@@ -397,6 +402,7 @@ def test_audits_before_publishing_are_apart(faulty):
     assert AuditRun.objects.filter(pk=gate.pk).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("urls", "limit", "sample"), [(200, 10, 150), (300, 2, 210)])
 def test_a_sample_is_as_large_as_asked(settings, sections, urls, limit, sample):
     """However small the files are."""

@@ -7,8 +7,9 @@ from django.contrib.auth.models import Permission, User
 from django.urls import reverse
 from django.utils import timezone
 
+from django_sitemapkit.audit.health import findings_of
 from django_sitemapkit.audit.kinds import ADVICE, FindingKind
-from django_sitemapkit.audit.models import AuditRun
+from django_sitemapkit.audit.models import AuditFinding, AuditRun
 from tests.builds import Products
 
 pytestmark = pytest.mark.django_db
@@ -138,6 +139,7 @@ def test_without_an_audit_it_says_how_to_run_one(admin_client):
     assert items(admin_client) == []
 
 
+@pytest.mark.slow
 def test_audits_are_for_those_who_may_see_them(client):
     """Their findings are linked for those who may see findings."""
     add_run(redirect=4)
@@ -153,3 +155,18 @@ def test_audits_are_for_those_who_may_see_them(client):
     user.user_permissions.add(Permission.objects.get(codename="view_auditfinding"))
     assert ">Redirect</a>: 4" in health(client)
     assert ">Redirect</a>: 4" in client.get(overview).text
+
+
+def test_an_inspected_url_has_its_last_finding(admin_client):
+    """Of the newest audit, for who may see findings; another URL has none."""
+    for detail in ("301", "302"):
+        run = add_run(redirect=1)
+        AuditFinding.objects.create(
+            run=run, section="s", kind="redirect", url="https://www.example.com/Old/", detail=detail
+        )
+    page = reverse("admin:sitemapkit_inspect")
+    text = admin_client.get(page, {"url": "/Old/"}).text
+    assert "302</a>" in text
+    assert "301</a>" not in text
+    assert findings_of(run, "redirect").replace("&", "&amp;") in text
+    assert "302</a>" not in admin_client.get(page, {"url": "/old/"}).text

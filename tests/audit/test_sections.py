@@ -51,6 +51,7 @@ def test_no_check_finds_fault(sections):
     ]
 
 
+@pytest.mark.slow
 def test_a_site_without_models_gets_a_sitemap(crawled, client, settings):
     """Live and built, with its lastmods; both list the same."""
     store("/", "/a/?b=1&c=2")
@@ -68,6 +69,7 @@ def test_a_site_without_models_gets_a_sitemap(crawled, client, settings):
     assert f"{BASE}/sitemap-crawled-1.xml.gz" in served(client)
 
 
+@pytest.mark.slow
 def test_only_changed_pages_are_rendered_again(crawled, client):
     """That pages were seen again changes nothing; another lastmod does; titles are not in XML."""
     store("/a/", "/b/", "/c/", "/d/")

@@ -10,6 +10,7 @@ from django_sitemapkit.audit.reader import SitemapReader
 from django_sitemapkit.builds import build
 from django_sitemapkit.models import Build, BuildFile, Lease, Publication
 from django_sitemapkit.planning import PlanChange, all_pages
+from tests.builds.storages import ON_S3
 from tests.factories import SITE
 from tests.testapp.models import Article, Product, Reading, Shop
 
@@ -66,6 +67,13 @@ def use_storage(settings, backend, **options):
         "sitemaps": {"BACKEND": f"tests.builds.storages.{backend}", "OPTIONS": options},
     }
     return configured["sitemaps"]
+
+
+def use_folder(settings, path):
+    """Let the sitemaps be stored in a folder, or on S3 where the tests run on it."""
+    if ON_S3:
+        return use_storage(settings, "Memory")
+    return use_storage(settings, "Disk", location=path)
 
 
 def served(client):

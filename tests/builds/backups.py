@@ -5,7 +5,9 @@ from django.db import connection
 
 from tests.testapp.models import Article, Product, Reading, Shop
 
-PACKAGE = tuple(apps.get_app_config("sitemapkit").get_models())
+PACKAGE = tuple(
+    model for model in apps.get_app_config("sitemapkit").get_models() if not model._meta.proxy
+)
 ROWS = (Shop, Product, Article, Reading)
 
 

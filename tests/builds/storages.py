@@ -1,11 +1,31 @@
-"""Storages for tests: one elsewhere, one on disk, and both failing at any call one likes."""
+"""Storages for tests: one elsewhere, one on disk, and both failing at any call one likes.
+
+The one elsewhere is in memory. Under ``TEST_STORAGE=s3`` it is on S3, on a server that the run
+starts.
+"""
 
 import datetime as dt
 import errno
+import os
 from contextlib import contextmanager
 
+import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import FileSystemStorage, InMemoryStorage
+
+ON_S3 = os.environ.get("TEST_STORAGE") == "s3"
+"""Whether this run stores on S3 what others store elsewhere."""
+
+if ON_S3:
+    from tests.s3 import Bucket as Elsewhere
+else:
+    Elsewhere = InMemoryStorage
+
+
+def not_on_s3(reason):
+    """Return the mark of tests that mean nothing where files are on S3."""
+    return pytest.mark.skipif(ON_S3, reason=f"not on S3: {reason}")
+
 
 LONG_AGO = dt.datetime(2020, 2, 29, tzinfo=dt.UTC)
 
@@ -110,8 +130,8 @@ class Recording:
         return [name for method, name in self.calls if method == "save"]
 
 
-class Memory(Recording, InMemoryStorage):
-    """A storage elsewhere: it has no paths."""
+class Memory(Recording, Elsewhere):
+    """A storage elsewhere: it has no paths. In memory it never overwrites; on S3 it does."""
 
 
 class Disk(Recording, FileSystemStorage):

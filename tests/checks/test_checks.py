@@ -8,6 +8,7 @@ import pytest
 from django.conf import global_settings
 from django.contrib import sitemaps
 from django.core import checks as django_checks
+from django.core.checks import Warning  # noqa: A004  Django's name
 from django.core.exceptions import ImproperlyConfigured
 from django.core.files.storage import Storage
 from django.db import OperationalError, models
@@ -29,6 +30,7 @@ from django_sitemapkit.protocol.extensions import XHTML
 from django_sitemapkit.protocol.limits import NAMESPACE
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.validation import require_pageable
+from django_sitemapkit.runners.dummy import DummyRunner
 from django_sitemapkit.sites import SitemapSite
 from tests.testapp.models import Draft, Place, Product, Shop, Tag
 
@@ -131,6 +133,9 @@ MISTAKES = {
     "trust without a column": ({"trust_lastmod": True}, "W141"),
     "trust in a date": ({"lastmod": "released_on", "trust_lastmod": True}, "W141"),
     "only without objects": ({"only": ["slug"]}, "W143"),
+    "depends_on without methods": ({"depends_on": ["slug"]}, "W143"),
+    "depends_on an unknown column": ({"depends_on": ["sluug"], "location": None}, "E126"),
+    "depends_on a column of many": ({"depends_on": ["tags__name"], "location": None}, "E127"),
     "languages without i18n": ({"languages": ["en"]}, "W152"),
     "alternates without i18n": ({"alternates": True}, "W152"),
     "x_default without alternates": ({"i18n": True, "x_default": "en"}, "W152"),
@@ -444,8 +449,8 @@ WRONG_SETTINGS = {
     "KEEP_BUILDS": [0, 1.5],
     "LEASE_SECONDS": [0, True],
     "GZIP_BACKEND": ["zstd", None],
-    "RUNNER": ["", None],
-    "WORKERS": [0, "2"],
+    "REBUILD": ["", "always", True],
+    "RUNNER": ["", None, {}, {"BACKEND": ""}, {"BACKEND": "inline", "WORKERS": 2}, {"OPTIONS": {}}],
     "MAX_SHRINK": [-0.1, 1.5, "0.5", True, None],
     "EXPORT_STORAGE": ["no-such-alias", 5, ["default"]],
     "EXPORT_TEXT": ["yes", None],
@@ -496,6 +501,30 @@ def test_sections_and_sites_that_do_not_exist(sections):
     declare(sites=["shop", "blog"])
     assert found(checks.sites.check_site_sections) == ["sitemapkit.E003"]
     assert found(checks.sites.check_section_sites) == ["sitemapkit.E004"]
+
+
+def shops_to_come():
+    """Return sites as a function does that reads an empty table."""
+    return {"www": {"BASE_URL": "https://www.example", "SECTIONS": ["pages"]}}
+
+
+def all_shops():
+    """Return the same with a shop, whose URLconf knows other routes."""
+    shop = {"BASE_URL": "https://a.example", "URLCONF": "tests.urls"}
+    return {**shops_to_come(), "a": {**shop, "SECTIONS": ["products"]}}
+
+
+def test_a_section_is_checked_on_a_site_that_has_it(sections):
+    """Not on another one, whose URLconf may not have its routes, and not while there is none."""
+    declare()
+    with override_settings(ROOT_URLCONF="tests.urls_without"):
+        assert found() == ["sitemapkit.E131"]
+        for function in (shops_to_come, all_shops):
+            with override_settings(SITEMAPKIT_SITES=f"{__name__}.{function.__name__}"):
+                assert found() == []
+    shop = {**all_shops()["a"], "URLCONF": "tests.urls_without"}
+    with override_settings(SITEMAPKIT_SITES={"a": shop}):
+        assert found() == ["sitemapkit.E131"]
 
 
 @override_settings(ROOT_URLCONF="tests.urls_without")
@@ -587,14 +616,29 @@ def test_a_codec_that_is_not_installed(monkeypatch, there):
 
 
 @pytest.mark.parametrize(
-    "name", ["celery", "no.such.Runner", "django_sitemapkit.sites.SitemapSite"]
+    "value",
+    [
+        "no.such.Runner",
+        "django_sitemapkit.sites.SitemapSite",
+        {"BACKEND": "processes", "OPTIONS": {"workers": 0}},
+        {"BACKEND": "dummy", "OPTIONS": {"queue": "sitemaps"}},
+    ],
 )
-def test_a_runner_that_is_none(name):
-    """The message has the setting's value and the way out."""
-    with override_settings(SITEMAPKIT_RUNNER=name):
+def test_a_runner_that_is_none(value):
+    """The message has the setting's value, or that of the wrong option, and the way out."""
+    with override_settings(SITEMAPKIT_RUNNER=value):
         (message,) = checks.sites.check_runner()
         assert message.id == "sitemapkit.E015"
-        assert name in message.msg
+        assert str(value) in message.msg
+        assert checks.sites.check_runner_itself() == []
+
+
+def test_a_runner_says_what_is_wrong_with_it(monkeypatch):
+    """Its own checks are run with all others."""
+    found = [Warning("no workers", id="shop.W001")]
+    monkeypatch.setattr(DummyRunner, "check", lambda self: iter(found))
+    with override_settings(SITEMAPKIT_RUNNER="dummy"):
+        assert checks.sites.check_runner_itself() == found
 
 
 @pytest.mark.parametrize("sendfile", ["x-accel-redirect", "x-sendfile"])

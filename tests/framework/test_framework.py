@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).parent
 
 
+@pytest.mark.slow
 def test_in_a_project_with_the_sites_framework():
     """Its models cannot be installed for some tests alone, so they have a process of their own."""
     ran = subprocess.run(

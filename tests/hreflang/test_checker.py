@@ -220,6 +220,7 @@ DOCUMENTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("old", "new", "fault"), DOCUMENTS.values(), ids=DOCUMENTS)
 def test_documents_that_are_wrong(look, old, new, fault):
     """Every kind of fault in a file is reported."""

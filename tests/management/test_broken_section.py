@@ -67,6 +67,7 @@ def test_the_status_is_told_with_the_fault(first, quick):
     code, out, err = checked("sitemap_status", *quick)
     assert code == 0
     assert f"  due: products: cannot be read: LookupError: {FAULT}\n" in out
+    assert out.endswith("\n  A build would fail: correct what cannot be read.\n")
     assert "readings" in out
     assert FAULT in err
     code, out, _ = checked("sitemap_status", "--json", *quick)
@@ -80,6 +81,7 @@ def test_the_status_is_told_with_the_fault(first, quick):
     [
         ["inspect_sitemap_url", "/readings/10/"],
         ["diff_sitemaps"],
+        ["cancel_sitemap_build"],
         ["sitemap_status", "--max-age=1"],
         ["advise_sitemaps"],
     ],

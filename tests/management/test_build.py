@@ -2,19 +2,25 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
+from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
 from django.db.models.expressions import RawSQL
 
+from django_sitemapkit.builds import FileResult
+from django_sitemapkit.management import base
 from django_sitemapkit.models import Build, BuildFile, Lease, Page, Plan, Publication
 from django_sitemapkit.rendering import PageRendering
 from tests.management import Terminal, line_of, names, run
@@ -44,13 +50,33 @@ def test_a_line_for_each_file_and_a_total(products):
     assert lines[2].split()[:4] == ["index", "stored", "2", "sitemaps"]
     page = line_of("products")
     assert f"{page.xml_bytes} bytes" in " ".join(lines[0].split())
-    assert f"{page.stored_bytes} stored" in " ".join(lines[0].split())
-    assert len(lines) == 4
+    assert f"{page.stored_bytes} bytes stored" in " ".join(lines[0].split())
+    assert len(lines) == 5
     build = Build.objects.get().pk
-    assert lines[3].startswith(
-        f"Build {build} of site 'default': published; 3 URLs in 3 files, 3 stored, "
+    assert lines[3] == f"Build {build} of site 'default': published; 3 URLs in 3 files, 3 stored."
+    assert re.fullmatch(r"It took [0-9.]+ s, [0-9,]+ URLs per second\.", lines[4])
+
+
+def test_lines_fit_a_terminal(bad):
+    """The largest numbers do too; what was skipped has a line of its own."""
+    _, out, _ = run("build_sitemaps")
+    assert max(map(len, out.splitlines())) <= 80
+    largest = FileResult(
+        section="landing-pages",
+        number=1_000,
+        state="stored",
+        urls=50_000,
+        xml_bytes=1_023,
+        stored_bytes=52_428_799,
+        seconds=99.99,
+        skipped=1_000,
+        duplicates=900,
     )
-    assert lines[3].endswith(" URLs per second.")
+    line, skipped = base.describe(largest)
+    assert len(line) == 80
+    expected = "landing-pages 1000 stored 50,000 URLs 1023 bytes 50.0 MB stored 99.99 s"
+    assert " ".join(line.split()) == expected
+    assert skipped == "  1,000 rows skipped, 900 of them duplicates"
 
 
 def test_a_row_that_comes_twice_is_one_line(products, sections, storage):
@@ -69,11 +95,13 @@ def test_a_row_that_comes_twice_is_one_line(products, sections, storage):
 
 
 def test_second_build_stores_nothing(products, storage):
-    """What has not changed is the same, and says so."""
+    """What has not changed is the same, and is listed only with ``--verbosity 2``."""
     run("build_sitemaps")
     before = names(storage)
     code, out, _ = run("build_sitemaps")
     assert code == 0
+    assert out.startswith("Build ")
+    _, out, _ = run("build_sitemaps", "--verbosity", 2)
     assert [line.split()[2] for line in out.splitlines()[:2]] == ["same", "same"]
     assert "unchanged; 3 URLs in 2 files, 0 stored" in out
     assert names(storage) == before
@@ -94,6 +122,7 @@ def test_named_sections_alone_are_made_anew(products, sections):
     assert line_of("readings").urls == 2
 
 
+@pytest.mark.slow
 def test_named_site_alone_is_built(two_sites):
     """Without ``--site`` all are."""
     assert run("build_sitemaps", "--site", "two")[0] == 0
@@ -127,7 +156,11 @@ def test_plan_makes_no_file(products, storage):
     """``--plan-only`` stores the pages and nothing else."""
     code, out, _ = run("build_sitemaps", "--plan-only")
     assert code == 0
-    assert out.split()[:3] == ["products", "2", "pages,"]
+    assert out.startswith(f"{'products':<34}2 pages, 2 new, 0 retired\n  replanned: ")
+    assert re.fullmatch(
+        r"Plans of site 'default' updated: 2 pages in 1 section, [0-9.]+ s\.",
+        out.splitlines()[-1],
+    )
     assert Page.objects.count() == 2
     assert not Build.objects.exists()
     assert names(storage) == []
@@ -154,7 +187,7 @@ def test_a_runner_without_a_build_is_refused(products, mode, option):
     [
         (["--runner", "celery"], "celery"),
         (["--workers", "0"], "not 0"),
-        (["--runner", "inline", "--workers", "2"], "'inline' has one worker"),
+        (["--runner", "inline", "--workers", "2"], "'inline' starts no workers"),
     ],
 )
 def test_a_runner_that_cannot_be_is_wrong_usage(products, options, said):
@@ -191,6 +224,8 @@ def test_dry_run_compares_with_what_is_published(products, storage):
     before, rows = names(storage), BuildFile.objects.count()
     make_products("d")
     _, out, _ = run("build_sitemaps", "--dry-run")
+    assert [line.split()[:3] for line in out.splitlines()[:-2]] == [["products", "2", "stored"]]
+    _, out, _ = run("build_sitemaps", "--dry-run", "--verbosity", 2)
     assert [line.split()[2] for line in out.splitlines()[:2]] == ["same", "stored"]
     assert (names(storage), BuildFile.objects.count()) == (before, rows)
 
@@ -237,6 +272,7 @@ def test_json_has_the_result_of_each_site(bad):
     ]
 
 
+@pytest.mark.slow
 def test_verbosity(bad):
     """0 is silent, 1 has a line for each kind of problem, 2 one for each problem."""
     assert run("build_sitemaps", "--verbosity", 0) == (0, "", "")
@@ -333,6 +369,60 @@ def test_bar_only_on_a_terminal(products):
     for verbosity in (0, 2):
         _, other, _ = run("build_sitemaps", "--dry-run", "--verbosity", verbosity, out=Terminal())
         assert "█" not in other
+
+
+def test_the_bar_has_the_rate_and_the_time_left(products, monkeypatch):
+    """Once they say something; a short build shows neither."""
+    pattern = r"░ 1 of 2, [0-9,]+ URLs/s, 0:00:\d\d left\r"
+    monkeypatch.setattr(base, "ESTIMATE_SECONDS", 3600)
+    assert not re.search(pattern, run("build_sitemaps", "--dry-run", out=Terminal())[1])
+    monkeypatch.setattr(base, "ESTIMATE_SECONDS", 0)
+    assert re.search(pattern, run("build_sitemaps", "--dry-run", out=Terminal())[1])
+    assert "left" not in run("build_sitemaps", "--dry-run")[1]
+
+
+def test_the_time_left_is_that_of_rendering(monkeypatch):
+    """Files that are reused come first, take no time and do not count."""
+    out = Terminal()
+    command = SimpleNamespace(stdout=base.OutputWrapper(out), terminal=True)
+    clock = SimpleNamespace(monotonic=lambda: clock.now, now=100.0)
+    monkeypatch.setattr(base, "time", clock)
+
+    def shown(place, now, **options):
+        out.seek(0)
+        out.truncate()
+        clock.now = now
+        progress(FileResult(section="a", number=place, urls=50_000, **options), place, 2_000)
+        return out.getvalue().rpartition("\x1b[K")[2]
+
+    progress = base.Progress(command, 1)
+    assert shown(1, 150, state="same") == f"{'░' * 20} 1 of 2,000\r"
+    assert shown(1_000, 160, state="same") == f"{'█' * 10}{'░' * 10} 1,000 of 2,000\r"
+    text = shown(1_001, 164, state="stored", seconds=4.0)
+    assert text.endswith(" 1,001 of 2,000, 12,500 URLs/s, 1:06:36 left\r")
+    text = shown(1_002, 166, state="stored", seconds=6.0)  # By another process, at the same time.
+    assert text.endswith(" 1,002 of 2,000, 16,667 URLs/s, 0:49:54 left\r")
+    assert len(text.splitlines()[-1]) <= 80
+
+
+@pytest.mark.parametrize(
+    ("options", "start"),
+    [
+        ({"force_color": True}, "\x1b[33;1mBuild "),
+        ({"no_color": True}, "Build "),
+    ],
+)
+def test_the_total_has_a_colour(bad, options, start):
+    """That of a warning if rows were skipped, else that of success; the text is the same."""
+    out = StringIO()
+    call_command("build_sitemaps", stdout=out, stderr=StringIO(), **options)
+    *_, total, took = out.getvalue().splitlines()
+    assert total.startswith(start)
+    assert took.endswith("Skipped: 1 row." + "\x1b[0m" * ("\x1b" in start))
+    Product.objects.filter(slug="b").delete()
+    out = StringIO()
+    call_command("build_sitemaps", stdout=out, **options)
+    assert out.getvalue().splitlines()[-2].startswith(start.replace("33", "32"))
 
 
 def test_signal_handler_is_put_back(products):

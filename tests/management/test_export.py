@@ -34,6 +34,7 @@ def export_json():
     return json.loads(run("sitemap_status", "--json")[1])[0]["export"]
 
 
+@pytest.mark.slow
 def test_a_build_says_how_many_files_it_exported(shown):
     """All of a new export, the changed ones later, and none of an unchanged build."""
     assert " 3 files exported." in run("build_sitemaps")[1]
@@ -43,6 +44,7 @@ def test_a_build_says_how_many_files_it_exported(shown):
     assert " 3 files exported." in run("build_sitemaps", "--full")[1]
 
 
+@pytest.mark.slow
 def test_an_export_that_is_new_to_a_built_site_is_counted_too(products, settings):
     """Though the build that brings it is unchanged."""
     run("build_sitemaps")
@@ -55,6 +57,7 @@ def test_an_export_that_is_new_to_a_built_site_is_counted_too(products, settings
     assert "exported" not in run("build_sitemaps")[1]
 
 
+@pytest.mark.slow
 def test_publishing_says_how_many_files_it_exported(shown):
     """Those that differ of an earlier build, and all of the one that is served."""
     run("build_sitemaps")
@@ -66,15 +69,19 @@ def test_publishing_says_how_many_files_it_exported(shown):
     assert run("publish_sitemaps", first)[1] == f"{serves} 3 files exported.\n"
 
 
+@pytest.mark.slow
 def test_the_status_knows_the_export(shown, settings):
     """Since when it is complete, or why it is not; for people and for programs."""
     run("build_sitemaps")
-    exported_at = Publication.objects.get().notified_at.isoformat()
-    assert export_line() == f"export to 'shown': complete since {exported_at}"
+    at = Publication.objects.get().notified_at
+    seconds, exported_at = at.isoformat(timespec="seconds"), at.isoformat()
+    assert export_line() == f"export to 'shown': complete since {seconds} (just now)"
     assert export_json() == {"storage": "shown", "exported_at": exported_at, "due": ""}
+    assert run("sitemap_status")[1].endswith("\n  Nothing is due.\n")
 
     shown.delete("sitemap-products-2.xml.gz")
     assert export_line() == "export to 'shown': due: 1 file missing or truncated"
+    assert run("sitemap_status")[1].endswith("\n  Run build_sitemaps to build what is due.\n")
 
     shown.put("sitemap.xml", b"of a backup")
     build = Publication.objects.get().build_id

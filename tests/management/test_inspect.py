@@ -48,7 +48,9 @@ def test_of_what_is_not_listed(built):
     code, out, err = run("inspect_sitemap_url", "/products/all/late/")
     assert code == 1
     assert "  not published\n  next build: listed by section 'products'\n" in out
-    assert err == "No published file lists /products/all/late/."
+    assert err == (
+        "No published file lists /products/all/late/. The next build lists it: run build_sitemaps."
+    )
 
 
 def test_before_the_first_build(products):

@@ -121,6 +121,7 @@ ALL_COMMANDS = [
     ["build_sitemaps", "--dry-run"],
     ["publish_sitemaps", "1"],
     ["prune_sitemaps"],
+    ["cancel_sitemap_build"],
     ["validate_sitemaps"],
     ["sitemap_status"],
 ]
@@ -296,8 +297,11 @@ def test_what_is_kept_of_a_build_forges_no_line(products):
     """Whatever wrote the reason into the database."""
     run("build_sitemaps")
     Build.objects.update(reason=EVIL)
-    assert f": {SHOWN}\n" in run("sitemap_status")[1]
+    assert f"\n    {SHOWN}\n" in run("sitemap_status")[1]
     assert json.loads(run("sitemap_status", "--json")[1])[0]["builds"][0]["reason"] == EVIL
+    padded = f"gone{' ' * 80}build 99: published"
+    Build.objects.update(reason=padded)
+    assert f"\n    {padded}\n" in run("sitemap_status")[1]
 
 
 def test_colours_are_the_commands_own(products, sections):
@@ -328,12 +332,17 @@ def test_ctrl_c_is_one_line(products, monkeypatch):
         run("build_sitemaps")
 
 
-def test_a_command_within_another_leaves_no_traces_of_a_bar(products):
-    """Another command's output ends each piece with a line feed, on a terminal too."""
+@pytest.mark.parametrize("colours", [False, True])
+def test_a_command_within_another_leaves_no_traces_of_a_bar(products, colours):
+    """Another command's output ends each piece with a line feed, on a terminal too.
+
+    No line is empty, because colours end before it does.
+    """
     terminal = Terminal()
-    call_command("build_sitemaps", stdout=OutputWrapper(terminal))
-    assert not set("\r\x1b█░") & set(terminal.getvalue())
-    assert len(terminal.getvalue().splitlines()) == 4
+    call_command("build_sitemaps", stdout=OutputWrapper(terminal), force_color=colours)
+    assert not set("\r█░") & set(terminal.getvalue())
+    assert ("\x1b[32;1mBuild " in terminal.getvalue()) == colours
+    assert len(terminal.getvalue().splitlines()) == 5
 
 
 def test_a_bar_is_gone_when_a_build_fails(bad):

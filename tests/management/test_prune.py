@@ -51,6 +51,7 @@ def test_what_is_over_goes(over, storage):
     assert "0 files and 0 orphans" in run("prune_sitemaps")[1]
 
 
+@pytest.mark.slow
 def test_json_names_the_files(over):
     """One line for each site, for a dry run too."""
     expected = {"site": "default", "files": over, "orphans": [], "swept": True}
@@ -121,6 +122,7 @@ def test_unknown_site(over):
     assert run("prune_sitemaps", "--site", "nothing")[0] == 2
 
 
+@pytest.mark.slow
 def test_one_site_of_two(settings, two_sites, storage):
     """Another site's files stay, in the same storage."""
     settings.SITEMAPKIT_KEEP_BUILDS = 1

@@ -1,5 +1,6 @@
 """``publish_sitemaps``: back to an earlier build, and forth."""
 
+import datetime as dt
 import json
 
 import pytest
@@ -109,12 +110,14 @@ def test_build_with_a_file_cut_short(two_builds, section):
     refused(two_builds[0], 1, line.name)
 
 
+@pytest.mark.slow
 def test_while_the_site_is_built(two_builds):
     """Exit 4: who publishes meanwhile would be overruled."""
     Lease.objects.acquire("build:default", seconds=60, owner="other-host")
     refused(two_builds[0], 4, "on other-host since")
 
 
+@pytest.mark.slow
 def test_build_of_another_site(two_sites):
     """The build knows its site; the other's publication stays."""
     run("build_sitemaps")
@@ -131,6 +134,7 @@ def test_build_of_another_site(two_sites):
     assert Publication.objects.get(site="two").build_id == latest
 
 
+@pytest.mark.slow
 def test_build_of_a_site_that_is_gone(two_sites, settings):
     """Exit 2: it is not a build of any site there is."""
     run("build_sitemaps")
@@ -152,7 +156,54 @@ def test_previous_rolls_back(client, two_builds):
     assert err == "Site 'default' has no earlier published build."
 
 
-@pytest.mark.parametrize("arguments", [[], ["7", "--previous"]])
+def test_a_roll_back_pauses_publishing_until_it_is_resumed(client, two_builds):
+    """The next builds are held; the status says who, why and until when."""
+    first, _ = two_builds
+    until = timezone.localtime(timezone.now() + dt.timedelta(days=1)).replace(tzinfo=None)
+    when = until.isoformat(timespec="minutes")
+    code, out, err = run("publish_sitemaps", "--previous", "--pause", "d is wrong", "--until", when)
+    assert (code, err) == (0, "")
+    said = f"Site 'default' now serves build {first}. Publishing is paused by command on "
+    assert out.startswith(said)
+    assert f" until {when.replace('T', ' ')}" in out
+    assert out.endswith(": d is wrong.\n")
+    code, _, err = run("build_sitemaps")
+    assert code == 3
+    assert "is held for review:\n  publishing was paused by command on " in err
+    assert slugs(client) == "c"
+    assert "  publishing is paused by command on " in run("sitemap_status")[1]
+    assert json.loads(run("sitemap_status", "--json")[1])[0]["pause"]["reason"] == "d is wrong"
+    resumed = "Publishing of site 'default' is resumed.\n"
+    assert run("publish_sitemaps", "--resume") == (0, resumed, "")
+    assert "publishing is paused" not in run("sitemap_status")[1]
+    assert run("build_sitemaps")[0] == 0
+    assert slugs(client) == "cd"
+    out = run("publish_sitemaps", "--resume", "--json")[1]
+    assert json.loads(out) == {"site": "default", "resumed": False}
+    assert run("publish_sitemaps", "--resume")[1].endswith(" was not paused.\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--resume", "--pause", "why"],
+        ["--previous", "--pause", " "],
+        ["--previous", "--until", "2030-01-31T09:00"],
+        ["--previous", "--pause", "why", "--until", "2020-01-31T09:00"],
+        ["--previous", "--pause", "why", "--until", "9999-01-31T09:00"],
+        ["--previous", "--pause", "why", "--until", "tomorrow"],
+    ],
+)
+def test_a_pause_has_a_reason_and_an_end_in_the_next_year(two_builds, arguments):
+    """Else it is wrong usage: exit 2, and nothing is published or paused."""
+    code, out, err = run("publish_sitemaps", *arguments)
+    assert (code, out) == (2, "")
+    assert "--pause" in err or "--until" in err
+    publication = Publication.objects.get()
+    assert (publication.build_id, publication.paused_at) == (two_builds[1], None)
+
+
+@pytest.mark.parametrize("arguments", [[], ["7", "--previous"], ["7", "--resume"]])
 def test_either_a_build_or_the_previous_one(two_builds, arguments):
     """Neither and both are wrong usage."""
     before = Publication.objects.get().build_id

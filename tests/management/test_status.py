@@ -7,12 +7,13 @@ import os
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
+from django.utils import timezone, translation
 
-from django_sitemapkit.models import Build, BuildFile, Lease
+from django_sitemapkit.management.base import age_of
+from django_sitemapkit.models import Build, BuildFile, Lease, Publication
 from tests.management import run
 from tests.testapp.models import Product
-from tests.testapp.serving import BASE, Readings, declare, make_products
+from tests.testapp.serving import BASE, Products, Readings, declare, make_products
 
 pytestmark = pytest.mark.django_db
 
@@ -32,12 +33,73 @@ def test_text_has_the_figures(built, sections):
     size = sum(BuildFile.objects.exclude(section="").values_list("xml_bytes", flat=True))
 
     assert (code, err) == (0, "")
-    assert lines[0].startswith(f"Site 'default' at {BASE}: published: build {build.pk}, ")
-    assert lines[1] == f"products pages: 2 URLs: 3 bytes: {size:,}"
-    assert lines[2] == "readings not built: served live"
-    assert lines[3] == "due: readings: never built: 1 page"
-    assert lines[4].startswith(f"build {build.pk}: published, ")
-    assert len(lines) == 5
+    assert lines[0] == f"Site 'default' at {BASE}"
+    at = build.published_at.isoformat(timespec="seconds")
+    assert lines[1] == f"published: build {build.pk}, {at} (just now)"
+    assert lines[2] == f"products pages: 2 URLs: 3 bytes: {size:,}"
+    assert lines[3] == "readings not built: served live"
+    assert lines[4] == "due: readings: never built: 1 page"
+    at = build.started_at.isoformat(timespec="seconds")
+    assert lines[5] == f"build {build.pk}: published, {at} (just now)"
+    assert lines[6] == "Run build_sitemaps to build what is due."
+    assert len(lines) == 7
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_text_has_ages_in_words(built):
+    """Besides the exact times, and in English as the rest."""
+    Build.objects.update(started_at=timezone.now() - dt.timedelta(days=3, hours=5))
+    publication = Publication.objects.get()
+    publication.published_at -= dt.timedelta(hours=2, minutes=30)
+    publication.save()
+    with translation.override("es"):
+        out = run("sitemap_status")[1]
+    at = publication.published_at.isoformat(timespec="seconds")
+    assert f"  published: build {publication.build_id}, {at} (2 hours ago)\n" in out
+    assert out.count(" (3 days ago)\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("moment", "words"),
+    [
+        ("2026-03-02T09:29:30+00:00", "just now"),
+        ("2026-03-02T09:30:01+00:00", "just now"),
+        ("2026-03-02T09:29:00+00:00", "1 minute ago"),
+        ("2026-03-02T09:30:00+02:00", "2 hours ago"),
+        ("2025-03-01T09:30:00+00:00", "1 year ago"),
+    ],
+)
+def test_ages(moment, words):
+    """In one unit, whatever the zone."""
+    assert age_of(moment, "2026-03-02T09:30:00+00:00") == words
+
+
+def test_the_age_of_a_moment_without_a_zone():
+    """As under USE_TZ = False; by default up to now."""
+    assert age_of("2020-01-01T00:00:00", None).endswith(" years ago")
+
+
+def test_the_last_line_says_what_to_do(built):
+    """Nothing, build, or first correct what cannot be read."""
+
+    def last(*options):
+        return run("sitemap_status", *options)[1].splitlines()[-1]
+
+    assert last() == "  Nothing is due."
+    assert last("--quick") == "  Nothing is due. Rows were not compared."
+    make_products("d")
+    assert last() == "  Run build_sitemaps to build what is due."
+
+
+@pytest.mark.slow
+def test_what_every_build_renders_is_not_worth_a_build(sections):
+    """It is always due."""
+    declare(sections, Products, lastmod=lambda self, product: product.updated_at)
+    make_products("a")
+    run("build_sitemaps")
+    out = run("sitemap_status")[1]
+    assert "  due: products: rendered by every build: 1 page\n" in out
+    assert out.splitlines()[-1] == "  Nothing else is due."
 
 
 def test_text_before_the_first_build(products):
@@ -112,6 +174,7 @@ def test_json_of_sites(two_sites):
     assert [site["site"] for site in sites] == ["two"]
 
 
+@pytest.mark.slow
 def test_status_costs_the_same_for_any_number_of_pages(built, connection_queries):
     """The figures are summed by the database; only what is due is a look at each page's rows."""
     few = connection_queries(lambda: run("sitemap_status", "--quick"))
@@ -133,6 +196,7 @@ def connection_queries():
     return count
 
 
+@pytest.mark.slow
 def test_probe_of_age(built):
     """Exit 1 where the last good build ended too long ago; builds without a change count."""
     age(3)
@@ -152,6 +216,7 @@ def age(hours):
     Build.objects.update(ended_at=timezone.now() - dt.timedelta(hours=hours))
 
 
+@pytest.mark.slow
 def test_probe_of_a_failing_build(built):
     """Only builds that ended well count."""
     age(3)
@@ -160,9 +225,63 @@ def test_probe_of_a_failing_build(built):
     assert run("sitemap_status", "--max-age", 2)[0] == 1
 
 
+@pytest.mark.slow
 def test_probe_of_a_site_never_built(two_sites):
     """It is as late as can be, and named."""
     run("build_sitemaps", "--site", "two")
     code, _, err = run("sitemap_status", "--max-age", 1000)
     assert code == 1
     assert err.endswith(": one.")
+
+
+def running_build(seconds=0):
+    """Let a process build the site since so many seconds, with one of two pages done."""
+    now = timezone.now()
+    build = Build.objects.create(
+        site="default", fence=9, started_at=now - dt.timedelta(seconds=seconds)
+    )
+    done = BuildFile.Status.DONE
+    BuildFile.objects.create(build=build, section="products", number=1, status=done, urls=2_000)
+    BuildFile.objects.create(build=build, section="products", number=2)
+    lease, _ = Lease.objects.update_or_create(
+        name="build:default",
+        defaults={"owner": "builder-7:1:x", "heartbeat": now, "fence": 9, "acquired_at": now},
+    )
+    if seconds:
+        lease.acquired_at = build.started_at - dt.timedelta(milliseconds=10)
+        lease.save()
+    return build
+
+
+def test_text_and_json_have_the_progress_of_a_build(built):
+    """Of one that runs anywhere: what is recorded, and the rate since it began."""
+    build = running_build(seconds=10)
+    line = f"  build {build.pk}: 1 of 3 files done, 2,000 URLs, "
+    out = run("sitemap_status", "--quick")[1]
+    rate = int(out.partition(line)[2].partition(" per second\n")[0])
+    assert 180 <= rate <= 200
+    (site,) = json.loads(run("sitemap_status", "--quick", "--json")[1])
+    assert 180 <= site["progress"].pop("urls_per_second") <= 200
+    expected = {"build": build.pk, "started_by": "", "done": 1, "total": 3, "urls": 2_000}
+    assert site["progress"] == expected
+
+
+def test_a_build_has_no_rate_in_its_first_second(built):
+    """It would say nothing."""
+    build = running_build()
+    out = run("sitemap_status", "--quick")[1]
+    assert f"  build {build.pk}: 1 of 3 files done, 2,000 URLs\n" in out
+
+
+def test_a_resumed_build_has_no_rate(built):
+    """Most of its time nobody worked on it."""
+    build = running_build(seconds=10)
+    Lease.objects.update(acquired_at=timezone.now())
+    out = run("sitemap_status", "--quick")[1]
+    assert f"  build {build.pk}: 1 of 3 files done, 2,000 URLs\n" in out
+
+
+def test_without_a_build_there_is_no_progress(built):
+    """Nor while the pages are planned."""
+    (site,) = json.loads(run("sitemap_status", "--quick", "--json")[1])
+    assert site["progress"] is None

@@ -23,6 +23,7 @@ def test_exactly_what_was_given_is_found(batches, asked):
     assert [index for index in found if asked[index] is not True] == wanted
 
 
+@pytest.mark.slow
 def test_an_integer_takes_eight_bytes():
     """Beyond a constant, when all are read."""
     count = 100_000

@@ -121,6 +121,7 @@ class Pages(StaticSection):
     items = ["home"]
 
 
+@pytest.mark.slow
 def test_extra_urls_are_served_at_once_beside_what_is_published(client, sections, settings):
     """They are a section that was never built; from the next build on they are a published one."""
     use_storage(settings, "Memory")

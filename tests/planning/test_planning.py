@@ -369,6 +369,19 @@ def test_a_page_is_not_split_at_its_own_bound(bound):
     assert all_pages() == stored
 
 
+def test_a_page_is_split_at_several_keys():
+    """Each part but the first has a new number, in the order of the keys; and all or none."""
+    words(*range(25))
+    section = by_word()
+    page = page_of(section, 2)
+    stored = all_pages()
+    assert split(section, page, word(13), page.keys.upper) is None
+    assert all_pages() == stored
+    assert split(section, page, word(11), word(13), word(15)) == 4
+    assert [page.number for page in pages_of(section)] == [1, 2, 4, 5, 6, 3]
+    assert [placed(section)[word(n)] for n in (11, 13, 15)] == [4, 5, 6]
+
+
 def test_a_split_of_a_page_that_was_never_planned_is_not_recorded():
     """A small section served without a plan has nothing to record it in."""
     words(*range(5))
@@ -722,6 +735,7 @@ def moves(before, after):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", few(1, range(4)))
 @pytest.mark.parametrize("kind", ["text", "uuid", "automatic"])
 def test_whatever_happens_no_url_moves_but_by_a_split_or_a_merge(kind, seed):

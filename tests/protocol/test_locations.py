@@ -412,6 +412,7 @@ def test_a_normal_path_has_the_bytes_of_what_went_in(path):
     assert urlsplit(location).netloc == "www.example.com"
 
 
+@pytest.mark.slow
 @given(st.text(st.characters(codec="utf-8", categories=["L", "N", "Zs"]), max_size=30))
 def test_letters_digits_and_spaces_are_never_refused(text):
     """A path of ordinary text always has a location."""
@@ -450,6 +451,7 @@ def test_enclosing_a_normal_path_is_normalising_it(scope, paths):
         assert code(scope.enclose, path) == code(scope.normalise, path)
 
 
+@pytest.mark.slow
 @given(SCOPES, NORMAL_PATHS, st.sets(st.integers(0, 6)))
 def test_enclosing_many_paths_is_enclosing_each(scope, paths, holes):
     """One row that is refused, or that has no path, changes nothing for the others."""
@@ -492,6 +494,7 @@ def test_no_paths_have_no_locations():
     assert SCOPE.enclose_all([]) == ([], {})
 
 
+@pytest.mark.slow
 def test_the_protocol_needs_no_settings():
     """A document can be written in a Python where Django is never configured."""
     script = """

@@ -145,6 +145,7 @@ def texts(row):
         return None
 
 
+@pytest.mark.slow
 @PARSERS
 @given(rows=ROWS, size=st.integers(1, 9))
 def test_a_parser_reads_what_went_in(parser, rows, size):

@@ -14,7 +14,7 @@ from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.publishing import storage as module
 from django_sitemapkit.publishing.storage import sync_folder
-from tests.builds.storages import Disk, Killed, Memory, Wordless, renaming, truncating
+from tests.builds.storages import Disk, Killed, Memory, Wordless, not_on_s3, renaming, truncating
 
 NAME = "sitemaps/site/page-1.xml.gz"
 FOLDER = "sitemaps/site"
@@ -105,6 +105,7 @@ def test_another_name_is_an_error_and_both_are_gone(storage, inner):
     assert inner.names() == set()
 
 
+@not_on_s3("it overwrites; no name is used twice")
 def test_a_name_that_is_taken_is_never_overwritten(storage, inner):
     """And never believed to be ours."""
     inner.put(NAME, b"old")

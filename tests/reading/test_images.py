@@ -40,6 +40,7 @@ def cloud(monkeypatch):
         monkeypatch.setattr(model._meta.get_field(field), "storage", Cloud())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["cover", F("cover")], ids=["text", "F()"])
 @pytest.mark.parametrize("by_objects", [False, True], ids=["columns", "objects"])
 def test_a_file_has_the_url_of_its_storage(settings, option, by_objects):

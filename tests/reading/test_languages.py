@@ -284,6 +284,7 @@ def settle(client):
     raise AssertionError("pages are split for ever")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("location", [ROUTE, COLUMNS, ROWS], ids=["same", "columns", "rows"])
 def test_all_versions_of_an_object_are_on_one_page(client, few_on_a_page, location):
     """Before and after pages split: none is lost, none is listed twice, none stands alone."""
@@ -383,6 +384,7 @@ def located_by_language(self, item):
     return f"/{active()}/{item}/"
 
 
+@pytest.mark.slow
 def test_pages_are_closed_by_their_bytes(client, settings, sections):
     """A lowered limit of bytes cuts between objects, until all of them are listed."""
     settings.SITEMAPKIT_MAX_BYTES = 12_000

@@ -222,6 +222,7 @@ PAGES = ["/goods/a/", "/goods/new/", "/a/b/", "/x", "fixed", "/all/a/b"]
 
 
 class AnySections(TestCase):
+    @pytest.mark.slow
     @settings(
         max_examples=settings.default.max_examples,
         deadline=None,

@@ -161,6 +161,7 @@ def test_an_object_with_more_entries_than_a_page_holds_is_skipped_and_named():
     assert (problem.key, problem.code) == ("b4", "too-many-urls")
 
 
+@pytest.mark.slow
 def test_pages_of_several_entries_a_row_are_split_until_all_are_listed(settings):
     """Built and live: no URL is missing, none comes twice."""
     makes(*(f"{letter}3" for letter in "abcdefghij"))
@@ -179,6 +180,7 @@ def test_pages_of_several_entries_a_row_are_split_until_all_are_listed(settings)
     assert len(found) == len(set(found)) == 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each", [2, 3, 5])
 def test_builds_of_rows_with_several_entries_settle(settings, each):
     """What was cut by URLs does not merge by rows, to be cut again."""
@@ -217,8 +219,9 @@ def test_overrides_reach_each_entry_by_its_url_and_all_of_them_by_the_object():
         by_path("/a2/1/", include=False)
         by_object(second, include=False)
         assert paths(render(section_of(SITE, "goods"))[1]) == ["/a2/0/"]
-        (inspected,) = inspect_object(SITE, first)
+        inspected, excluded = inspect_object(SITE, first)
         assert inspected.location == f"{SITE.origin}/a2/0/"
+        assert excluded.why == "A URL override excludes it."
         (none,) = inspect_object(SITE, factories.ProductFactory(slug="c0"))
         assert none.why == "Section goods gives it no URL."
 

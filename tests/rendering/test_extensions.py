@@ -303,6 +303,7 @@ def test_one_page_is_one_article():
     assert problems == {"too-many-tags": 1}
 
 
+@pytest.mark.slow
 def test_a_thousand_and_one_articles_are_two_files(client, sections):
     """Whatever SITEMAPKIT_MAX_URLS and ``limit`` would allow; without news they are one."""
     Place.objects.bulk_create(Place(slug=f"p{n}") for n in range(1001))
@@ -322,6 +323,7 @@ def keys_of(document):
     return re.findall(b"<loc>", document)
 
 
+@pytest.mark.slow
 def test_a_news_section_without_news_is_served_empty(client, sections, settings):
     """Live and published: page 1 has no URL, page 2 is not there, and no index has either."""
     use_storage(settings, "Memory")
@@ -402,16 +404,18 @@ def test_entries_as_values_carry_them(sections, rf):
 
 @pytest.mark.parametrize("location", [COLUMNS, lambda self, obj: f"/{slug_now(obj)}/", ROUTE])
 def test_an_explanation_shows_what_is_listed(sections, location):
-    """Of each version that its path names, and of an object its first: links, images and all."""
+    """Of each version that its path names, and of an object all: links, images and all."""
     made = place("a", "en", "es", "fr", cover="c.jpg")
     section = places(location=location, images="cover")
     sections.add(type(section.options))
     document = render(section)[1].decode()
     by_path("/en/places/x/", include=False)
-    (explained,) = inspect_object(SITE, made)
-    assert explained.listed
-    assert explained.xml in document
-    assert explained.xml.count("<xhtml:link") == 3
+    versions = inspect_object(SITE, made)
+    assert len({version.location for version in versions}) == 3
+    for explained in versions:
+        assert explained.listed
+        assert explained.xml in document
+        assert explained.xml.count("<xhtml:link") == 3
     if isinstance(location, type(ROUTE)):
         for path in re.findall(f"<loc>{HOST}([^<]+)", document):
             found = inspect_path(SITE, path)
@@ -432,8 +436,9 @@ def test_an_explanation_of_a_version_that_is_excluded(sections):
     made = place("a", "en", "es")
     sections.add(type(places(location=COLUMNS).options))
     by_path("/es/places/a-es/", include=False)
-    (explained,) = inspect_object(SITE, made)
+    explained, excluded = inspect_object(SITE, made)
     assert explained.xml.count("<xhtml:link") == 1
+    assert (excluded.listed, excluded.why) == (False, "A URL override excludes it.")
     assert not inspect_path(SITE, "/es/places/a-es/").listed
 
 

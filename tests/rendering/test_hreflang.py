@@ -356,6 +356,7 @@ def peak(count):
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 @override_settings(LANGUAGES=TWENTY)
 def test_twenty_languages_take_no_more_memory_on_a_large_page():
     """Eight times the objects: eight times the bytes, in the same memory."""

@@ -154,6 +154,7 @@ def test_a_column_that_holds_no_dates_gives_no_lastmod(sections):
     assert lastmods() == [None]
 
 
+@pytest.mark.slow
 def test_the_index_costs_a_fixed_number_of_queries(sections, django_assert_num_queries):
     """For the overrides, the plans, and which pages have rows, whatever there is of each."""
     factories.products(25)

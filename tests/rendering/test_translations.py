@@ -11,6 +11,8 @@ from django.db.models.functions import Cast, Concat
 
 from django_sitemapkit import Entry, Section
 from django_sitemapkit.builds import build as build_site
+from django_sitemapkit.builds.make.reuse import Reason
+from django_sitemapkit.builds.report.due import due
 from django_sitemapkit.inspection import inspect_object
 from django_sitemapkit.models import UrlOverride
 from django_sitemapkit.overrides import section_of
@@ -107,6 +109,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("served", ["live", "built"])
 def test_translations_link_across_the_pages_of_a_section(
     client, settings, stories, registered, served, tmp_path
@@ -157,6 +160,7 @@ def test_sections_that_share_no_field_do_not_link(client, stories, registered):
     assert set(map(str, found.values())) == {"{}"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("served", ["live", "built"])
 def test_translations_link_across_hosts(client, settings, stories, registered, served):
     """Each site lists the rows of its language, and links to those of the other."""
@@ -176,6 +180,7 @@ def test_translations_link_across_hosts(client, settings, stories, registered, s
         assert "/es/te/" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("several", [False, True])
 def test_each_change_of_a_translation_changes_its_whole_group(
     client, settings, stories, registered, several
@@ -386,3 +391,75 @@ def test_a_declaration_that_contradicts_itself_is_refused(options, message):
     section = declare(Stories, **options)
     with pytest.raises(ImproperlyConfigured, match=message):
         require_pageable(section)
+
+
+def reasons():
+    """Return why how many pages of each section are due."""
+    return {item.section: item.pages for item in due(all_sites()[0]) if item.pages}
+
+
+def changed_pages():
+    """Return the numbers of the pages that a build stores."""
+    files = build_site(all_sites()[0]).files
+    return {file.number for file in files if file.section and file.state == "stored"}
+
+
+@pytest.mark.slow
+def test_a_build_renders_the_pages_of_a_changed_group_only(settings, stories, registered):
+    """The database tells: pages with the row, and with its translations, whatever the tags are."""
+    use_storage(settings, "Memory")
+    registered(Stories)
+    assert changed_pages() == {1, 2, 3, 4}  # tea, coffee | milk, - | -, the | cafe, te
+    assert reasons() == {}
+    Story.objects.filter(slug="the").update(slug="infusion")
+    assert reasons() == {"stories": {Reason.ROWS: 3}}
+    assert changed_pages() == {1, 3, 4}
+    story(3, "es", "leche")
+    assert changed_pages() == {2, 5}
+    UrlOverride.objects.create(site="default", path="/en/elsewhere/", include=False)
+    assert reasons() == {"stories": {Reason.ROWS: 5}}
+    assert changed_pages() == set()
+    assert reasons() == {}
+
+
+@pytest.mark.slow
+def test_a_translation_by_a_method_has_the_pages_of_its_group_rendered(
+    settings, stories, registered
+):
+    """Each time, since no column shows its URL; others know it by what it depends on."""
+    use_storage(settings, "Memory")
+
+    class ByMethod(Stories):
+        queryset = Story.objects.filter(language="es")
+
+        def location(self, story):
+            return story.get_absolute_url()
+
+    class ByColumns(Stories):
+        queryset = Story.objects.exclude(language="es")
+
+    registered(ByMethod, ByColumns)
+    changed_pages()
+    assert reasons() == {"by-method": {Reason.METHODS: 1}, "by-columns": {Reason.METHODS: 2}}
+    ByMethod.depends_on = ("language", "slug")
+    changed_pages()
+    assert reasons() == {}
+    Story.objects.filter(slug="te").update(slug="infusion")
+    assert reasons() == {"by-method": {Reason.ROWS: 1}, "by-columns": {Reason.ROWS: 2}}
+
+
+@pytest.mark.slow
+def test_blank_keys_are_no_group_of_which_a_change_matters(settings, registered):
+    """Most rows may have none; one more has its own page rendered."""
+    use_storage(settings, "Memory")
+
+    class ByGroup(Stories):
+        translations = "group"
+
+    registered(ByGroup)
+    for n in range(4):
+        story(None, "en", f"s{n}")
+    assert changed_pages() == {1, 2}
+    story(None, "fr", "new")
+    assert changed_pages() == {3}
+    assert reasons() == {}

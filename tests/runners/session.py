@@ -48,7 +48,7 @@ def main(fate):
 
     def slowly(self, line):
         time.sleep(0.05)
-        crew = crews[0]
+        crew = crews[-1]
         if fate == "worker is killed":
             for worker in crew.busy:
                 os.kill(worker.process.pid, signal.SIGKILL)

@@ -5,19 +5,21 @@ import re
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from django.db import OperationalError, connection
 
-from django_sitemapkit.builds import InlineRunner, build
+from django_sitemapkit.builds import build
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost, StorageFailure
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.runners import processes
-from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.runners.processes import ProcessesRunner
 from tests.builds import SITE, Products, Readings, fill, use_storage
+from tests.builds.storages import ON_S3
+from tests.killloop.places import Buckets, Folders
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVER = os.environ.get("TEST_DATABASE_URL")
@@ -25,7 +27,7 @@ SERVER = os.environ.get("TEST_DATABASE_URL")
 pytestmark = pytest.mark.thorough
 
 
-def session(tmp_path, fate):
+def session(tmp_path, fate, **variables):
     """Run a build in a project of its own, and return the process when it has ended."""
     environment = os.environ | {
         "DJANGO_SETTINGS_MODULE": "tests.killloop.settings",
@@ -33,17 +35,34 @@ def session(tmp_path, fate):
         "KILLLOOP_BASE_URL": "https://www.example.com",
         "TEST_DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3",
         "PYTHONPATH": os.pathsep.join(path for path in [*sys.path, str(ROOT)] if path),
+        **variables,
     }
-    (tmp_path / "storage").mkdir()
-    return subprocess.run(
-        [sys.executable, "-m", "tests.runners.session", fate],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    with stored_for(environment):
+        return subprocess.run(
+            [sys.executable, "-m", "tests.runners.session", fate],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+
+@contextmanager
+def stored_for(environment):
+    """Make the place of the project's files, in its folder or on an S3 server of its own."""
+    if not ON_S3:
+        Folders(environment["KILLLOOP_FOLDER"]).create()
+        yield
+        return
+    from tests.s3 import start_server
+
+    server, environment["KILLLOOP_S3"] = start_server()
+    with server:
+        Buckets(environment["KILLLOOP_S3"]).create()
+        yield
+        server.communicate()
 
 
 def is_running(pid):
@@ -89,6 +108,18 @@ def test_what_a_killed_worker_was_making_is_made_by_others(tmp_path):
     assert "'same'" in done.stdout
     assert "'stored'" not in done.stdout
     assert "Worker process exited with -9" in (tmp_path / "package.log").read_text()
+
+
+@pytest.mark.parametrize("fate", ["nothing", "worker is killed"])
+def test_all_leave_out_what_others_list(tmp_path, fate):
+    """Each URL is listed once, on the first page that has it, also where workers are killed."""
+    done = session(tmp_path, fate, KILLLOOP_DEDUPLICATE="1")
+    assert done.returncode == 0, done.stderr
+    assert "'same'" in done.stdout
+    assert "'stored'" not in done.stdout
+    assert "402 URLs" in done.stdout  # A third of the 400 items is listed by the section before.
+    if fate != "nothing":
+        assert "Worker process exited with -9" in (tmp_path / "package.log").read_text()
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
@@ -137,6 +168,7 @@ def test_workers_write_into_the_database_of_the_builder(sections, tmp_path, sett
 def test_one_page_or_one_worker_needs_no_other_process(sections, settings, monkeypatch):
     """Nothing is started for nothing."""
     monkeypatch.setattr(processes, "Worker", None)
+    monkeypatch.setattr(processes, "require_shared_databases", lambda: None)
     sections.add(Products)
     fill(products=1)
     use_storage(settings, "Memory")
@@ -173,32 +205,3 @@ def failing_maker(error):
 def a_row(monkeypatch):
     """Let every id have a row, where none is stored."""
     monkeypatch.setattr(processes.BuildFile.objects, "get", lambda pk: BuildFile(pk=pk))
-
-
-def test_runners_are_known_by_short_names_and_dotted_paths(settings):
-    """Several workers ask for processes; without any word the setting decides."""
-    assert type(get_runner()) is InlineRunner
-    assert get_runner(workers=3).workers == 3
-    assert type(get_runner(workers=1)) is InlineRunner
-    assert type(get_runner("django_sitemapkit.builds.InlineRunner")) is InlineRunner
-    settings.SITEMAPKIT_RUNNER = "processes"
-    assert get_runner().workers == os.cpu_count()
-    settings.SITEMAPKIT_WORKERS = 7
-    assert get_runner().workers == 7
-    assert get_runner(workers=2).workers == 2
-
-
-@pytest.mark.parametrize(
-    ("name", "workers", "error"),
-    [
-        ("inline", 2, ValueError),
-        ("processes", 0, ValueError),
-        ("processes", -1, ValueError),
-        ("celery", None, ImportError),
-        ("django_sitemapkit.sites.SitemapSite", None, TypeError),
-    ],
-)
-def test_a_runner_that_cannot_be_is_refused(name, workers, error):
-    """Before anything is done."""
-    with pytest.raises(error):
-        get_runner(name, workers)

@@ -14,7 +14,7 @@ from django_sitemapkit.sections import BaseSection
 from tests.factories import SITE, declare
 from tests.testapp.models import Product
 
-HOOKS = {"get_queryset", "location", "get_name"}
+HOOKS = {"get_queryset", "location", "get_name", "why_not_listed"}
 
 
 @pytest.mark.parametrize("section", [Section, ItemSection, StaticSection, ExternalSection])

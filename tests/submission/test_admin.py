@@ -47,6 +47,7 @@ def url(model, page, *arguments):
     return reverse(f"admin:sitemapkit_submission_{model}_{page}", args=arguments)
 
 
+@pytest.mark.slow
 def test_nobody_changes_the_ledger(ledger, admin_client):
     """It says what has happened."""
     for model in LISTS:
@@ -57,6 +58,7 @@ def test_nobody_changes_the_ledger(ledger, admin_client):
     assert admin_client.post(url("urlbatch", "change", ledger.pk), {}).status_code == 403
 
 
+@pytest.mark.slow
 def test_a_batch_shows_its_first_urls(ledger, admin_client):
     """Two hundred of them, escaped; one that was accepted has none any more."""
     text = admin_client.get(url("urlbatch", "change", ledger.pk)).text

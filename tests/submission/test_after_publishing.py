@@ -27,6 +27,7 @@ def submissions(monkeypatch):
     return found
 
 
+@pytest.mark.slow
 def test_each_published_build_is_submitted(engine, settings, submissions):
     """Where the setting says so; a build that changes nothing publishes nothing."""
     run()

@@ -91,6 +91,7 @@ def test_what_google_reports_is_shown(admin_client):
     assert "Nothing needs your attention." not in text
 
 
+@pytest.mark.slow
 def test_answers_are_for_those_who_may_see_them(client):
     """As the lists are."""
     add_batch("rejected", 3)

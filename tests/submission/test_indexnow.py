@@ -15,8 +15,10 @@ from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost
 from django_sitemapkit.models import Build, BuildFile, Lease
 from django_sitemapkit.submission import indexnow, ledger
 from django_sitemapkit.submission.indexnow import batches_by_host
+from django_sitemapkit.submission.management.commands.submit_sitemaps import Command
 from django_sitemapkit.submission.models import SubmittedSite, UrlBatch
 from django_sitemapkit.submission.options import submit_options
+from django_sitemapkit.submission.results import SubmissionResult
 from django_sitemapkit.submission.submit import submit
 from tests.builds import BASE, SITE, run
 from tests.submission.conftest import KEY
@@ -71,6 +73,7 @@ def test_a_first_build_submits_nothing(engine):
     assert submit(SITE).notes == ["Nothing has been published since the last submission."]
 
 
+@pytest.mark.slow
 def test_added_changed_and_removed_urls_are_sent(engine):
     """Once, in one request, with the key's address."""
     run()
@@ -95,6 +98,7 @@ def test_added_changed_and_removed_urls_are_sent(engine):
     assert engine.seen == 1
 
 
+@pytest.mark.slow
 def test_several_builds_are_one_submission(engine):
     """What was added and removed in between is not sent at all."""
     begin("short-lived", "kept")
@@ -104,6 +108,7 @@ def test_several_builds_are_one_submission(engine):
     assert engine.urls == addresses("kept")
 
 
+@pytest.mark.slow
 def test_a_roll_back_is_a_change(engine):
     """The URLs of the build that is replaced are gone."""
     begin("new")
@@ -113,6 +118,7 @@ def test_a_roll_back_is_a_change(engine):
     assert engine.urls == addresses("new", "new")
 
 
+@pytest.mark.slow
 def test_since_sends_what_changed_since_a_build(engine):
     """Even if that has been submitted already."""
     begin("a")
@@ -126,6 +132,7 @@ def test_since_sends_what_changed_since_a_build(engine):
         submit(SITE, since=999)
 
 
+@pytest.mark.slow
 def test_since_a_pruned_build_is_an_error(engine):
     """The message names the oldest build that can be named."""
     begin("a")
@@ -136,6 +143,7 @@ def test_since_a_pruned_build_is_an_error(engine):
         submit(SITE, since=published.previous.pk)
 
 
+@pytest.mark.slow
 def test_since_says_how_to_go_on_if_the_last_submission_is_pruned(engine):
     """Without --since those changes are given up; then it works."""
     begin("a")
@@ -153,6 +161,7 @@ def test_since_says_how_to_go_on_if_the_last_submission_is_pruned(engine):
     assert engine.urls == addresses("b")
 
 
+@pytest.mark.slow
 def test_since_a_later_build_leaves_nothing_out(engine):
     """What was not submitted before that build is sent, too."""
     begin("a")
@@ -164,6 +173,7 @@ def test_since_a_later_build_leaves_nothing_out(engine):
     assert sorted(engine.urls) == addresses("a", "b", "c")
 
 
+@pytest.mark.slow
 def test_a_build_that_is_published_meanwhile_is_for_the_next_run(engine, monkeypatch):
     """The changes are those of the build that was published at the start."""
     begin("a")
@@ -181,6 +191,7 @@ def test_a_build_that_is_published_meanwhile_is_for_the_next_run(engine, monkeyp
     assert engine.urls == addresses("a", "b")
 
 
+@pytest.mark.slow
 def test_lost_files_do_not_stop_what_is_pending(engine, site):
     """They are a problem of this run."""
     begin("a")
@@ -196,6 +207,7 @@ def test_lost_files_do_not_stop_what_is_pending(engine, site):
     assert "cannot be read" in result.problems[0]
 
 
+@pytest.mark.slow
 def test_pruned_files_are_a_note(engine):
     """What cannot be compared is not sent; the next build's changes are."""
     begin("a")
@@ -209,6 +221,7 @@ def test_pruned_files_are_a_note(engine):
     assert engine.urls == addresses("b")
 
 
+@pytest.mark.slow
 def test_a_dry_run_sends_and_records_nothing(engine):
     """It counts."""
     begin("a", "b")
@@ -237,6 +250,7 @@ def test_batches(urls, expected):
     assert found == expected
 
 
+@pytest.mark.slow
 def test_large_changes_take_several_requests(engine, monkeypatch):
     """All URLs are sent, each once."""
     monkeypatch.setattr(indexnow, "URLS_PER_REQUEST", 2)
@@ -249,6 +263,7 @@ def test_large_changes_take_several_requests(engine, monkeypatch):
 # What engines answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [400, 422, 404, 302])
 def test_what_is_refused_is_not_sent_again(engine, status):
     """Until someone asks for it; the other requests are sent."""
@@ -267,6 +282,7 @@ def test_what_is_refused_is_not_sent_again(engine, status):
     assert engine.urls == addresses("b", "a")
 
 
+@pytest.mark.slow
 def test_a_wrong_key_stops_all_of_its_host(engine, monkeypatch):
     """Each request would be refused for the same reason."""
     monkeypatch.setattr(indexnow, "URLS_PER_REQUEST", 1)
@@ -279,6 +295,7 @@ def test_a_wrong_key_stops_all_of_its_host(engine, monkeypatch):
     assert submit(SITE, retry=True).accepted == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("header", "least", "most"),
     [
@@ -307,6 +324,7 @@ def test_too_many_requests(engine, header, least, most):
     assert UrlBatch.objects.get().failures == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [(500,), (503,), "hang up"])
 def test_a_failure_is_sent_again_later(engine, answer):
     """The wait doubles; after ten failures it is given up."""
@@ -325,6 +343,7 @@ def test_a_failure_is_sent_again_later(engine, answer):
     assert submit(SITE, retry=True).accepted == 1
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_answer_in_time(engine, monkeypatch):
     """Its request is sent again later, like one that failed."""
     monkeypatch.setattr(indexnow, "READ_SECONDS", 0.05)
@@ -337,6 +356,7 @@ def test_a_server_that_does_not_answer_in_time(engine, monkeypatch):
     assert result.pending == 1
 
 
+@pytest.mark.slow
 def test_a_server_that_answers_a_byte_at_a_time(engine, settings, monkeypatch):
     """No read takes long, but the request has a time limit too."""
     monkeypatch.setattr(indexnow, "REQUEST_SECONDS", 0.2)
@@ -353,6 +373,7 @@ def test_a_server_that_answers_a_byte_at_a_time(engine, settings, monkeypatch):
 # Kills and other processes
 
 
+@pytest.mark.slow
 def test_only_the_batch_in_flight_is_sent_again(engine, monkeypatch):
     """A process that is killed after the engine has taken a request has not recorded it."""
     monkeypatch.setattr(indexnow, "URLS_PER_REQUEST", 1)
@@ -372,6 +393,7 @@ def test_only_the_batch_in_flight_is_sent_again(engine, monkeypatch):
     assert engine.urls == addresses("a", "b", "b", "c")
 
 
+@pytest.mark.slow
 def test_a_kill_while_collecting_leaves_nothing_half(engine, monkeypatch):
     """The next run collects all again."""
     monkeypatch.setattr(indexnow, "URLS_PER_REQUEST", 1)
@@ -392,6 +414,7 @@ def test_a_kill_while_collecting_leaves_nothing_half(engine, monkeypatch):
     assert sorted(engine.urls) == addresses("a", "b", "c")
 
 
+@pytest.mark.slow
 def test_one_process_submits_at_a_time(engine):
     """The other one says so; one that lost its lease stops."""
     begin("a")
@@ -402,6 +425,7 @@ def test_one_process_submits_at_a_time(engine):
     assert submit(SITE).accepted == 1
 
 
+@pytest.mark.slow
 def test_a_lost_lease_ends_the_submission(engine, monkeypatch):
     """Before the next request."""
     monkeypatch.setattr(indexnow, "URLS_PER_REQUEST", 1)
@@ -418,6 +442,7 @@ def test_a_lost_lease_ends_the_submission(engine, monkeypatch):
     assert engine.seen == 1
 
 
+@pytest.mark.slow
 def test_accepted_batches_are_forgotten_in_time(engine):
     """The ledger does not grow without end; the URLs of what is accepted are gone at once."""
     begin("a")
@@ -454,6 +479,7 @@ def test_keys_that_are_none(settings, key):
         submit_options()
 
 
+@pytest.mark.slow
 def test_a_site_without_our_urls(engine, settings):
     """The engine looks for the key file at the root of the host."""
     begin("a")
@@ -472,6 +498,7 @@ def command(*arguments):
     return out.getvalue()
 
 
+@pytest.mark.slow
 def test_the_command_says_what_was_sent(engine):
     """In words, or as JSON."""
     begin("a", "b")
@@ -482,6 +509,26 @@ def test_the_command_says_what_was_sent(engine):
         "Site 'default':\n  Changed URLs: 2 added.\n  IndexNow: 1 request, 2 URLs accepted.\n"
     )
     assert '"accepted": 0' in command("--json")
+
+
+@pytest.mark.slow
+def test_the_command_says_what_was_rejected(engine):
+    """And what to do about it."""
+    begin("a", "b")
+    engine.answers.append((403,))
+    out = StringIO()
+    with pytest.raises(CommandError, match="the key is not valid"):
+        call_command("submit_sitemaps", stdout=out)
+    last = "  IndexNow: 2 URLs rejected. Correct the cause, then use --retry.\n"
+    assert out.getvalue().endswith(last)
+    assert "IndexNow" not in command()
+
+
+def test_the_command_says_that_there_is_nothing_to_do():
+    """As for a site without a key of IndexNow, whose sitemap has been submitted."""
+    out = StringIO()
+    Command(stdout=out)._print(SubmissionResult(site="shop"), dry_run=False)
+    assert out.getvalue() == "Site 'shop':\n  Nothing to submit.\n"
 
 
 def test_a_retry_is_no_dry_run(engine):

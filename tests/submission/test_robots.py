@@ -36,6 +36,7 @@ def test_what_robots_txt_says(text, problem):
     assert (problem in found) if problem else (found == "")
 
 
+@pytest.mark.slow
 def test_a_server_that_answers_a_byte_at_a_time(monkeypatch):
     """No read takes long, but the file has a time limit too."""
     monkeypatch.setattr(robots, "ROBOTS_SECONDS", 0.2)

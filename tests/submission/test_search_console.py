@@ -54,6 +54,7 @@ def console(settings, site, monkeypatch, tmp_path, private_key):
         yield console
 
 
+@pytest.mark.slow
 def test_the_index_is_submitted_once_for_each_build(console):
     """The first build too: a sitemap is not a list of changes."""
     assert submit(SITE).sitemaps == 1
@@ -65,6 +66,7 @@ def test_the_index_is_submitted_once_for_each_build(console):
     assert console.tokens == 3
 
 
+@pytest.mark.slow
 def test_a_property_of_a_domain(console, settings):
     """By the key of the site."""
     settings.SITEMAPKIT_SUBMIT |= {"google_properties": {"default": "sc-domain:example.com"}}
@@ -72,6 +74,7 @@ def test_a_property_of_a_domain(console, settings):
     assert console.submitted == [("sc-domain:example.com", INDEX)]
 
 
+@pytest.mark.slow
 def test_what_google_says_is_read_back(console):
     """Each time; errors and warnings are problems."""
     submit(SITE)
@@ -96,6 +99,7 @@ def test_what_google_says_is_read_back(console):
     assert row.read_at is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("refusal", "expected"),
     [
@@ -120,6 +124,7 @@ def test_a_refusal_is_tried_again(console, refusal, expected):
     assert SubmittedSitemap.objects.get().failure == ""
 
 
+@pytest.mark.slow
 def test_no_connection(console, settings):
     """It is a problem of this run, and not an error."""
     settings.SITEMAPKIT_SUBMIT |= {"google_endpoint": "http://127.0.0.1:9/v3"}
@@ -137,6 +142,7 @@ def test_a_file_that_is_no_key(console, settings, tmp_path, text):
     assert problem.startswith(f"{file} is not the JSON key of a service account: ")
 
 
+@pytest.mark.slow
 def test_a_proxys_error_page(console):
     """Its status counts, and not that it is no JSON."""
     console.refusal = (502, None)
@@ -144,6 +150,7 @@ def test_a_proxys_error_page(console):
     assert problem == "Search Console: 502: Bad Gateway."
 
 
+@pytest.mark.slow
 def test_moments_without_time_zones(console, settings):
     """They are stored as the project stores moments."""
     settings.USE_TZ = False

@@ -274,6 +274,7 @@ def test_links_stand_on_lines_of_their_own(rf, sections):
 # What it costs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "expected"),
     [({"location": COLUMNS}, 2), ({"location": ROWS}, 3), ({}, 2)],

@@ -96,6 +96,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_neither_pytest_nor_an_extra_is_needed():
     """Nor any app but the package itself."""
     path = os.pathsep.join([*filter(None, sys.path), str(ROOT)])

@@ -118,6 +118,7 @@ def test_nothing_is_left_after_an_error(products):
     assert not Build.objects.exists()
 
 
+@pytest.mark.slow
 def test_what_was_published_before_stays(products, settings):
     """It is published again after the block, with its files."""
     settings.STORAGES = {
@@ -131,6 +132,7 @@ def test_what_was_published_before_stays(products, settings):
     assert Build.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_builds_may_follow_each_other(products):
     """One in the block of another, too: with or without changes, all entries are there."""
     with built_sitemaps():

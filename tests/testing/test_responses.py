@@ -49,6 +49,7 @@ def judge_all(client, encoding):
     return streamed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["identity", "gzip"])
 def test_indexes_pages_and_texts_are_valid(client, readings, encoding):
     """Live and published, gzip or not, streamed or not."""
@@ -57,6 +58,7 @@ def test_indexes_pages_and_texts_are_valid(client, readings, encoding):
         assert judge_all(client, encoding) == ADDRESSES[1:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("built", [False, True])
 def test_responses_of_the_async_client_are_valid(readings, built):
     """Through sync_to_async, as all that uses the database; they can be read again."""
@@ -131,6 +133,7 @@ def test_the_status_is_200(client, sections, settings):
     )
 
 
+@pytest.mark.slow
 def test_the_host_decides_which_site_it_is(client, readings, settings):
     """Of several sites."""
     settings.ALLOWED_HOSTS = ["*"]

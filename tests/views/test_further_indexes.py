@@ -227,6 +227,7 @@ def test_a_long_list_is_counted_by_bytes_too(settings, sections):
     assert count_indexes(SITE) == 2
 
 
+@pytest.mark.slow
 def test_many_pages_of_short_addresses_are_counted_by_the_plan(settings, sections, monkeypatch):
     """As many as one index may list, in the bytes that they take: nothing is written to count."""
     many = {"items": range(5_000), "location": lambda self, number: f"/{number}/"}
@@ -336,6 +337,7 @@ def test_an_index_whose_pages_stay_keeps_its_file_and_date(five, storage, sectio
     assert after[3][1] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [1, 3, 5, 10])
 def test_another_limit_is_another_build(settings, five, storage, client, limit):
     """What the pages stand in is published too, though no page changed."""
@@ -402,6 +404,7 @@ def test_live_pages_of_a_new_section_join_the_published_ones(
     assert listed(client, "/sitemap-4.xml") is None
 
 
+@pytest.mark.slow
 def test_going_back_brings_the_indexes_of_then(settings, five, storage, client):
     """More of them, or fewer."""
     first = run().build
@@ -414,6 +417,7 @@ def test_going_back_brings_the_indexes_of_then(settings, five, storage, client):
     assert listed(client, FIRST) == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.slow
 def test_a_build_is_held_back_with_its_indexes(settings, five, storage, sections):
     """The same build again is the one that is held back already; another index makes another."""
     settings.SITEMAPKIT_MAX_SHRINK = 0.1
@@ -450,7 +454,7 @@ def test_a_killed_build_is_finished_with_the_indexes_it_needs_now(
     assert listed(client, SECOND) is None
 
 
-def _killed(*args):
+def _killed(*args, **options):
     raise Killed
 
 
@@ -492,7 +496,7 @@ def test_pruning_takes_the_indexes_of_old_builds(settings, five, storage):
 
 def test_a_line_tells_which_index_it_is(five, storage):
     """The command prints one for each."""
-    lines = [describe(file).split()[:2] for file in run().files if not file.section]
+    lines = [next(describe(file)).split()[:2] for file in run().files if not file.section]
     assert lines == [["index", "stored"], ["index", "2"], ["index", "3"]]
 
 
@@ -529,6 +533,7 @@ def run_before(monkeypatch):
 INDEXES = ["sitemap.xml", "sitemap-2.xml", "sitemap-3.xml", "sitemap-4.xml"]
 
 
+@pytest.mark.slow
 def test_all_indexes_are_exported_behind_their_pages(shown, monkeypatch):
     """The further ones first, the last one first of all: a reader of the first one finds all."""
     copied = []
@@ -552,6 +557,7 @@ def test_all_indexes_are_exported_behind_their_pages(shown, monkeypatch):
     assert copied == ["sitemap-3.xml", "sitemap.xml"]
 
 
+@pytest.mark.slow
 def test_an_index_that_is_needed_no_more_is_withdrawn(shown, settings):
     """After the grace period, as a page is; the first one stays."""
     run()
@@ -564,6 +570,7 @@ def test_an_index_that_is_needed_no_more_is_withdrawn(shown, settings):
     assert shown.names() & set(INDEXES) == set(INDEXES[:3])
 
 
+@pytest.mark.slow
 def test_a_cdn_is_told_of_each_index_that_changed(shown, monkeypatch):
     """The first one in any case; those that are gone too."""
     shown = []
@@ -586,6 +593,7 @@ def test_a_cdn_is_told_of_each_index_that_changed(shown, monkeypatch):
         sitemaps_published.disconnect(listen)
 
 
+@pytest.mark.slow
 def test_a_changed_schema_location_is_a_change_of_all_files(settings, five, storage, sections):
     """Of pages and indexes alike, though no row changed; and of what a build depends on."""
     sections.add(Products)

@@ -61,6 +61,7 @@ def served(code):
     return found
 
 
+@pytest.mark.slow
 def test_each_language_has_an_index_of_its_own(project):
     """Live and built alike, it lists one language and links to the other."""
     a = [("en", f"{BASE}/en/lugares/a-en/"), ("es", f"{BASE}/es/lugares/a-es/")]

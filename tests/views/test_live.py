@@ -245,6 +245,7 @@ def test_unknown_address_is_404_at_a_small_price(client, both, address):
     assert len(queries) <= 4
 
 
+@pytest.mark.slow
 def test_query_string_changes_nothing(client, both):
     """Whatever stands behind the question mark, the document is the same."""
     for address in ADDRESSES:
@@ -309,6 +310,7 @@ def followed(client):
     return {url.removeprefix(f"{BASE}/sitemap-"): client.get(url).status_code for url in found}
 
 
+@pytest.mark.slow
 def test_index_lists_no_page_whose_rows_are_all_left_out(client, sections):
     """Neither before nor after anyone has read it; fixed, it is listed within a minute."""
     declare(sections, Elsewhere)
@@ -709,6 +711,7 @@ def test_lease_of_a_dead_planner_is_taken_over(client, sections):
 # Hosts, prefixes and sites ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "forged",
     [{"host": "evil.example"}, {"host": "www.example.com", "x-forwarded-host": "evil.example"}],
@@ -917,6 +920,7 @@ def test_problems_of_rows_are_logged_once(client, sections, caplog, address):
 # Pages that grow --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["pk", "slug"])
 def test_full_page_ends_validly_and_the_rest_gets_a_new_page(client, sections, key):
     """No file passes its limit, none lists a URL of another, and soon all are listed again."""
@@ -939,6 +943,7 @@ def test_full_page_ends_validly_and_the_rest_gets_a_new_page(client, sections, k
     assert set(before) < set(found)
 
 
+@pytest.mark.slow
 def test_rest_begins_where_the_page_ended(client, sections):
     """However much comes behind a full page, the next one begins with the first row left out."""
     declare(sections, Products, limit=300)
@@ -966,6 +971,24 @@ def test_page_with_rows_anywhere_is_split_in_the_middle(client, sections):
     assert sorted(map(len, pages(client).values())) == [5, 6]
 
 
+@pytest.mark.slow
+def test_a_page_with_far_too_many_urls_is_split_at_once_into_pages_that_fit(client, sections):
+    """By what was found to fit: of rows with several entries, or of many that came at once."""
+
+    def entries(self, product):
+        return [f"/{product.slug}/{part}/" for part in "abc"]
+
+    declare(sections, Products, location=None, entries=entries, limit=18)
+    make_products(*(f"p{n:02}" for n in range(17)))
+    assert sum(map(len, pages(client).values())) == 18
+    make_products(*(f"p{n:02}" for n in range(17, 60)))
+    pages(client)
+    found = pages(client)
+    assert list(map(len, found.values())) == [18, 15, 15, 18, *[15] * 7, 9]
+    listed = [url for urls in found.values() for url in urls]
+    assert listed == [f"{BASE}/p{n:02}/{part}/" for n in range(60) for part in "abc"]
+
+
 @pytest.mark.parametrize("address", ["/sitemap-products-2.xml", "/sitemap-products-2.xml.gz"])
 def test_page_closed_at_its_limit_names_the_next_in_the_index(client, sections, address):
     """The last page is open-ended: at its limit it ends, and the index has one page more."""
@@ -979,6 +1002,7 @@ def test_page_closed_at_its_limit_names_the_next_in_the_index(client, sections, 
     assert client.get("/sitemap-products-3.xml").status_code == 200
 
 
+@pytest.mark.slow
 def test_byte_limit_splits_too(client, settings, sections):
     """A page ends before it passes the byte limit, and what is left gets a new page."""
     settings.SITEMAPKIT_MAX_BYTES = 4096
@@ -1017,6 +1041,7 @@ def test_every_page_costs_the_same_queries(client, sections, trust):
     assert counts == {4 if trust else 3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["pk", "slug"])
 @pytest.mark.parametrize(
     "first", few(1, ["/sitemap-products-7.xml.gz", INDEX, "/sitemap-products-99.xml"])

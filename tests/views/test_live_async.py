@@ -51,6 +51,7 @@ def recording(sections, monkeypatch):
     return declared
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_page_is_an_async_stream(recording, suffix):
@@ -67,6 +68,7 @@ def test_page_is_an_async_stream(recording, suffix):
     assert len(locations(b"".join(blocks))) == ROWS
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("encoding", ["identity", "gzip"])
 def test_async_and_sync_answers_are_equal(client, recording, request, encoding):
@@ -86,6 +88,7 @@ def test_async_and_sync_answers_are_equal(client, recording, request, encoding):
     assert ask("GET", "/sitemap-readings-9.xml")[0] == 404
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("headers", [{}, {"accept_encoding": "gzip"}])
 def test_first_block_leaves_before_the_last_row_is_read(recording, one_connection, headers):

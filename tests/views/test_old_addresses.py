@@ -22,6 +22,10 @@ OLD = [
 ]
 
 
+ANY = path("sitemap-<slug:old>.xml", old_address)
+"""For sections that have gone, whatever their names."""
+
+
 class Products(StaticSection):
     """A page by hand."""
 
@@ -63,6 +67,15 @@ def test_an_old_address_leads_to_the_index(project, client, address):
     assert f"{BASE}/sitemap-products-1.xml.gz".encode() in index.getvalue()
     assert client.head(address).status_code == 301
     assert client.post(address).status_code == 405
+
+
+def test_old_names_lead_to_the_index_without_a_section_in_the_pattern(project, client):
+    """As when one section takes the place of one for each language; our own pages come first."""
+    project(OURS, ANY)
+    headers = {"host": "www.example.com"}
+    response = client.get("/sitemap-products-pt-br.xml?p=2", headers=headers)
+    assert (response.status_code, response["Location"]) == (301, f"{BASE}/sitemap.xml")
+    assert client.get("/sitemap-products-1.xml", headers=headers).status_code == 200
 
 
 def test_the_old_index_is_the_new_one(project, client):

@@ -5,6 +5,7 @@ import gzip
 import logging
 
 import pytest
+from django.core.files.base import ContentFile
 from django.core.handlers.wsgi import WSGIHandler
 from django.db import InterfaceError, OperationalError, connection
 from django.db.models import F
@@ -21,6 +22,8 @@ from django_sitemapkit.planning import refresh
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.sites import all_sites
+from tests.builds import use_folder
+from tests.builds.storages import not_on_s3
 from tests.cases import few
 from tests.factories import SITE
 from tests.prepared import once
@@ -56,14 +59,7 @@ def client():
 @pytest.fixture(autouse=True)
 def storage(settings, tmp_path):
     """Store sitemaps in a folder of their own."""
-    settings.STORAGES = {
-        **settings.STORAGES,
-        "sitemaps": {
-            "BACKEND": "django.core.files.storage.FileSystemStorage",
-            "OPTIONS": {"location": tmp_path},
-        },
-    }
-    return tmp_path
+    return use_folder(settings, tmp_path)
 
 
 @pytest.fixture
@@ -95,7 +91,9 @@ def stored(line):
 
 def replace(line, content):
     """Put other bytes in the place of a stored file."""
-    (SitemapStorage().local_path(line.name)).write_bytes(content)
+    storage = SitemapStorage().storage
+    storage.delete(line.name)
+    storage.save(line.name, ContentFile(content))
 
 
 def answer(address, headers=None, method="get"):
@@ -299,6 +297,7 @@ def test_304_by_date_only_where_it_is_the_very_date(
     assert client.get(address, headers=both).status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", [INDEX, PAGE, FILE])
 def test_rolled_back_file_is_sent_anew(client, settings, sections, address):
     """The reader that has the newer file does not keep it when the older one is published again."""
@@ -325,6 +324,7 @@ def test_rolled_back_file_is_sent_anew(client, settings, sections, address):
 # Generations ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("serve", ["auto", "published"])
 def test_page_of_the_former_generation_answers_through_the_grace_period(
     client, settings, sections, serve
@@ -364,6 +364,7 @@ def test_grace_period_is_a_setting(client, settings, sections):
     assert client.get("/sitemap-products-2.xml.gz").status_code == 404
 
 
+@pytest.mark.slow
 def test_newest_generation_wins(client, sections):
     """Of all that have a page it is the published one, then the one that was replaced last."""
     declare(sections, Products, limit=2)
@@ -416,6 +417,7 @@ def test_section_that_was_built_empty_has_no_live_page(client, published, sectio
     assert locations(client.get(INDEX).getvalue()) == [f"{BASE}{FILE}"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("serve", ["auto", "published"])
 def test_every_page_of_the_published_index_answers(client, settings, sections, serve):
     """And together they list what the database had when they were built."""
@@ -495,14 +497,7 @@ def test_file_cut_short_is_rendered_live_and_logged(
         request.getfixturevalue("remote")
     request.getfixturevalue("published")
     line = line_of("products")
-    content = stored(line)[:size]
-    if where == "disk":
-        replace(line, content)
-    else:
-        storage = SitemapStorage()
-        storage.delete(line.name)
-        with storage.storage.open(line.name, "wb") as file:
-            file.write(content)
+    replace(line, stored(line)[:size])
 
     assert locations(client.get(address).getvalue()) == shown("abc")
     assert line.name in caplog.text
@@ -576,6 +571,7 @@ def test_storage_that_is_down_is_no_error(client, published, caplog, monkeypatch
 # How it is sent ---------------------------------------------------------------------------------
 
 
+@not_on_s3("it is not on a disk of the web server")
 @pytest.mark.parametrize("headers", [{}, GZIP])
 def test_web_server_sends_the_file(client, settings, published, headers):
     """The response to ``.xml.gz`` names the stored file and has no body."""
@@ -696,6 +692,7 @@ def test_page_costs_one_query(client, sections, django_assert_num_queries, addre
         assert client.get("/sitemap-products-99.xml").status_code == 404
 
 
+@pytest.mark.slow
 def test_index_costs_three_queries(client, sections, django_assert_num_queries):
     """However many pages it lists."""
     declare(sections, Products, limit=1)

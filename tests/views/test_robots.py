@@ -48,6 +48,7 @@ def test_each_live_index_has_a_line(five, client):
         assert client.get(line.removeprefix(f"Sitemap: {BASE}")).status_code == 200
 
 
+@pytest.mark.slow
 def test_each_published_index_has_a_line(settings, five):
     """As many as the build has, whatever was declared since."""
     run()

@@ -179,6 +179,7 @@ def test_result_equals_the_packages_own_page(client, ask, sections):
     assert own.replace(b"\n", b"") in page.replace(b"\n", b"")
 
 
+@pytest.mark.slow
 def test_async_answer_is_an_async_stream(ask, recording):
     """Under ASGI the same blocks come one by one, and closing ends the reading."""
     make_readings(range(4000))
@@ -464,6 +465,7 @@ def test_rows_beyond_a_pages_limit_are_on_a_page_at_the_next_time(written, secti
     assert len(set(written(ALL).split())) == 14
 
 
+@pytest.mark.slow
 def test_entries_heed_the_byte_limit_of_a_page(written, sections, settings, client):
     """They are those that stand in the page's own XML."""
     declare(sections, Readings)

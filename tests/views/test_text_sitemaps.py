@@ -262,6 +262,7 @@ def test_the_web_server_is_not_asked_for_text(client, settings, sections):
 # Streams
 
 
+@pytest.mark.slow
 def test_text_is_made_as_it_is_read(sections, django_assert_num_queries):
     """The rows behind a block are read when it is asked for, some at a time."""
     declare(sections, Readings)
@@ -277,6 +278,7 @@ def test_text_is_made_as_it_is_read(sections, django_assert_num_queries):
     assert len(lines(b"".join(found))) == 10_000
 
 
+@pytest.mark.slow
 def test_a_file_is_read_as_its_text_is(sections):
     """A published page is never in memory as a whole."""
     declare(sections, Readings)
@@ -351,6 +353,7 @@ def test_export_has_text_beside_each_page(shown, client):
         assert lines(exported) == locations(shown.contents()[f"{page}.xml.gz"])
 
 
+@pytest.mark.slow
 def test_changed_pages_are_exported_as_text_too(shown):
     """And a text that is missing is brought by the next run."""
     Product.objects.filter(slug="a").update(slug="new")
@@ -360,6 +363,7 @@ def test_changed_pages_are_exported_as_text_too(shown):
     assert shown.names() == names("xml.gz", "txt.gz")
 
 
+@pytest.mark.slow
 def test_stale_text_is_withdrawn(shown):
     """With its page."""
     Product.objects.filter(slug__in="ab").delete()
@@ -369,6 +373,7 @@ def test_stale_text_is_withdrawn(shown):
     assert shown.names() == names("xml.gz", "txt.gz", pages=left)
 
 
+@pytest.mark.slow
 def test_text_goes_once_it_is_not_wanted(shown, settings):
     """The pages stay, their text does not."""
     settings.SITEMAPKIT_EXPORT_TEXT = False
@@ -377,6 +382,7 @@ def test_text_goes_once_it_is_not_wanted(shown, settings):
     assert shown.names() == names("xml.gz")
 
 
+@pytest.mark.slow
 def test_text_comes_once_it_is_wanted(shown, settings):
     """Without anything being built again; and by default there is none."""
     with override_settings(SITEMAPKIT_EXPORT_TEXT=False):

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 
+from django_sitemapkit.audit.crawl.rows import read_by_key
 from django_sitemapkit.audit.kinds import ADVICE, BAD_KINDS, FindingKind
 from django_sitemapkit.audit.management.kinds import parse_kinds
 from django_sitemapkit.audit.models import AuditRun
@@ -141,6 +142,7 @@ class FindingsCommand(PublishedCommand):
     ) -> AuditRun:
         self.interrupted = type(self).interrupted  # The site before this one is finished.
         progress = _Progress(self)
+        began = time.monotonic()
         try:
             with ending_cleanly():
                 run = self.examine(
@@ -148,25 +150,34 @@ class FindingsCommand(PublishedCommand):
                 )
         finally:
             self.show_progress("")
+        self._seconds = time.monotonic() - began
         self.interrupted = "Interrupted. All URLs had been fetched, and the findings are recorded."
         return run
 
     def _write_json(self, run: AuditRun) -> None:
-        findings = run.findings.order_by("pk").values("section", "kind", "url", "detail")
-        for finding in findings.iterator(chunk_size=2_000):
-            self.write_json({"site": run.site, **finding})
+        columns = ("section", "kind", "url", "detail")
+        for values in read_by_key(run.findings.all(), *columns):
+            self.write_json({"site": run.site, **dict(zip(columns, values, strict=True))})
         self.write_json({"site": run.site, **self.summary(run)})
 
     def _print(self, run: AuditRun) -> None:
-        write = self.stdout.write
+        write, style = self.stdout.write, self.style
         write(f"Site {run.site!r}: {self.heading(run)}")
+        found, is_all = 0, True
         for kind in self.kinds:
             if count := run.counts.get(kind):
-                write(f"  {kind.label}: {count:,}. {ADVICE[kind]}")
+                found += count
+                shade = style.ERROR if kind in BAD_KINDS else style.WARNING
+                write(f"  {kind.label}: {count:,}. {ADVICE[kind]}", shade)
                 for finding in run.findings.filter(kind=kind).order_by("pk")[:MAX_LISTED_URLS]:
                     write(f"    {finding.url}  {finding.detail}".rstrip())
                 if count > MAX_LISTED_URLS:
+                    is_all = False
                     write(f"    and {count - MAX_LISTED_URLS:,} more")
+        text = f"  {count_of(found, 'finding')} in {self._seconds:.1f} s."
+        if not is_all:
+            text += " --json prints all of them."
+        write(text, style.WARNING if found else style.SUCCESS)
 
 
 class _Progress:

@@ -63,9 +63,15 @@ class SitemapSource(ABC):
             index = EntryReader()
             yield from self._read(document, index)
             sitemaps = (each for each in index.sitemaps if each not in external)
-            for listed in filter(None, map(self.listed, sitemaps)):
+            for sitemap in sitemaps:
+                if (listed := self.listed(sitemap)) is None:
+                    continue
                 nested = EntryReader()
-                yield from self._read(listed, nested)
+                try:
+                    yield from self._read(listed, nested)
+                except InvalidSitemap as error:
+                    named = "" if listed == sitemap else f" (The index names {sitemap}.)"
+                    raise InvalidSitemap(error.code, f"{error}{named}") from error
                 if nested.sitemaps:
                     raise InvalidSitemap("nested-index", f"{listed} is an index within an index.")
 
@@ -84,7 +90,7 @@ class SitemapSource(ABC):
 
 
 class WebSource(SitemapSource):
-    """A sitemap or index at a URL; what an index lists must be on the same host.
+    """A sitemap or index at a URL; what an index lists is fetched from the host of that URL.
 
     Example::
 
@@ -105,12 +111,13 @@ class WebSource(SitemapSource):
         return fetched(document, self._deadline)
 
     def listed(self, sitemap: str) -> str | None:
-        """Return its address; others than the index's host are not opened, which may be private."""
+        """Return its address on the index's host, whatever host it names.
+
+        A copy of a site names the host of production, and contrib behind TLS the scheme http. Other
+        hosts are not opened, which may be private.
+        """
         origin, _ = split_origin(self._address)
-        if _origin_of(sitemap) != origin:
-            message = f"{self._address} lists {sitemap}, which is not on {origin}."
-            raise InvalidSitemap("url-not-allowed", message)
-        return sitemap
+        return origin + _path_of(sitemap)
 
 
 class FileSource(SitemapSource):
@@ -176,7 +183,7 @@ class UrlNameSource(SitemapSource):
 
     def listed(self, sitemap: str) -> str | None:
         """Return its address on the site's own host, whatever host the index names."""
-        return self.site.origin + split_origin(sitemap)[1]
+        return self.site.origin + _path_of(sitemap)
 
     def _refuse_new(self, address: str) -> None:
         """Raise InvalidSitemap where one of the package's views answers: it would equal itself."""
@@ -215,8 +222,9 @@ def source_of(source: str, site: SitemapSite) -> SitemapSource:
     )
 
 
-def _origin_of(address: str) -> str:
+def _path_of(sitemap: str) -> str:
+    """Return the path and query of a sitemap that an index lists; raises InvalidSitemap."""
     try:
-        return split_origin(address)[0]
-    except InvalidValue:
-        return ""
+        return split_origin(sitemap)[1]
+    except InvalidValue as error:
+        raise InvalidSitemap(error.code, f"The index lists {sitemap!r}. {error}") from error

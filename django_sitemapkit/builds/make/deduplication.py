@@ -1,19 +1,27 @@
-"""Deduplication: each URL once in all pages of a build, on the first page that lists it.
+"""Deduplication in order: each URL once in all pages of a build, on the first page that lists it.
 
-First is by the order of the index, so one process makes the pages in that order; see
+First is by the order of the index. One process that makes the pages in that order knows all that
+comes before a page. Where several make them, ``comparison`` does the same afterwards; see
 "Deduplication" in docs/decisions.md.
 """
 
-import hashlib
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain
+from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from django_sitemapkit.builds.make.url_hashes import (
+    DuplicateFinder,
+    Hashes,
+    digest,
+    digest_of,
+    hashes_of,
+    to_hex,
+)
 from django_sitemapkit.builds.stored_files import locations_of
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
@@ -27,9 +35,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("django_sitemapkit")
 
-URLS_DIGEST_DIGITS = 16
-"""Hexadecimal digits that stand for what a page lists, and for what those before it do."""
-
 
 class PageDamaged(Exception):
     """A page that kept its file cannot be read: the build has to start over, and render it too."""
@@ -40,16 +45,18 @@ class DedupState:
     """What a manifest says of a page for later builds to tell whether it may stay as it is."""
 
     prefix_digest: str
-    """Of the URLs of all pages before it."""
+    """Of the URLs of all pages before it; empty where they were not compared yet."""
     urls_digest: str
-    """Of its own URLs, in their order."""
+    """Of its own URLs."""
     duplicates: int
     """URLs left out because they are listed already."""
+    duplicate_hashes: Mapping[str, str] = field(default_factory=dict)
+    """Which of them pages before it list, as ``to_hex`` gives them."""
 
     def write_to(self, row: BuildFile) -> None:
         """Let a row of a manifest say it."""
         row.prefix_digest, row.urls_digest = self.prefix_digest, self.urls_digest
-        row.duplicates = self.duplicates
+        row.duplicates, row.duplicate_hashes = self.duplicates, dict(self.duplicate_hashes)
 
 
 def hashed_sections(
@@ -66,26 +73,44 @@ def hashed_sections(
     return names if chosen else names - proven_sections(sections)
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:URLS_DIGEST_DIGITS]
-
-
-NO_URLS = _digest("")
+NO_URLS = digest(b"")
 """The digest of the URLs of all pages before the first one."""
 
 
 def next_prefix(prefix: str, urls_digest: str) -> str:
     """Return the digest of all pages before the next one; a page that lists nothing has ""."""
-    return _digest(prefix + urls_digest) if urls_digest else prefix
+    return digest((prefix + urls_digest).encode()) if urls_digest else prefix
+
+
+def stored_hashes(
+    row: BuildFile,
+    storage: SitemapStorage,
+    heartbeat: Callable[[], None],
+    *,
+    kept: bool = False,
+) -> "array[int]":
+    """Return the sorted hashes of what a stored page lists.
+
+    Raises PageDamaged where it cannot be read. One that is ``kept`` is not made even then: what it
+    lists is not known as a whole and may be listed twice, as the log says.
+    """
+    listed: set[int] = set()
+    try:
+        for locations in locations_of(row, storage, heartbeat):
+            listed.update(hashes_of(locations))
+    except StorageFailure as error:
+        if not kept:
+            raise PageDamaged(str(error)) from error
+        logger.warning("%s. Its URLs may be listed twice.", error)
+    return array("q", sorted(listed))
 
 
 class Deduplicator:
     """Goes through the pages of a build in order, and has each leave out what stands before it.
 
-    Each page is passed once: as it is made (``begin``, ``seen`` and ``listed``, and ``end`` or
-    ``discard``) or as one that keeps its file (``admit`` or ``pass_by``). Where pages keep their
-    files, these are read only when somebody has to know what is in them; then PageDamaged may be
-    raised.
+    Each page is passed once: as it is made (``finder``, then ``end``, unless it has to be split) or
+    as one that keeps its file (``admit`` or ``pass_by``). Where pages keep their files, these are
+    read only when somebody has to know what is in them; then PageDamaged may be raised.
     """
 
     def __init__(
@@ -99,42 +124,36 @@ class Deduplicator:
         self._prefix = NO_URLS
         self._kept: set[str] = set()
         self._unread: list[BuildFile] = []
-        self._section = ""
-        self._previous: Sequence[BuildFile] = ()
-        self._made = hashlib.sha256()
-        self._any = False
 
-    def begin(self, section: str, previous: Iterable[BuildFile] = ()) -> None:
-        """Begin with a page; ``previous`` are its rows in earlier manifests."""
-        self._section = section
-        self._previous = [
-            row for row in previous if row.prefix_digest == self._prefix and row.urls_digest
-        ]
-        self.__dict__.pop("_own", None)
-        self._made = hashlib.sha256()
-        self._any = False
+    def finder(self, section: str, previous: Iterable[BuildFile] = ()) -> DuplicateFinder:
+        """Return what finds the duplicates of a page; ``previous`` are its rows in earlier builds.
 
-    def seen(self, locations: Sequence[str]) -> Mapping[int, str]:
-        """Return the places of those that are listed already, and by what, in words."""
-        if self._unread and not self._own.issuperset(locations):
+        A page of the same URLs as in an earlier build has no others read, where those before it
+        list what they did.
+        """
+
+        @cache
+        def own() -> frozenset[int]:
+            for row in previous:
+                if row.prefix_digest == self._prefix and row.urls_digest:
+                    with suppress(StorageFailure):
+                        pages = locations_of(row, self._storage, self._heartbeat)
+                        return frozenset(one for some in pages for one in hashes_of(some))
+            return frozenset()
+
+        return DuplicateFinder(section, partial(self._find, own))
+
+    def _find(self, own: Callable[[], frozenset[int]], hashes: Hashes) -> Mapping[int, str]:
+        """Return the places of those that are listed already; of ``own`` URLs none is."""
+        if self._unread and not own().issuperset(hashes):
             self._read()
-        found = self._listed.find(locations, self._section)
-        return {place: f"section {section!r}" for place, section in found.items()}
+        return self._listed.find(hashes)
 
-    def listed(self, locations: Sequence[str]) -> None:
-        """Take in what the page lists, some at a time."""
-        self._listed.add(locations)
-        self._made.update(_as_bytes(locations))
-        self._any = True
-
-    def discard(self) -> None:
-        """Give up the page: it has to be split."""
-        self._listed.rollback()
-
-    def end(self, left_out: int = 0) -> DedupState:
-        """Let the page count, which left out so many URLs; return what its row has to say."""
-        self._listed.commit(self._section)
-        return self._pass(self._made.hexdigest() if self._any else "", left_out)
+    def end(self, urls: DuplicateFinder, duplicates: int = 0) -> DedupState:
+        """Let a page count, which left out so many URLs; return what its row has to say."""
+        listed = urls.listed
+        self._listed.add(listed, urls.section)
+        return self._pass(digest_of(listed), duplicates, to_hex(urls.found))
 
     def admit(self, stored: BuildFile) -> DedupState | None:
         """Let a page count as it is stored; None if it has to be rendered again.
@@ -145,29 +164,26 @@ class Deduplicator:
         if stored.prefix_digest == self._prefix:
             if stored.urls_digest:
                 self._unread.append(stored)
-            return self._pass(stored.urls_digest, stored.duplicates)
+            return self._pass(stored.urls_digest, stored.duplicates, stored.duplicate_hashes)
         if stored.duplicates:
             return None
         if stored.status == BuildFile.Status.EMPTY:
-            return self._pass("", 0)
-        self.begin(stored.section)
+            return self._pass("")
+        urls = self.finder(stored.section)
         try:
             for locations in locations_of(stored, self._storage, self._heartbeat):
-                if self.seen(locations):
-                    break
-                self.listed(locations)
-            else:
-                return self.end()
+                if urls.seen(locations):
+                    return None
+                urls.add(locations)
         except StorageFailure:
             self.damaged.add(stored.name)  # Rendering it again repairs that.
-        self.discard()
-        return None
+            return None
+        return self.end(urls)
 
     def pass_by(self, row: BuildFile, *, kept: bool = False) -> None:
         """Let a page count that is not to be rendered again, whatever precedes it.
 
-        One that is ``kept`` is not made even where it cannot be read. Then what it lists is not
-        known and may be listed twice, as the log says.
+        One that is ``kept`` is not made even where it cannot be read.
         """
         if row.status == BuildFile.Status.DONE:
             if kept:
@@ -176,57 +192,34 @@ class Deduplicator:
                 self._unread.append(row)
             self._pass(row.urls_digest or self._take(row))
 
-    def _pass(self, urls_digest: str, duplicates: int = 0) -> DedupState:
+    def _pass(
+        self, urls_digest: str, duplicates: int = 0, found: Mapping[str, str] | None = None
+    ) -> DedupState:
         """Go on behind a page that lists this."""
         state = DedupState(
             prefix_digest=self._prefix,
-            urls_digest=urls_digest[:URLS_DIGEST_DIGITS],
+            urls_digest=urls_digest,
             duplicates=duplicates,
+            duplicate_hashes=found or {},
         )
-        self._prefix = next_prefix(self._prefix, state.urls_digest)
+        self._prefix = next_prefix(self._prefix, urls_digest)
         return state
-
-    @cached_property
-    def _own(self) -> frozenset[str]:
-        """What the page listed that is made, where the pages before it listed what they do now.
-
-        So none of them lists any of it.
-        """
-        for stored in self._previous:
-            with suppress(StorageFailure):
-                pages = locations_of(stored, self._storage, self._heartbeat)
-                return frozenset(chain.from_iterable(pages))
-        return frozenset()
 
     def _read(self) -> None:
         """Take in the pages that kept their files, now that somebody has to know what they list."""
         for row in self._unread:
-            urls_digest = self._take(row)[:URLS_DIGEST_DIGITS]
+            urls_digest = self._take(row)
             if urls_digest != row.urls_digest:
                 # Once it is whole, the pages from here on have to look.
-                self._prefix = next_prefix(self._prefix, urls_digest)
+                self._prefix = next_prefix(self._prefix, f"damaged {urls_digest}")
         self._unread.clear()
 
     def _take(self, row: BuildFile) -> str:
-        """Take in a stored page, and return what stands for its URLs.
-
-        Raises PageDamaged where it cannot be read; one that is kept is taken in as far as it can.
-        """
-        digest = hashlib.sha256()
-
-        def pages() -> Iterator[Sequence[str]]:
-            try:
-                for locations in locations_of(row, self._storage, self._heartbeat):
-                    digest.update(_as_bytes(locations))
-                    yield locations
-            except StorageFailure as error:
-                if row.name not in self._kept:
-                    raise PageDamaged(str(error)) from error
-                logger.warning("%s. Its URLs may be listed twice.", error)
-                digest.update(b"damaged")
-
-        self._listed.merge(pages(), row.section)
-        return digest.hexdigest()
+        """Take in a stored page, and return what stands for its URLs."""
+        kept = row.name in self._kept
+        listed = stored_hashes(row, self._storage, self._heartbeat, kept=kept)
+        self._listed.add(listed, row.section)
+        return digest_of(listed)
 
 
 def damaged_names(
@@ -239,10 +232,6 @@ def damaged_names(
                 pass
         except StorageFailure:
             yield row.name
-
-
-def _as_bytes(locations: Iterable[str]) -> bytes:
-    return "\n".join([*locations, ""]).encode()
 
 
 @contextmanager

@@ -126,7 +126,7 @@ class OverrideChangeSet:
         build = Build.objects.published(self._site) if changed else None
         known = BuildFile.objects.in_build(build) if build else BuildFile.objects.none()
         known = known.filter(revision=self._revision).exclude(override_hashes=b"")
-        for met in known.values_list("override_hashes", flat=True).iterator():
+        for met in known.values_list("override_hashes", flat=True):
             for one in array("q", bytes(met)):
                 changed.pop(one, None)
         return list(changed.values())

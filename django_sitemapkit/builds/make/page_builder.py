@@ -4,13 +4,16 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
 
+from django_sitemapkit.builds.events import announce_page
 from django_sitemapkit.builds.lease import BuildLease
+from django_sitemapkit.builds.make.compared_page import ComparedPage
 from django_sitemapkit.builds.make.deduplication import Deduplicator, DedupState, deduplicator
 from django_sitemapkit.builds.make.override_changes import packed
 from django_sitemapkit.builds.make.page_file import (
@@ -21,6 +24,7 @@ from django_sitemapkit.builds.make.page_file import (
 )
 from django_sitemapkit.builds.make.prefetch import Prefetcher
 from django_sitemapkit.builds.make.reuse import Reuse
+from django_sitemapkit.builds.make.url_hashes import DuplicateFinder
 from django_sitemapkit.builds.manifest import (
     KeptRows,
     SiteBuilds,
@@ -58,14 +62,20 @@ class RenderedPage:
     """How many rows it had when its fingerprint was computed."""
     state: DedupState | None = None
     """What is known of its duplicates; None where URLs may be listed twice."""
+    compared: ComparedPage | None = None
+    """What records it if its URLs are compared later."""
 
 
 class PageBuilder:
     """Makes pages of one build, in one process, under the lease of the process that began it.
 
     A context manager: within it there is a local folder to work in, and a compression thread. With
-    ``deduplicate`` the pages have to be made in the order of the index.
+    ``deduplicate`` the pages have to be made in the order of the index. Without it, a page that has
+    a row of ``PageUrls`` leaves out what that says, and its URLs are compared later.
     """
+
+    folder: Path
+    """A local folder to work in."""
 
     def __init__(
         self,
@@ -102,7 +112,7 @@ class PageBuilder:
 
     def __enter__(self) -> "PageBuilder":
         workshop = self._storage.workshop(folder_of(self.site))
-        self._folder = self._open.enter_context(workshop)
+        self.folder = self._open.enter_context(workshop)
         self._compression = self._open.enter_context(compression_thread())
         return self
 
@@ -119,7 +129,7 @@ class PageBuilder:
 
         ``rows`` are all pages of the build. Those of ``unchosen`` sections are never made.
         """
-        distinct = deduplicator(self._folder, self._storage, self._heartbeat)
+        distinct = deduplicator(self.folder, self._storage, self.heartbeat)
         self._distinct = self._open.enter_context(distinct)
         self._reuse.hashed = hashed
         listed = (row for row in rows if row.section in hashed)
@@ -127,8 +137,23 @@ class PageBuilder:
         self._done = deque(sorted(done, key=index_order))
         self._unchosen = unchosen
 
+    @property
+    def hashed(self) -> Collection[str]:
+        """The names of the sections whose URLs are compared."""
+        return self._reuse.hashed
+
+    @hashed.setter
+    def hashed(self, names: Collection[str]) -> None:
+        self._reuse.hashed = names
+
     def build(self, row: BuildFile) -> FileResult | None:
-        """Make the file of one row; None if the page had to be split instead."""
+        """Make the file of one row; None if the page has to be made again.
+
+        Such a page was split. Or it exceeds its limit, and may not any more without the duplicates
+        that are found when all pages are compared. A page that is made already stays as it is.
+        """
+        if row.status != BuildFile.Status.PENDING:
+            return result_of_row(row)
         rendered = self.render(row)
         if rendered is None:
             return None
@@ -151,7 +176,7 @@ class PageBuilder:
         return self.record(RenderedPage(row)) if self.can_keep(row) else None
 
     def render(self, row: BuildFile) -> RenderedPage | None:
-        """Render the page of one row; None if it had to be split instead.
+        """Render the page of one row; None if it has to be made again, as ``build`` says.
 
         Nothing is rendered if the page keeps its file. Raises PagesMoved if a view has split the
         page meanwhile.
@@ -164,38 +189,35 @@ class PageBuilder:
             self._pass_done(row, distinct)
             if self._can_keep(row, section):
                 return RenderedPage(row)
+        compared = self._compared(row) if distinct is None else None
+        urls = self._finder(row, distinct or compared)
         keys = keys_of(row, section)
         rendering = rendering_of(
             section.with_prefetch(self._prefetcher, self._prefetcher.connection_lock),
             keys,
             self._scope,
-            distinct,
+            urls,
         )
         row.revision = section.overrides.revision
         rows = self._compute_fingerprint(row, section, rendering)
-        if self._can_reuse(row, section):
+        if not (compared and compared.is_decided) and self._can_reuse(row, section):
             return RenderedPage(row)
-        if distinct is not None:
-            distinct.begin(row.section, self._previous_of(row))
         try:
-            path = self._folder / f"page-{row.pk}.xml.gz"
-            file = make_page(rendering, path, self._heartbeat, self._compression)
-            split_at = file.rendering.split_at
-            if split_at is not None and section.keyset is not None:
-                # The halves are made at the same path: the compression thread has to be done.
-                file.finish()
-                file.path.unlink()
-                if distinct is not None:
-                    distinct.discard()
-                self.halves.append(self._split(row, section, section.keyset, split_at))
+            path = self.folder / f"page-{row.pk}.xml.gz"
+            file = make_page(rendering, path, self.heartbeat, self._compression)
+            if self._is_made_again(row, section, file, compared):
                 return None
-            state = distinct.end(rendering.duplicates) if distinct is not None else None
         except OSError as error:
             raise BuildFailed(f"{row} could not be built: {error}") from error
         if rows is None:
             rows, digest = rendering.digest
             row.fingerprint = self._reuse.fingerprints.of_digest(section, rows, digest)
-        return RenderedPage(row, file, rows, state)
+        state = None
+        if urls is not None and distinct is not None:
+            state = distinct.end(urls, rendering.duplicates)
+        elif urls is not None and compared is not None:
+            state = compared.take(urls, rendering.duplicates)
+        return RenderedPage(row, file, rows, state, compared)
 
     def record(self, rendered: RenderedPage) -> FileResult:
         """Bring the file of a rendered page into the storage, and record it.
@@ -219,13 +241,58 @@ class PageBuilder:
         row.duplicates = 0
         if rendered.state is not None:
             rendered.state.write_to(row)
-        if state == "stored":
+        if rendered.compared is not None:
+            rendered.compared.record(self.lease)
+        elif state == "stored":
             with self.lease.fenced_transaction():
                 row.save()
             del row.override_hashes  # The rows of a build stay in memory until its end.
         else:
             self._kept.add(row)
-        return page.result(row.number, state, row.duplicates)
+        result = page.result(row.number, state, row.duplicates)
+        announce_page(self.site.key, self.record_of_build.pk, result)
+        return result
+
+    def result_of(self, row: BuildFile) -> FileResult:
+        """Return what became of a page that another process has recorded."""
+        result = result_of_row(row)
+        names = {previous.name for previous in self.previous_of(row)}
+        return replace(result, state="stored") if row.name and row.name not in names else result
+
+    def _compared(self, row: BuildFile) -> ComparedPage | None:
+        """Return what knows which URLs a page leaves out; None if they are not compared later."""
+        compared = ComparedPage.find(row)
+        if compared is not None and row.section not in self.hashed:
+            self.hashed = {*self.hashed, row.section}
+        return compared
+
+    def _finder(
+        self, row: BuildFile, page: Deduplicator | ComparedPage | None
+    ) -> DuplicateFinder | None:
+        """Return what finds the duplicates of a page; None where it has none, or may have some."""
+        if isinstance(page, Deduplicator):
+            return page.finder(row.section, self.previous_of(row))
+        return None if page is None else page.finder(self.previous_of(row))
+
+    def _is_made_again(
+        self, row: BuildFile, section: SectionReader, file: PageFile, compared: ComparedPage | None
+    ) -> bool:
+        """Return whether a rendered page exceeds its limit; then it is split, or compared first."""
+        rendering, keyset = file.rendering, section.keyset
+        split_at = rendering.split_at
+        is_measured = compared is None or compared.is_decided or rendering.overflow is None
+        if is_measured and (split_at is None or keyset is None):
+            return False
+        # It is made again at the same path: the compression thread has to be done.
+        file.finish()
+        file.path.unlink()
+        if compared is not None and not is_measured:
+            compared.measure(section, rendering.keys, self.lease, self.heartbeat)
+        elif keyset is not None:
+            self.halves.append(self._split(row, section, keyset, split_at))
+            if compared is not None:
+                compared.add_half(self.halves[-1])
+        return True
 
     def _distinct_of(self, row: BuildFile) -> Deduplicator | None:
         """Return what makes a page's URLs distinct; None where they are, or need not be."""
@@ -237,13 +304,13 @@ class PageBuilder:
             done = self._done.popleft()
             distinct.pass_by(done, kept=done.section in self._unchosen)
 
-    def _heartbeat(self) -> None:
+    def heartbeat(self) -> None:
         """Renew the lease if that is due, when no read is under way."""
         if self.lease.due:
             with self._prefetcher.connection_lock:
                 self.lease.heartbeat()
 
-    def _previous_of(self, row: BuildFile) -> Sequence[BuildFile]:
+    def previous_of(self, row: BuildFile) -> Sequence[BuildFile]:
         """Return what is known of a page: as it is published, and as it is held for review."""
         return self._previous.get(page_name_of(row), ())
 
@@ -255,7 +322,7 @@ class PageBuilder:
         None if the rendering computes it: of a page that is rendered whatever it is now, since
         nothing is stored, or ``keep`` has found its frozen fingerprint to be another one.
         """
-        is_due = self.full or bool(row.fingerprint) or not self._previous_of(row)
+        is_due = self.full or bool(row.fingerprint) or not self.previous_of(row)
         if is_due and rendering.add_digest():
             return None
         rows, row.fingerprint = self._reuse.fingerprints.compute(section, rendering.keys)
@@ -270,7 +337,7 @@ class PageBuilder:
         """Return whether a page is what it was, by its fingerprint; then the row says so."""
         if self.full:
             return False
-        for previous in self._previous_of(row):
+        for previous in self.previous_of(row):
             if self._reuse.why_not(section, previous, lambda: row.fingerprint):
                 continue
             distinct = self._distinct_of(row)
@@ -297,7 +364,7 @@ class PageBuilder:
         if not page.rendering.urls:
             row.status = BuildFile.Status.EMPTY
             return "empty"
-        same = [previous for previous in self._previous_of(row) if previous.sha256 == page.sha256]
+        same = [previous for previous in self.previous_of(row) if previous.sha256 == page.sha256]
         for previous in filter(self._is_stored, same):
             take_over(row, previous)
             return "same"
@@ -326,7 +393,7 @@ class PageBuilder:
         upper, row.upper = row.upper, keyset.encode(at)
         row.fingerprint = ""
         moved: list[int] = []
-        for previous in self._previous_of(row):
+        for previous in self.previous_of(row):
             is_served = previous.build_id == self._published
             is_listed = previous.status == BuildFile.Status.DONE
             if is_served and is_listed and not covers(row, previous, keyset):

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from xml.parsers import expat
 
-from django_sitemapkit.builds.make.deduplication import Deduplicator
+from django_sitemapkit.builds.make.url_hashes import DuplicateFinder
 from django_sitemapkit.builds.results import FileResult
 from django_sitemapkit.builds.stored_files import what_differs
 from django_sitemapkit.exceptions import BuildFailed
@@ -134,15 +134,15 @@ class PageFile:
 
 
 def rendering_of(
-    section: SectionReader, keys: KeyRange, scope: Scope, distinct: Deduplicator | None = None
+    section: SectionReader, keys: KeyRange, scope: Scope, urls: DuplicateFinder | None = None
 ) -> PageRendering:
-    """Return the rendering of a page, without the URLs that ``distinct`` leaves out."""
+    """Return the rendering of a page, without the duplicates that ``urls`` finds."""
     return PageRendering(
         section,
         keys,
         scope,
-        on_locations=distinct.listed if distinct else None,
-        seen=distinct.seen if distinct else None,
+        on_locations=urls.add if urls else None,
+        seen=urls.seen if urls else None,
     )
 
 

@@ -10,10 +10,12 @@ from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit import __version__
 from django_sitemapkit.builds.make.override_changes import OverrideChanges
+from django_sitemapkit.builds.make.url_hashes import hashes_of
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import BuildFile
-from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.reading.keysets import KeyRange
+from django_sitemapkit.rendering import LinkFingerprints
 from django_sitemapkit.sites import SitemapSite
 
 PAGES_PER_QUERY = 10
@@ -52,6 +54,7 @@ class Fingerprints:
         self._address = site.address("index")  # Its folder is what may be listed.
         self._codes: dict[str, str] = {}
         self._cached: dict[tuple[str, KeyRange], str] = {}
+        self._links: dict[str, LinkFingerprints] = {}
 
     def compute(self, section: SectionReader, keys: KeyRange) -> tuple[int, str]:
         """Return how many rows a page has, and its fingerprint.
@@ -84,7 +87,21 @@ class Fingerprints:
         self, section: SectionReader, ranges: Sequence[KeyRange]
     ) -> Sequence[tuple[int, str]]:
         found = section.fingerprints(ranges)
+        if section.links_rows:
+            found = [
+                (rows, text and self._with_links(section, keys, text))
+                for keys, (rows, text) in zip(ranges, found, strict=True)
+            ]
         return [(rows, text and self.of_digest(section, rows, text)) for rows, text in found]
+
+    def _with_links(self, section: SectionReader, keys: KeyRange, text: str) -> str:
+        """Return the text of a page with that of its links to other pages; "" if it is unknown."""
+        assert isinstance(section, QuerySetReader)  # noqa: S101  only rows link to others
+        name = section.get_name()
+        if name not in self._links:
+            self._links[name] = LinkFingerprints(section)
+        links = self._links[name].of(keys)
+        return links and f"{text} {links}"
 
     def of_digest(self, section: SectionReader, rows: int, text: str) -> str:
         """Return the fingerprint of a page by its number of rows and their digest."""
@@ -108,7 +125,9 @@ class Fingerprints:
     def declaration_of(self, sections: Iterable[SectionReader], chosen: Collection[str]) -> str:
         """Return a digest of everything but the rows that a build of some sections depends on."""
         codes = [(section.get_name(), self.code_of(section)) for section in sections]
-        return _digest(repr((repr(self._site), settings.DEDUPLICATE, sorted(chosen), codes)))
+        # A killed build may have stored hashes, which depend on SECRET_KEY.
+        hashing = settings.DEDUPLICATE and hashes_of([""])
+        return _digest(repr((repr(self._site), hashing, sorted(chosen), codes)))
 
 
 class Reuse:

@@ -1,17 +1,18 @@
 """Runners: who makes the pages of a build."""
 
-import logging
 from abc import ABC, abstractmethod
+from bisect import insort
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import ClassVar
+
+from django.core.checks import CheckMessage
 
 from django_sitemapkit.builds.make.page_builder import PageBuilder, RenderedPage
 from django_sitemapkit.builds.manifest import index_order
 from django_sitemapkit.builds.results import FileResult
 from django_sitemapkit.models import BuildFile
-
-logger = logging.getLogger("django_sitemapkit")
+from django_sitemapkit.sites import SitemapSite
 
 
 class Runner(ABC):
@@ -25,15 +26,15 @@ class Runner(ABC):
                     result = builder.build(row)
                     if result is not None:  # else the page was split, and comes again
                         yield result
+
+    The ``OPTIONS`` of SITEMAPKIT_RUNNER are keyword arguments of ``__init__``.
     """
 
     is_inline: ClassVar[bool] = False
     """Whether it makes all pages here and in order, those too that come of a split."""
 
-    def __init__(self, workers: int | None = None) -> None:
-        if workers is not None and workers < 1:
-            raise ValueError(f"A runner needs at least one worker, not {workers}.")
-        self.workers = workers or 1
+    supports_workers: ClassVar[bool] = False
+    """Whether it has the option ``workers``, which the command sets by ``--workers``."""
 
     @abstractmethod
     def run(self, builder: PageBuilder, rows: Sequence[BuildFile]) -> Iterator[FileResult]:
@@ -41,6 +42,22 @@ class Runner(ABC):
 
         A row may be made more than once. Raises what the making of a page raises.
         """
+
+    def validate(self) -> None:  # noqa: B027  most have nothing to say
+        """Raise BuildFailed if it cannot work in this process; called before each build."""
+
+    def check(self) -> Iterable[CheckMessage]:
+        """Return messages for the system checks of Django; none by default."""
+        return ()
+
+    def enqueue_requests(
+        self, site: SitemapSite, kinds: Collection[str], *, delay: float = 0
+    ) -> bool:
+        """Have another process do what the admin has requested of a site, in ``delay`` seconds.
+
+        Return whether it will; else a thread of this process does it.
+        """
+        return False
 
 
 class InlineRunner(Runner):
@@ -51,48 +68,17 @@ class InlineRunner(Runner):
 
     is_inline = True
 
-    def __init__(self, workers: int | None = None) -> None:
-        super().__init__(workers)
-        if self.workers > 1:
-            raise ValueError("The runner 'inline' has one worker. For several, use 'processes'.")
-
     def run(self, builder: PageBuilder, rows: Sequence[BuildFile]) -> Iterator[FileResult]:
-        """Make the pages of all rows in order; the halves of a split page take its place."""
+        """Make the pages of all rows, which are in order; the halves of a split page come next."""
         waiting = deque(rows)
         before: RenderedPage | None = None
         while waiting or before is not None:
             row = waiting.popleft() if waiting else None
+            splits = len(builder.halves)
             rendered = builder.render(row) if row is not None else None
             if before is not None:
                 yield builder.record(before)
             before = rendered
-            if row is not None and rendered is None:
-                halves = (row, builder.halves[-1])
-                waiting = deque(sorted((*waiting, *halves), key=index_order))
-
-
-def prepare_runner(
-    runner: Runner,
-    builder: PageBuilder,
-    rows: Sequence[BuildFile],
-    hashed: Collection[str],
-    chosen: Collection[str],
-) -> Runner:
-    """Return what makes the pages of a build: this process alone if URLs have to be compared.
-
-    ``rows`` are all pages, ``hashed`` the sections to compare, and ``chosen`` those to build, if
-    not all are.
-    """
-    if not hashed:
-        return runner
-    compared = set(hashed)
-    if chosen:  # The published files may be of sections that are gone.
-        compared |= {row.section for row in rows if row.section}
-    builder.deduplicate(rows, compared, compared - set(chosen) if chosen else ())
-    if runner.is_inline:
-        return runner
-    logger.warning(
-        "Site %r: SITEMAPKIT_DEDUPLICATE needs a single process, so the runner %r is not used.",
-        *(builder.site.key, type(runner).__name__),
-    )
-    return InlineRunner()
+            if row is not None and len(builder.halves) > splits:
+                for half in (row, builder.halves[-1]):
+                    insort(waiting, half, key=index_order)

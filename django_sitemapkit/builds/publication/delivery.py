@@ -4,9 +4,10 @@ import logging
 from collections.abc import Iterable
 from functools import cache, partial
 
-from django.db import DatabaseError, connections, router
+from django.db import DatabaseError
 
-from django_sitemapkit.builds.lease import BuildLease
+from django_sitemapkit.builds.events import send
+from django_sitemapkit.builds.lease import BuildLease, close_if_unusable
 from django_sitemapkit.builds.manifest import PageName, SiteBuilds, page_name_of
 from django_sitemapkit.builds.publication.export import INDEX, Export
 from django_sitemapkit.exceptions import LeaseLost, StorageFailure
@@ -83,10 +84,7 @@ def _bring(
         if copied:
             lease.prove()
     except (DatabaseError, LeaseLost, StorageFailure):
-        # A process that was paused for long has lost its connection, too.
-        connection = connections[router.db_for_write(Publication)]
-        if not connection.in_atomic_block:
-            connection.close_if_unusable_or_obsolete()
+        close_if_unusable()  # A process that was paused for long has lost its connection, too.
         if not lease.row.renew():
             Publication.objects.filter(pk=publication.pk).update(export_doubt=lease.fence)
         raise
@@ -165,14 +163,9 @@ def notify(site: SitemapSite, build: int, changed: Iterable[PageName]) -> None:
     for section, number in changed:
         forms = ("xml", "xml.gz", "txt", "txt.gz") if section else ("xml",)
         addresses += [addresses_of(section, form)(number) for form in forms]
-    answers = sitemaps_published.send_robust(
-        Publication, site=site.key, build=build, addresses=addresses
+    send(
+        *("sitemaps_published", sitemaps_published, Publication),
+        site=site.key,
+        build=build,
+        addresses=addresses,
     )
-    for receiver, error in answers:
-        if isinstance(error, Exception):
-            logger.error(
-                "The receiver %r of sitemaps_published failed for site %r.",
-                receiver,
-                site.key,
-                exc_info=error,
-            )

@@ -55,7 +55,8 @@ def shrinkage(finished: FinishedBuild) -> str:
         lost = before[name] - after[name] - finished.leaving.get(name, 0)
         if lost > before[name] * allowed:
             return (
-                f"section {name!r} would shrink from {before[name]:,} to {after[name]:,} URLs;"
+                f"section {name!r} would shrink from {before[name]:,} to"
+                f" {count_of(after[name], 'URL')};"
                 f" SITEMAPKIT_MAX_SHRINK allows a loss of {float(allowed * 100):g}%"
             )
     return ""

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django_sitemapkit.builds.lease import BuildLease, acquire
 from django_sitemapkit.builds.publication.export import Export
 from django_sitemapkit.conf import settings
-from django_sitemapkit.models import Build, BuildFile, Publication, StoredNow
+from django_sitemapkit.models import Build, BuildDifferences, BuildFile, Publication, StoredNow
 from django_sitemapkit.publishing import SitemapStorage, folder_of
 from django_sitemapkit.sites import SitemapSite
 
@@ -64,6 +64,7 @@ def prune(
         with lease.fenced_transaction():
             # First the mark: from here on nobody publishes such a build again.
             builds.filter(pk__in=over).update(pruned_at=lease.now())
+            BuildDifferences.objects.filter(build__in=over).delete()
         names = _deleted(names, storage, lease)
         with lease.fenced_transaction():
             for pk in over if withdrawn else ():

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from django_sitemapkit.builds.events import log_published
 from django_sitemapkit.builds.lease import BuildLease, acquire
 from django_sitemapkit.builds.manifest import (
     KeptRows,
@@ -22,9 +23,21 @@ from django_sitemapkit.builds.publication.delivery import deliver
 from django_sitemapkit.builds.publication.export import Export
 from django_sitemapkit.builds.publication.gates import FinishedBuild, reason_to_hold
 from django_sitemapkit.builds.publication.lastmods import doubts
+from django_sitemapkit.builds.publication.pausing import (
+    Pause,
+    pause_at,
+    pause_of,
+    pause_publishing,
+)
 from django_sitemapkit.builds.results import FileResult, result_of_row
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost, NothingToPublish
-from django_sitemapkit.models import Build, BuildFile, Publication, StoredNow
+from django_sitemapkit.models import (
+    Build,
+    BuildDifferences,
+    BuildFile,
+    Publication,
+    StoredNow,
+)
 from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
 from django_sitemapkit.publishing.storage import sync
 from django_sitemapkit.registry import NOT_REGISTERED, registry
@@ -33,7 +46,7 @@ from django_sitemapkit.sites import SitemapSite
 
 DESCRIBED = (
     *("fingerprint", "revision", "override_hashes", "changes_at", "skipped", "problems"),
-    *("problem_kinds", "prefix_digest", "urls_digest", "duplicates"),
+    *("problem_kinds", "prefix_digest", "urls_digest", "duplicates", "duplicate_hashes"),
 )
 """What a row says of a page besides its file."""
 
@@ -135,8 +148,12 @@ def publish_finished(
     *,
     distrusted: Collection[str] = (),
     whole: bool = True,
+    by_editor: bool = False,
 ) -> Outcome:
     """Publish a build of which no page is missing, or hold it for review if a gate says so.
+
+    It is also held while publishing is paused, unless ``by_editor`` says that an editor wants just
+    this change to be published.
 
     A build that has just what is published already, under the same addresses, is recorded as
     unchanged. Indexes that are lost or ``distrusted`` are made again; ``known`` are their rows that
@@ -155,21 +172,26 @@ def publish_finished(
         return outcome
     published = builds.published
     reason = reason_to_hold(finished)
+    if not (reason or by_editor or published is None):
+        reason = _reason_of(pause_of(site))
     held = builds.held if reason else None
     if held is not None and _has(builds, held, pages, indexes):
         why = f"it is identical to build {held.pk}, which is held for review"
+        if held.previous_id != (published.pk if published else None):
+            BuildDifferences.objects.filter(build=held).delete()
         held.previous, held.reason = published, reason  # Someone may have gone back meanwhile.
+        held.ended_at = lease.now()  # It is news again, and is kept from now on.
         _end_as(held, finished, builds, Build.Status.ABANDONED, lease, why)
         return Outcome(status=Build.Status.HELD, build=held.pk, reason=reason)
     kept.record()
     record.previous = published
     same = indexes.same_among(builds.indexes_of(published), distrusted)
     results = indexes.store(site, record, known, same, lease)
+    reason = reason or _serve(builds, record, lease, despite_pause=by_editor)
     if reason:
         with lease.fenced_transaction():
             _end(record, Build.Status.HELD, reason=reason)
         return Outcome(status=Build.Status.HELD, build=record.pk, indexes=results, reason=reason)
-    _serve(builds, record, lease)
     if whole:
         _give_up_held(builds, record, lease)
     return Outcome(status=Build.Status.PUBLISHED, build=record.pk, indexes=results)
@@ -259,7 +281,7 @@ def _end_as(
                     setattr(known, name, getattr(row, name))
                 known.save(update_fields=DESCRIBED)
         same.checked_by = record.checkers_of({row.section for row in finished.rows})
-        same.save(update_fields=["checked_by", "previous", "reason"])
+        same.save(update_fields=["checked_by", "ended_at", "previous", "reason"])
         if not is_new:
             BuildFile.objects.in_build(record).delete()
             _end(record, status, reason=reason)
@@ -292,11 +314,14 @@ def stored_build(site: SitemapSite, build: int) -> Build:
     return record
 
 
-def publish(site: SitemapSite, build: int) -> int:
+def publish(site: SitemapSite, build: int, *, pause: Pause | None = None) -> int:
     """Publish a build that is stored: what ``publish_sitemaps`` does.
 
     It is one that was held, or an earlier one. Of the one that is served already, all is exported
     and announced once more. Returns how many files were exported.
+
+    With ``pause``, publishing is paused in the same transaction, so that no build comes between. A
+    pause that is in force does not matter here, and stays in force.
 
     Raises BuildFailed if there is no such build, or its files are gone or damaged in size, and
     BuildRunning while the site is being built.
@@ -316,13 +341,21 @@ def publish(site: SitemapSite, build: int) -> int:
                 )
         builds = SiteBuilds(site)
         again = builds.published == record
-        _serve(builds, record, lease)
+        with lease.fenced_transaction():
+            _serve(builds, record, lease, despite_pause=True)
+            if pause is not None:
+                pause_publishing(site, pause)
         _give_up_held(builds, record, lease)
         return deliver(builds, lease, Export.of(site), everything=again)
 
 
-def _serve(builds: SiteBuilds, record: Build, lease: BuildLease) -> None:
-    """Let the site serve another build: one transaction, under the lease."""
+def _serve(
+    builds: SiteBuilds, record: Build, lease: BuildLease, *, despite_pause: bool = False
+) -> str:
+    """Let the site serve another build: one transaction, under the lease.
+
+    Return "", or why it was not done: publishing was paused a moment ago.
+    """
     site = builds.site
     with lease.fenced_transaction():
         now = lease.now()
@@ -333,6 +366,8 @@ def _serve(builds: SiteBuilds, record: Build, lease: BuildLease) -> None:
             raise LeaseLost(
                 f"Site {site.key!r}: another process has already published a newer build."
             )
+        if not despite_pause and (pause := pause_at(publication, now)):
+            return _reason_of(pause)
         if publication.build_id != record.pk:
             Build.objects.filter(pk=publication.build_id).update(replaced_at=now)
             if publication.notified_at is not None:  # Else what is known outside is older still.
@@ -348,6 +383,13 @@ def _serve(builds: SiteBuilds, record: Build, lease: BuildLease) -> None:
         published = {"published_at": now, "replaced_at": None, "ended_at": ended_at, "reason": ""}
         _end(record, Build.Status.PUBLISHED, **published)
     builds.publication = publication
+    log_published(site.key, record.pk)
+    return ""
+
+
+def _reason_of(pause: Pause | None) -> str:
+    """Return why a build is held during a pause, in words that stay true when it is over."""
+    return f"publishing was {pause.text}" if pause else ""
 
 
 def _end(record: Build, status: Build.Status, **values: Any) -> None:

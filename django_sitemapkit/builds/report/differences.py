@@ -8,7 +8,7 @@ by itself.
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,6 +32,8 @@ PART = 20_000
 BUFFERED = 20_000
 """Lines dealt out before they are written to the parts' files."""
 
+_TAB = b"\t"
+
 Lines = Iterable[bytes]
 
 
@@ -51,6 +53,8 @@ class Difference:
     """What became of it."""
     location: str
     """The URL."""
+    section: str = field(default="", compare=False)
+    """The section that lists it, or did."""
 
     def __str__(self) -> str:
         return f"{self.kind.value} {self.location}"
@@ -69,27 +73,45 @@ def compare(
     new = [row for row in present if row.name not in before]
     parts = max(1, -(-sum(row.urls for row in (*old, *new)) // (2 * PART)))
     if parts == 1:
-        yield from _compare(stored_entries_of(old, storage), stored_entries_of(new, storage))
+        yield from _compare(_lines_of(old, storage), _lines_of(new, storage))
         return
-    _deal(stored_entries_of(old, storage), parts, folder, "old", heartbeat)
-    _deal(stored_entries_of(new, storage), parts, folder, "new", heartbeat)
+    _deal(_lines_of(old, storage), parts, folder, "old", heartbeat)
+    _deal(_lines_of(new, storage), parts, folder, "new", heartbeat)
     for part in range(parts):
         heartbeat()
         with _part(folder, "old", part) as before_it, _part(folder, "new", part) as after_it:
             yield from _compare(before_it, after_it)
 
 
+def _lines_of(rows: Iterable[BuildFile], storage: SitemapStorage) -> Lines:
+    """Yield the entries of some stored pages, each behind the name of its section and a tab."""
+    for row in rows:
+        section = row.section.encode() + _TAB
+        yield from (section + entry for entry in stored_entries_of([row], storage))
+
+
+def _parts_of(line: bytes) -> tuple[bytes, tuple[bytes, bytes]]:
+    """Return the location of a line, with its values and its section."""
+    section, _, entry = line.partition(_TAB)
+    location, values = location_and_values(entry)
+    return location, (values, section)
+
+
 def _compare(old: Lines, new: Lines) -> Iterator[Difference]:
-    left = dict(map(location_and_values, old))
-    right = dict(map(location_and_values, new))  # Two sections may list one URL.
-    for location, values in right.items():
+    left = dict(map(_parts_of, old))
+    right = dict(map(_parts_of, new))  # Two sections may list one URL.
+    for location, (values, section) in right.items():
         previous = left.pop(location, None)
         if previous is None:
-            yield Difference(DifferenceKind.ADDED, unescaped(location))
-        elif previous != values:
-            yield Difference(DifferenceKind.CHANGED, unescaped(location))
-    for location in left:
-        yield Difference(DifferenceKind.REMOVED, unescaped(location))
+            yield _difference(DifferenceKind.ADDED, location, section)
+        elif previous[0] != values:
+            yield _difference(DifferenceKind.CHANGED, location, section)
+    for location, (_values, section) in left.items():
+        yield _difference(DifferenceKind.REMOVED, location, section)
+
+
+def _difference(kind: DifferenceKind, location: bytes, section: bytes) -> Difference:
+    return Difference(kind, unescaped(location), section.decode())
 
 
 def _deal(lines: Lines, parts: int, folder: Path, side: str, heartbeat: Callable[[], None]) -> None:
@@ -103,7 +125,7 @@ def _deal(lines: Lines, parts: int, folder: Path, side: str, heartbeat: Callable
         held.clear()
 
     for count, line in enumerate(lines, start=1):
-        held[zlib.crc32(location_and_values(line)[0]) % parts].append(line)
+        held[zlib.crc32(_parts_of(line)[0]) % parts].append(line)
         if count % BUFFERED == 0:
             write()
             heartbeat()

@@ -1,7 +1,7 @@
 """What the next build will render again, and why."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -11,8 +11,7 @@ from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.overrides import sections_of
-from django_sitemapkit.planning import PlannedPage, all_pages
-from django_sitemapkit.planning.pages import current_plan
+from django_sitemapkit.planning import PlannedPage, all_pages, pages_in, stored_plans
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.sites import SitemapSite
@@ -33,15 +32,18 @@ class SectionDue:
     """Why the section cannot be read; "" where it can."""
 
 
-def due(site: SitemapSite, *, rows: bool = True) -> Iterator[SectionDue]:
+def due(
+    site: SitemapSite, *, rows: bool = True, builds: SiteBuilds | None = None
+) -> Iterator[SectionDue]:
     """Yield for each section what the next build renders again or leaves out, and why.
 
     Without ``rows`` no row is looked at; else the database takes a look at every row of the
     sections that have fingerprints. Sections with methods are always rendered, and only then
     compared. What a build that is held for review has stored already is not rendered again.
+    ``builds`` are the site's builds, if they are read already.
     """
     sections = sections_of(site)
-    look = _Look(site, hashed_sections(sections), rows=rows)
+    look = _Look(builds or SiteBuilds(site), sections, rows=rows)
     for section in sections:
         name = section.get_name()
         known = look.known.pop(name, None)
@@ -69,16 +71,19 @@ def _broken(name: str, error: Exception) -> SectionDue:
 class _Look:
     """A look at all that a site has and had."""
 
-    def __init__(self, site: SitemapSite, hashed: Collection[str], *, rows: bool) -> None:
-        self._site = site
+    def __init__(
+        self, builds: SiteBuilds, sections: Sequence[SectionReader], *, rows: bool
+    ) -> None:
+        self._builds = builds
+        self._site = site = builds.site
         self._rows = rows
+        self._plans = stored_plans(sections)
         self._prefix = NO_URLS
         self._reuse = Reuse(
             site,
             lambda row: self._files.has(row.name),
-            hashed=hashed,
+            hashed=hashed_sections(sections),
         )
-        self._builds = SiteBuilds(site)
         published, held = self._builds.published, self._builds.held
         self._last = held or published
         self.known: dict[str, Known] = {}
@@ -93,10 +98,12 @@ class _Look:
     def at(self, section: SectionReader, known: Known | None) -> Counter[str]:
         """Count what is due of a section, by reason; what is left in ``known`` is not planned."""
         keyset = section.keyset
-        if not self._rows and (keyset is None or current_plan(section, keyset) is None):
+        planned = None if keyset is None else pages_in(self._plans, section, keyset)
+        if planned is None and not self._rows:
             self.pass_page(section.get_name(), Reason.DUPLICATES)
             return _unseen(section, known)
-        planned = all_pages(section)
+        if planned is None:
+            planned = all_pages(section)
         if known is None:
             self.pass_page(section.get_name(), Reason.DUPLICATES)
             return Counter({Reason.NEVER: len(planned)})

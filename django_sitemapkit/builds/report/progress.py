@@ -7,8 +7,15 @@ from typing import Any
 
 from django.db.models import Count, Q, Sum
 
-from django_sitemapkit.builds.report.status import living_leases, who_builds
-from django_sitemapkit.models import Build, BuildFile, BuildRequest, Publication
+from django_sitemapkit.builds.publication.pausing import Pause, pause_at
+from django_sitemapkit.builds.report.running import (
+    BuildProgress,
+    build_progress,
+    living_leases,
+    who_builds,
+)
+from django_sitemapkit.builds.report.status import SiteStatus
+from django_sitemapkit.models import Build, BuildFile, BuildRequest, Publication, StoredNow
 from django_sitemapkit.sites import SitemapSite
 
 _Status = BuildFile.Status
@@ -20,12 +27,8 @@ class SiteProgress:
 
     running: str
     """Who builds since when; "" if nobody does."""
-    build: Build | None
-    """The build that is not finished; None while its pages are planned, too."""
-    done: int
-    """Its files that are made."""
-    total: int
-    """All its files, with the index; 0 where that is not known yet."""
+    build: BuildProgress | None
+    """The build that has not ended; None if there is none, or its pages are being planned."""
     requests: Sequence[BuildRequest]
     """What is asked for and not done yet."""
 
@@ -37,24 +40,12 @@ class SiteProgress:
         return "running" if self.running else "idle"
 
 
-def progress_of(site: SitemapSite) -> SiteProgress:
-    """Return what is being done at a site."""
-    builds = Build.objects.filter(site=site.key, status=Build.Status.RUNNING)
-    build = builds.order_by("-pk").first()
-    done = total = 0
-    if build is not None:
-        counts = (
-            BuildFile.objects.in_build(build)
-            .exclude(section="")
-            .aggregate(total=Count("pk"), done=Count("pk", filter=~Q(status=_Status.PENDING)))
-        )
-        done, total = counts["done"], counts["total"] + 1
+def progress_of(site: SitemapSite, *, status: SiteStatus | None = None) -> SiteProgress:
+    """Return what is being done at a site; ``status`` is its status, if that is known already."""
     return SiteProgress(
-        running=who_builds(site),
-        build=build,
-        done=done,
-        total=total,
-        requests=list(BuildRequest.objects.open(site)),
+        running=who_builds(site) if status is None else status.running,
+        build=build_progress(site) if status is None else status.progress,
+        requests=list(BuildRequest.objects.open(site).exclude(kind=BuildRequest.Kind.COMPARE)),
     )
 
 
@@ -80,12 +71,15 @@ class SiteSummary:
     """Whether a build of it is held for review."""
     requests: int
     """How much is asked for and not done yet."""
+    pause: Pause | None
+    """Who paused publishing, and why; None if it is not paused."""
 
 
 def summaries_of(sites: Sequence[SitemapSite]) -> list[SiteSummary]:
     """Return some sites at a glance, by the same few queries for any number of them."""
     keys = [site.key for site in sites]
-    publications = {row.site: row for row in Publication.objects.filter(site__in=keys)}
+    rows_now = Publication.objects.filter(site__in=keys).annotate(now=StoredNow())
+    publications = {row.site: row for row in rows_now}
     done = Q(status=_Status.DONE)
     live = [publication.build_id for publication in publications.values()]
     rows = BuildFile.objects.filter(build__in=live).exclude(section="")
@@ -98,8 +92,9 @@ def summaries_of(sites: Sequence[SitemapSite]) -> list[SiteSummary]:
     running = set(living_leases(sites).values_list("name", flat=True))
     held_builds = Build.objects.filter(site__in=keys, status=Build.Status.HELD, pruned_at=None)
     held = set(held_builds.values_list("site", flat=True).distinct())
-    asked = BuildRequest.objects.filter(site__in=keys, ended_at=None).values("site")
-    requests = {row["site"]: row["count"] for row in asked.annotate(count=Count("pk"))}
+    asked = BuildRequest.objects.filter(site__in=keys, ended_at=None)
+    asked_by_site = asked.exclude(kind=BuildRequest.Kind.COMPARE).values("site")
+    requests = {row["site"]: row["count"] for row in asked_by_site.annotate(count=Count("pk"))}
     summaries = []
     for site in sites:
         publication = publications.get(site.key)
@@ -113,6 +108,7 @@ def summaries_of(sites: Sequence[SitemapSite]) -> list[SiteSummary]:
                 running=f"build:{site.key}" in running,
                 held=site.key in held,
                 requests=requests.get(site.key, 0),
+                pause=pause_at(publication, publication.now) if publication else None,
             )
         )
     return summaries

@@ -65,7 +65,9 @@ def search_published(
     """
     build = Build.objects.published(site)
     search = PublishedSearch(build=build)
-    rows = list(BuildFile.objects.in_build(build).pages()) if build else []
+    if build is None:
+        return search  # Without builds, a project needs no storage.
+    rows = list(BuildFile.objects.in_build(build).pages())
     end = None if seconds is None else monotonic() + seconds
     storage = SitemapStorage()
     for number, row in enumerate(_likely_first(site, rows, section, pk)):

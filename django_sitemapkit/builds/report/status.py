@@ -1,17 +1,20 @@
 """What is published and what is going on, as values."""
 
 import datetime as dt
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.db.models import Count, Max, Q, Sum
 
 from django_sitemapkit.builds.make.deduplication import hashed_sections
+from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.publication.export import ExportStatus, export_status
+from django_sitemapkit.builds.publication.pausing import Pause, pause_at
 from django_sitemapkit.builds.report.due import SectionDue, due
+from django_sitemapkit.builds.report.running import BuildProgress, build_progress, who_builds
 from django_sitemapkit.conf import settings
-from django_sitemapkit.models import Build, BuildFile, DatabaseNow, Lease, Publication, StoredNow
+from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.sites import SitemapSite
 
@@ -77,6 +80,8 @@ class SiteStatus:
     """The database's time of this status; None if nothing is published."""
     running: str
     """Who builds since when; "" if nobody does."""
+    progress: BuildProgress | None
+    """How far the build is that has not ended; None if there is none, or it is being planned."""
     sections: Sequence[SectionStatus]
     """The sections the site has now."""
     due: Sequence[SectionDue]
@@ -85,10 +90,12 @@ class SiteStatus:
     """The last builds, the newest first."""
     export: ExportStatus | None = None
     """The export; None if there is none, or nothing is published, or it was not asked for."""
+    pause: Pause | None = None
+    """Who paused publishing, and why; None if it is not paused."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON takes it."""
-        return asdict(self)
+        return {**asdict(self), "pause": self.pause.as_dict() if self.pause else None}
 
     def is_older(self, hours: float) -> bool:
         """Return whether a section was last built longer ago than that, or nothing is published."""
@@ -107,15 +114,22 @@ class SiteStatus:
         return age > dt.timedelta(hours=hours)
 
 
-def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> SiteStatus:
+def status_of(
+    site: SitemapSite,
+    *,
+    rows: bool = True,
+    export: bool = True,
+    builds: SiteBuilds | None = None,
+) -> SiteStatus:
     """Return what is published of a site, what is due and what is going on.
 
     Without ``rows``, no row is looked at, and none is said to have changed. Without ``export``,
-    nothing is read from the storage that the files are exported to.
+    nothing is read from the storage that the files are exported to. ``builds`` are the site's
+    builds, if they are read already.
     """
-    publications = Publication.objects.filter(site=site.key).select_related("build")
-    publication = publications.annotate(now=StoredNow()).first()
-    builds = Build.objects.filter(site=site.key)
+    builds = builds or SiteBuilds(site)
+    publication: Any = builds.publication
+    newest = Build.objects.filter(site=site.key).order_by("-pk")[:SHOWN_BUILDS]
     sections, checked_at = _sections(site, publication.build if publication else None)
     return SiteStatus(
         site=site.key,
@@ -125,8 +139,9 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
         checked_at=checked_at,
         as_of=_text(publication.now) if publication else None,
         running=who_builds(site),
+        progress=build_progress(site),
         sections=sections,
-        due=tuple(item for item in due(site, rows=rows) if item.pages),
+        due=tuple(item for item in due(site, rows=rows, builds=builds) if item.pages),
         builds=tuple(
             BuildStatus(
                 build=build.pk,
@@ -135,30 +150,11 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
                 reason=build.reason,
                 warnings=tuple(build.warnings.splitlines()),
             )
-            for build in builds.order_by("-pk")[:SHOWN_BUILDS]
+            for build in newest
         ),
         export=export_status(site) if export else None,
+        pause=pause_at(publication, publication.now) if publication else None,
     )
-
-
-def is_being_built(site: SitemapSite) -> bool:
-    """Return whether a process that is alive has the lease of a site."""
-    return living_leases([site]).exists()
-
-
-def living_leases(sites: Iterable[SitemapSite]) -> QuerySet[Lease]:
-    """Return the leases of processes that build some sites and are alive."""
-    silence = DatabaseNow() - dt.timedelta(seconds=settings.LEASE_SECONDS)
-    names = [f"build:{site.key}" for site in sites]
-    return Lease.objects.filter(name__in=names, heartbeat__gte=silence).exclude(owner="")
-
-
-def who_builds(site: SitemapSite) -> str:
-    """Return who builds a site since when, or ""."""
-    lease = Lease.objects.filter(name=f"build:{site.key}").exclude(owner="").first()
-    if lease is None or is_being_built(site):
-        return lease.holder if lease else ""
-    return f"{lease.holder}; no recent heartbeat, so the next build takes over"
 
 
 def _sections(

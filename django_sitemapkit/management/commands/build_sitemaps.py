@@ -1,6 +1,7 @@
 """Build the sitemap files and publish them."""
 
-from collections.abc import Collection
+import time
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
@@ -8,6 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import BuildResult, FileResult, Runner, build, preview
 from django_sitemapkit.builds.manifest import SiteBuilds
+from django_sitemapkit.builds.publication.pausing import pause_of
 from django_sitemapkit.builds.requests import process_requests
 from django_sitemapkit.builds.results import problem_kinds, problem_lines
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
@@ -17,6 +19,7 @@ from django_sitemapkit.management.base import (
     SiteCommand,
     caller,
     ending_cleanly,
+    exit_code_of,
     held_back,
 )
 from django_sitemapkit.models import BuildRequest
@@ -33,7 +36,7 @@ class Command(SiteCommand):
 
     help = __doc__ or ""
     interrupted = "Interrupted. The published files stay; the next run resumes the build."
-    more_exit_codes = (Exit.HELD, Exit.RUNNING, Exit.PROBLEMS)
+    more_exit_codes = (Exit.HELD, Exit.RUNNING, Exit.PROBLEMS, Exit.CANCELLED)
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the sections and options."""
@@ -75,7 +78,8 @@ class Command(SiteCommand):
         parser.add_argument(
             "--runner",
             metavar="NAME",
-            help="What renders the pages: inline, processes, or the dotted path of a runner.",
+            help="What renders the pages: inline, processes, celery, tasks, or the dotted path of a"
+            " runner.",
         )
         parser.add_argument(
             "--workers",
@@ -101,8 +105,7 @@ class Command(SiteCommand):
                     running = isinstance(error, BuildRunning)
                     if not (running and options["skip_if_running"]):
                         message = "\n".join([*self.held, str(error)])
-                        code = Exit.RUNNING if running else Exit.FAILED
-                        raise CommandError(message, returncode=code) from error
+                        raise CommandError(message, returncode=exit_code_of(error)) from error
                     self._print_busy(site, str(error))
         if self.held:
             raise CommandError("\n".join(self.held), returncode=Exit.HELD)
@@ -172,8 +175,10 @@ class Command(SiteCommand):
         if self.json:
             self.write_json(_result_document(result))
         elif self.verbosity:
-            self.stdout.write(_total(result))
-        if not options["dry_run"] and result.status != "held":
+            is_good = result.status != "held" and not _skipped(result)
+            for line in _total(result):
+                self.stdout.write(line, self.style.SUCCESS if is_good else self.style.WARNING)
+        if not options["dry_run"] and (result.status != "held" or pause_of(site)):
             self._run_queued_requests(site)
         return result.skipped
 
@@ -183,7 +188,7 @@ class Command(SiteCommand):
             busy = BuildResult(site=site.key, build=None, status="running", reason=reason)
             self.write_json(_result_document(busy))
         elif self.verbosity:
-            self.stdout.write(f"Site {site.key!r} skipped: {reason}")
+            self.stdout.write(f"Site {site.key!r} skipped: {reason}", self.style.WARNING)
 
     def _print_problems(self, files: Collection[FileResult]) -> None:
         """Print a line for each kind of problem, unless all problems were printed."""
@@ -191,21 +196,24 @@ class Command(SiteCommand):
             return
         for line in problem_lines(files):
             self.stderr.write(line, self.style.WARNING)
-        if any(count > 1 for count, _ in problem_kinds(files)):
+        if any(kind.count > 1 for kind in problem_kinds(files)):
             self.stderr.write(
-                f"--verbosity 2 prints the first {EXAMPLES_PER_KIND} of each kind in each file."
+                f"--verbosity 2 prints the first {EXAMPLES_PER_KIND} of each kind in each file.",
+                self.style.WARNING,
             )
 
     def _run_queued_requests(self, site: SitemapSite) -> None:
-        """Run the builds that were requested in the admin and are still queued."""
+        """Run the builds that were requested and are still queued."""
         kinds = [BuildRequest.Kind.BUILD]
         for queued in process_requests(site, lambda: self.runner, kinds=kinds, wait_seconds=0):
+            line = f"Requested by {queued.requested_by}: {queued.outcome}"
             if queued.failed:
-                self.stderr.write(f"Requested in the admin: {queued.outcome}", self.style.WARNING)
+                self.stderr.write(line, self.style.WARNING)
             elif self.verbosity:
-                self.stdout.write(f"Requested in the admin: {queued.outcome}")
+                self.stdout.write(line)
 
     def _plan(self, site: SitemapSite, names: list[str]) -> None:
+        began = time.perf_counter()
         builds = SiteBuilds(site)
         plans: list[dict[str, Any]] = []
         for section in sections_of(site):
@@ -225,35 +233,44 @@ class Command(SiteCommand):
             line = f"{name:<28} {change.pages:>6,} {'page' if change.pages == 1 else 'pages'}"
             if change.added or change.retired:
                 line += f", {len(change.added):,} new, {len(change.retired):,} retired"
-            if change.replanned:
-                line += f" (replanned: {change.replanned})"
             if self.verbosity:
                 self.stdout.write(line)
+            if self.verbosity and change.replanned:
+                self.stdout.write(f"  replanned: {change.replanned}")
         if self.json:
             self.write_json({"site": site.key, "plans": plans})
+        elif self.verbosity:
+            pages = count_of(sum(plan["pages"] for plan in plans), "page")
+            self.stdout.write(
+                f"Plans of site {site.key!r} updated: {pages} in"
+                f" {count_of(len(plans), 'section')}, {time.perf_counter() - began:.2f} s.",
+                self.style.SUCCESS,
+            )
 
 
-def _total(result: BuildResult) -> str:
-    """Return the line that ends the output of a build."""
+def _total(result: BuildResult) -> Iterator[str]:
+    """Yield the lines that end the output of a build."""
+    if result.resumed:
+        yield f"Interrupted build {result.resumed} was resumed and finished."
+    if result.abandoned:
+        yield f"A build was abandoned: {result.abandoned}."
     rate = result.urls / result.seconds if result.seconds else 0
     label = f"Build {result.build}" if result.build else "Dry run"
-    text = (
+    yield (
         f"{label} of site {result.site!r}: {result.status}; {count_of(result.urls, 'URL')} in"
-        f" {count_of(len(result.files), 'file')}, {result.stored:,} stored,"
-        f" {result.seconds:.2f} s, {rate:,.0f} URLs per second."
+        f" {count_of(len(result.files), 'file')}, {result.stored:,} stored."
     )
+    text = f"It took {result.seconds:.2f} s, {rate:,.0f} URLs per second."
     if skipped := _skipped(result):
         text += f" Skipped: {skipped}."
     if result.exported is not None:
         text += f" {count_of(result.exported, 'file')} exported."
-    if result.resumed:
-        text = f"Interrupted build {result.resumed} was resumed and finished. {text}"
-    return f"{text} A build was abandoned: {result.abandoned}." if result.abandoned else text
+    yield text
 
 
 def _skipped(result: BuildResult) -> str:
     """Return how many rows, and values of listed rows, were skipped."""
-    values = sum(count for count, _ in problem_kinds(result.files)) - result.skipped
+    values = sum(kind.count for kind in problem_kinds(result.files)) - result.skipped
     counts = ((result.skipped, "row"), (max(values, 0), "value"))
     return " and ".join(count_of(count, thing) for count, thing in counts if count)
 

@@ -1,5 +1,6 @@
 """Show which URLs a build, or another sitemap, adds, removes and changes."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -69,15 +70,21 @@ class Command(PublishedCommand):
                 raise CommandError(message, returncode=Exit.USAGE)
         failed: list[str] = []
         for site in sites:
+            counts: Counter[str] = Counter()
             try:
                 for difference in differences_of(site, build):
+                    kind = difference.kind.name.lower()
+                    counts[kind] += 1
                     if options["json"]:
-                        kind = difference.kind.name.lower()
                         self.write_json({"change": kind, "url": difference.location})
                     else:
-                        self.stdout.write(str(difference))
+                        self._write_difference(str(difference))
             except SitemapKitError as error:
                 failed.append(str(error))
+                continue
+            if options["verbosity"] and not options["json"]:
+                found = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()))
+                self.stdout.write(f"Site {site.key!r}: {found or 'no differences'}.")
         if failed:
             raise CommandError("\n".join(failed), returncode=Exit.FAILED)
 
@@ -88,13 +95,20 @@ class Command(PublishedCommand):
             if options["json"]:
                 self.write_json(difference.as_dict())
             elif options["verbosity"]:
-                self.stdout.write(str(difference))
+                self._write_difference(str(difference))
+        count = sum(found.counts.values())
         if options["json"]:
             self.write_json(found.as_dict())
         elif options["verbosity"]:
-            self.stdout.write(found.summary())
-        if count := sum(found.counts.values()):
+            style = self.style.WARNING if count else self.style.SUCCESS
+            self.stdout.write(found.summary(), style)
+        if count:
             raise CommandError(f"{count_of(count, 'difference')}.", returncode=Exit.PROBLEMS)
+
+    def _write_difference(self, line: str) -> None:
+        """Print a difference in the colour of its sign, as Django's ``diffsettings`` does."""
+        styles = {"+": self.style.SUCCESS, "-": self.style.ERROR, "~": self.style.WARNING}
+        self.stdout.write(line, styles.get(line[0]))
 
     def _comparison(self, sites: list[SitemapSite], options: dict[str, Any]) -> Any:
         """Return the comparison that the options describe; raise CommandError for wrong ones."""

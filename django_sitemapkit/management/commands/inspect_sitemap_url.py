@@ -1,6 +1,5 @@
 """Explain one URL: which published files list it, and whether the next build does."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -37,12 +36,36 @@ class Command(PublishedCommand):
             raise CommandError(f"{url}: {errors[0]}", returncode=Exit.USAGE)
         if options["json"]:
             self.write_json(reports)
-        for line in () if options["json"] else _lines(reports):
-            self.stdout.write(line)
+        for report in () if options["json"] else reports:
+            self._print(report)
         if not any(report["published"] for report in reports):
             failures = [report["error"] for report in reports if report["error"]]
-            message = failures[0] if failures else f"No published file lists {url}."
+            if failures:
+                raise CommandError(failures[0], returncode=Exit.FAILED)
+            message = f"No published file lists {url}."
+            if any(report["next_build"]["listed"] for report in reports):
+                message += " The next build lists it: run build_sitemaps."
             raise CommandError(message, returncode=Exit.FAILED)
+
+    def _print(self, report: dict[str, Any]) -> None:
+        """Print a report."""
+        write, style = self.stdout.write, self.style
+        write(f"{report['url']} (site {report['site']!r})")
+        for each in report["published"]:
+            write(f"  published in {each['file']}", style.SUCCESS)
+            for tag, text in each["values"].items():
+                write(f"    {tag}: {text}")
+        if not report["published"]:
+            write("  not published", style.WARNING)
+        following = report["next_build"]
+        if following["listed"]:
+            write(f"  next build: listed by section {following['section']!r}", style.SUCCESS)
+        else:
+            write(f"  next build: not listed: {following['reason']}", style.WARNING)
+        for tag, value in following["values"].items():
+            write(f"    {tag}: {value['value']} ({value['origin']})")
+        if report["similar"]:
+            write(f"  {report['similar']} is listed", style.NOTICE)
 
 
 def _report(site: SitemapSite, url: str) -> dict[str, Any]:
@@ -79,23 +102,3 @@ def _values(found: UrlInspection) -> dict[str, dict[str, str]]:
         for tag, value in found.values.items()
         if value.text is not None
     }
-
-
-def _lines(reports: list[dict[str, Any]]) -> Iterator[str]:
-    for report in reports:
-        yield f"{report['url']} (site {report['site']!r})"
-        for each in report["published"]:
-            yield f"  published in {each['file']}"
-            for tag, text in each["values"].items():
-                yield f"    {tag}: {text}"
-        if not report["published"]:
-            yield "  not published"
-        following = report["next_build"]
-        if following["listed"]:
-            yield f"  next build: listed by section {following['section']!r}"
-        else:
-            yield f"  next build: not listed: {following['reason']}"
-        for tag, value in following["values"].items():
-            yield f"    {tag}: {value['value']} ({value['origin']})"
-        if report["similar"]:
-            yield f"  {report['similar']} is listed"

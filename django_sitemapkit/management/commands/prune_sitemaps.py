@@ -36,9 +36,11 @@ class Command(PublishedCommand):
                 verb = "would be deleted" if options["dry_run"] else "deleted"
                 self.stdout.write(
                     f"Site {site.key!r}: {count_of(files, 'file')} and"
-                    f" {count_of(orphans, 'orphan')} {verb}."
+                    f" {count_of(orphans, 'orphan')} {verb}.",
+                    self.style.SUCCESS,
                 )
             if not pruned.swept:
                 self.stderr.write(
-                    "The storage cannot list its files, so orphans were not searched for."
+                    "The storage cannot list its files, so orphans were not searched for.",
+                    self.style.WARNING,
                 )

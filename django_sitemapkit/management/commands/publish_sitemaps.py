@@ -1,12 +1,17 @@
 """Publish a stored build: one that is held for review, or an earlier one."""
 
+import datetime as dt
+from contextlib import suppress
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
+from django.forms import DateTimeField
 
-from django_sitemapkit.builds import publish
+from django_sitemapkit.builds import Pause, publish, resume_publishing
+from django_sitemapkit.builds.publication.pausing import is_possible_end, pause_of
 from django_sitemapkit.conf import settings
-from django_sitemapkit.management.base import Exit, PublishedCommand
+from django_sitemapkit.management.base import Exit, PublishedCommand, caller
 from django_sitemapkit.models import Build
 from django_sitemapkit.printable import count_of
 from django_sitemapkit.sites import SitemapSite
@@ -30,19 +35,52 @@ class Command(PublishedCommand):
             action="store_true",
             help="Roll back: publish the build that was published before the current one.",
         )
+        which.add_argument(
+            "--resume",
+            action="store_true",
+            help="Publish nothing, but end a pause: the next build is published again.",
+        )
+        parser.add_argument(
+            "--pause",
+            metavar="REASON",
+            help="Pause publishing after it: the next builds are held for review.",
+        )
+        parser.add_argument(
+            "--until",
+            metavar="TIME",
+            help="When the pause ends, such as 2030-01-31T09:00. Default: with --resume.",
+        )
 
     def run(self, options: dict[str, Any]) -> None:
-        """Publish one build per site."""
+        """Publish one build per site, or resume publishing."""
         sites = self.sites(options["site"])
+        pause = _pause_of(options)
+        if options["resume"]:
+            self._resume(sites, options)
+            return
         for site, build in self._builds(sites, options["build"]):
-            exported = publish(site, build)
+            exported = publish(site, build, pause=pause)
             if options["json"]:
                 self.write_json({"site": site.key, "build": build, "exported": exported})
             elif options["verbosity"]:
                 text = f"Site {site.key!r} now serves build {build}."
                 if settings.EXPORT_STORAGE:
                     text += f" {count_of(exported, 'file')} exported."
-                self.stdout.write(text)
+                if pause is not None:
+                    text += f" Publishing is {pause.text}."
+                elif still := pause_of(site):
+                    text += f" Publishing stays {still.text}."
+                self.stdout.write(text, self.style.SUCCESS)
+
+    def _resume(self, sites: list[SitemapSite], options: dict[str, Any]) -> None:
+        """Resume publishing of each site."""
+        for site in sites:
+            resumed = resume_publishing(site)
+            if options["json"]:
+                self.write_json({"site": site.key, "resumed": resumed})
+            elif options["verbosity"]:
+                state = "is resumed" if resumed else "was not paused"
+                self.stdout.write(f"Publishing of site {site.key!r} {state}.")
 
     def _builds(self, sites: list[SitemapSite], build: int | None) -> list[tuple[SitemapSite, int]]:
         """Return the sites, each with the build to publish."""
@@ -62,3 +100,28 @@ class Command(PublishedCommand):
             message = f"Site {site.key!r} has no earlier published build."
             raise CommandError(message, returncode=Exit.FAILED)
         return live.previous_id
+
+
+def _pause_of(options: dict[str, Any]) -> Pause | None:
+    """Return the pause that the options ask for; raises CommandError if they do not fit."""
+    reason = options["pause"]
+    if reason is None:
+        if options["until"] is not None:
+            message = "--until requires --pause."
+            raise CommandError(message, returncode=Exit.USAGE)
+        return None
+    if options["resume"] or not reason.strip():
+        message = "--pause requires a reason, and cannot be combined with --resume."
+        raise CommandError(message, returncode=Exit.USAGE)
+    until = None if options["until"] is None else _end_of_pause(options["until"])
+    return Pause(by=caller(), reason=reason.strip(), until=until)
+
+
+def _end_of_pause(text: str) -> dt.datetime:
+    """Return when a pause ends; without an offset, the time is in TIME_ZONE."""
+    with suppress(ValidationError):
+        moment: dt.datetime = DateTimeField().clean(text)
+        if is_possible_end(moment):
+            return moment
+    message = f"--until must be a time of the next 12 months, like 2030-01-31T09:00, not {text}."
+    raise CommandError(message, returncode=Exit.USAGE)

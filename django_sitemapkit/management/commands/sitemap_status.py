@@ -1,13 +1,18 @@
 """Show what is published and what is being built, and check its age."""
 
 import datetime as dt
+from collections.abc import Iterator
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import SiteStatus, status_of
-from django_sitemapkit.management.base import Exit, PublishedCommand
+from django_sitemapkit.builds.make.reuse import Reason
+from django_sitemapkit.builds.report.status import BuildStatus, SectionStatus
+from django_sitemapkit.management.base import Exit, PublishedCommand, age_of, how_to_review
+from django_sitemapkit.models import Build
 from django_sitemapkit.printable import count_of
+from django_sitemapkit.sites import SitemapSite
 
 MAX_HOURS = 876_000
 """A hundred years, within the range of dates."""
@@ -42,8 +47,9 @@ class Command(PublishedCommand):
         if options["json"]:
             self.write_json([report.as_dict() for report in reports])
         else:
-            for report in reports:
+            for site, report in zip(sites, reports, strict=True):
                 self._show(report)
+                self._conclude(site, report, quick=options["quick"])
         hours = options["max_age"]
         late = [_late(r, hours) for r in reports if hours is not None and r.is_older(hours)]
         if late:
@@ -53,27 +59,22 @@ class Command(PublishedCommand):
             )
 
     def _show(self, report: SiteStatus) -> None:
+        """Print what is published of a site, what is due, and the last builds."""
         write = self.stdout.write
-        published = "nothing"
-        if report.published_at is not None:
-            at = dt.datetime.fromisoformat(report.published_at).isoformat(timespec="seconds")
-            published = f"build {report.build}, {at}"
-        write(f"Site {report.site!r} at {report.base_url}: published: {published}")
-        if report.running:
-            write(f"  being built by {report.running}")
+        write(f"Site {report.site!r} at {report.base_url}")
+        if report.published_at is None:
+            write("  published: nothing")
+        else:
+            write(f"  published: build {report.build}, {_when(report.published_at, report)}")
+        for text in _current_states(report):
+            write(f"  {text}")
         for section in report.sections:
-            line = (
-                f"  {section.name:<26} pages: {section.pages:>6,}  URLs: {section.urls:>12,}"
-                f"  bytes: {section.xml_bytes:>14,}"
-            )
-            if section.duplicates:
-                line += f"  duplicates: {section.duplicates}"
-            if section.skipped:
-                line += f"  {count_of(section.skipped, 'row')} skipped"
-            write(line if section.built else f"  {section.name:<26} not built: served live")
+            self._show_section(section)
         if report.export is not None:
             export = report.export
-            state = f"due: {export.due}" if export.due else f"complete since {export.exported_at}"
+            state = f"due: {export.due}"
+            if export.exported_at and not export.due:
+                state = f"complete since {_when(export.exported_at, report)}"
             write(f"  export to {export.storage!r}: {state}")
         for item in report.due:
             reasons = ", ".join(
@@ -81,12 +82,82 @@ class Command(PublishedCommand):
                 for reason, count in item.pages.items()
             )
             name = item.section or "index"
-            write(f"  due: {name}: {': '.join(filter(None, (reasons, item.error)))}")
+            style = self.style.ERROR if item.error else None
+            write(f"  due: {name}: {': '.join(filter(None, (reasons, item.error)))}", style)
         for kept in report.builds:
-            reason = f": {kept.reason}" if kept.reason else ""
-            write(f"  build {kept.build}: {kept.status}, {kept.started_at}{reason}")
-            for warning in kept.warnings:
-                write(f"    warning: {warning}")
+            self._show_build(kept, report)
+
+    def _show_section(self, section: SectionStatus) -> None:
+        """Print a section, as it is published."""
+        if not section.built:
+            self.stdout.write(f"  {section.name:<22} not built: served live")
+            return
+        self.stdout.write(
+            f"  {section.name:<22} pages: {section.pages:>6,}  URLs: {section.urls:>11,}"
+            f"  bytes: {section.xml_bytes:>14,}"
+        )
+        if section.duplicates:
+            self.stdout.write(f"    duplicates: {section.duplicates}")
+        if section.skipped:
+            self.stdout.write(f"    {count_of(section.skipped, 'row')} skipped", self.style.WARNING)
+
+    def _show_build(self, build: BuildStatus, report: SiteStatus) -> None:
+        """Print a build, with the reason for its outcome and its warnings."""
+        styles = {"held": self.style.WARNING, "failed": self.style.ERROR}
+        style = styles.get(build.status)
+        line = f"  build {build.build}: {build.status}, {_when(build.started_at, report)}"
+        self.stdout.write(line, style)
+        if build.reason:
+            self.stdout.write(f"    {build.reason}", style)
+        for warning in build.warnings:
+            self.stdout.write(f"    warning: {warning}", self.style.WARNING)
+
+    def _conclude(self, site: SitemapSite, report: SiteStatus, *, quick: bool) -> None:
+        """Print what to do next at a site."""
+        if held := Build.objects.held(site):
+            self.stdout.write(f"  Build {held.pk} is held for review:", self.style.WARNING)
+            self.stdout.write(f"  {how_to_review(held.pk)}", self.style.WARNING)
+            if report.pause is None and held.reason.startswith("publishing was paused"):
+                text = "The pause is over: run build_sitemaps to publish what is current."
+                self.stdout.write(f"  {text}", self.style.NOTICE)
+        if any(item.error for item in report.due):
+            text = "A build would fail: correct what cannot be read."
+            self.stdout.write(f"  {text}", self.style.ERROR)
+        elif _is_due(report) and not report.running:
+            self.stdout.write("  Run build_sitemaps to build what is due.", self.style.NOTICE)
+        elif not (_is_due(report) or held):
+            what = "Nothing else" if report.due else "Nothing"
+            compared = " Rows were not compared." if quick else ""
+            self.stdout.write(f"  {what} is due.{compared}", self.style.SUCCESS)
+
+
+def _is_due(report: SiteStatus) -> bool:
+    """Return whether a build has anything to do, besides what every build renders."""
+    return any(item.pages.keys() - {Reason.METHODS} for item in report.due) or bool(
+        report.export and report.export.due
+    )
+
+
+def _when(moment: str, report: SiteStatus) -> str:
+    """Return a moment to the second, and its age in words."""
+    exact = dt.datetime.fromisoformat(moment).isoformat(timespec="seconds")
+    return f"{exact} ({age_of(moment, report.as_of)})"
+
+
+def _current_states(report: SiteStatus) -> Iterator[str]:
+    """Yield that publishing is paused, who builds the site, and how far the build is."""
+    if report.pause is not None:
+        yield f"publishing is {report.pause.text}"
+    if report.running:
+        yield f"being built by {report.running}"
+    if report.progress is not None:
+        progress = report.progress
+        text = (
+            f"build {progress.build}: {progress.done:,} of {count_of(progress.total, 'file')} done,"
+            f" {count_of(progress.urls, 'URL')}"
+        )
+        rate = progress.urls_per_second
+        yield text if rate is None else f"{text}, {rate:,} per second"
 
 
 def _late(report: SiteStatus, hours: float) -> str:

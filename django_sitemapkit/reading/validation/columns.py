@@ -290,10 +290,13 @@ class QuerySetChecks(RowChecks):
         )
 
     def idle_only(self) -> Mistake | None:
-        """Find an only that nothing reads."""
-        if self.options.only is None or self.reader.reads_objects:
+        """Find only or depends_on where there is no method that reads anything."""
+        if self.reader.reads_objects:
             return None
-        return Mistake("only has no effect: no option reads objects", "Remove it.")
+        for option in ("only", "depends_on"):
+            if getattr(self.options, option) is not None:
+                return Mistake(f"{option} has no effect: no option reads objects", "Remove it.")
+        return None
 
     CHECKS: ClassVar[dict[str, FindMistake]] = RowChecks.CHECKS | {
         "sitemapkit.E118": no_time_zones,
@@ -335,7 +338,7 @@ def columns_of(reader: QuerySetReader) -> list[tuple[str, Any]]:
     for option in ("translations", "language"):
         if isinstance(source := reader.source(option), Column):
             columns.append((option, source.expression))
-    return columns
+    return columns + [("depends_on", column) for column in reader.options.depends_on or ()]
 
 
 def _name_of(expression: Any) -> str:

@@ -67,6 +67,7 @@ def found(crawled):
     return [(kind, url.removeprefix(HOME)) for kind, url in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("built", [True, False])
 def test_each_fault_is_found(linked, built):
     """By comparison with published files and with live pages; nothing else is found."""
@@ -79,6 +80,7 @@ def test_each_fault_is_found(linked, built):
     assert (crawled.build is not None) == built
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 3])
 def test_nothing_depends_on_the_size_of_batches(linked, monkeypatch, rows):
     """Neither findings nor their order."""
@@ -87,6 +89,7 @@ def test_nothing_depends_on_the_size_of_batches(linked, monkeypatch, rows):
     assert found(crawl(SITE)) == EXPECTED
 
 
+@pytest.mark.slow
 def test_details_say_where_the_links_are(linked):
     """And how they lead where they lead."""
     details = {
@@ -97,6 +100,7 @@ def test_details_say_where_the_links_are(linked):
         assert details[path] == detail, path
 
 
+@pytest.mark.slow
 def test_only_orphans_have_a_section(linked):
     """The others are not in the sitemap, or need not be."""
     rows = crawl(SITE).findings.values_list("kind", "section").distinct()
@@ -112,6 +116,7 @@ def test_an_incomplete_crawl_has_no_orphans(linked, limits):
     assert "orphan" not in crawled.counts
 
 
+@pytest.mark.slow
 def test_orphans_are_judged_from_the_home_page_on(linked):
     """Other starts may not lead to all; of a folder, the detail says what was not crawled."""
     assert "orphan" not in crawl(SITE, starts=["/clean/1/"]).counts
@@ -136,6 +141,7 @@ def test_a_start_that_is_blocked(linked):
     assert crawled.findings.get().detail == "blocked by robots.txt; the crawl starts there"
 
 
+@pytest.mark.slow
 def test_listed_urls_are_marked(linked):
     """Those that a section lists, and no others."""
     crawled = crawl(SITE)
@@ -146,6 +152,7 @@ def test_listed_urls_are_marked(linked):
     assert listed == set(LISTED) - {"/orphan/", "/lonely/"}
 
 
+@pytest.mark.slow
 def test_saved_pages_are_not_listed(linked, sections):
     """What a crawl saved itself is neither missing nor an orphan, and no section lists it."""
     sections.add(CrawledSection)
@@ -158,6 +165,7 @@ def test_saved_pages_are_not_listed(linked, sections):
     assert not CrawledUrl.objects.get(url=f"{BASE}/clean/3/?x=1").is_listed
 
 
+@pytest.mark.slow
 def test_urls_on_other_sites_are_no_orphans(linked, sections, settings):
     """The crawl does not go there, though the sitemap may list them."""
     settings.SITEMAPKIT_SITES = {

@@ -65,6 +65,7 @@ def paths(run, **filters):
     return [url.removeprefix(f"{BASE}/") for url in urls]
 
 
+@pytest.mark.slow
 def test_each_url_has_its_outcome(linked):
     """Pages, files, redirects, and why others are none of these."""
     run = crawl(SITE)
@@ -76,6 +77,7 @@ def test_each_url_has_its_outcome(linked):
     assert run.bad == Counter(found.values())["broken"] == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
     [
@@ -93,6 +95,7 @@ def test_urls_that_are_not_met(linked, path):
     assert path not in paths(crawl(SITE))
 
 
+@pytest.mark.slow
 def test_what_is_not_followed_is_not_fetched(linked):
     """Neither what robots.txt blocks, nor what redirects lead to out of the site."""
     asked = []
@@ -107,6 +110,7 @@ def test_what_is_not_followed_is_not_fetched(linked):
     assert not any("/blocked/" in url or not url.startswith(f"{BASE}/") for url in asked)
 
 
+@pytest.mark.slow
 def test_rows_have_what_the_page_says(linked):
     """Status, target, title, depth, and Last-Modified."""
     run = crawl(SITE)
@@ -120,6 +124,7 @@ def test_rows_have_what_the_page_says(linked):
     assert row.lastmod.isoformat() == "2026-05-01T12:00:00+00:00"
 
 
+@pytest.mark.slow
 def test_links_are_kept_of_what_may_be_wrong(linked):
     """Of URLs that redirect or are broken; those of pages are deleted."""
     run = crawl(SITE)
@@ -128,6 +133,7 @@ def test_links_are_kept_of_what_may_be_wrong(linked):
     assert run.crawled.get(url=f"{BASE}/missing/").linking_pages == 3
 
 
+@pytest.mark.slow
 def test_few_links_to_one_url_are_kept(settings, linked, monkeypatch):
     """All of them are counted, whatever the size of the batches."""
     settings.ROOT_URLCONF = "tests.audit.crawl.many"
@@ -182,6 +188,7 @@ def test_endless_pages_end(linked, limit):
     assert not CrawledLink.objects.exclude(target__outcome="pending").exists()
 
 
+@pytest.mark.slow
 def test_time_is_a_limit(linked, monkeypatch):
     """What was fetched is recorded, and the crawl ends with what is pending."""
     clock = count()
@@ -225,6 +232,7 @@ def killed_after(requests):
     return dying
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limits", [{}, {"max_urls": 20}, {"max_depth": 1}])
 def test_an_interrupted_crawl_is_continued(linked, monkeypatch, limits):
     """It ends with what one finds that was not interrupted, whenever it was."""
@@ -238,6 +246,7 @@ def test_an_interrupted_crawl_is_continued(linked, monkeypatch, limits):
     assert not AuditRun.objects.filter(status="running").exists()
 
 
+@pytest.mark.slow
 def test_an_interrupted_comparison_starts_again(linked, monkeypatch):
     """Its findings are not recorded twice."""
     whole = stored(crawl(SITE))
@@ -259,6 +268,7 @@ def test_an_interrupted_comparison_starts_again(linked, monkeypatch):
         assert stored(crawl(SITE)) == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changed", [{"max_urls": 50}, {"max_depth": 3}, {"starts": ["/nofollow/"]}, {"restart": True}]
 )
@@ -274,6 +284,7 @@ def test_other_limits_start_again(linked, monkeypatch, changed):
     assert set(CrawledUrl.objects.values_list("run", flat=True)) == {run.pk}
 
 
+@pytest.mark.slow
 def test_live_and_in_process_crawls_are_apart(linked):
     """One is not continued by the other."""
     with pytest.raises(Killed):
@@ -282,6 +293,7 @@ def test_live_and_in_process_crawls_are_apart(linked):
     assert AuditRun.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_urls_of_the_last_two_crawls_are_kept(linked, monkeypatch):
     """Those before keep their findings; audits keep theirs."""
     monkeypatch.setattr("django_sitemapkit.audit.auditing.ROWS_PER_DELETE", 7)
@@ -292,6 +304,7 @@ def test_urls_of_the_last_two_crawls_are_kept(linked, monkeypatch):
     assert all(run.findings.exists() for run in runs)
 
 
+@pytest.mark.slow
 def test_crawls_of_other_places_are_kept_apart(linked):
     """A crawl of one folder takes none of the URLs that two crawls of the site are compared by."""
     runs = [crawl(SITE), crawl(SITE, below="/clean/"), crawl(SITE)]
@@ -324,6 +337,7 @@ def test_a_lease_that_is_lost_ends_the_crawl(linked):
 # Threads and queries
 
 
+@pytest.mark.slow
 def test_threads_give_the_same_order(linked):
     """Whichever page answers first."""
     whole = stored(crawl(SITE, fetch=InProcessFetcher([SITE]).fetch))
@@ -345,6 +359,7 @@ def test_threads_give_the_same_order(linked):
     assert stored(crawl(SITE, fetch=last_first, concurrency=4)) == whole
 
 
+@pytest.mark.slow
 def test_a_batch_takes_few_queries(settings, linked):
     """However many pages and links it has."""
     settings.ROOT_URLCONF = "tests.audit.crawl.many"

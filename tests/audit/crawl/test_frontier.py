@@ -89,6 +89,7 @@ def test_what_is_remembered_changes_nothing(crawling, monkeypatch, remembered):
     assert urls == ["a", "b", "ax", "bx", "axx", "bxx", "axxx"]
 
 
+@pytest.mark.slow
 def test_what_was_remembered_spares_queries(crawling, django_assert_num_queries):
     """A page with nothing but a menu needs no look-up."""
     frontier = frontier_of(crawling)

@@ -44,6 +44,7 @@ def site(server, settings):
     return SitemapSite.at(server[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_pages_are_crawled_over_http(server, site, concurrency):
     """By threads, each URL once, and none that robots.txt blocks."""
@@ -57,6 +58,7 @@ def test_pages_are_crawled_over_http(server, site, concurrency):
     assert dict(run.findings.values_list("url", "kind"))[f"{site.origin}/gone/"] == "broken-link"
 
 
+@pytest.mark.slow
 def test_several_threads_find_what_one_finds(server, site):
     """In the same order."""
     found = []
@@ -92,6 +94,7 @@ def test_redirects_out_of_the_site_are_not_followed(server, site):
     assert not run.crawled.filter(url__contains="169.254").exists()
 
 
+@pytest.mark.slow
 def test_time_ends_a_crawl_of_slow_pages(server, site):
     """Requests that wait for a thread are not made any more."""
     answers = server[1]

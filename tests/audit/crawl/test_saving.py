@@ -222,6 +222,7 @@ def test_a_process_that_lost_its_lease_writes_nothing(crawled, monkeypatch):
     assert not SavedPage.objects.exists()
 
 
+@pytest.mark.slow
 def test_queries_do_not_grow_with_pages(crawled, django_assert_max_num_queries):
     """They are read and written in bulk."""
     found = [f"/{number}/" for number in range(400)]

@@ -1,6 +1,7 @@
 """audit_sitemaps: what it prints, and how it ends."""
 
 import json
+import re
 import sys
 from functools import partial
 
@@ -43,9 +44,11 @@ def test_findings_are_printed_by_kind():
     assert lines[2].startswith("    https://www.example.com/moved/  https://www.example.com/moved/")
     assert lines[5] == "    and 1 more"
     assert lines[6].startswith("  Title missing: 1. ")
-    assert len(lines) == 8
+    assert re.fullmatch(r"  5 findings in [0-9.]+ s\. --json prints all of them\.", lines[8])
+    assert len(lines) == 9
 
 
+@pytest.mark.slow
 def test_json_has_all():
     """An object for each finding, and one for the audit."""
     run()

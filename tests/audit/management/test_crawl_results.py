@@ -112,6 +112,7 @@ def test_limits_that_are_too_small_are_a_usage_error(tmp_path, settings):
     assert error.startswith("SITEMAPKIT_MAX_BYTES is too small for")
 
 
+@pytest.mark.slow
 def test_pages_are_saved_and_get_a_sitemap(sections, client):
     """What no section lists is in the section of crawled pages after the next build."""
     sections.add(CrawledSection)
@@ -129,6 +130,7 @@ def test_pages_are_saved_and_get_a_sitemap(sections, client):
     assert out.splitlines()[-1] == f"  Saved pages: 2 not found, but kept; {end}"
 
 
+@pytest.mark.slow
 def test_saved_pages_do_not_list_themselves(sections):
     """That the section lists them does not keep a crawl from finding them again."""
     sections.add(CrawledSection)
@@ -141,6 +143,7 @@ def test_saved_pages_do_not_list_themselves(sections):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["crawled", "renamed"])
 def test_what_is_still_published_does_not_count(sections, name):
     """Of a section of saved pages that was switched off or renamed since the last build."""
@@ -161,6 +164,7 @@ def test_saving_without_the_section_is_a_usage_error():
     assert not AuditRun.objects.exists()
 
 
+@pytest.mark.slow
 def test_changes_are_printed():
     """Since the previous crawl, if there is one."""
     none = "  There is no earlier crawl with these starts to compare with."
@@ -191,6 +195,7 @@ def test_crawls_with_other_starts_are_not_compared(sections):
     assert out[-1] == f"  Saved pages: 2 found again; {end}"
 
 
+@pytest.mark.slow
 def test_json_has_everything(sections, tmp_path):
     """Each result on a line of its own."""
     sections.add(CrawledSection)

@@ -126,6 +126,7 @@ def test_what_cannot_be_read_is_reported_once(schemas, tmp_path, document):
     assert "There is no schema" not in out
 
 
+@pytest.mark.slow
 def test_what_lxml_refuses_is_a_finding(schemas, tmp_path):
     """Its own limits hold, such as 10 MB for a text, and the command goes on."""
     path = tmp_path / "a.xml"

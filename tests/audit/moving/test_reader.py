@@ -120,6 +120,7 @@ def test_an_index_has_sitemaps():
     assert reader.sitemaps == ["/a.xml", "/b.xml"]
 
 
+@pytest.mark.slow
 def test_the_bytes_may_come_in_any_way():
     """Cut anywhere, compressed, with a byte order mark or white space before them."""
     document = urlset(*(f"https://www.example.com/{number}/" for number in range(5_000))).encode()

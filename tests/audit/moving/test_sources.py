@@ -75,16 +75,24 @@ def test_external_sitemaps_are_left_out(server, sections):
     assert [path for path, *_ in answers.asked] == ["/sitemap.xml"]
 
 
-@pytest.mark.parametrize(
-    "address", ["https://elsewhere.example/a.xml", "/a.xml", "http://127.0.0.1:1/a.xml"]
-)
-def test_another_host_is_not_opened(server, address):
-    """It may be a private one."""
+@pytest.mark.parametrize("host", ["https://www.example.com", "http://127.0.0.1:1"])
+def test_an_index_that_names_another_host(server, host):
+    """A copy of a site names that of production. What it lists is fetched from the copy alone."""
     base, answers = server
-    answers["/sitemap.xml"] = [(200, {}, index(address).encode())]
+    answers["/sitemap.xml"] = [(200, {}, index(f"{host}/a.xml?p=1").encode())]
     assert failure(f"{base}/sitemap.xml") == (
-        f"{base}/sitemap.xml lists {address}, which is not on {base}."
+        f"{base}/a.xml?p=1 cannot be read: HTTP Error 404: Not Found"
+        f" (The index names {host}/a.xml?p=1.)"
     )
+    answers["/a.xml?p=1"] = [(200, {}, urlset("/a/").encode())]
+    assert found_in(f"{base}/sitemap.xml") == ["/a/"]
+
+
+def test_an_index_that_lists_a_path(server):
+    """The protocol wants whole URLs."""
+    base, answers = server
+    answers["/sitemap.xml"] = [(200, {}, index("/a.xml").encode())]
+    assert failure(f"{base}/sitemap.xml").startswith("The index lists '/a.xml'. Invalid URL")
 
 
 def test_what_a_server_does_not_send(server):
@@ -180,7 +188,7 @@ def test_a_view_of_the_project(project, name, expected):
 def test_a_view_is_requested_on_the_site(project):
     """By its scheme and host; what an index lists is, too, whatever host it names."""
     address = "https://www.example.com/nothing.xml"
-    assert failure("listing") == f"{address}: HTTP error: the answer has status 404"
+    assert failure("listing").startswith(f"{address}: HTTP error: the answer has status 404")
     assert urls.asked == [("/listing.xml", "https", "www.example.com")]
 
 

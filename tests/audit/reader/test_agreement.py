@@ -3,6 +3,7 @@
 import datetime as dt
 from decimal import Decimal
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -104,6 +105,7 @@ def valid_alone(make, changes):
             require_valid(extensions=xml)
 
 
+@pytest.mark.slow
 @given(VIDEOS)
 def test_videos(video):
     """Each field by itself in a valid video, so that one invalid value hides no other."""

@@ -658,6 +658,7 @@ def test_too_many_entries_are_one_finding():
     assert report_on(urlset(LOC, LOC, LOC, LOC), max_urls=2).urls == 4
 
 
+@pytest.mark.slow
 def test_fifty_thousand_urls_are_the_limit():
     """50,000 URLs pass and 50,001 do not."""
     [finding] = report_on(urlset(*[f"\n{LOC}"] * 50_001)).findings
@@ -682,6 +683,7 @@ def test_nothing_beyond_the_limit_is_read():
     assert report_on(document, max_bytes=second - 1).urls == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("over", [0, 1])
 def test_the_protocols_byte_limit(over):
     """52,428,800 bytes pass and one more does not."""
@@ -693,6 +695,7 @@ def test_the_protocols_byte_limit(over):
     assert [finding.code for finding in report.findings] == ["file-too-large"] * over
 
 
+@pytest.mark.slow
 def test_a_gzip_bomb_stops_at_the_cap():
     """Of what expands a thousandfold no more is inflated than the cap, and none of it is kept."""
     squeeze = zlib.compressobj(9, zlib.DEFLATED, 31)

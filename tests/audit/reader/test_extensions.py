@@ -382,6 +382,7 @@ def test_an_invalid_date_of_news():
     error("invalid-date", "news:publication_date", news(publication_date="2026-11-20T12:00"))
 
 
+@pytest.mark.slow
 def test_one_article_a_url_and_a_thousand_a_file():
     """Both limits are one finding each."""
     error("too-many-tags", "more than one <news:news>", news() * 3)

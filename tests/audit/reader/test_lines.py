@@ -83,6 +83,7 @@ def test_limits_are_those_of_a_file():
     assert lines((LINE + b"\n") * 50_001) == [("too-many-urls", 50_001)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", [(LINE + b"\n") * 500, b"a" * 65_536])
 def test_memory_does_not_grow_with_the_text(piece):
     """Neither many lines nor one without an end are held."""

@@ -209,6 +209,7 @@ def test_signals(path):
     assert seen == [request_started, request_finished]
 
 
+@pytest.mark.slow
 def test_requests_leave_nothing_behind():
     """An audit of many pages takes no more memory than one of few."""
     fetcher = InProcessFetcher([MAIN])

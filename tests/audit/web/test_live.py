@@ -257,6 +257,7 @@ def test_tls():
         assert len(answers.asked) == 2
 
 
+@pytest.mark.slow
 def test_a_connection_that_was_closed_meanwhile():
     """It is noticed before it is used."""
     served = []
@@ -306,6 +307,7 @@ def test_gzip(fetcher, base, answers):
     assert fetcher.fetch(base).failure_code == "invalid-encoding"
 
 
+@pytest.mark.slow
 def test_a_gzip_bomb(fetcher, base, answers):
     """It is cut at the limit."""
     bomb = gzip.compress(bytes(30_000_000))
@@ -345,6 +347,7 @@ def test_servers_that_send_without_an_end(endless):
     assert time.monotonic() - start < 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["X-A: b\r\n", "HTTP/1.1 100 Continue\r\n\r\n"])
 def test_headers_without_an_end(line):
     """They are refused."""
@@ -357,6 +360,7 @@ def test_headers_without_an_end(line):
     assert raw(answer).failure_code in {"invalid-response", "too-large"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parts", "status"),
     [
@@ -375,6 +379,7 @@ def test_slow_servers(parts, status):
     assert time.monotonic() - start < 5
 
 
+@pytest.mark.slow
 def test_silent_servers():
     """They are left after the timeout, and not asked again."""
     start = time.monotonic()
@@ -448,6 +453,7 @@ def test_retry_after_a_date(fetcher, base, answers, slept):
     assert fetched.seconds < 5
 
 
+@pytest.mark.slow
 def test_the_rate_is_shared(base, answers):
     """All threads together ask no more often, hops included."""
     answers["/a"] = [(302, {"Location": "/b"}, b"")]
@@ -460,6 +466,7 @@ def test_the_rate_is_shared(base, answers):
     assert times[-1] - times[0] > 11 / 50 - 0.05
 
 
+@pytest.mark.slow
 def test_waiting_is_not_the_pages_time(base, answers):
     """A low rate makes no page slow, and none time out."""
     answers["/"] = [(200, {}, b"a")]

@@ -3,6 +3,7 @@
 import sqlite3
 import sys
 import tracemalloc
+from array import array
 from contextlib import suppress
 from itertools import chain
 
@@ -19,14 +20,13 @@ from django_sitemapkit import Section, StaticSection
 from django_sitemapkit.builds import build, preview, publish
 from django_sitemapkit.builds.exclusion import exclude_now
 from django_sitemapkit.builds.make import page_builder as module
-from django_sitemapkit.builds.make import url_index
+from django_sitemapkit.builds.make.url_hashes import DuplicateFinder, hashes_of
 from django_sitemapkit.builds.make.url_index import UrlIndex
 from django_sitemapkit.builds.report.due import due
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, BuildFile, UrlOverride
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.registry import registry
-from django_sitemapkit.runners.processes import ProcessesRunner
 from django_sitemapkit.sites import all_sites
 from tests.builds import SITE, leave_plan, manifest, run, states, use_storage, xml
 from tests.builds.make.test_incremental import site_of
@@ -137,6 +137,7 @@ db = pytest.mark.django_db
 # What is listed where
 
 
+@pytest.mark.slow
 @db
 def test_the_first_section_wins(bench):
     """In the order of the index; the others report what they leave out, and say where it is."""
@@ -179,6 +180,7 @@ def test_of_two_rows_of_a_section_the_first_is_listed(bench, letters):
     assert pages == {"firsts": "".join(dict.fromkeys(letters))}
 
 
+@pytest.mark.slow
 @db
 def test_a_page_of_nothing_but_duplicates_is_empty(bench):
     """And is not in the index."""
@@ -194,6 +196,7 @@ def test_a_page_of_nothing_but_duplicates_is_empty(bench):
     assert bench.build()[2] == {"firsts": "b", "seconds": "a"}
 
 
+@pytest.mark.slow
 @db
 def test_items_count_as_rows_do(bench, sections):
     """Sections without a database behind them, too."""
@@ -225,6 +228,7 @@ def test_what_editors_exclude_another_section_may_list(bench, way):
     )
 
 
+@pytest.mark.slow
 @db
 def test_a_page_that_is_split_lists_what_it_would_have(bench, monkeypatch):
     """What its first rendering has seen does not count for its halves, nor against others."""
@@ -242,6 +246,7 @@ def test_a_page_that_is_split_lists_what_it_would_have(bench, monkeypatch):
     )
 
 
+@pytest.mark.slow
 @db
 def test_another_site_has_its_own(settings, sections):
     """One lists what the other one does."""
@@ -294,6 +299,7 @@ def test_a_page_of_the_same_urls_has_no_other_made(built):
     assert built.build()[:2][1] == []
 
 
+@pytest.mark.slow
 @db
 def test_a_url_that_comes_first_leaves_a_later_page(built):
     """That is rendered again though its rows are what they were, and no other is."""
@@ -323,6 +329,7 @@ def test_a_url_that_comes_late_is_left_out(built):
     assert rendered == [("thirds", 2)]
 
 
+@pytest.mark.slow
 @db
 def test_a_duplicate_that_leaves_the_file_as_it_was_is_remembered(built):
     """It is listed when it is none any more."""
@@ -334,6 +341,7 @@ def test_a_duplicate_that_leaves_the_file_as_it_was_is_remembered(built):
     assert built.build()[2] == {"firsts": "abcd", "seconds": "yz", "thirds": "tx"}
 
 
+@pytest.mark.slow
 @db
 def test_a_page_made_anew_trusts_its_former_urls_only_if_those_before_are_the_same(bench):
     """One before it may have been built by itself since, and keep its file now."""
@@ -348,6 +356,7 @@ def test_a_page_made_anew_trusts_its_former_urls_only_if_those_before_are_the_sa
     assert rendered == [("thirds", 1)]
 
 
+@pytest.mark.slow
 @db
 def test_an_override_counts_as_a_row_does(built):
     """Set or taken back, it has the pages made that it concerns, and those behind."""
@@ -360,6 +369,7 @@ def test_an_override_counts_as_a_row_does(built):
     assert built.build()[2] == {"firsts": "abcd", "seconds": "xyz", "thirds": "tu"}
 
 
+@pytest.mark.slow
 @db
 def test_a_section_that_goes_or_moves_gives_its_urls_to_others(built, sections):
     """The order of the index is that of the registry."""
@@ -369,6 +379,7 @@ def test_a_section_that_goes_or_moves_gives_its_urls_to_others(built, sections):
     assert built.build()[2] == {"seconds": "xayz", "thirds": "tu", "firsts": "bcd"}
 
 
+@pytest.mark.slow
 @db
 @pytest.mark.parametrize("way", ["full", "dry"])
 def test_a_full_build_and_a_dry_run_say_the_same(built, way):
@@ -410,6 +421,7 @@ def test_pages_are_due_for_duplicates(built, settings):
 # The setting
 
 
+@pytest.mark.slow
 @db
 def test_switched_on_it_makes_the_pages_concerned(built, settings):
     """And switched off again; the others keep their files, which are read when it is on."""
@@ -425,6 +437,7 @@ def test_switched_on_it_makes_the_pages_concerned(built, settings):
     assert rendered == [("seconds", 1), ("thirds", 2)]
 
 
+@pytest.mark.slow
 @db
 def test_switched_on_where_nothing_stands_twice_it_reads_all_once(bench, settings):
     """The build is unchanged, and the manifest says what is known now."""
@@ -439,19 +452,10 @@ def test_switched_on_where_nothing_stands_twice_it_reads_all_once(bench, setting
     assert bench.read == 0
 
 
-@db
-def test_one_process_makes_the_pages(built, caplog):
-    """Whichever runner was asked for; the log says so."""
-    add("thirds", "av")
-    with caplog.at_level("WARNING", "django_sitemapkit"):
-        _, _, pages = built.build(runner=ProcessesRunner(2))
-    assert pages == {"firsts": "abcd", "seconds": "xyz", "thirds": "tuv"}
-    assert "'ProcessesRunner' is not used" in caplog.text
-
-
 # Builds of some pages
 
 
+@pytest.mark.slow
 @db
 def test_a_build_of_one_section_leaves_out_what_is_published_before_it(built):
     """What it lists itself the sections behind it leave out in the next build of all."""
@@ -464,6 +468,7 @@ def test_a_build_of_one_section_leaves_out_what_is_published_before_it(built):
     assert rendered == [("thirds", 1)]
 
 
+@pytest.mark.slow
 @db
 def test_excluding_at_once_makes_one_page_and_the_next_build_the_others(built):
     """Just its own page is made at once; what that lists now the next build takes from others."""
@@ -482,6 +487,7 @@ def test_excluding_at_once_makes_one_page_and_the_next_build_the_others(built):
 # Ends of all kinds
 
 
+@pytest.mark.slow
 @db
 @pytest.mark.parametrize("count", few(1, [3, 1, 2, 4, 5]))
 def test_a_killed_build_is_finished(bench, count):
@@ -502,6 +508,7 @@ def test_a_killed_build_is_finished(bench, count):
     assert pages == {"firsts": "abcd", "seconds": "xyz", "thirds": "t"}
 
 
+@pytest.mark.slow
 @db
 def test_a_killed_build_of_the_other_setting_is_given_up(built, settings):
     """Its pages were made without a look at each other."""
@@ -519,6 +526,7 @@ def test_a_killed_build_of_the_other_setting_is_given_up(built, settings):
     assert pages == {"firsts": "abcdt", "seconds": "xyz", "thirds": "u"}
 
 
+@pytest.mark.slow
 @db
 def test_a_build_that_is_held_back_is_compared_with(built, settings):
     """The build after it makes no page that it has."""
@@ -534,6 +542,7 @@ def test_a_build_that_is_held_back_is_compared_with(built, settings):
     assert built.build()[2] == {"firsts": "cd", "seconds": "xayz", "thirds": "tu"}
 
 
+@pytest.mark.slow
 @db
 def test_an_earlier_build_that_is_gone_back_to_counts(built):
     """What is published is what pages are compared with."""
@@ -565,6 +574,7 @@ def cut_short(built, line, size):
     built.storage.put(line.name, built.storage.contents()[line.name][:size])
 
 
+@pytest.mark.slow
 @db
 @pytest.mark.parametrize("size", [0, 60])
 @pytest.mark.parametrize("full", [False, True])
@@ -593,6 +603,7 @@ def test_damaged_pages_that_others_have_to_know_are_made_anew(built, size, full)
     assert run().status == "unchanged"
 
 
+@pytest.mark.slow
 @db
 def test_excluding_at_once_makes_no_damaged_page_anew(built):
     """It makes the pages of the URL alone, and says that there is more to do."""
@@ -617,6 +628,7 @@ def test_a_damaged_page_does_not_stay_because_it_is_made_the_same(built, way):
     assert manifest()["thirds", 1].name != line.name
 
 
+@pytest.mark.slow
 @db
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("dry", [True, False])
@@ -643,10 +655,10 @@ def test_a_build_of_one_section_does_without_a_lost_page_of_another(
 def test_a_full_disk_ends_the_build(built, monkeypatch):
     """With an error that says what it is; what is published stays."""
 
-    def full(self, section):
+    def full(self, listed, section):
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(UrlIndex, "commit", full)
+    monkeypatch.setattr(UrlIndex, "add", full)
     add("thirds", "v")
     before = listed(built.storage)
     with pytest.raises(BuildFailed, match="could not be stored: database or disk is full"):
@@ -803,60 +815,64 @@ def kept(tmp_path):
         yield store
 
 
-def test_what_is_settled_is_found_and_what_is_forgotten_is_not(kept):
+def hashes(numbers):
+    """Return the sorted hashes of URLs."""
+    return array("q", sorted(hashes_of(urls(numbers))))
+
+
+def find(store, numbers):
+    """Return by which section each URL is listed that is."""
+    found = store.find(hashes_of(urls(numbers)))
+    return {numbers[place]: section for place, section in found.items()}
+
+
+def test_what_pages_list_is_found(kept):
     """With the section that has it, among any others."""
-    for section, numbers in (("a", range(1_000)), ("b", range(1_000, 3_000))):
-        kept.add(urls(numbers))
-        kept.commit(section)
-    kept.add(urls(range(3_000, 3_100)))
-    assert kept.find(urls([3_050, 4_000, 5]), "c") == {0: "c", 2: "a"}
-    kept.rollback()
-    assert kept.find(urls(range(3_000, 4_000)), "c") == {}
-    assert kept.find(urls([999, 1_000, 2_999, 9_999]), "c") == {0: "a", 1: "b", 2: "b"}
+    kept.add(hashes(range(1_000)), "a")
+    kept.add(hashes(range(1_000, 3_000)), "b")
+    kept.add(hashes(range(3_000, 3_100)), "a")
+    kept.add(hashes([]), "a")
+    assert find(kept, [3_050, 4_000, 5]) == {3_050: "a", 5: "a"}
+    assert find(kept, [999, 1_000, 2_999, 9_999]) == {999: "a", 1_000: "b", 2_999: "b"}
+    assert len(find(kept, range(4_000))) == 3_100
 
 
-def test_what_stands_twice_among_some_is_found_once(kept):
-    """The first is no duplicate, unless it is listed already."""
-    kept.add(urls([1]))
-    kept.commit("a")
-    assert kept.find(urls([5, 1, 5, 1, 5]), "b") == {1: "a", 2: "b", 3: "a", 4: "b"}
+def test_the_least_and_the_greatest_hash_have_a_place(kept):
+    """Each bucket has a range of hashes, from its least one to the one before the next bucket."""
+    edges = [-(2**63), -(2**63) + 2**54 - 1, -(2**63) + 2**54, -1, 0, 1, 2**63 - 1]
+    kept.add(array("q", edges), "a")
+    assert kept.find(edges) == dict.fromkeys(range(len(edges)), "a")
 
 
-def test_a_stored_page_is_taken_in_while_another_is_made(kept):
-    """That one can still be forgotten, and the stored one stays."""
-    kept.add(urls([1]))
-    kept.merge([urls([2]), urls([3])], "stored")
-    assert kept.find(urls([1, 2, 3]), "made") == {0: "made", 1: "stored", 2: "stored"}
-    kept.rollback()
-    assert kept.find(urls([1, 2, 3]), "made") == {1: "stored", 2: "stored"}
+def test_what_stands_twice_on_a_page_is_found_once():
+    """The first is no duplicate, unless an earlier page lists it."""
+    (one,) = hashes_of(urls([1]))
+    page = DuplicateFinder("b", lambda hashes: {n: "a" for n, h in enumerate(hashes) if h == one})
+    assert page.seen(urls([5, 1, 5, 1, 6])) == {
+        1: "section 'a'",
+        2: "section 'b'",
+        3: "section 'a'",
+    }
+    page.add(urls([5, 6]))
+    assert page.seen(urls([6, 7])) == {0: "section 'b'"}
+    page.add(urls([7]))
+    assert page.listed == hashes([5, 6, 7])
+    assert page.found == {one: "a"}
 
 
 def test_the_end_of_one_hash_and_the_beginning_of_the_next_are_no_url(kept, monkeypatch):
     """Hashes are looked for in the bytes of many."""
-    width, hashes = 8, {}
-    for letter, number in (
-        ("a", b"\1" * width),
-        ("b", b"\1\1\1\1\2\2\2\2"),
-        ("c", b"\1" * 7 + b"\2"),
-    ):
-        hashes[f"/{letter}"] = int.from_bytes(number, sys.byteorder)
-    monkeypatch.setattr(url_index, "HASH", hashes.__getitem__)
-    monkeypatch.setattr(kept._filter, "find", lambda texts: range(len(texts)))
-    for letter in "ab":
-        kept.add([f"/{letter}"])
-        kept.commit("a")
-    assert kept.find(["/a", "/b", "/c"], "b") == {0: "a", 1: "a"}
+    width = 8
+    numbers = [b"\1" * width, b"\1\1\1\1\2\1\1\1", b"\1\2\1\1\1\1\1\1"]
+    if sys.byteorder == "big":
+        numbers = [number[::-1] for number in numbers]
+    ones = [int.from_bytes(number, sys.byteorder, signed=True) for number in numbers]
+    monkeypatch.setattr(kept._filter, "find", lambda hashes: range(len(hashes)))
+    kept.add(array("q", sorted(ones[:2])), "a")
+    assert kept.find(ones) == {0: "a", 1: "a"}
 
 
-def test_urls_have_64_bits_of_hash_on_any_python():
-    """Where its own hashes have fewer, two of a million URLs would often be taken for one."""
-    hashes = set(map(url_index._long_hash, urls(range(2_000))))
-    assert len(hashes) == 2_000
-    assert all(-(2**63) <= one < 2**63 for one in hashes)
-    assert max(map(int.bit_length, hashes)) > 60
-    assert url_index._long_hash("/ü") == url_index._long_hash("/ü")
-
-
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_urls(tmp_path):
     """Of Python's allocations; what SQLite takes is bounded by its own settings."""
     peaks = []
@@ -864,11 +880,9 @@ def test_memory_does_not_grow_with_the_urls(tmp_path):
         tracemalloc.start()
         with UrlIndex(tmp_path / f"{pages}.sqlite3") as store:
             for page in range(pages):
-                for start in range(page * 5_000, page * 5_000 + 5_000, 1_000):
-                    some = urls(range(start, start + 1_000))
-                    assert store.find(some, "a") == {}
-                    store.add(some)
-                store.commit("a")
+                some = hashes(range(page * 5_000, page * 5_000 + 5_000))
+                assert store.find(some) == {}
+                store.add(some, "a")
             peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] - peaks[0] < 50_000

@@ -224,6 +224,7 @@ def test_rows_may_change_and_their_entries_not(site):
     assert {key for key in after if after[key].name != before[key].name} == set()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu"])
 def test_by_day_another_time_on_the_same_day_changes_no_file(site, settings, zone):
@@ -257,6 +258,7 @@ def test_what_is_left_out_may_change(site):
     site.require()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_page_without_a_url_is_made_once(site):
     """Though it has rows, which are all refused; and again as soon as one is not."""
@@ -283,6 +285,7 @@ def test_a_new_section_without_a_url_is_made_once(site, sections):
 # Declarations and settings
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_another_declaration_makes_its_section_anew(site):
     """What its pages say, and the others not."""
@@ -376,6 +379,7 @@ def test_another_time_zone_renders_all(site, settings):
     site.require()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_section_more_is_all_that_is_made(site, sections):
     """And a section less lets the others be."""
@@ -415,6 +419,7 @@ def trusted(site, monkeypatch):
     return site
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_trusted_lastmod_tells_all(trusted):
     """Count and newest lastmod alone: what else changes is as the section has promised."""
@@ -450,6 +455,7 @@ def by_method(section, product):
     return product.updated_at
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_what_methods_return_is_known_by_rendering(site):
     """Each build renders their pages, and keeps the files that are the same."""
@@ -460,6 +466,29 @@ def test_what_methods_return_is_known_by_rendering(site):
     assert {key: line.name for key, line in manifest().items()} == names
     edit_product()
     site.require(PRODUCTS, {FIRST})
+
+
+@pytest.mark.slow
+@pytest.mark.django_db
+@pytest.mark.parametrize("option", ["location", "entries"])
+def test_what_methods_depend_on_is_known_by_columns(site, option):
+    """Also by those of another table; any other column may change unseen."""
+
+    def by_method(self, product):
+        return f"/{product.shop.slug}/{product.slug}/"
+
+    methods = {"location": None, option: by_method}
+    redeclare(Products, **methods, depends_on=["slug", F("shop__slug")])
+    site.require(PRODUCTS, PRODUCTS)
+    site.require()
+    Product.objects.filter(slug="p2").update(slug="p9")
+    site.require({SECOND}, {SECOND})
+    Shop.objects.filter(slug="other").update(slug="moved")
+    site.require({THIRD}, {THIRD})
+    edit_product()  # lastmod is read anyway.
+    site.require({FIRST}, {FIRST})
+    Product.objects.filter(slug="p3").update(note="new")
+    site.require()
 
 
 @pytest.mark.thorough
@@ -478,6 +507,7 @@ def test_lists_are_known_by_rendering(site, sections):
 # All of them, and lost ones
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_full_build_renders_all_and_keeps_the_files(site):
     """By call and by command; what changed meanwhile is stored."""
@@ -507,6 +537,7 @@ def test_a_lost_file_is_made_again(site, settings, tmp_path, backend):
     site.require()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_what_is_held_back_is_not_made_again(site, settings):
     """The build after finds the pages that the one held back has stored."""
@@ -618,6 +649,7 @@ def test_a_lastmod_for_all_may_lie_in_the_future(site, let_it_be):
 # Meanwhile
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_an_edit_of_a_row_that_was_read_is_in_the_next_build(site, client, monkeypatch):
     """Though it comes before the page is stored."""
@@ -642,6 +674,7 @@ def test_an_edit_of_a_row_that_was_read_is_in_the_next_build(site, client, monke
     site.require()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_an_edit_before_the_rows_are_read_is_in_this_build(site, monkeypatch):
     """If the fingerprint was taken already, the next one looks, and finds the same."""
@@ -662,6 +695,7 @@ def test_an_edit_before_the_rows_are_read_is_in_this_build(site, monkeypatch):
     site.require()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_an_edit_of_a_page_that_was_found_the_same_is_in_the_next_build(site):
     """The build that is under way has passed it."""
@@ -1032,6 +1066,7 @@ def test_the_order_of_a_set_is_no_other_declaration():
     assert len(declared) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_row_that_was_gone_while_others_were_read_comes_back(site, monkeypatch):
     """The fingerprint is that of before; the number of rows tells that they were not all read."""

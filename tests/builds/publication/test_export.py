@@ -26,7 +26,7 @@ from tests.builds import (
     take_lease,
 )
 from tests.builds.exports import export_to, exported
-from tests.builds.storages import Killed, failing
+from tests.builds.storages import Killed, failing, not_on_s3
 from tests.cases import few
 from tests.testapp.models import Article, Product
 
@@ -439,6 +439,7 @@ def test_a_build_after_a_broken_export_replaces_what_it_left(site, client):
     assert exported(site.shown) == served(client)
 
 
+@not_on_s3("it overwrites")
 def test_a_storage_that_does_not_overwrite_is_refused(settings, elsewhere, client):
     """What it stored under another name is gone, and what was there is there still."""
     _, shown = export_to(settings, "tests.builds.storages.Memory")

@@ -1,6 +1,5 @@
 """A reader that loops over the exported files while they are built again sees valid files alone."""
 
-import os
 import threading
 import time
 import urllib.request
@@ -128,42 +127,12 @@ def test_on_a_local_disk(rows, settings, tmp_path):
 
 
 @pytest.fixture
-def bucket(settings):
-    """Give the address of a bucket on a server of S3's interface, which is exported to."""
-    try:
-        import boto3
-        import storages  # noqa: F401
-        from moto.server import ThreadedMotoServer
-    except ImportError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"needs django-storages[s3] and moto[server]: {error}")
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        endpoint = f"http://{host}:{port}"
-        access = {"access_key": "nobody", "secret_key": "nothing", "region_name": "us-east-1"}
-        client = boto3.client(
-            "s3",
-            endpoint_url=endpoint,
-            region_name=access["region_name"],
-            aws_access_key_id=access["access_key"],
-            aws_secret_access_key=access["secret_key"],
-        )
-        client.create_bucket(Bucket="shown")
-        export_to(
-            settings,
-            "django_sitemapkit.contrib.s3.SitemapS3Storage",
-            bucket_name="shown",
-            endpoint_url=endpoint,
-            default_acl="public-read",
-            **access,
-        )
-        yield f"{endpoint}/shown"
-        client.close()
-    finally:
-        server.stop()
+def bucket(settings, s3_endpoint):
+    """Give the address of a place on S3 that is exported to."""
+    from tests.s3 import BUCKET
+
+    _, shown = export_to(settings, "tests.s3.Bucket", default_acl="public-read")
+    return f"{s3_endpoint}/{BUCKET}/{shown.location}"
 
 
 @pytest.mark.s3

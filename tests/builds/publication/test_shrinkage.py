@@ -126,6 +126,7 @@ def test_the_reason_names_the_section_and_its_figures(storage, live_id, settings
     assert result.reason == Build.objects.get(pk=result.build).reason == f"{HALF} {words}"
 
 
+@pytest.mark.slow
 def test_what_other_sections_gain_makes_up_for_nothing(storage, live_id):
     """The site has more URLs than before, and is held back for one section."""
     lose(6)
@@ -186,6 +187,7 @@ def held(storage, live_id):
     return result.build
 
 
+@pytest.mark.slow
 def test_what_is_let_go_is_the_build_that_was_held_back(storage, live_id, client, settings):
     """Its files are stored; what the rows are by now is the next build's."""
     lose(6)
@@ -233,6 +235,7 @@ def test_a_page_that_did_not_change_since_is_not_made_again(storage, held):
     assert len(storage.saved()) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", ["published", "unchanged"])
 def test_a_build_in_order_again_gives_up_what_was_held_back(
     storage, live_id, client, settings, status
@@ -322,6 +325,7 @@ def test_a_build_that_a_killed_process_left_is_held_back_too(storage, live_id, c
 # The commands
 
 
+@pytest.mark.slow
 def test_the_command_ends_with_3_and_says_the_way_out(held, client):
     """What it names lets the build go."""
     before = served(client)
@@ -329,9 +333,10 @@ def test_the_command_ends_with_3_and_says_the_way_out(held, client):
     assert code == 3
     assert f"Build {held} of site 'default': held;" in out
     assert err == (
-        f"Build {held} of site 'default' is held for review: {HALF} 50%."
-        f" The site still serves the published build. Run diff_sitemaps {held} to see the changes,"
-        f" or publish_sitemaps {held} to publish them."
+        f"Build {held} of site 'default' is held for review:\n"
+        f"  {HALF} 50%.\n"
+        "The site still serves the published build.\n"
+        f"diff_sitemaps {held} shows the changes, publish_sitemaps {held} publishes them."
     )
     assert served(client) == before
     assert command("publish_sitemaps", held) == (
@@ -346,8 +351,9 @@ def test_the_command_ends_with_3_and_says_the_way_out(held, client):
 def test_the_status_says_what_is_held_back_and_why(held):
     """Beside the build."""
     out = command("sitemap_status", "--quick")[1]
-    assert f"build {held}: held, " in out
-    assert f"{HALF} 50%" in out
+    assert f"\n  build {held}: held, " in out
+    assert f" (just now)\n    {HALF} 50%\n" in out
+    assert f"\n  Build {held} is held for review:\n  diff_sitemaps {held} shows the " in out
 
 
 @pytest.fixture

@@ -1,11 +1,14 @@
 """Differences: what a build adds, removes and changes, found URL by URL from its files."""
 
 import gzip
+import io
 import json
+import re
 import tracemalloc
 
 import pytest
 from django.core.files.storage import FileSystemStorage
+from django.core.management import call_command
 from django.utils import timezone
 
 from django_sitemapkit import StaticSection
@@ -293,11 +296,28 @@ def test_what_was_never_published_is_an_error(edited):
 
 
 def test_the_command_prints_a_line_for_each(edited):
-    """With the kind before it, of the published build or the one named."""
+    """With the kind before it, of the published build or the one named; and their numbers."""
     code, out, err = command("diff_sitemaps")
     assert (code, err) == (0, "")
-    assert {line.replace(BASE, "") for line in out.splitlines()} == EDITED
+    *lines, last = out.splitlines()
+    assert {line.replace(BASE, "") for line in lines} == EDITED
+    assert last == "Site 'default': 1 added, 1 changed, 1 removed."
     assert command("diff_sitemaps", edited) == (code, out, err)
+    assert command("diff_sitemaps", "--verbosity", 0)[1].splitlines() == lines
+
+
+def test_the_command_prints_each_in_the_colour_of_its_kind(edited):
+    """As Django's own ``diffsettings`` does; ``--no-color`` leaves the text as it is."""
+    plain, coloured = io.StringIO(), io.StringIO()
+    call_command("diff_sitemaps", stdout=plain, no_color=True)
+    call_command("diff_sitemaps", stdout=coloured, force_color=True)
+    lines = coloured.getvalue().splitlines()
+    assert {line[: line.index("h")] for line in lines[:-1]} == {
+        "\x1b[32;1m+ ",
+        "\x1b[31;1m- ",
+        "\x1b[33;1m~ ",
+    }
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured.getvalue()) == plain.getvalue()
 
 
 def test_the_command_ends_with_2_for_a_build_there_is_not(edited, settings):
@@ -322,7 +342,7 @@ def test_the_command_shows_the_sites_that_it_can(edited, settings):
     }
     code, out, err = command("diff_sitemaps")
     assert code == 1
-    assert len(out.splitlines()) == len(EDITED)
+    assert len(out.splitlines()) == len(EDITED) + 1
     assert err == "Site 'never' has no published build yet."
     assert command("diff_sitemaps", "--site", "default") == (0, out, "")
 
@@ -330,6 +350,6 @@ def test_the_command_shows_the_sites_that_it_can(edited, settings):
 def test_the_command_prints_json_for_programs(edited):
     """An object for each line of the text."""
     kinds = {"+": "added", "-": "removed", "~": "changed"}
-    text = command("diff_sitemaps")[1].splitlines()
+    *text, _ = command("diff_sitemaps")[1].splitlines()
     found = map(json.loads, command("diff_sitemaps", "--json")[1].splitlines())
     assert list(found) == [{"change": kinds[line[0]], "url": line[2:]} for line in text]

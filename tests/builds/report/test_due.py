@@ -67,6 +67,7 @@ def test_nothing_is_due_after_a_build(built):
     assert shown() == {}
 
 
+@pytest.mark.slow
 def test_what_was_never_built_is_due(storage, sections):
     """All sections before the first build, and a new one after it."""
     assert shown() == {"products": {Reason.NEVER: 3}, "readings": {Reason.NEVER: 3}}
@@ -75,6 +76,7 @@ def test_what_was_never_built_is_due(storage, sections):
     assert shown() == {"articles": {Reason.NEVER: 1}}
 
 
+@pytest.mark.slow
 def test_pages_whose_rows_changed_are_due(built):
     """And they alone are made."""
     edit_product("p0")
@@ -142,6 +144,7 @@ def test_code_and_settings_are_a_reason(built, sections, settings, what):
     assert shown() == (both if what in ("setting", "address") else {"readings": {Reason.CODE: 3}})
 
 
+@pytest.mark.slow
 def test_a_lastmod_of_the_future_is_due_when_it_comes(storage):
     """Until then the page stays as it is, without it."""
     Product.objects.filter(slug="p0").update(updated_at=timezone.now() + dt.timedelta(hours=2))
@@ -151,6 +154,7 @@ def test_a_lastmod_of_the_future_is_due_when_it_comes(storage):
     assert shown() == {"products": {Reason.DATE: 1}}
 
 
+@pytest.mark.slow
 def test_methods_are_known_only_by_rendering(storage, sections):
     """Such pages are rendered by each build, and stored where they differ."""
     declare_anew(sections, Readings, priority=lambda self, reading: 0.5)
@@ -212,6 +216,7 @@ def test_a_look_at_the_rows_writes_nothing(storage):
 # The command
 
 
+@pytest.mark.slow
 def test_the_status_has_what_is_due(built, sections):
     """A line for each section of which anything is, and the same for programs."""
     assert "due:" not in command("sitemap_status")[1]
@@ -234,7 +239,8 @@ def test_the_quick_status_has_what_is_due_without_rows(built, sections):
     """What it did not count has no figure."""
     edit_product("p0")
     sections.add(Articles)
-    lines = [line for line in command("sitemap_status", "--quick")[1].splitlines() if "due" in line]
+    out = command("sitemap_status", "--quick")[1]
+    lines = [line for line in out.splitlines() if "due:" in line]
     assert lines == ["  due: articles: never built"]
     (site,) = json.loads(command("sitemap_status", "--json", "--quick")[1])
     assert site["due"] == [{"section": "articles", "pages": {"never built": 0}, "error": ""}]

@@ -252,6 +252,7 @@ def test_headings(client, sections):
 # What it costs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [50_000, 600])
 def test_queries_do_not_grow_with_the_rows(client, sections, limit):
     """A section of 5,000 rows takes as many as one of 1,500; none counts them or skips any."""

@@ -58,6 +58,7 @@ pytestmark = pytest.mark.django_db
 # All entries are found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [1, 3, 4, 100])
 def test_going_on_leads_to_what_the_xml_lists(client, sections, show, at_once):
     """Every URL of every page, in the same order, whatever the size of a part; and back again."""
@@ -97,6 +98,7 @@ def test_a_list_leads_back_too(client, sections, show):
     ]
 
 
+@pytest.mark.slow
 def test_keys_of_all_kinds(client, sections, show):
     """Texts in the database's order, with letters that an address has to escape; UUIDs."""
     show(1)
@@ -263,6 +265,7 @@ def test_a_wrong_begin_of_other_keys(client, sections, start):
 # What it costs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "title", [None, Concat(Value("On "), Cast("level", CharField())), lambda s, r: "On"]
 )

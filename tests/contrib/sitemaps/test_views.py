@@ -226,6 +226,7 @@ def large(kit):
     return numbers(kit, 12_000, location=lambda self, n: f"/{n}/{'x' * 60}/", lastmod=EDITED)
 
 
+@pytest.mark.slow
 def test_a_large_document_is_streamed_with_its_length(kit, large):
     """It has the header that only its last row could tell."""
     response = kit.sitemap({"large": large})
@@ -237,6 +238,7 @@ def test_a_large_document_is_streamed_with_its_length(kit, large):
     assert response.headers["X-Robots-Tag"] == "noindex, noodp, noarchive"
 
 
+@pytest.mark.slow
 def test_who_accepts_gzip_gets_the_document_whole(kit, large):
     """So it can be cached by ``cache_page``, and needs no other compression."""
     for sitemap in (large, numbers(kit, 2)):
@@ -248,6 +250,7 @@ def test_who_accepts_gzip_gets_the_document_whole(kit, large):
         assert response.headers["Vary"] == "Accept-Encoding"
 
 
+@pytest.mark.slow
 def test_a_large_document_is_streamed_under_asgi(large):
     """In blocks too, from an iterator that an event loop can wait for."""
     request = AsyncRequestFactory().get("/large.xml", headers={"host": HOST})

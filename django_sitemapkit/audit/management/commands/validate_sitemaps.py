@@ -148,7 +148,8 @@ class Command(PublishedCommand):
                 self._validate_published(options)
         finally:
             self.show_progress("")
-        self._conclude(fail_on, options["fail_on"])
+        is_repairable = not options["sources"] and not options["repair"]
+        self._conclude(fail_on, options["fail_on"], is_repairable=is_repairable)
 
     def _validate_published(self, options: dict[str, Any]) -> None:
         for site in self.sites(options["site"]):
@@ -185,17 +186,19 @@ class Command(PublishedCommand):
     def _print(self, document: DocumentReport) -> None:
         word = "INVALID" if document.error_count else "valid"
         if self.verbosity or document.error_count:
-            self.stdout.write(f"{document.source:<60} {word:<8} {_entries(document.urls)}")
+            line = f"{document.source:<56} {word:<8} {_entries(document.urls)}"
+            self.stdout.write(line, self.style.ERROR if document.error_count else None)
         self._print_findings(document, "error", document.error_count)
         if self.verbosity:
             self._print_findings(document, "warning", document.warning_count)
 
     def _print_findings(self, document: DocumentReport, level: str, count: int) -> None:
+        style = self.style.ERROR if level == "error" else self.style.WARNING
         texts = document.texts(level)[:MAX_LISTED_ISSUES]
         for text in texts:
-            self.stdout.write(f"  {level}: {text}")
+            self.stdout.write(f"  {level}: {text}", style)
         if count > len(texts):
-            self.stdout.write(f"  and {count_of(count - len(texts), f'more {level}')}")
+            self.stdout.write(f"  and {count_of(count - len(texts), f'more {level}')}", style)
 
     def _progress(self, urls: int, size: int) -> None:
         """Show how far the reading is, a few times a second; ``urls`` are those of a document."""
@@ -212,7 +215,7 @@ class Command(PublishedCommand):
         megabytes = size / 1_000_000
         return (
             f"{count_of(documents, 'document')}, {_entries(urls)}, {megabytes:,.1f} MB in"
-            f" {seconds:,.1f} s, {megabytes / max(seconds, 0.001):,.1f} MB a second"
+            f" {seconds:,.1f} s ({megabytes / max(seconds, 0.001):,.1f} MB/s)"
         )
 
     def _repair(self, site: SitemapSite, damaged: list[tuple[str, str]]) -> None:
@@ -233,10 +236,14 @@ class Command(PublishedCommand):
                 started_by=caller(),
             )
         if result.status == "held":
-            self.stderr.write(held_back(result))
+            for line in held_back(result).split("\n"):
+                self.stderr.write(line, self.style.WARNING)
 
-    def _conclude(self, fail_on: Iterable[str], asked: str) -> None:
-        """Print what was read and found in total; raise CommandError if it is a failure."""
+    def _conclude(self, fail_on: Iterable[str], asked: str, *, is_repairable: bool) -> None:
+        """Print what was read and found in total; raise CommandError if it is a failure.
+
+        ``is_repairable`` says that ``--repair`` was not given, and could have been.
+        """
         totals = self.totals
         errors, warnings = totals.count(ERROR_KINDS), totals.count(WARNING_KINDS)
         if self.json:
@@ -255,13 +262,16 @@ class Command(PublishedCommand):
         elif self.verbosity:
             amount = self._amount(totals.documents, totals.urls, totals.bytes)
             found = f"{count_of(errors, 'error')}, {count_of(warnings, 'warning')}"
-            self.stdout.write(f"{amount}: {found}.")
+            style = self.style.WARNING if warnings else self.style.SUCCESS
+            self.stdout.write(f"{amount}: {found}.", self.style.ERROR if errors else style)
         if found_kinds := totals.count(fail_on):
             message = f"{count_of(found_kinds, 'finding')} of {asked}."
             raise CommandError(message, returncode=Exit.PROBLEMS)
         if totals.invalid:
-            verb = "is" if totals.invalid == 1 else "are"
+            verb, pronoun = ("is", "it") if totals.invalid == 1 else ("are", "them")
             message = f"{count_of(totals.invalid, 'document')} {verb} not valid."
+            if is_repairable:
+                message += f" --repair rebuilds {pronoun}."
             raise CommandError(message, returncode=Exit.FAILED)
 
 

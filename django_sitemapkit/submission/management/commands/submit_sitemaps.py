@@ -99,18 +99,29 @@ class Command(PublishedCommand):
         elif result.requests:
             write(
                 f"  IndexNow: {count_of(result.requests, 'request')},"
-                f" {count_of(result.accepted, 'URL')} accepted."
+                f" {count_of(result.accepted, 'URL')} accepted.",
+                self.style.SUCCESS if result.accepted else None,
+            )
+        if result.rejected:
+            write(
+                f"  IndexNow: {count_of(result.rejected, 'URL')} rejected. Correct the cause, then"
+                " use --retry.",
+                self.style.ERROR,
             )
         if result.pending:
             at = result.wait_until
             if at is not None and settings.USE_TZ:
                 at = timezone.localtime(at)
             when = f", not before {at:%Y-%m-%d %H:%M:%S}" if at else ""
-            write(f"  Waiting to be sent by the next run{when}: {count_of(result.pending, 'URL')}.")
+            text = f"  To be sent by the next run{when}: {count_of(result.pending, 'URL')}."
+            write(text, self.style.WARNING)
         if result.sitemaps:
-            write(f"  Search Console: {count_of(result.sitemaps, 'sitemap')} submitted.")
+            text = f"  Search Console: {count_of(result.sitemaps, 'sitemap')} submitted."
+            write(text, self.style.SUCCESS)
         for note in result.notes:
             write(f"  {note}")
+        if not (dry_run or result.requests or result.pending or result.sitemaps or result.notes):
+            write("  Nothing to submit.")
 
 
 def _document(result: SubmissionResult, *, dry_run: bool) -> dict[str, Any]:

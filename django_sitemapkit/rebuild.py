@@ -1,0 +1,197 @@
+"""Builds that changed rows ask for: ``SITEMAPKIT_REBUILD = "on_change"``.
+
+A save only notes its model in memory, once its transaction has committed. A few seconds later a
+thread of its own asks for one build of each site that lists rows of these models, so that neither
+the database nor a queue delays a save, or makes it fail.
+"""
+
+import logging
+import time
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from contextlib import suppress
+from functools import partial
+from threading import Lock, Thread
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from django.apps import apps
+from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import setting_changed
+from django.db import connections, transaction
+from django.db.models import Model
+from django.db.models.signals import post_delete, post_save
+from django.dispatch import receiver
+
+from django_sitemapkit.builds.requests import ON_CHANGE, begin, request
+from django_sitemapkit.conf import settings, sites_kept
+from django_sitemapkit.identities import identity_model
+from django_sitemapkit.models import BuildRequest
+from django_sitemapkit.reading import reader_of
+from django_sitemapkit.registry import belongs_to, registry
+from django_sitemapkit.runners.choosing import get_runner
+from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.sites import SitemapSite, all_sites
+from django_sitemapkit.tenants import current_tenants, switch_to
+
+logger = logging.getLogger("django_sitemapkit")
+
+DELAY_SECONDS = 5.0
+"""Seconds from the first change to the request for a build; what changes meanwhile is in it."""
+
+SIGNALS = (post_save, post_delete)
+
+
+def model_changed(
+    sender: type[Model], *, using: str | None = None, raw: bool = False, **kwargs: Any
+) -> None:
+    """Ask for a build of each site that lists rows of a model, once the transaction has committed.
+
+    It returns at once, and never raises: what fails later is logged. Saves of fixtures (``raw``)
+    and of migrations are skipped. With ``SITEMAPKIT_REBUILD = "on_change"`` it is called after each
+    save and delete of a model with a section. Call it yourself after what sends no signal, or
+    connect it to another signal whose sender is a model::
+
+        from django_sitemapkit.rebuild import model_changed
+
+        Product.objects.filter(brand=brand).update(visible=False)
+        model_changed(Product)
+    """
+    if raw or sender._meta.apps is not apps:  # A migration has models of its own.
+        return
+    try:
+        transaction.on_commit(partial(_changes.add, sender), using=using)
+    except Exception:
+        logger.exception("No build can be requested after a change of %s.", sender._meta.label)
+
+
+class ChangedModels:
+    """The models whose rows have changed, by tenant, and the thread that asks for builds."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._models: dict[Hashable, tuple[Mapping[str, Any], set[type[Model]]]] = {}
+        self._thread: Thread | None = None
+
+    def add(self, model: type[Model]) -> None:
+        """Note a model, and start the thread unless it is at work. Never raises an error."""
+        try:
+            tenants = current_tenants()
+            with self._lock:
+                self._models.setdefault(tuple(tenants.values()), (tenants, set()))[1].add(model)
+                if self._thread is None or not self._thread.is_alive():  # No fork has it.
+                    self._thread = Thread(target=self._work, name="sitemapkit-rebuild", daemon=True)
+                    self._thread.start()
+        except Exception:  # Where there is no room for a thread, the next change tries again.
+            logger.exception("No build can be requested after a change of %s.", model._meta.label)
+
+    def _work(self) -> None:
+        try:
+            while True:
+                time.sleep(DELAY_SECONDS)
+                with self._lock:
+                    found, self._models = self._models, {}
+                for tenants, models in found.values():
+                    try:
+                        switch_to(tenants)
+                        request_builds(models)
+                    except ImproperlyConfigured as error:  # No site is known, or a wrong one.
+                        logger.warning("A change requests no build: %s", error)
+                    except Exception:  # A thread's own error reaches nobody.
+                        logger.exception("No build could be requested after a change.")
+                with self._lock:
+                    if not self._models:
+                        self._thread = None
+                        return
+        finally:
+            connections.close_all()
+
+
+_changes = ChangedModels()
+
+
+@sites_kept()
+def request_builds(models: Collection[type[Model]]) -> None:
+    """Ask for a build of each site that lists rows of one of these models, and start it.
+
+    With ``SITEMAPKIT_REBUILD``, only the models that any site lists are watched from then on; all
+    are as long as there is no site, as in the public schema of django-tenants.
+    """
+    changed = {identity_model(model): model._meta.label_lower for model in models}
+    listed: set[type[Model]] = set()
+    sites = all_sites()
+    is_complete = bool(sites)
+    for site in sites:
+        try:
+            here = models_of(site)
+            listed |= here
+            if labels := sorted(changed[model] for model in here & changed.keys()):
+                by = f"{ON_CHANGE}: {', '.join(labels)}"
+                request(site, BuildRequest.Kind.BUILD, by=by)
+                begin(site, get_runner)
+        except Exception:
+            is_complete = False
+            logger.exception("Site %r: a change could not have the site built.", site.key)
+    if settings.REBUILD == "on_change":  # Else it was called for what sends no signal.
+        watch(listed, is_complete=is_complete)
+
+
+_models_by_section: WeakKeyDictionary[type[BaseSection], type[Model] | None] = WeakKeyDictionary()
+"""The model that each section lists; a section that makes a list is asked for it only once."""
+
+
+def models_of(site: SitemapSite) -> set[type[Model]]:
+    """Return the models whose rows the sections of a site list, enabled or not.
+
+    Of proxies and of inherited tables, it is the model that has the primary key.
+    """
+    found: set[type[Model]] = set()
+    for section in registry.at(site):
+        if not belongs_to(section, site):
+            continue
+        if section not in _models_by_section:
+            model = getattr(reader_of(section(site)).rows, "model", None)
+            _models_by_section[section] = identity_model(model) if model else None
+        if model := _models_by_section[section]:
+            found.add(model)
+    return found
+
+
+def watch(listed: Collection[type[Model]], *, is_complete: bool) -> None:
+    """Watch the models that are listed; no others any more, if these are all.
+
+    A receiver for all models would keep Django from deleting rows of any model without reading
+    them, so it is there only until the models are known.
+    """
+    _connect(model for model in apps.get_models() if identity_model(model) in listed)
+    if is_complete:
+        _disconnect([None])
+
+
+def follow_setting() -> None:
+    """Watch changes if the setting says so; which models, is found out at the first change.
+
+    To find them now would read the database while Django starts.
+    """
+    _disconnect([None, *apps.get_models()])
+    _models_by_section.clear()
+    with suppress(ImproperlyConfigured):  # A system check reports it.
+        if settings.REBUILD == "on_change":
+            _connect([None])
+
+
+def _connect(senders: Iterable[type[Model] | None]) -> None:
+    for sender in senders:
+        for signal in SIGNALS:
+            signal.connect(model_changed, sender=sender)
+
+
+def _disconnect(senders: Iterable[type[Model] | None]) -> None:
+    for sender in senders:
+        for signal in SIGNALS:
+            signal.disconnect(model_changed, sender=sender)
+
+
+@receiver(setting_changed)
+def _follow_setting(*, setting: str, **changed: Any) -> None:
+    if setting == "SITEMAPKIT_REBUILD":
+        follow_setting()

@@ -1,0 +1,85 @@
+"""Pages made by workers of Celery; needs the extra ``celery``.
+
+A message is acknowledged when its page is recorded, and given to another worker when the process
+that had it dies. Nothing is stored of results.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from celery import current_app, shared_task
+from django.core.checks import CheckMessage, Warning  # noqa: A004  Django's name
+
+from django_sitemapkit.runners import worker
+from django_sitemapkit.runners.queues import QueueRunner, request_arguments
+from django_sitemapkit.sites import SitemapSite
+
+
+@shared_task(
+    name="django_sitemapkit.build_page",
+    acks_late=True,
+    reject_on_worker_lost=True,
+    ignore_result=True,
+)
+def build_page(build: int, page: int, fence: int, schemas: Mapping[str, str] | None = None) -> None:
+    """Make a page of a build, unless it is made already."""
+    worker.build_page(build, page, fence, schemas)
+
+
+@shared_task(name="django_sitemapkit.process_requests", ignore_result=True)
+def process_requests(
+    site: str, kinds: Collection[str], schemas: Mapping[str, str] | None = None
+) -> None:
+    """Do what the admin has requested of a site."""
+    worker.process_requests(site, kinds, schemas)
+
+
+@shared_task(name="django_sitemapkit.build_sitemaps", ignore_result=True)
+def build_sitemaps() -> None:
+    """Build all sites, and resume what a killed process left; for Celery beat."""
+    worker.build_sitemaps()
+
+
+class CeleryRunner(QueueRunner):
+    """Has pages made by workers of Celery; the runner "celery".
+
+    ::
+
+        SITEMAPKIT_RUNNER = {
+            "BACKEND": "celery",
+            "OPTIONS": {"queue": "sitemaps", "priority": 3, "in_flight": 32},
+        }
+
+    ``queue`` and ``priority`` are those of Celery's ``apply_async()``; by default, Celery's
+    settings decide. The other options are those of ``QueueRunner``.
+    """
+
+    def __init__(
+        self, *, queue: str | None = None, priority: int | None = None, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        sending = {"queue": queue, "priority": priority}
+        self._sending = {name: value for name, value in sending.items() if value is not None}
+
+    def enqueue_page(self, *arguments: Any) -> None:
+        """Send the message for a page."""
+        build_page.apply_async(arguments, **self._sending)
+
+    def enqueue_requests(
+        self, site: SitemapSite, kinds: Collection[str], *, delay: float = 0
+    ) -> bool:
+        """Send the message for the requests of a site."""
+        arguments = request_arguments(site, kinds)
+        process_requests.apply_async(arguments, countdown=delay or None, **self._sending)
+        return True
+
+    def check(self) -> Iterable[CheckMessage]:
+        """Report that this process has no Celery app, so that messages would go nowhere."""
+        if current_app.main == "default" and not current_app.conf.broker_url:
+            yield Warning(
+                'SITEMAPKIT_RUNNER is "celery", but no Celery app is configured in this process:'
+                " pages would be sent to a broker on localhost.",
+                hint="Import your Celery app in the __init__.py of the project, as Celery's"
+                " documentation for Django shows.",
+                id="sitemapkit.W046",
+            )

@@ -1,0 +1,42 @@
+"""A runner for the tests of projects: what is enqueued is remembered, and nothing runs."""
+
+from collections.abc import Collection
+from typing import Any, ClassVar
+
+from django_sitemapkit.runners.queues import QueueRunner
+from django_sitemapkit.sites import SitemapSite
+
+
+class DummyRunner(QueueRunner):
+    """Remembers what was enqueued and runs nothing; the runner "dummy".
+
+    ::
+
+        def test_a_build_is_enqueued(settings):
+            settings.SITEMAPKIT_RUNNER = "dummy"
+            with pytest.raises(BuildFailed):
+                build(site, runner=get_runner())
+            assert DummyRunner.enqueued[0][0] == "page"
+
+    A build with it fails as soon as its first pages are enqueued.
+    """
+
+    enqueued: ClassVar[list[tuple[Any, ...]]] = []
+    """The arguments of what was enqueued, after "page" or "requests"; clear it before a test."""
+
+    def __init__(self, *, stalled_seconds: float = 0.001, **options: Any) -> None:
+        super().__init__(stalled_seconds=stalled_seconds, **options)
+
+    def validate(self) -> None:
+        """Accept any database: there are no workers."""
+
+    def enqueue_page(self, *arguments: Any) -> None:
+        """Remember a page."""
+        self.enqueued.append(("page", *arguments))
+
+    def enqueue_requests(
+        self, site: SitemapSite, kinds: Collection[str], *, delay: float = 0
+    ) -> bool:
+        """Remember the requests of a site."""
+        self.enqueued.append(("requests", site.key, sorted(kinds)))
+        return True

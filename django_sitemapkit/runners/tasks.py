@@ -1,0 +1,116 @@
+"""Pages made by workers of Django's tasks framework.
+
+It is ``django.tasks`` from Django 6.0 on, and its backport ``django_tasks`` before, which the
+extra ``tasks`` installs.
+"""
+
+import datetime as dt
+from collections.abc import Callable, Collection, Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+import django
+from django.core.checks import CheckMessage, Warning  # noqa: A004  Django's name
+from django.core.exceptions import ImproperlyConfigured
+from django.utils import timezone
+from django.utils.module_loading import import_string
+
+from django_sitemapkit.runners import worker
+from django_sitemapkit.runners.queues import QueueRunner, request_arguments
+from django_sitemapkit.sites import SitemapSite
+
+PACKAGE = "django.tasks" if django.VERSION >= (6, 0) else "django_tasks"
+
+_framework: Any = import_module(PACKAGE)
+TaskException: Any = import_module(f"{PACKAGE}.exceptions").TaskException
+
+WITHOUT_WORKERS = tuple(
+    import_string(f"{PACKAGE}.backends.{name}")
+    for name in ("dummy.DummyBackend", "immediate.ImmediateBackend")
+)
+"""Backends that run a task at once, or never."""
+
+
+def _task(function: Callable[..., None]) -> Any:
+    """Declare a task; a project that uses another queue or backend says so in OPTIONS."""
+    try:
+        return _framework.task(function)
+    except TaskException as error:
+        raise ImproperlyConfigured(
+            f'TASKS["default"]: {error} Tasks are declared for the queue "default", even if'
+            " OPTIONS of SITEMAPKIT_RUNNER name another one. Add it to QUEUES."
+        ) from error
+
+
+@_task
+def build_page(build: int, page: int, fence: int, schemas: Mapping[str, str] | None = None) -> None:
+    """Make a page of a build, unless it is made already."""
+    worker.build_page(build, page, fence, schemas)
+
+
+@_task
+def process_requests(
+    site: str, kinds: Collection[str], schemas: Mapping[str, str] | None = None
+) -> None:
+    """Do what the admin has requested of a site."""
+    worker.process_requests(site, kinds, schemas)
+
+
+class TasksRunner(QueueRunner):
+    """Has pages made by workers of Django's tasks framework; the runner "tasks".
+
+    ::
+
+        SITEMAPKIT_RUNNER = {
+            "BACKEND": "tasks",
+            "OPTIONS": {"backend": "default", "queue_name": "sitemaps", "priority": 10},
+        }
+
+    ``backend`` is an alias in ``TASKS``; ``queue_name`` and ``priority`` are those of a task. The
+    other options are those of ``QueueRunner``.
+    """
+
+    def __init__(
+        self,
+        *,
+        backend: str = "default",
+        queue_name: str | None = None,
+        priority: int | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self._using = {"backend": backend, "queue_name": queue_name, "priority": priority}
+        try:
+            self._backend = _framework.task_backends[backend]
+            self._build_page = build_page.using(**self._using)
+        except (TaskException, ImproperlyConfigured) as error:
+            raise ImproperlyConfigured(f'TASKS["{backend}"]: {error}') from error
+
+    def enqueue_page(self, *arguments: Any) -> None:
+        """Enqueue the task for a page."""
+        self._build_page.enqueue(*arguments)
+
+    def enqueue_requests(
+        self, site: SitemapSite, kinds: Collection[str], *, delay: float = 0
+    ) -> bool:
+        """Enqueue the task for the requests of a site, unless the click would wait for its end."""
+        if isinstance(self._backend, WITHOUT_WORKERS) or (
+            delay and not self._backend.supports_defer
+        ):
+            return False
+        task = process_requests.using(**self._using)
+        if delay:
+            task = task.using(run_after=timezone.now() + dt.timedelta(seconds=delay))
+        task.enqueue(*request_arguments(site, kinds))
+        return True
+
+    def check(self) -> Iterable[CheckMessage]:
+        """Report a backend without workers."""
+        if isinstance(self._backend, WITHOUT_WORKERS):
+            kind, alias = type(self._backend).__name__, self._using["backend"]
+            yield Warning(
+                f'SITEMAPKIT_RUNNER is "tasks", but TASKS["{alias}"] is a {kind}, which has no'
+                " workers.",
+                hint='Use a backend with workers such as that of django-tasks-db, or "inline".',
+                id="sitemapkit.W047",
+            )

@@ -1,0 +1,648 @@
+"""Pages by a queue whose deliveries are lost, doubled, late, out of order, or refused."""
+
+import threading
+from functools import partial
+
+import pytest
+from django.db import DatabaseError, OperationalError
+
+from django_sitemapkit.builds import InlineRunner, PageBuilder, build, cancel_build, requests
+from django_sitemapkit.builds.lease import BuildLease
+from django_sitemapkit.builds.make import page_builder
+from django_sitemapkit.builds.manifest import index_order
+from django_sitemapkit.builds.requests import request
+from django_sitemapkit.exceptions import BuildCancelled, BuildFailed, LeaseLost, StorageFailure
+from django_sitemapkit.models import Build, BuildFile, BuildRequest
+from django_sitemapkit.runners import queues, worker
+from django_sitemapkit.runners.dummy import DummyRunner
+from django_sitemapkit.runners.worker import build_page
+from tests.builds import (
+    ALL,
+    SITE,
+    Products,
+    edit_product,
+    fill,
+    leave_plan,
+    manifest,
+    run,
+    served,
+    states,
+    take_lease,
+    use_storage,
+)
+from tests.testapp.models import Product, Reading, Shop
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+
+
+class LocalQueue(DummyRunner):
+    """Delivers a message at once, in this process; ``fates`` say otherwise of the first ones.
+
+    A fate is a function that gets the delivery and its arguments, or None for a delivery.
+    """
+
+    def __init__(self, *fates, stalled_seconds=20, **options):
+        super().__init__(stalled_seconds=stalled_seconds, **options)
+        self.fates = list(fates)
+        self.sent = []
+
+    def enqueue_page(self, *arguments):
+        """Let a page meet its fate."""
+        self.sent.append(arguments)
+        fate = self.fates.pop(0) if self.fates else None
+        if fate is None:
+            build_page(*arguments)
+        else:
+            fate(arguments)
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    """Let no test wait for long, and leave nothing to the next one."""
+    monkeypatch.setattr(queues, "POLL_SECONDS", (0.001, 0.01))
+    monkeypatch.setattr(queues, "REFUSED_SECONDS", 0.02)
+    monkeypatch.setattr(queues, "JOIN_SECONDS", 0.02)
+    worker._idle.clear()
+    DummyRunner.enqueued.clear()
+
+
+@pytest.fixture
+def storage(settings, sections):
+    """Give the storage of a site with seven pages in three sections."""
+    for section in ALL:
+        sections.add(section)
+    fill()
+    return use_storage(settings, "Memory")
+
+
+@pytest.fixture
+def records(monkeypatch):
+    """Return the names of all pages in the order in which they were recorded."""
+    recorded, save = [], BuildFile.save
+
+    def saved(row, *args, **options):
+        if row.status != BuildFile.Status.PENDING and row.section:
+            recorded.append(str(row))
+        return save(row, *args, **options)
+
+    monkeypatch.setattr(BuildFile, "save", saved)
+    return recorded
+
+
+def by_hash(build_id=None):
+    """Return the hash of each page's XML."""
+    return {name: row.sha256 for name, row in manifest(build_id).items()}
+
+
+def lost(arguments):
+    """Lose a delivery."""
+
+
+def twice(arguments):
+    """Deliver a message twice."""
+    build_page(*arguments)
+    build_page(*arguments)
+
+
+def test_workers_make_what_one_process_makes(storage, records):
+    """File for file; each is recorded once, and each message has four plain values at most."""
+    runner = LocalQueue()
+    result = run(runner=runner)
+    assert result.status == "published"
+    assert set(states(result).values()) == {"stored"}
+    assert sorted(records) == sorted(set(records))
+    assert len(records) == len(runner.sent) == 7
+    assert all(isinstance(value, int) for arguments in runner.sent for value in arguments)
+    hashes = by_hash()
+    assert run(full=True).status == "unchanged"
+    assert by_hash() == hashes
+
+
+def test_what_each_file_came_to_is_reported(storage):
+    """A page that turns out as it was keeps its file, by workers too."""
+    run()
+    edit_product()
+    result = run(runner=LocalQueue(), full=True)
+    found = states(result)
+    assert found.pop(("products", 1)) == "stored"
+    found.pop(("", 0))  # Its lastmods have whole seconds.
+    assert set(found.values()) == {"same"}
+
+
+def test_only_so_many_pages_are_in_flight(storage):
+    """The next one is enqueued when one is done."""
+    held, most = [], []
+
+    class Slow(LocalQueue):
+        def enqueue_page(self, *arguments):
+            held.append(arguments)
+            most.append(len(held))
+            if len(held) == 2 or len(most) == 7:
+                while held:
+                    build_page(*held.pop())
+
+    run(runner=Slow(in_flight=2))
+    assert max(most) == 2
+
+
+def test_so_many_pages_are_enqueued_a_minute(storage, monkeypatch):
+    """The first at once."""
+    now = [0.0]
+
+    class Clock:
+        def monotonic(self):
+            return now[0]
+
+        def sleep(self, seconds):
+            now[0] += seconds
+
+    monkeypatch.setattr(queues, "time", Clock())
+    run(runner=LocalQueue(pages_per_minute=6000, stalled_seconds=100))
+    assert 0.06 <= now[0] < 0.12
+
+
+# Deliveries
+
+
+def test_a_lost_delivery_is_made_good(storage, records):
+    """The page is enqueued again after a while, and then after twice as long."""
+    runner = LocalQueue(lost, None, lost, retry_seconds=0.02)
+    assert run(runner=runner).status == "published"
+    assert len(runner.sent) == 9
+    assert len(records) == len(set(records)) == 7
+
+
+def test_a_doubled_delivery_makes_nothing_twice(storage, records, monkeypatch):
+    """The second one finds the page recorded, and renders nothing."""
+    rendered = []
+    render = PageBuilder.render
+    monkeypatch.setattr(
+        PageBuilder, "render", lambda self, row: rendered.append(row.pk) or render(self, row)
+    )
+    run(runner=LocalQueue(*[twice] * 7))
+    assert len(rendered) == 7
+    assert len(records) == 7
+
+
+def test_of_two_workers_with_one_page_the_first_records_it(storage, records, caplog):
+    """The second one has rendered it too, and finds out when it records."""
+    caplog.set_level("INFO", "django_sitemapkit")
+    render = PageBuilder.render
+
+    def both(arguments):
+        with pytest.MonkeyPatch.context() as patch:
+
+            def after_the_other(self, row):
+                patch.setattr(PageBuilder, "render", render)
+                rendered = render(self, row)
+                build_page(*arguments)
+                return rendered
+
+            patch.setattr(PageBuilder, "render", after_the_other)
+            build_page(*arguments)
+
+    run(runner=LocalQueue(both))
+    assert len(records) == len(set(records)) == 7
+    assert "another process has taken it over" in caplog.text
+
+
+def test_a_late_delivery_finds_its_build_over(storage, records):
+    """Whatever it ended as; and of a build that was pruned nothing is left."""
+    kept = []
+    run(runner=LocalQueue(kept.append, retry_seconds=0.02))
+    count = len(records)
+    build_page(*kept[0])
+    page = BuildFile.objects.get(pk=kept[0][1])
+    BuildFile.objects.filter(pk=page.pk).update(status="pending")
+    for status in ("published", "abandoned", "held", "unchanged"):
+        Build.objects.update(status=status)
+        build_page(*kept[0])
+    build_page(1_000_000, 1_000_000, 1)
+    assert len(records) == count
+    assert BuildFile.objects.get(pk=page.pk).status == "pending"
+
+
+def test_a_delivery_of_an_earlier_holder_is_dropped(storage, records):
+    """The build goes on under another fencing token: its own messages make the pages."""
+    kept = []
+    with pytest.raises(BuildFailed):
+        run(runner=LocalQueue(*[kept.append] * 7, stalled_seconds=0.05))
+    left = Build.objects.get()
+    assert left.status == "running"
+    build_page(*kept[0])  # Nobody holds the lease.
+    assert records == []
+
+    def first_the_old(arguments):
+        build_page(*kept[0])
+        assert records == []
+        build_page(*arguments)
+
+    result = run(runner=LocalQueue(first_the_old))
+    assert result.resumed == left.pk
+    assert len(records) == len(set(records))
+
+
+def test_a_worker_stops_when_the_lease_is_taken(storage, records):
+    """And so does the process that builds; nothing is recorded of the page."""
+
+    def taken(arguments):
+        take_lease()
+        build_page(*arguments)
+
+    with pytest.raises(LeaseLost):
+        run(runner=LocalQueue(taken))
+    assert records == []
+
+
+def test_workers_make_no_page_of_a_cancelled_build(storage, records, monkeypatch):
+    """Neither the one at work nor those that are still in the queue; the build ends at once."""
+    queued = []
+
+    def cancelled(arguments):
+        render = PageBuilder.render
+
+        def slowly(self, row):
+            rendered = render(self, row)
+            cancel_build(SITE, by="ann")
+            return rendered
+
+        with monkeypatch.context() as patch:
+            patch.setattr(PageBuilder, "render", slowly)
+            build_page(*arguments)
+
+    monkeypatch.setattr(BuildLease, "due", True)
+    with pytest.raises(BuildCancelled, match="was cancelled by ann"):
+        run(runner=LocalQueue(cancelled, queued.append, queued.append))
+    assert len(queued) == 2
+    for arguments in queued:
+        build_page(*arguments)
+    assert records == []
+    assert not BuildFile.objects.exclude(status=BuildFile.Status.PENDING).exists()
+    assert run().resumed is None
+
+
+# Pages that are split
+
+
+@pytest.fixture
+def outgrown(storage, monkeypatch):
+    """Let a page have more rows than it can list."""
+    run()
+    shop = Shop.objects.get()
+    Product.objects.bulk_create(Product(shop=shop, slug=f"new{n}") for n in range(9))
+    monkeypatch.setattr("django_sitemapkit.builds.run.refresh", leave_plan)
+
+
+def test_a_page_that_a_worker_splits_is_followed(outgrown, client):
+    """Both halves are made, and split again where they are too large."""
+    result = run(runner=LocalQueue())
+    assert result.status == "published"
+    assert len([file for file in result.files if file.section == "products"]) >= 7
+    listed = [entry for entries in served(client).values() for entry in entries]
+    assert len(listed) == len(set(listed)) == 18
+
+
+@pytest.mark.parametrize("late", ["before", "after"])
+def test_doubled_deliveries_of_a_split_page(outgrown, client, late):
+    """One worker splits the page while another renders it by its old bounds."""
+    split = PageBuilder._split
+    met = []
+
+    def both(arguments):
+        with pytest.MonkeyPatch.context() as patch:
+
+            def splits(self, *given):
+                patch.setattr(PageBuilder, "_split", split)
+                met.append(arguments)
+                if late == "before":
+                    build_page(*arguments)
+                    return split(self, *given)
+                made = split(self, *given)
+                build_page(*arguments)
+                return made
+
+            patch.setattr(PageBuilder, "_split", splits)
+            build_page(*arguments)
+
+    assert run(runner=LocalQueue(*[both] * 20)).status == "published"
+    assert met
+    listed = [entry for entries in served(client).values() for entry in entries]
+    assert len(listed) == len(set(listed)) == 18
+
+
+def test_a_page_that_was_split_meanwhile_is_not_recorded_by_its_old_bounds(storage, client):
+    """One worker has rendered it whole; then rows come, and another worker splits it."""
+    render, met = PageBuilder.render, []
+
+    def both(arguments):
+        if met or BuildFile.objects.get(pk=arguments[1]).section != "readings":
+            build_page(*arguments)
+            return
+        with pytest.MonkeyPatch.context() as patch:
+
+            def meanwhile(self, row):
+                patch.setattr(PageBuilder, "render", render)
+                met.append(row)
+                rendered = render(self, row)
+                Reading.objects.bulk_create(Reading(level=level) for level in (1, 2, 3))
+                build_page(*arguments)
+                return rendered
+
+            patch.setattr(PageBuilder, "render", meanwhile)
+            build_page(*arguments)
+
+    assert run(runner=LocalQueue(*[both] * 20)).status == "published"
+    assert met
+    listed = [entry for entries in served(client).values() for entry in entries]
+    assert len(listed) == len(set(listed)) == 12
+    pages = sorted(BuildFile.objects.filter(section="readings"), key=index_order)
+    assert [page.upper for page in pages[:-1]] == [page.lower for page in pages[1:]]
+
+
+# Errors
+
+
+def failing(error, times=1):
+    """Return a way to let the next pages fail."""
+
+    def fate(arguments):
+        with pytest.MonkeyPatch.context() as patch:
+
+            def fails(self, row):
+                raise error
+
+            patch.setattr(PageBuilder, "render", fails)
+            build_page(*arguments)
+
+    return [fate] * times
+
+
+def test_what_may_pass_is_tried_again(storage, caplog):
+    """A database that went away fails no build; the log has the traceback."""
+    assert run(runner=LocalQueue(*failing(OperationalError("gone")))).status == "published"
+    assert "OperationalError: gone" in caplog.text
+    assert not BuildFile.objects.exclude(error="").exists()
+
+
+def test_what_fails_of_the_same_three_times_fails_the_build(storage):
+    """The message names the page and the last error."""
+    with pytest.raises(BuildFailed, match=r"products-1 failed 3 times.*ValueError: boom"):
+        run(runner=LocalQueue(*failing(ValueError("boom"), 30), in_flight=1))
+    assert run().resumed
+
+
+@pytest.mark.parametrize("error", [BuildFailed("wrong"), StorageFailure("full")])
+def test_what_fails_one_process_fails_the_build_at_once(storage, error):
+    """As the same error, and the next build is not held up by what is recorded of it."""
+    with pytest.raises(type(error), match=str(error)):
+        run(runner=LocalQueue(*failing(error)))
+    assert BuildFile.objects.exclude(error="").count() == 1
+    assert run(runner=LocalQueue()).resumed
+
+
+def test_an_error_that_cannot_be_recorded_leaves_the_page_to_another(storage, monkeypatch):
+    """It is enqueued again after a while."""
+
+    def fate(arguments):
+        with pytest.MonkeyPatch.context() as patch:
+
+            def fails(self, *given):
+                raise DatabaseError
+
+            patch.setattr(worker.PageLease, "begin", fails)
+            build_page(*arguments)
+
+    runner = LocalQueue(fate, retry_seconds=0.02)
+    assert run(runner=runner).status == "published"
+    assert len(runner.sent) == 8
+
+
+def elsewhere(name, value):
+    """Return a delivery to a worker with another setting."""
+
+    def fate(arguments):
+        from django.test import override_settings
+
+        worker._idle.clear()
+        with override_settings(**{name: value}):
+            build_page(*arguments)
+
+    return fate
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("SITEMAPKIT_SCHEMA_LOCATION", True, "code or settings"),
+        ("SITEMAPKIT_SITES", {"other": {"BASE_URL": "https://o.example"}}, "no site 'default'"),
+    ],
+)
+def test_a_worker_of_another_release_refuses_the_page(storage, caplog, name, value, says):
+    """The log of the worker says why, and another one makes it; the build does not fail."""
+    runner = LocalQueue(*[elsewhere(name, value)] * 9)
+    assert run(runner=runner).status == "published"
+    assert len(runner.sent) == 16
+    assert says in caplog.text
+
+
+def test_a_build_of_some_sections_is_no_other_release(storage, monkeypatch):
+    """What a worker has to know of the build is in the database: sections, full, distrusted."""
+    made = []
+    make = page_builder.make_page
+    monkeypatch.setattr(
+        page_builder, "make_page", lambda *given: made.append(given) or make(*given)
+    )
+    run()
+    del made[:]
+    runner = LocalQueue()
+    assert run(runner=runner, sections=["products"], full=True).status == "unchanged"
+    assert len(runner.sent) == len(made) == 3
+    name = manifest()["products", 2].name
+    run(runner=LocalQueue(), distrusted=[name])
+    assert manifest()["products", 2].name != name
+
+
+def test_nobody_works(storage):
+    """The build fails with what to look at, and any runner resumes it."""
+    with pytest.raises(BuildFailed, match=r"No worker has finished a page.*4 enqueued"):
+        run(runner=LocalQueue(*[lost] * 99, in_flight=4, stalled_seconds=0.05))
+    left = Build.objects.get()
+    assert run().resumed == left.pk
+    assert Build.objects.count() == 2
+
+
+def test_why_nobody_works_is_in_the_message(storage):
+    """If a worker said it."""
+    fate = elsewhere("SITEMAPKIT_SCHEMA_LOCATION", True)
+    with pytest.raises(BuildFailed, match=r"products-1 was not built: this worker's code"):
+        run(runner=LocalQueue(*[fate] * 999, in_flight=1, stalled_seconds=0.2))
+
+
+def test_a_queue_that_takes_nothing_fails_the_build_at_once(storage):
+    """Later it is waited for."""
+
+    def down(arguments):
+        raise ConnectionError("refused")
+
+    with pytest.raises(BuildFailed, match="products-1 could not be enqueued: ConnectionError"):
+        run(runner=LocalQueue(down))
+    assert run(runner=LocalQueue(None, down)).resumed
+
+
+def test_what_one_runner_left_another_resumes(storage, records):
+    """Pages that are recorded stay."""
+    stopped = LocalQueue(None, None, *[lost] * 99, stalled_seconds=0.05)
+    with pytest.raises(BuildFailed):
+        run(runner=stopped)
+    assert len(records) == 2
+
+    class Stopping(InlineRunner):
+        def run(self, builder, rows):
+            yield builder.build(rows[0])
+            raise BuildFailed("stopped")
+
+    with pytest.raises(BuildFailed):
+        run(runner=Stopping())
+    assert run(runner=LocalQueue()).status == "unchanged"
+    assert len(records) == len(set(records)) == 7
+
+
+# A build that is a task itself
+
+
+def test_a_build_that_is_a_task_makes_pages_where_nobody_else_does(storage, records):
+    """Else a single worker would wait for its own end."""
+    token = worker.in_worker.set(True)
+    try:
+        assert run(runner=LocalQueue(*[lost] * 99, in_flight=2)).status == "published"
+    finally:
+        worker.in_worker.reset(token)
+    assert len(records) == len(set(records)) == 7
+
+
+def test_requests_are_done_by_a_worker(storage, settings, django_capture_on_commit_callbacks):
+    """Where the runner has a queue: no thread starts."""
+    settings.SITEMAPKIT_RUNNER = "dummy"
+    asked = request(SITE, BuildRequest.Kind.BUILD)
+    threads = threading.active_count()
+    with django_capture_on_commit_callbacks(execute=True):
+        requests.begin(SITE, partial(worker.get_runner))
+    assert threading.active_count() == threads
+    kinds = ["build", "check", "prune"]
+    assert DummyRunner.enqueued == [("requests", "default", kinds)]
+    settings.SITEMAPKIT_RUNNER = "inline"
+    worker.process_requests("default", kinds)
+    asked.refresh_from_db()
+    assert asked.build.status == "published"
+    assert not worker.in_worker.get()
+
+
+def test_a_request_that_has_to_wait_is_enqueued_again(storage, settings):
+    """So that no worker waits for the end of another build."""
+    settings.SITEMAPKIT_RUNNER = "dummy"
+    request(SITE, BuildRequest.Kind.PRUNE)
+    held = take_lease_of_new()
+    worker.process_requests("default", ["prune"])
+    assert DummyRunner.enqueued == [("requests", "default", ["prune"])]
+    held.release()
+    worker.process_requests("default", ["prune"])
+    assert len(DummyRunner.enqueued) == 1
+    assert not BuildRequest.objects.filter(ended_at=None).exists()
+
+
+def take_lease_of_new():
+    """Hold the lease of the site."""
+    from django_sitemapkit.models import Lease
+
+    return Lease.objects.acquire("build:default", seconds=60)
+
+
+def test_requests_for_a_site_of_another_release_are_logged(storage, caplog):
+    """They stay open."""
+    worker.process_requests("gone", ["build"])
+    assert "no such site" in caplog.text
+
+
+def test_a_queue_that_is_down_fails_no_click(monkeypatch, django_capture_on_commit_callbacks):
+    """A thread does it."""
+    started = []
+    monkeypatch.setattr(requests._request_workers, "start", lambda *given: started.append(given))
+
+    def down():
+        raise ConnectionError
+
+    with django_capture_on_commit_callbacks(execute=True):
+        requests.begin(SITE, down)
+    assert len(started) == 1
+
+
+def test_a_schedule_builds_all_sites(storage):
+    """As the command does, and a build that runs already is no error."""
+    worker.build_sitemaps()
+    assert Build.objects.get().status == "published"
+    held = take_lease_of_new()
+    worker.build_sitemaps()
+    held.release()
+
+
+# Where workers could not see what this process sees
+
+
+class Checked(LocalQueue):
+    """Validates as a real queue does."""
+
+    validate = queues.QueueRunner.validate
+
+
+def test_a_transaction_or_a_database_of_its_own_is_refused(storage, monkeypatch):
+    """Before anything is done, and with the way out."""
+    monkeypatch.setattr(queues, "require_shared_databases", lambda: None)
+    with pytest.raises(BuildFailed, match="inside a transaction"):
+        build(SITE, runner=Checked())
+    assert not Build.objects.exists()
+
+
+def test_a_page_is_made_for_the_tenant_that_enqueued_it(sections, settings, monkeypatch):
+    """The message has the schema's name, and the worker's connection goes back afterwards."""
+    from types import SimpleNamespace
+
+    from django.db import connections
+
+    from django_sitemapkit import tenants
+
+    tea, public = (SimpleNamespace(schema_name=name) for name in ("tea", "public"))
+    real = connections["default"]
+    switched = []
+
+    def set_tenant(tenant):
+        switched.append(tenant)
+        real.tenant = tenant
+
+    monkeypatch.setattr(real, "set_tenant", set_tenant, raising=False)
+    monkeypatch.setattr(real, "tenant", tea, raising=False)
+    sections.add(Products)
+    fill()
+    use_storage(settings, "Memory")
+
+    class Tenants:
+        def using(self, alias):
+            return self
+
+        def get(self, schema_name):
+            assert schema_name == "tea"
+            return tea
+
+    monkeypatch.setattr(tenants.apps, "get_model", lambda name: SimpleNamespace(objects=Tenants()))
+    schemas = []
+
+    def delivered(arguments):
+        schemas.append(arguments[3])
+        real.tenant = public
+        build_page(*arguments)
+        assert real.tenant is public
+
+    assert run(runner=LocalQueue(*[delivered] * 3)).status == "published"
+    assert schemas == [{"default": "tea"}] * 3
+    assert switched == [tea, public] * 3
+    real.tenant = public
+    assert tenants.current_schemas() == {}
