@@ -1,8 +1,9 @@
 """The admin: editors set what is listed, operators see and start builds."""
 
-from django_sitemapkit.admin import builds, extras, overrides, rules, sections
+from django_sitemapkit.admin import builds, extras, overrides, rules, sections, sidebar
 from django_sitemapkit.admin.health import HealthItem, Level, register_health
 from django_sitemapkit.admin.inlines import SitemapOverrideInline
+from django_sitemapkit.admin.url_inspection import register_inspection
 
 __all__ = [
     "HealthItem",
@@ -12,6 +13,8 @@ __all__ = [
     "extras",
     "overrides",
     "register_health",
+    "register_inspection",
     "rules",
     "sections",
+    "sidebar",
 ]

@@ -1,5 +1,6 @@
 """What all screens share: sites, lists that survive any query string, and texts."""
 
+import datetime as dt
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -14,11 +15,15 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
 from django.urls import NoReverseMatch, reverse
-from django.utils.formats import number_format
+from django.utils import timezone
+from django.utils.formats import date_format, number_format
 from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from django_sitemapkit.builds import Pause
+from django_sitemapkit.builds.report.progress import SiteProgress
+from django_sitemapkit.builds.report.running import BuildProgress
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.models import Build, BuildRequest
 from django_sitemapkit.sites import SitemapSite, all_sites
@@ -134,12 +139,24 @@ def number_or_blank(count: int) -> str:
     return number(count) if count else ""
 
 
+def duration_text(build: Build) -> str:
+    """Return how long a build took, as text; "" if it has not ended."""
+    if build.ended_at is None:
+        return ""
+    seconds = (build.ended_at - build.started_at).total_seconds()
+    if seconds < 60:
+        return gettext("%(seconds)s s") % {"seconds": f"{seconds:.1f}"}
+    return str(dt.timedelta(seconds=round(seconds)))
+
+
 def request_text(request: BuildRequest) -> str:
     """Return what a request asks for, as text."""
     if request.kind == BuildRequest.Kind.CHECK:
         return gettext("File check")
     if request.kind == BuildRequest.Kind.PRUNE:
         return gettext("Cleanup")
+    if request.kind == BuildRequest.Kind.COMPARE:
+        return gettext("Changes in build %(build)s") % {"build": request.build_id}
     if request.section:
         return gettext("Build of section “%(section)s”") % {"section": request.section}
     return gettext("Full build") if request.full else gettext("Build of changes")
@@ -148,6 +165,46 @@ def request_text(request: BuildRequest) -> str:
 def request_rows(requests: Iterable[BuildRequest]) -> list[dict[str, Any]]:
     """Return requests with their texts, for templates."""
     return [{"request": request, "text": request_text(request)} for request in requests]
+
+
+def pause_text(pause: Pause) -> str:
+    """Return who paused publishing until when and why, as text."""
+    values = {"who": pause.by, "why": pause.reason}
+    if pause.until is None:
+        text = gettext("Publishing is paused by %(who)s until someone resumes it: %(why)s")
+        return text % values
+    local = timezone.localtime(pause.until) if timezone.is_aware(pause.until) else pause.until
+    text = gettext("Publishing is paused by %(who)s until %(until)s: %(why)s")
+    return text % {**values, "until": date_format(local, "DATETIME_FORMAT")}
+
+
+def progress_text(progress: SiteProgress) -> str:
+    """Return the progress in a sentence."""
+    if progress.running and progress.build is not None:
+        return _build_progress_text(progress.build)
+    if progress.running:
+        return gettext("Planning sitemap files, or deleting old ones.")
+    if progress.requests:
+        return gettext("Queued requests start in the background.")
+    if progress.build is not None:
+        text = gettext("Build %(build)s was interrupted. The next build resumes it.")
+        return text % {"build": progress.build.build}
+    return gettext("No build is running.")
+
+
+def _build_progress_text(progress: BuildProgress) -> str:
+    """Return the progress of a build, with its rate if there is one."""
+    values = {
+        "build": progress.build,
+        "done": number(progress.done),
+        "total": number(progress.total),
+        "urls": number(progress.urls),
+        "rate": number(progress.urls_per_second),
+    }
+    text = gettext("Build %(build)s: %(done)s of %(total)s files are done.") % values
+    if progress.urls_per_second is None:
+        return text
+    return f"{text} {gettext('%(urls)s URLs so far, %(rate)s per second.') % values}"
 
 
 def try_read(read: Callable[[], Read]) -> tuple[Read | None, str]:
@@ -185,9 +242,9 @@ def known_site(key: str) -> tuple[SitemapSite | None, str]:
     return site, reason
 
 
-def link_to(site: admin.AdminSite, obj: Any) -> str:
-    """Return an object's name, linked to its change page in the admin if it has one."""
-    name = str(obj) or str(obj.pk)
+def link_to(site: admin.AdminSite, obj: Any, name: str = "") -> str:
+    """Return a name, by default the object's, linked to its page in the admin if it has one."""
+    name = name or str(obj) or str(obj.pk)
     opts = obj._meta
     try:
         url = reverse(

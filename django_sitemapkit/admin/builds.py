@@ -1,44 +1,59 @@
 """The screens of builds: the list, a build with its files, publishing, and differences."""
 
-import datetime as dt
 from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import flatten, unquote
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Q, QuerySet, Sum
 from django.http import (
     Http404,
     HttpRequest,
     HttpResponse,
+    HttpResponseBase,
     HttpResponseNotAllowed,
     HttpResponseRedirect,
 )
+from django.template.defaultfilters import filesizeformat
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from django_sitemapkit.admin.base import SiteFilter, known_site, known_sites, logger, number
-from django_sitemapkit.admin.health.views import HealthAdmin
-from django_sitemapkit.admin.manifests import (
-    differences_context,
-    file_context,
-    manifest_context,
-    name_of,
+from django_sitemapkit.admin.activity import ActivityAdmin
+from django_sitemapkit.admin.base import (
+    SiteFilter,
+    duration_text,
+    known_site,
+    known_sites,
+    logger,
+    number,
+    pause_text,
 )
+from django_sitemapkit.admin.cancelling import CancelAdmin
+from django_sitemapkit.admin.differences import (
+    REFRESH_SECONDS,
+    differences_context,
+    differences_csv,
+)
+from django_sitemapkit.admin.health.views import HealthAdmin
+from django_sitemapkit.admin.log_messages import PUBLISHED, ROLLED_BACK
+from django_sitemapkit.admin.manifests import file_context, manifest_context, name_of
+from django_sitemapkit.admin.pausing import PauseAdmin, RollBackForm
 from django_sitemapkit.admin.url_counts import (
     changes_of,
+    counts_of,
     section_changes,
     total_change,
     url_counts,
 )
 from django_sitemapkit.admin.url_inspection import InspectionAdmin
-from django_sitemapkit.builds import publish
+from django_sitemapkit.builds import Pause, publish
+from django_sitemapkit.builds.publication.pausing import pause_at
 from django_sitemapkit.exceptions import SitemapKitError
-from django_sitemapkit.models import Build, BuildFile, Publication
+from django_sitemapkit.models import Build, BuildDifferences, BuildFile, Publication, StoredNow
 
 
 class BuildList(ChangeList):
@@ -48,24 +63,32 @@ class BuildList(ChangeList):
         """Read the builds of the page, and add the totals of their files."""
         super().get_results(request)
         done = Q(status=BuildFile.Status.DONE) & ~Q(section="")
-        files = BuildFile.objects.filter(build__in=[build.pk for build in self.result_list])
-        totals = files.order_by().values("build").annotate(files=Count("pk", filter=done))
+        keys = [build.pk for build in self.result_list]
+        files = BuildFile.objects.filter(build__in=keys)
+        totals = (
+            files.order_by()
+            .values("build")
+            .annotate(files=Count("pk", filter=done), bytes=Sum("xml_bytes", filter=done))
+        )
         by_build = {total["build"]: total for total in totals}
-        changes = changes_of(self.result_list)
+        changes = changes_of(self.result_list, counts_of(self.result_list))
+        live = set(Publication.objects.filter(build__in=keys).values_list("build", flat=True))
         for build in self.result_list:
             build.totals = by_build.get(build.pk, {})
             build.change = changes.get(build.pk, "-")
+            build.is_live = build.pk in live
 
 
 @admin.register(Build)
-class BuildAdmin(HealthAdmin, InspectionAdmin):
+class BuildAdmin(ActivityAdmin, CancelAdmin, HealthAdmin, InspectionAdmin, PauseAdmin):
     """Shows builds, which nobody adds, changes or deletes by hand."""
 
     list_display = (
         *("name", "site", "shown_status", "started_at", "duration"),
-        *("url_count", "file_count", "started_by", "short_reason"),
+        *("url_count", "file_count", "size", "started_by", "short_reason"),
     )
-    list_filter = (SiteFilter, "status")
+    list_filter = (SiteFilter, "status", "started_at")
+    search_fields = ("reason", "started_by")
     list_per_page = 50
     ordering = ("-pk",)
     show_full_result_count = False
@@ -81,12 +104,6 @@ class BuildAdmin(HealthAdmin, InspectionAdmin):
     class Media:
         css = {"all": ["sitemapkit/theme.css", "sitemapkit/overview.css"]}
 
-    # Permissions
-
-    def has_publish_build_permission(self, request: HttpRequest) -> bool:
-        """Return whether the user may publish held and earlier builds."""
-        return request.user.has_perm("sitemapkit.publish_build")
-
     # The list
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
@@ -100,22 +117,15 @@ class BuildAdmin(HealthAdmin, InspectionAdmin):
 
     @admin.display(description=gettext_lazy("status"), ordering="status")
     def shown_status(self, build: Build) -> str:
-        """Return the status, highlighted if the build is held or failed."""
-        return format_html(
-            '<span class="sitemapkit-status sitemapkit-{}">{}</span>',
-            build.status,
-            build.get_status_display(),
-        )
+        """Return the status, highlighted if the build is held or failed, and the live one."""
+        status = _status_html(build.status, build.get_status_display())
+        is_live = getattr(build, "is_live", False)
+        return format_html("{} {}", status, _status_html("live", _("live"))) if is_live else status
 
     @admin.display(description=gettext_lazy("duration"))
     def duration(self, build: Build) -> str:
         """Return how long the build took."""
-        if build.ended_at is None:
-            return "-"
-        seconds = (build.ended_at - build.started_at).total_seconds()
-        if seconds < 60:
-            return _("%(seconds)s s") % {"seconds": f"{seconds:.1f}"}
-        return str(dt.timedelta(seconds=round(seconds)))
+        return duration_text(build) or "-"
 
     @admin.display(description=gettext_lazy("URLs"))
     def url_count(self, build: Any) -> str:
@@ -126,6 +136,12 @@ class BuildAdmin(HealthAdmin, InspectionAdmin):
     def file_count(self, build: Any) -> str:
         """Return how many files the build has."""
         return number(build.totals.get("files"))
+
+    @admin.display(description=gettext_lazy("size"))
+    def size(self, build: Any) -> str:
+        """Return how large the XML of its files is."""
+        size = build.totals.get("bytes")
+        return "-" if size is None else filesizeformat(size)
 
     @admin.display(description=gettext_lazy("reason"))
     def short_reason(self, build: Build) -> str:
@@ -166,6 +182,7 @@ class BuildAdmin(HealthAdmin, InspectionAdmin):
         build = options["obj"]
         context["title"] = self.name(build)
         context["subtitle"] = None
+        build.is_live = _is_live(build)
         may_publish = self.has_publish_build_permission(request)
         context["may_publish"] = may_publish and not self._publish_error(build)
         context["differs"] = _is_publishable(build) and build.previous is not None
@@ -201,44 +218,60 @@ class BuildAdmin(HealthAdmin, InspectionAdmin):
         if not (self.has_view_permission(request) and self.has_publish_build_permission(request)):
             raise PermissionDenied
         build = self._get_build_or_404(request, object_id)
-        if request.method == "POST":
-            self._publish(request, build)
-            return HttpResponseRedirect(self._url("change", build.pk))
-        if request.method not in {"GET", "HEAD"}:
+        if request.method not in {"GET", "HEAD", "POST"}:
             return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
-        served = Publication.objects.filter(site=build.site).select_related("build").first()
+        form = None
+        if build.published_at is not None:
+            form = RollBackForm(request.POST if request.method == "POST" else None)
+        if request.method == "POST" and (form is None or form.is_valid()):
+            self._publish(request, build, form.pause_if_chosen(request) if form else None)
+            return HttpResponseRedirect(self._url("change", build.pk))
+        rows = Publication.objects.filter(site=build.site).select_related("build")
+        served = rows.annotate(now=StoredNow()).first()
+        pause = pause_at(served, served.now) if served else None
         live = served.build_id if served else None
         counts = url_counts([build.pk, live])
         before = counts[live] if served else None
+        title = _("Publish build %(build)s?")
+        if build.published_at is not None:
+            title = _("Roll back to build %(build)s?")
         context = {
-            "title": _("Publish build %(build)s?") % {"build": build.pk},
+            "title": title % {"build": build.pk},
             "served": served.build if served else None,
             "served_urls": number(sum(before.values())) if before is not None else "",
             "urls": number(sum(counts[build.pk].values())),
             "change": total_change(counts[build.pk], before),
             "changes": section_changes(counts[build.pk], before),
             "publish_error": self._publish_error(build),
+            "pause": pause_text(pause) if pause else "",
+            "form": form,
         }
         return self._build_page(request, build, "publish", context)
 
-    def _publish(self, request: HttpRequest, build: Build) -> None:
-        """Publish a build, and show a message with the result."""
+    def _publish(self, request: HttpRequest, build: Build, pause: Pause | None) -> None:
+        """Publish a build, pause publishing if asked to, and show a message with the result."""
         site, reason = known_site(build.site)
         if site is None:
             messages.error(request, reason)
             return
+        if error := self._publish_error(build):
+            messages.error(request, error)
+            return
         try:
-            publish(site, build.pk)
+            publish(site, build.pk, pause=pause)
         except SitemapKitError as error:
             messages.error(request, str(error))
-            return
         except Exception as error:  # noqa: BLE001  each storage raises its own errors
             logger.exception("Build %s could not be published.", build.pk)
             messages.error(request, f"{type(error).__name__}: {error}")
-            return
-        self.log_change(request, build, _("Published."))
+        if Build.objects.published(site) != build:
+            return  # Otherwise only its export or its announcement has failed.
+        was_held = build.status == Build.Status.HELD
+        self.log_change(request, build, PUBLISHED if was_held else ROLLED_BACK)
         text = _("Site “%(site)s” now serves build %(build)s.")
         messages.success(request, text % {"site": site.key, "build": build.pk})
+        if pause is not None:
+            self.record_pause(request, build, pause)
 
     def _publish_error(self, build: Build) -> str:
         """Return why a build cannot be published; "" if it can."""
@@ -246,24 +279,31 @@ class BuildAdmin(HealthAdmin, InspectionAdmin):
             if build.pruned_at is not None:
                 return _("The files of this build were deleted.")
             return _("The build was never published and is not held for review.")
-        if Publication.objects.filter(site=build.site, build=build).exists():
+        if _is_live(build):
             return _("The site already serves this build.")
         return ""
 
     # Differences
 
-    def differences_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Show the URLs that a build adds, removes and changes; this reads files."""
+    def differences_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
+        """Show the URLs that a build adds, removes and changes, or as CSV with ``?csv``."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         if request.method not in {"GET", "HEAD"}:
             return HttpResponseNotAllowed(["GET", "HEAD"])
         build = self._get_build_or_404(request, object_id)
-        context = {
-            "title": _("Changes in build %(build)s") % {"build": build.pk},
-            **differences_context(build),
-        }
-        return self._build_page(request, build, "differences", context)
+        stored = (
+            BuildDifferences.objects.filter(build=build).first() if "csv" in request.GET else None
+        )
+        if stored is not None:
+            return differences_csv(request, stored)
+        context = differences_context(request, build)
+        title = _("Changes in build %(build)s") % {"build": build.pk}
+        page = self._build_page(request, build, "differences", {"title": title, **context})
+        if "waiting" in context:
+            # Without JavaScript, and not in the page: readers of screens may stop it there.
+            page.headers["Refresh"] = f"{REFRESH_SECONDS}; url={request.path}"
+        return page
 
     # Files
 
@@ -298,6 +338,15 @@ class BuildAdmin(HealthAdmin, InspectionAdmin):
             "build_url": self._url("change", build.pk),
         }
         return self.render_page(request, f"build/{name}", {**shared, **context})
+
+
+def _status_html(status: str, text: str) -> str:
+    return format_html('<span class="sitemapkit-status sitemapkit-{}">{}</span>', status, text)
+
+
+def _is_live(build: Build) -> bool:
+    """Return whether the site serves a build."""
+    return Publication.objects.filter(site=build.site, build=build).exists()
 
 
 def _is_publishable(build: Build) -> bool:

@@ -1,29 +1,40 @@
 """What the editors' screens share: the site field, pasted paths, duplicates, previews."""
 
+import json
 from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import Any, ClassVar
 
 from django import forms
-from django.contrib import messages
 from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
+from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import ValidationError
 from django.db import models, router, transaction
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
-from django.utils.http import urlencode
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import override
 
-from django_sitemapkit.admin.base import CheckedListAdmin, known_sites, site_by_key, try_read
+from django_sitemapkit.admin.base import (
+    CheckedListAdmin,
+    known_sites,
+    number,
+    site_by_key,
+    try_read,
+)
+from django_sitemapkit.admin.due_messages import add_due_message
+from django_sitemapkit.admin.url_state import states_of
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.models import Build, hash_of
+from django_sitemapkit.models import hash_of
 from django_sitemapkit.models.fields import CHANGEFREQ_CHOICES
 from django_sitemapkit.overrides.pasting import MAX_PASTED, pasted_path
 from django_sitemapkit.sites import SitemapSite
+
+MAX_LOGGED_ROWS = 1_000
+"""Rows of an action that are logged one by one."""
 
 YES_AND_NO = {
     "enabled": (_("Yes"), _("No")),
@@ -49,7 +60,7 @@ class EditorSettingForm(forms.ModelForm):  # type: ignore[type-arg]
     """A form for one editor setting of a site."""
 
     sites: ClassVar[Sequence[SitemapSite]] = ()
-    previewing: ClassVar[bool] = False
+    previewing: bool = False
     """Whether this is a preview. A preview is never valid, so nothing saves it."""
     change_url: ClassVar[str] = ""
     """The URL name of a row's change page, to link a duplicate."""
@@ -65,6 +76,7 @@ class EditorSettingForm(forms.ModelForm):  # type: ignore[type-arg]
             if name in self.fields:
                 widget: Any = self.fields[name].widget
                 widget.choices = [("unknown", _("Inherit")), ("true", yes), ("false", no)]
+                self.fields[name].show_hidden_initial = True  # For clean().
         for name in ("note", "path", "pattern", "title"):
             if name in self.fields:
                 self.fields[name].widget.attrs["class"] = "vLargeTextField sitemapkit-wide"
@@ -82,6 +94,20 @@ class EditorSettingForm(forms.ModelForm):  # type: ignore[type-arg]
                 max_length=MAX_PASTED,
                 widget=self.fields["path"].widget,
             )
+
+    def clean(self) -> dict[str, Any]:
+        """Keep ``include`` as it is now, unless the user has changed what the page showed.
+
+        Otherwise a page that was open while somebody excluded the URL would list it again.
+        """
+        cleaned = super().clean() or self.cleaned_data
+        is_kept = self.instance.pk is not None and "include" not in self.changed_data
+        if is_kept and "include" in cleaned:
+            cleaned["include"] = self.instance.include
+        return cleaned
+
+    def prepare_preview(self) -> None:
+        """Read what takes long before the row is saved, which lets other editors wait."""
 
     def is_valid(self) -> bool:
         """Return whether it may be saved."""
@@ -150,12 +176,13 @@ class EditorSettingAdmin(CheckedListAdmin):
         css = {"all": ["sitemapkit/theme.css", "sitemapkit/overrides.css"]}
 
     def preview_context(
-        self, request: HttpRequest, site: SitemapSite, row: Any, *, stored: bool
+        self, request: HttpRequest, site: SitemapSite, row: Any, form: Any
     ) -> dict[str, Any]:
         """Return the context of ``preview_template`` for a row.
 
-        The row is saved while this runs. ``stored`` says whether it was saved before, possibly
-        with other values. The page shows any exception.
+        Of the ``inspections`` in it, the page shows the states.
+        The row is saved while this runs; ``form`` is bound if it is to be saved with other values.
+        The page shows any exception.
         """
         raise NotImplementedError
 
@@ -187,61 +214,108 @@ class EditorSettingAdmin(CheckedListAdmin):
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Save a row, and say when the published files follow."""
         super().save_model(request, obj, form, change)
-        self._tell_when(request, obj)
+        undo = ""
+        if not change and self.has_delete_permission(request, obj):
+            undo = reverse(self._url_name("delete"), args=[obj.pk])
+        before = form.initial.get("site") if change else None
+        keys = {obj.site, before or obj.site}
+        add_due_message(request, keys, path=getattr(obj, "path", ""), undo=undo)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         """Delete a row, and say when the published files follow."""
         super().delete_model(request, obj)
-        self._tell_when(request, obj)
+        add_due_message(request, [obj.site], path=getattr(obj, "path", ""))
 
-    def _tell_when(self, request: HttpRequest, row: Any) -> None:
-        """Say that published files follow with the next build; link to what becomes of a URL."""
-        site = site_by_key(known_sites(request), row.site)
-        if site is None or Build.objects.published(site) is None:
-            return
-        text: Any = _("The published sitemap stays as it is until the next build.")
-        if path := getattr(row, "path", ""):
-            query = urlencode({"site": site.key, "url": path})
-            url = f"{reverse(f'{self.admin_site.name}:sitemapkit_inspect')}?{query}"
-            text = format_html('{} <a href="{}">{}</a>', text, url, _("What becomes of the URL"))
-        messages.info(request, text)
+    def delete_queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
+        """Delete rows, and say when the published files follow."""
+        keys = sites_of(queryset)
+        super().delete_queryset(request, queryset)
+        add_due_message(request, keys)
 
     def _preview(self, request: HttpRequest, form: Any, obj: Any) -> dict[str, Any] | None:
         if form.is_bound:
             if not form.previewing or form.errors:
                 return None
+            form.prepare_preview()
             using = router.db_for_write(self.model)
             with transaction.atomic(using=using):
                 row = copy(form.instance)
                 row.save()
-                context = self._try_preview(request, row, stored=obj is not None)
+                context = self._try_preview(request, row, form)
                 transaction.set_rollback(True, using=using)
-            return {**context, "unsaved": True}
-        return self._try_preview(request, obj, stored=True) if obj is not None else None
+            return {**self._with_states(request, row, context), "unsaved": True}
+        if obj is None:
+            return None
+        return self._with_states(request, obj, self._try_preview(request, obj, form))
 
-    def _try_preview(self, request: HttpRequest, row: Any, *, stored: bool) -> dict[str, Any]:
+    def _with_states(
+        self, request: HttpRequest, row: Any, context: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Add the states of inspected URLs. Files are read while no other editor has to wait."""
+        site, inspections = site_by_key(known_sites(request), row.site), context.get("inspections")
+        if site is None or inspections is None:
+            return context
+        states, reason = try_read(lambda: states_of(site, inspections))
+        return {**context, **(states or {"failure": reason})}
+
+    def _try_preview(self, request: HttpRequest, row: Any, form: Any) -> dict[str, Any]:
         site = site_by_key(known_sites(request), row.site)
         if site is None:
             return {"failure": _("Site “%(site)s” does not exist.") % {"site": row.site}}
-        context, reason = try_read(lambda: self.preview_context(request, site, row, stored=stored))
+        context, reason = try_read(lambda: self.preview_context(request, site, row, form))
         return {"failure": reason} if context is None else context
 
 
+def sites_of(rows: models.QuerySet[Any]) -> list[str]:
+    """Return the keys of the sites that rows belong to."""
+    return list(rows.order_by().values_list("site", flat=True).distinct())
+
+
 def log_rows(
-    user: Any, rows: Sequence[models.Model], flag: int, fields: Iterable[str] = ()
+    user: Any,
+    rows: Sequence[models.Model],
+    flag: int,
+    fields: Iterable[str] = (),
+    message: str = "",
 ) -> None:
     """Record in the history that a user added, changed or deletes rows.
 
     ``user`` is the user's primary key, ``flag`` a constant of the admin's ``LogEntry``, ``fields``
-    the names of the changed fields.
+    the names of the changed fields; ``message`` replaces what Django says of them. With more than
+    ``MAX_LOGGED_ROWS`` there is one entry for all.
     """
-    if not rows:
-        return
-    meta = rows[0]._meta
-    with override(None):  # The history translates the names when it is shown.
+    if len(rows) > MAX_LOGGED_ROWS:
+        log_count(user, type(rows[0]), len(rows), flag, fields, message)
+    elif rows:
+        text = message or _change_message(type(rows[0]), flag, fields)
+        LogEntry.objects.log_actions(user, rows, flag, text)
+
+
+def log_count(
+    user: Any,
+    model: type[models.Model],
+    count: int,
+    flag: int,
+    fields: Iterable[str] = (),
+    message: str = "",
+) -> None:
+    """Record in one entry, which is in no row's own history, what was done to many rows."""
+    LogEntry.objects.create(
+        user_id=user,
+        content_type=ContentType.objects.get_for_model(model),
+        object_repr=f"{number(count)} {model._meta.verbose_name_plural}",
+        action_flag=flag,
+        change_message=message or _change_message(model, flag, fields),
+    )
+
+
+def _change_message(model: type[models.Model], flag: int, fields: Iterable[str]) -> str:
+    """Return a message in the form in which Django translates it when it is shown."""
+    if flag == ADDITION:
+        return json.dumps([{"added": {}}])
+    if flag != CHANGE:
+        return ""
+    meta = model._meta
+    with override(None):
         names = [str(getattr(meta.get_field(name), "verbose_name", name)) for name in fields]
-    messages: dict[int, list[Any]] = {
-        ADDITION: [{"added": {}}],
-        CHANGE: [{"changed": {"fields": names}}],
-    }
-    LogEntry.objects.log_actions(user, rows, flag, messages.get(flag, ""))
+    return json.dumps([{"changed": {"fields": names}}])

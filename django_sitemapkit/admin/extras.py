@@ -14,6 +14,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.base import SiteFilter, known_sites, number, site_by_key, try_read
+from django_sitemapkit.admin.due_messages import add_due_message
 from django_sitemapkit.admin.editor_settings import PathForm, log_rows, site_field
 from django_sitemapkit.admin.transfers import TransferAdmin
 from django_sitemapkit.inspection import inspect_path
@@ -84,14 +85,14 @@ class ExtraUrlAdmin(TransferAdmin):
     list_display = (
         *("path", "site", "title", "lastmod", "changefreq", "priority", "note", "changed_at"),
     )
-    list_filter = (SiteFilter, "changefreq")
+    list_filter = (SiteFilter, "changefreq", "changed_at")
     search_fields = ("path", "title", "note")
 
     def preview_context(
-        self, request: HttpRequest, site: SitemapSite, row: ExtraUrl, *, stored: bool
+        self, request: HttpRequest, site: SitemapSite, row: ExtraUrl, form: Any
     ) -> dict[str, Any]:
         """Return where the URL is listed and with which values, or why it is not."""
-        return {"explanations": [inspect_path(site, row.path)]}
+        return {"inspections": [inspect_path(site, row.path)]}
 
     def save_model(self, request: HttpRequest, obj: ExtraUrl, form: Any, change: bool) -> None:
         """Save the row, and warn if a section already lists the URL."""
@@ -149,6 +150,8 @@ class ExtraUrlAdmin(TransferAdmin):
         log_rows(request.user.pk, new, ADDITION)
         self._warn_of_sections(request, new[:MAX_SECTION_LOOKUPS])
         self._report(request, len(new), comparison)
+        if new:
+            add_due_message(request, [form.cleaned_data["site"]])
         return HttpResponseRedirect(self._return_url(request))
 
     def _return_url(self, request: HttpRequest) -> str:

@@ -17,8 +17,11 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.base import known_sites, site_by_key, try_read
+from django_sitemapkit.admin.due_messages import add_due_message
 from django_sitemapkit.admin.editor_settings import EditorSettingForm, log_rows
+from django_sitemapkit.admin.log_messages import exclusion_message
 from django_sitemapkit.admin.overrides import NO_SECTION
+from django_sitemapkit.admin.url_state import states_of
 from django_sitemapkit.identities import identity_of
 from django_sitemapkit.inspection import inspect_object
 from django_sitemapkit.models import UrlOverride
@@ -50,6 +53,8 @@ class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
     sites: list[SitemapSite]
     user: Any = None
     """The primary key of the user, for the history; None records nothing."""
+    request: HttpRequest | None = None
+    """The request that shows messages; None shows none."""
 
     def __init__(
         self,
@@ -97,10 +102,10 @@ class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
         context: dict[str, Any] = {"site": site if len(self.sites) > 1 else None}
         if site is None or obj is None or obj._state.adding:
             return {**context, "failure": _("Save the object first to see its entry.")}
-        explanations, reason = try_read(lambda: inspect_object(site, obj))
-        if explanations is None:
+        states, reason = try_read(lambda: states_of(site, inspect_object(site, obj)))
+        if states is None:
             return {**context, "failure": reason}
-        return {**context, "explanations": explanations, "nothing": NO_SECTION}
+        return {**context, **states, "nothing": NO_SECTION}
 
     @property
     def explanations_without_form(self) -> list[dict[str, Any]]:
@@ -123,20 +128,31 @@ class OverrideFormSet(BaseModelFormSet):  # type: ignore[type-arg]
             if form.instance.pk is None and stored.filter(site=site).exists():
                 form.add_error(None, ValidationError(_("This override already exists.")))
 
+    def save(self, commit: bool = True) -> list[UrlOverride]:
+        """Save what has changed, and say when the published files follow."""
+        saved: list[UrlOverride] = super().save(commit=commit)
+        changed = [row for row, _fields in self.changed_objects]
+        if self.request is not None:
+            rows = (*self.new_objects, *changed, *self.deleted_objects)
+            add_due_message(self.request, {row.site for row in rows})
+        return saved
+
     def save_new(self, form: Any, commit: bool = True) -> UrlOverride:
         """Save a new override of the object, which has its primary key by now."""
         assert self.instance is not None  # noqa: S101  it was saved just now
         form.instance.model, form.instance.object_id = identity_of(self.instance)
         row: UrlOverride = super().save_new(form, commit=commit)
         if commit and self.user is not None:
-            log_rows(self.user, [row], ADDITION)
+            message = exclusion_message(row, form.changed_data)
+            log_rows(self.user, [row], ADDITION, message=message)
         return row
 
     def save_existing(self, form: Any, obj: Any, commit: bool = True) -> UrlOverride:
         """Save a stored override."""
         row: UrlOverride = super().save_existing(form, obj, commit=commit)
         if commit and self.user is not None:
-            log_rows(self.user, [row], CHANGE, form.changed_data)
+            message = exclusion_message(row, form.changed_data)
+            log_rows(self.user, [row], CHANGE, form.changed_data, message)
         return row
 
     def delete_existing(self, obj: Any, commit: bool = True) -> None:
@@ -182,6 +198,7 @@ class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
 
     class Media:
         css = {"all": ["sitemapkit/theme.css", "sitemapkit/overrides.css"]}
+        js = ["sitemapkit/inline.js"]
 
     def get_max_num(self, request: HttpRequest, obj: Any = None, **options: Any) -> int:
         """Return how many overrides an object may have: one per site."""
@@ -227,7 +244,7 @@ class SitemapOverrideInline(admin.StackedInline):  # type: ignore[type-arg]
                 **options,
             },
         )
-        known = {"sites": known_sites(request), "user": request.user.pk}
+        known = {"sites": known_sites(request), "user": request.user.pk, "request": request}
         return type(formset.__name__, (formset,), known)
 
     @admin.display(description=_("in the sitemap"))

@@ -1,6 +1,5 @@
-"""The manifest of a build and its differences, both limited in size."""
+"""The manifest of a build and its stored files, both shown in pages."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache, partial
 from typing import Any
@@ -20,16 +19,14 @@ from django_sitemapkit.admin.base import (
     try_read,
 )
 from django_sitemapkit.admin.url_counts import UrlChange, is_whole, url_counts
-from django_sitemapkit.builds import differences_of
-from django_sitemapkit.builds.report.differences import DifferenceKind, changed_pages
 from django_sitemapkit.builds.stored_files import (
     location_and_values,
     stored_entries_of,
     tags_of,
     unescaped,
 )
-from django_sitemapkit.exceptions import SitemapKitError, StorageFailure
-from django_sitemapkit.models import Build, BuildFile, Publication
+from django_sitemapkit.exceptions import StorageFailure
+from django_sitemapkit.models import Build, BuildFile, BuildRequest, Publication
 from django_sitemapkit.models.builds import INDEX_ORDER
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import index_address, page_addresses
@@ -43,14 +40,8 @@ MAX_FILES_WITH_PROBLEMS = 50
 MAX_BUILD_REQUESTS = 20
 """Requests that a build's page lists."""
 
-MAX_DIFFERENCES_PER_KIND = 200
-"""Added, removed or changed URLs that a page lists, for each of the three."""
-
 ENTRIES_PER_PAGE = 200
 """URLs of a file on a page."""
-
-MAX_COMPARED_URLS = 2_000_000
-"""URLs that a page compares, which takes seconds."""
 
 
 def manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
@@ -66,6 +57,7 @@ def manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
     faulty = manifest.exclude(problems="", skipped=0).order_by(*INDEX_ORDER)
     problems = list(faulty[: MAX_FILES_WITH_PROBLEMS + 1])
     urls = _file_urls(build, page.object_list)
+    asked = build.requests.exclude(kind=BuildRequest.Kind.COMPARE)
     return {
         "sections": totals,
         "section": section,
@@ -74,7 +66,7 @@ def manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
         "files": [_row(file, urls) for file in page.object_list],
         "problems": [_row(file, {}) for file in problems[:MAX_FILES_WITH_PROBLEMS]],
         "more_problems": len(problems) > MAX_FILES_WITH_PROBLEMS,
-        "requests": request_rows(build.requests.order_by("pk")[:MAX_BUILD_REQUESTS]),
+        "requests": request_rows(asked.order_by("pk")[:MAX_BUILD_REQUESTS]),
     }
 
 
@@ -177,43 +169,3 @@ def _file_urls(build: Build, files: Iterable[BuildFile]) -> dict[int, str]:
         }
 
     return try_read(read)[0] or {}
-
-
-def differences_context(build: Build) -> dict[str, Any]:
-    """Return the counts and first URLs that a build adds, removes and changes."""
-    site, reason = known_site(build.site)
-    if site is None:
-        return {"failure": reason}
-    if build.previous is not None:
-        compared = sum(file.urls for file in changed_pages(build.previous, build))
-        if compared > MAX_COMPARED_URLS:
-            text = _(
-                "The changed files have %(count)s URLs, too many to compare here."
-                " Run the command: diff_sitemaps %(build)s"
-            )
-            return {"failure": text % {"count": number(compared), "build": build.pk}}
-    totals: Counter[DifferenceKind] = Counter()
-    shown: dict[DifferenceKind, list[str]] = {kind: [] for kind in DifferenceKind}
-    try:
-        for difference in differences_of(site, build.pk):
-            totals[difference.kind] += 1
-            if len(shown[difference.kind]) < MAX_DIFFERENCES_PER_KIND:
-                shown[difference.kind].append(difference.location)
-    except (SitemapKitError, OSError) as error:
-        return {"failure": str(error)}
-    titles = {
-        DifferenceKind.REMOVED: _("Removed"),
-        DifferenceKind.ADDED: _("Added"),
-        DifferenceKind.CHANGED: _("Changed"),
-    }
-    return {
-        "groups": [
-            {
-                "title": title,
-                "count": number(totals[kind]),
-                "locations": shown[kind],
-                "more": totals[kind] > len(shown[kind]),
-            }
-            for kind, title in titles.items()
-        ]
-    }

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import ADDITION, CHANGE
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied, ValidationError
 from django.db import models, router, transaction
@@ -33,17 +34,29 @@ from django_sitemapkit.admin.base import (
     site_by_key,
     try_read,
 )
-from django_sitemapkit.admin.editor_settings import EditorSettingForm, log_rows
-from django_sitemapkit.admin.sections import declared_sections
+from django_sitemapkit.admin.due_messages import add_due_message
+from django_sitemapkit.admin.editor_settings import (
+    MAX_LOGGED_ROWS,
+    EditorSettingForm,
+    log_count,
+    log_rows,
+    sites_of,
+)
+from django_sitemapkit.admin.log_messages import EXCLUDED, INCLUDED, exclusion_message
 from django_sitemapkit.admin.transfers import TransferAdmin
+from django_sitemapkit.admin.url_counts import LOSS, url_counts
 from django_sitemapkit.builds import exclude_now
+from django_sitemapkit.builds.publication.pausing import pause_of
 from django_sitemapkit.exceptions import BuildRunning, InvalidValue, SitemapKitError
 from django_sitemapkit.identities import identity_model, identity_of, model_name
 from django_sitemapkit.inspection import inspect_object, inspect_path
-from django_sitemapkit.models import ExtraUrl, UrlOverride, hash_of
+from django_sitemapkit.models import Publication, UrlOverride, hash_of
 from django_sitemapkit.overrides.cells import OVERRIDE_TABLE
 from django_sitemapkit.overrides.objects import named_object
 from django_sitemapkit.overrides.pasting import pasted_path
+from django_sitemapkit.reading import reader_of
+from django_sitemapkit.registry import belongs_to, registry
+from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import SitemapSite
 
 ROWS_PER_UPDATE = 500
@@ -155,7 +168,7 @@ class UrlOverrideAdmin(TransferAdmin):
         *("subject", "site", "is_included", "priority", "changefreq", "lastmod", "note"),
         "changed_at",
     )
-    list_filter = (SiteFilter, IncludeFilter, KindFilter, "changefreq")
+    list_filter = (SiteFilter, IncludeFilter, KindFilter, "changefreq", "changed_at")
     search_fields = ("path", "object_id", "note")
     actions = ("include_them", "exclude_them", "reset_them")
 
@@ -209,16 +222,23 @@ class UrlOverrideAdmin(TransferAdmin):
                 break
         return super().get_search_results(request, queryset, search_term)
 
+    def construct_change_message(
+        self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
+    ) -> Any:
+        """Return what the history says: that the URL was excluded, or which fields changed."""
+        usual = super().construct_change_message(request, form, formsets, add)
+        return exclusion_message(form.instance, form.changed_data) or usual
+
     def preview_context(
-        self, request: HttpRequest, site: SitemapSite, row: UrlOverride, *, stored: bool
+        self, request: HttpRequest, site: SitemapSite, row: UrlOverride, form: Any
     ) -> dict[str, Any]:
         """Return where the URL is listed and with which values, or why it is not."""
         if row.path:
-            return {"explanations": [inspect_path(site, row.path)]}
+            return {"inspections": [inspect_path(site, row.path)]}
         obj = named_object(row.model, row.object_id)
         if obj is None:
             return {"failure": _("The object was deleted, so the override has no effect.")}
-        return {"explanations": inspect_object(site, obj), "nothing": NO_SECTION}
+        return {"inspections": inspect_object(site, obj), "nothing": NO_SECTION}
 
     def has_bulk_urloverride_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may use the bulk actions and "Exclude now"."""
@@ -230,9 +250,22 @@ class UrlOverrideAdmin(TransferAdmin):
         self._set(request, queryset, {"include": True})
 
     @admin.action(description=_("Exclude from the sitemap"), permissions=["bulk_urloverride"])
-    def exclude_them(self, request: HttpRequest, queryset: models.QuerySet[UrlOverride]) -> None:
-        """Exclude the chosen URLs."""
+    def exclude_them(
+        self, request: HttpRequest, queryset: models.QuerySet[UrlOverride]
+    ) -> HttpResponse | None:
+        """Exclude the chosen URLs; many of a site's, only once that is confirmed."""
+        losses = [] if "confirmed" in request.POST else _losses(queryset)
+        if losses:
+            context = {
+                "title": gettext("Exclude these URLs?"),
+                "changelist_url": reverse(self._url_name("changelist")),
+                "losses": losses,
+                "chosen": request.POST.getlist(ACTION_CHECKBOX_NAME),
+                "across": request.POST.get("select_across", "0"),
+            }
+            return self.render_page(request, "editor_settings/exclude", context)
         self._set(request, queryset, {"include": False})
+        return None
 
     @admin.action(description=_("Reset to inherited values"), permissions=["bulk_urloverride"])
     def reset_them(self, request: HttpRequest, queryset: models.QuerySet[UrlOverride]) -> None:
@@ -248,15 +281,21 @@ class UrlOverrideAdmin(TransferAdmin):
     ) -> None:
         # The keys are read first: once changed, rows may no longer match the list's filter.
         chosen = list(queryset.order_by("pk").values_list("pk", flat=True))
+        keys = sites_of(queryset)
+        message = {True: INCLUDED, False: EXCLUDED}.get(values["include"], "")
         with transaction.atomic(using=router.db_for_write(self.model)):
+            if len(chosen) > MAX_LOGGED_ROWS:
+                log_count(request.user.pk, self.model, len(chosen), CHANGE, values, message)
             for start in range(0, len(chosen), ROWS_PER_UPDATE):
                 rows = self.model._default_manager.filter(
                     pk__in=chosen[start : start + ROWS_PER_UPDATE]
                 )
-                log_rows(request.user.pk, list(rows), CHANGE, values)
+                if len(chosen) <= MAX_LOGGED_ROWS:
+                    log_rows(request.user.pk, list(rows), CHANGE, values, message)
                 rows.update(changed_at=timezone.now(), **values)
         text = ngettext("%(count)s override changed.", "%(count)s overrides changed.", len(chosen))
         self.message_user(request, text % {"count": number(len(chosen))}, messages.SUCCESS)
+        add_due_message(request, keys)
 
     def get_urls(self) -> list[URLPattern]:
         """Add the URLs of "Exclude now", for an override and for any URL."""
@@ -312,7 +351,7 @@ class UrlOverrideAdmin(TransferAdmin):
             row = self.model(site=site.key, path=url_path, include=False)
             with transaction.atomic(using=router.db_for_write(self.model)):
                 row.save()
-                log_rows(request.user.pk, [row], ADDITION)
+                log_rows(request.user.pk, [row], ADDITION, message=EXCLUDED)
         self._exclude(request, row)
         self._publish_without(request, site, row)
         query = urlencode({"site": site.key, "url": url_path})
@@ -325,7 +364,7 @@ class UrlOverrideAdmin(TransferAdmin):
             row.include = False
             with transaction.atomic(using=router.db_for_write(self.model)):
                 row.save(update_fields=["include"])
-                log_rows(request.user.pk, [row], CHANGE, ["include"])
+                log_rows(request.user.pk, [row], CHANGE, message=EXCLUDED)
 
     def _publish_without(self, request: HttpRequest, site: SitemapSite, row: UrlOverride) -> None:
         level = messages.SUCCESS
@@ -337,6 +376,11 @@ class UrlOverrideAdmin(TransferAdmin):
                 "Live sitemaps exclude the URL now. Published files exclude it after the next"
                 " build: %(error)s"
             )
+            if pause_of(site):
+                text = gettext(
+                    "Live sitemaps exclude the URL now. Publishing is paused: click “Exclude now”"
+                    " again when the build has finished. %(error)s"
+                )
             text, level = text % {"error": error}, messages.WARNING
         except (ImproperlyConfigured, SitemapKitError) as error:
             text, level = _rebuild_failed(error), messages.ERROR
@@ -373,6 +417,24 @@ class UrlOverrideAdmin(TransferAdmin):
         return any(explanation.listed for explanation in found or ())
 
 
+def _losses(queryset: models.QuerySet[UrlOverride]) -> list[dict[str, Any]]:
+    """Return the sites that would lose many of their published URLs, with the numbers."""
+    chosen = dict(queryset.order_by().values_list("site").annotate(models.Count("pk")))
+    published = dict(
+        Publication.objects.filter(site__in=chosen).order_by("site").values_list("site", "build")
+    )
+    counts = url_counts(published.values())
+    found = []
+    for site, build in published.items():
+        total = sum(counts[build].values())
+        if chosen[site] > LOSS * total:
+            count, percent = chosen[site], min(100, round(100 * chosen[site] / max(total, 1)))
+            found.append(
+                {"site": site, "count": number(count), "total": number(total), "percent": percent}
+            )
+    return found
+
+
 def _rebuild_failed(error: object) -> str:
     text = gettext(
         "Live sitemaps exclude the URL now, but its file could not be rebuilt: %(error)s"
@@ -381,12 +443,22 @@ def _rebuild_failed(error: object) -> str:
 
 
 def _listed_models(sites: list[SitemapSite]) -> dict[str, type[models.Model]]:
-    """Return the models whose objects the sections list, by model label."""
-    found: dict[str, type[models.Model]] = {}
+    """Return the models whose objects the sections list, by model label.
+
+    A section that several sites have is read at one of them.
+    """
+    classes: dict[type[BaseSection], SitemapSite] = {}
     for site in sites:
-        for section in declared_sections(site).values():
-            keyset, _reason = try_read(partial(getattr, section, "keyset"))
-            if keyset is not None and keyset.queryset.model is not ExtraUrl:
-                model = identity_model(keyset.queryset.model)
-                found[model._meta.label_lower] = model
-    return found
+        known, _reason = try_read(partial(registry.at, site))
+        classes |= {section: site for section in known or () if belongs_to(section, site)}
+    reads = [partial(_model_of, section, site) for section, site in classes.items()]
+    found, _reason = try_read(lambda: [read() for read in reads])
+    if found is None:  # In a transaction, the first try takes one savepoint for all of them.
+        found = [try_read(read)[0] for read in reads]
+    return {model._meta.label_lower: model for model in found if model is not None}
+
+
+def _model_of(section: type[BaseSection], site: SitemapSite) -> type[models.Model] | None:
+    """Return the model whose objects a section lists; None if it lists no objects."""
+    keyset = reader_of(section(site)).keyset
+    return None if keyset is None else identity_model(keyset.queryset.model)

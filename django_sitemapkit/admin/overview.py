@@ -1,12 +1,14 @@
 """The page "Sitemaps overview": what is published and due, and the buttons to build it."""
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.admin.models import ADDITION
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
+from django.db.models import Max, Q
 from django.http import (
     Http404,
     HttpRequest,
@@ -23,19 +25,33 @@ from django.utils.translation import ngettext
 
 from django_sitemapkit.admin.base import (
     ReadOnlyAdmin,
+    duration_text,
     known_site,
     number,
     number_or_blank,
+    pause_text,
+    progress_text,
     request_rows,
     request_text,
     try_read,
 )
+from django_sitemapkit.admin.editor_settings import log_rows
 from django_sitemapkit.admin.health.items import attention_of, items_of
-from django_sitemapkit.admin.url_counts import changes_of, chart_of
+from django_sitemapkit.admin.log_messages import REQUESTED
+from django_sitemapkit.admin.url_counts import (
+    CHART_BUILDS,
+    UrlCounts,
+    changes_of,
+    chart_of,
+    counts_of,
+    section_changes,
+)
 from django_sitemapkit.builds import SiteStatus, status_of
+from django_sitemapkit.builds.cancellation import cancellable_lease
 from django_sitemapkit.builds.make.reuse import Reason
-from django_sitemapkit.builds.report.progress import SiteProgress, progress_of, summaries_of
-from django_sitemapkit.builds.report.status import is_being_built
+from django_sitemapkit.builds.manifest import SiteBuilds
+from django_sitemapkit.builds.report.progress import progress_of, summaries_of
+from django_sitemapkit.builds.report.running import is_being_built
 from django_sitemapkit.builds.requests import begin
 from django_sitemapkit.builds.requests import request as record_request
 from django_sitemapkit.models import Build, BuildRequest
@@ -46,7 +62,7 @@ from django_sitemapkit.sites import SitemapSite, all_sites
 SITES_PER_PAGE = 50
 """Sites on a page of the list."""
 
-RECENT_REQUESTS = 5
+RECENT_REQUESTS = 3
 """Finished requests that a site's page shows with their results."""
 
 MAX_ID_DIGITS = 18
@@ -80,6 +96,10 @@ class OverviewAdmin(ReadOnlyAdmin):
     def has_run_build_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may build, check and prune sitemaps."""
         return request.user.has_perm("sitemapkit.run_build")
+
+    def has_publish_build_permission(self, request: HttpRequest) -> bool:
+        """Return whether the user may publish held and earlier builds, and pause publishing."""
+        return request.user.has_perm("sitemapkit.publish_build")
 
     def overview_view(self, request: HttpRequest) -> HttpResponseBase:
         """Show the only site, the chosen one, or a list of all."""
@@ -127,7 +147,7 @@ class OverviewAdmin(ReadOnlyAdmin):
             text = _("Section “%(section)s” does not exist.") % {"section": section}
             messages.error(request, text)
         else:
-            queued = self._record(request, site, section=section, **BUTTONS[button])
+            queued = self._record(request, site, button, section)
         return HttpResponseRedirect(self._overview_url(site, **queued))
 
     def progress_view(self, request: HttpRequest) -> HttpResponseBase:
@@ -141,9 +161,9 @@ class OverviewAdmin(ReadOnlyAdmin):
         progress = progress_of(site)
         answer = {
             "state": progress.state,
-            "text": _progress_text(progress),
-            "done": progress.done,
-            "total": progress.total,
+            "text": progress_text(progress),
+            "done": progress.build.done if progress.build else 0,
+            "total": progress.build.total if progress.build else 0,
         }
         return JsonResponse(answer, headers={"Cache-Control": "no-store"})
 
@@ -156,10 +176,14 @@ class OverviewAdmin(ReadOnlyAdmin):
         query: dict[str, str | int] = {"site": site.key, **more}
         return f"{url}?{urlencode(query)}"
 
-    def _record(self, request: HttpRequest, site: SitemapSite, **options: Any) -> dict[str, int]:
-        """Record a request and start it; return the query parameters that name it."""
+    def _record(
+        self, request: HttpRequest, site: SitemapSite, button: str, section: str
+    ) -> dict[str, int]:
+        """Record the request of a button and start it; return the query parameters that name it."""
         before = _work_in_progress(site)
-        build_request = record_request(site, by=request.user.get_username(), **options)
+        name = request.user.get_username()
+        build_request = record_request(site, by=name, section=section, **BUTTONS[button])
+        log_rows(request.user.pk, [build_request], ADDITION, message=REQUESTED[button])
         begin(site, get_runner)
         queued = {"request": build_request.pk}
         return queued if before is None else {**queued, "after": before}
@@ -171,13 +195,19 @@ class OverviewAdmin(ReadOnlyAdmin):
         shared = {
             "title": _("Sitemaps overview"),
             "may_build": self.has_run_build_permission(request),
+            "may_publish": self.has_publish_build_permission(request),
         }
         return self.render_page(request, name, {**shared, **context})
 
     def page_of_sites(self, request: HttpRequest, sites: list[SitemapSite]) -> dict[str, Any]:
-        """Return a page of the sites that match the search, as context of its template."""
+        """Return a page of the sites that match the search, as context of its template.
+
+        Those whose newest build is held, or failed, come first.
+        """
         query = request.GET.get("q", "").strip()
         found = [site for site in sites if query in site.key or query in site.origin + site.path]
+        first = _sites_to_look_at()
+        found.sort(key=lambda site: site.key not in first)
         page = Paginator(found, SITES_PER_PAGE).get_page(request.GET.get("p"))
         return {
             "page": page,
@@ -225,46 +255,66 @@ class OverviewAdmin(ReadOnlyAdmin):
 
 def _site_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:
     """Return the template context of a site's page; all queries are made here."""
-    status = status_of(site, rows=rows, export=False)
-    progress = progress_of(site)
+    builds = SiteBuilds(site)
+    status = status_of(site, rows=rows, export=False, builds=builds)
+    progress = progress_of(site, status=status)
     ended = BuildRequest.objects.filter(site=site.key).exclude(ended_at=None)
-    shown = [build.build for build in status.builds]
-    live = status.build or 0
-    changes = changes_of(Build.objects.filter(pk__in=[live, *shown]))
+    ended = ended.exclude(kind=RequestKind.COMPARE)  # The page of the changes shows it.
+    live, recent = builds.published, _recent(builds, [build.build for build in status.builds])
+    counts = counts_of(recent.values())
+    changes = changes_of(recent.values(), counts)
     return {
         "index": site.address("index"),
-        "change": changes.get(live),
-        "chart": chart_of(site),
+        "change": changes.get(live.pk) if live else None,
+        "chart": chart_of(recent.values(), counts),
         "status": status,
         "published_at": _parse_datetime(status.published_at),
         "checked_at": _parse_datetime(status.checked_at),
-        "sections": _sections(status),
+        "sections": _sections(status, live, counts),
         "progress": progress,
-        "progress_text": _progress_text(progress),
+        "progress_text": progress_text(progress),
+        "is_cancellable": bool(progress.running or progress.build)
+        and cancellable_lease(site) is not None,
+        "is_stale": bool(progress.running) and not is_being_built(site),
         "open": request_rows(progress.requests),
         "ended": request_rows(ended.order_by("-ended_at", "-pk")[:RECENT_REQUESTS]),
-        "held": Build.objects.held(site),
+        "held": builds.held,
+        "pause": pause_text(status.pause) if status.pause else "",
         "builds": [
             {
                 "build": build,
                 "status": Build.Status(build.status).label,
                 "started_at": _parse_datetime(build.started_at),
                 "change": changes.get(build.build),
+                "duration": duration_text(recent[build.build]) if build.build in recent else "",
             }
             for build in status.builds
         ],
     }
 
 
-def _sections(status: SiteStatus) -> list[dict[str, Any]]:
+def _recent(builds: SiteBuilds, shown: Sequence[int]) -> dict[int, Build]:
+    """Return the live build, those shown, and those of the chart, by id."""
+    rows = Build.objects.filter(Q(pk__in=shown) | Q(published_at__isnull=False))
+    rows = rows.filter(site=builds.site.key).order_by("-pk")[: CHART_BUILDS + len(shown)]
+    live = [builds.published] if builds.published else []
+    return {build.pk: build for build in (*rows, *live)}
+
+
+def _sections(
+    status: SiteStatus, live: Build | None, counts: dict[int | None, UrlCounts]
+) -> list[dict[str, Any]]:
     """Return a row for each section of the site, and for each that the next build removes."""
+    urls = {}
+    if live is not None:
+        urls = section_changes(counts[live.pk], counts[live.previous_id] or None)
     dues = {item.section: item for item in status.due}
     rows: list[dict[str, Any]] = [
         {
             "name": section.name,
             "built": section.built,
             "pages": number(section.pages),
-            "urls": number(section.urls),
+            "urls": urls.get(section.name) or number(section.urls),
             "bytes": section.xml_bytes,
             "skipped": number_or_blank(section.skipped),
             "changed_at": _parse_datetime(section.changed_at),
@@ -328,7 +378,8 @@ def _message_of_request(site: SitemapSite, request: HttpRequest) -> dict[str, st
 
 def _start_of(site: SitemapSite, build_request: BuildRequest, after: int | None) -> str:
     """Return when a request starts that was queued while ``after`` was running."""
-    if BuildRequest.objects.open(site).filter(pk__lt=build_request.pk).exists():
+    earlier = BuildRequest.objects.open(site).filter(pk__lt=build_request.pk)
+    if earlier.exclude(kind=RequestKind.COMPARE).exists():
         return _("It starts when the earlier requests have finished.")
     if after is None or _work_in_progress(site) != after:
         return _("It starts now.")
@@ -343,23 +394,12 @@ def _id(text: str | None) -> int | None:
     return int(text or 0) if valid else None
 
 
-def _progress_text(progress: SiteProgress) -> str:
-    """Return the progress in a sentence."""
-    if progress.running and progress.build is not None:
-        text = _("Build %(build)s: %(done)s of %(total)s files are done.")
-        return text % {
-            "build": progress.build.pk,
-            "done": number(progress.done),
-            "total": number(progress.total),
-        }
-    if progress.running:
-        return _("Planning sitemap files, or deleting old ones.")
-    if progress.requests:
-        return _("Queued requests start in the background.")
-    if progress.build is not None:
-        text = _("Build %(build)s was interrupted. The next build resumes it.")
-        return text % {"build": progress.build.pk}
-    return _("No build is running.")
+def _sites_to_look_at() -> set[str]:
+    """Return the keys of the sites whose newest build is held for review, or failed."""
+    newest = Build.objects.values("site").annotate(newest=Max("pk")).values("newest")
+    wanted = (Build.Status.HELD, Build.Status.FAILED)
+    builds = Build.objects.filter(pk__in=newest, status__in=wanted)
+    return set(builds.values_list("site", flat=True))
 
 
 def _parse_datetime(text: str | None) -> dt.datetime | None:

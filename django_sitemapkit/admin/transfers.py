@@ -23,7 +23,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from django_sitemapkit.admin.base import known_sites, number
+from django_sitemapkit.admin.due_messages import add_due_message
 from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, log_rows
+from django_sitemapkit.admin.log_messages import EXCLUDED
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.overrides.cells import Table
 from django_sitemapkit.overrides.transfer import (
@@ -152,13 +154,18 @@ class TransferAdmin(EditorSettingAdmin):
             messages.error(request, _("Nothing has changed: another user changed the same rows."))
             return self._preview_page(request, comparison, payload)
         names = [name for name in comparison.columns if name in self.transfer.values]
-        log_rows(request.user.pk, new, ADDITION)
-        log_rows(request.user.pk, changed, CHANGE, names)
+        for rows, flag in ((new, ADDITION), (changed, CHANGE)):
+            excluded: dict[bool, list[Any]] = {True: [], False: []}
+            for row in rows:
+                excluded["include" in names and row.include is False].append(row)
+            log_rows(request.user.pk, excluded[True], flag, names, EXCLUDED)
+            log_rows(request.user.pk, excluded[False], flag, names)
         created = ngettext("%(count)s row created.", "%(count)s rows created.", len(new))
         updated = ngettext("%(count)s row changed.", "%(count)s rows changed.", len(changed))
         created %= {"count": number(len(new))}
         updated %= {"count": number(len(changed))}
         messages.success(request, f"{created} {updated}")
+        add_due_message(request, {row.site for row in (*new, *changed)})
         return HttpResponseRedirect(reverse(self._url_name("changelist")))
 
     def _salt(self, request: HttpRequest) -> str:

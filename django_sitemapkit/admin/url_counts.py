@@ -10,7 +10,6 @@ from django.utils.translation import gettext as _
 
 from django_sitemapkit.admin.base import number
 from django_sitemapkit.models import Build, BuildFile
-from django_sitemapkit.sites import SitemapSite
 
 LOSS = 0.05
 """The share of its URLs that a site or section may lose before that is marked."""
@@ -100,14 +99,20 @@ def section_changes(after: UrlCounts, before: UrlCounts | None) -> dict[str, Url
     }
 
 
-def changes_of(builds: Collection[Build]) -> dict[int, UrlChange]:
+def counts_of(builds: Collection[Build]) -> dict[int | None, UrlCounts]:
+    """Return how many URLs builds list, and the builds before them; by one query."""
+    return url_counts([key for build in builds for key in (build.pk, build.previous_id)])
+
+
+def changes_of(
+    builds: Collection[Build], counts: dict[int | None, UrlCounts]
+) -> dict[int, UrlChange]:
     """Return how many URLs each build lists, and how many the one before it did.
 
     Of a build that was neither published nor held for review, nothing is compared; one that has
-    no files is left out.
+    no files is left out. ``counts`` are those of the builds.
     """
     previous = {build.pk: build.previous_id for build in builds if is_whole(build)}
-    counts = url_counts([*(build.pk for build in builds), *previous.values()])
     return {
         build.pk: total_change(counts[build.pk], counts.get(previous.get(build.pk)) or None)
         for build in builds
@@ -120,14 +125,13 @@ def is_whole(build: Build) -> bool:
     return build.published_at is not None or build.status == Build.Status.HELD
 
 
-def chart_of(site: SitemapSite) -> dict[str, Any] | None:
+def chart_of(builds: Iterable[Build], counts: dict[int | None, UrlCounts]) -> dict[str, Any] | None:
     """Return the points of a line through the URLs of the last published builds; None of few.
 
-    They are for an SVG of the size of the chart, and a text says the same.
+    They are for an SVG of the size of the chart, and a text says the same. ``counts`` are those of
+    the builds.
     """
-    published = Build.objects.filter(site=site.key).exclude(published_at=None)
-    keys = list(published.order_by("-pk").values_list("pk", flat=True)[:CHART_BUILDS])[::-1]
-    counts = url_counts(keys)
+    keys = sorted(build.pk for build in builds if build.published_at is not None)[-CHART_BUILDS:]
     totals = [sum(counts[pk].values()) for pk in keys if counts[pk]]  # Others have no files.
     if len(totals) < 2:
         return None

@@ -1,10 +1,13 @@
 """The page "Inspect a URL": is it published, what becomes of it with the next build, and why."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from django.contrib.admin.utils import quote
+from django.contrib.auth import get_permission_codename
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase, HttpResponseNotAllowed
 from django.urls import URLPattern, path, reverse
@@ -12,24 +15,44 @@ from django.utils.http import urlencode
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
-from django_sitemapkit.admin.base import known_sites, link_to, number, try_read
+from django_sitemapkit.admin.base import known_sites, link_to, try_read
 from django_sitemapkit.admin.overrides import EXCLUDING
 from django_sitemapkit.admin.overview import OverviewAdmin
-from django_sitemapkit.builds import PublishedSearch, search_published
+from django_sitemapkit.admin.url_state import SECONDS, state_of
+from django_sitemapkit.builds.publication.pausing import pause_of
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import identity_of
 from django_sitemapkit.inspection import UrlInspection, inspect_path, similar_path
 from django_sitemapkit.models import ExclusionRule, UrlOverride, hash_of
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.overrides.pasting import pasted_path
-from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.sites import SitemapSite
-
-SECONDS = 0.5
-"""How long published files are searched, unless all of them are asked for."""
 
 MAX_CHOICES = 50
 """Sites to choose from, where a path may be of any of them."""
+
+
+FindOfUrl: TypeAlias = Callable[[HttpRequest, SitemapSite, str], Iterable[tuple[Any, Any]]]
+"""Yields what is known of a URL: a title, and a text or link."""
+
+_registered: list[FindOfUrl] = []
+
+
+def register_inspection(find: FindOfUrl) -> FindOfUrl:
+    """Register a function that contributes to the page "Inspect a URL"; also a decorator.
+
+    It gets the request, the site and the URL, and yields a title and a text for all that the user
+    may see. Put it in your app's ``admin.py``.
+
+    Example::
+
+        @register_inspection
+        def errors_of_crawlers(request, site, url):
+            for row in CrawlerError.objects.filter(url=url)[:5]:
+                yield _("Crawlers"), row.text
+    """
+    _registered.append(find)
+    return find
 
 
 class InspectionAdmin(OverviewAdmin):
@@ -68,10 +91,7 @@ class InspectionAdmin(OverviewAdmin):
             except InvalidValue as error:
                 failures.append((site, error))
         if len(paths) > 1:
-            choices = [
-                {"site": site, "url": _address(site, path)} for site, path in paths[:MAX_CHOICES]
-            ]
-            return {"choices": choices}
+            return {"choices": [{"site": site, "path": path} for site, path in paths[:MAX_CHOICES]]}
         if not paths:
             return {
                 "failure": str(failures[0][1]) if failures else _("No site is known."),
@@ -85,12 +105,12 @@ class InspectionAdmin(OverviewAdmin):
         location, user = site.origin + path, request.user
         found = inspect_path(site, path)
         seconds = None if "all" in request.GET else SECONDS
-        search = search_published(
-            site, location, section=found.section, pk=found.pk, seconds=seconds
-        )
-        published = next(iter(search.found), None)
-        other = "" if found.listed or published else similar_path(site, path)
-        override, links = self._set_for(site, path, found)
+        located = replace(found, location=location)  # It may be known without one.
+        state = state_of(site, located, seconds)
+        is_listed = found.listed or state.published is not None
+        other = "" if is_listed else similar_path(site, path)
+        override, links = self._set_for(request, site, path, found)
+        links += _contributed(request, site, location)
         query = urlencode({"site": site.key, "path": path})
         actions = []
         if override is not None and user.has_perm("sitemapkit.change_urloverride"):
@@ -101,66 +121,86 @@ class InspectionAdmin(OverviewAdmin):
             actions.append((_("Change its values"), url))
         if not (found.section or found.listed) and user.has_perm("sitemapkit.add_extraurl"):
             actions.append((_("Add it as an extra URL"), f"{self._url_of('extraurl_add')}?{query}"))
-        is_listed = found.listed or published is not None
         return {
             "location": location,
             "path": path,
-            "search": search,
-            "published": published,
-            "unread": number(search.unread) if search.unread and not published else "",
-            "search_all": f"{_address(site, path)}&all=1",
-            "found": found,
-            "values": _values(search, found),
+            "state": state,
             "links": links,
-            "suggestions": [{"text": other, "url": _address(site, other)}] if other else [],
+            "suggestions": [{"text": other, "site": site, "path": other}] if other else [],
             "actions": actions,
             "may_exclude": is_listed and user.has_perms(EXCLUDING),
-            "is_due": found.section and _is_due(search, found),
+            "is_due": found.section and state.is_due and not pause_of(site),
         }
 
     def _set_for(
-        self, site: SitemapSite, path: str, found: UrlInspection
+        self, request: HttpRequest, site: SitemapSite, path: str, found: UrlInspection
     ) -> tuple[UrlOverride | None, list[dict[str, Any]]]:
         """Return the override of a URL, and links to all that decides about it."""
         links = []
         identities = [UrlOverride(path=path)]
         obj = _object_of(site, found)
         if obj is not None:
-            links.append({"text": capfirst(obj._meta.verbose_name), "link": self._link(obj)})
+            links.append(
+                {"text": capfirst(obj._meta.verbose_name), "link": self._link(request, obj)}
+            )
             model, object_id = identity_of(obj)
             identities.append(UrlOverride(model=model, object_id=object_id))
         hashes = [hash_of(each.identity) for each in identities]
         overrides = UrlOverride.objects.filter(site=site.key, hash__in=hashes)
         by_path = sorted(overrides, key=lambda row: not row.path)
-        links += [{"text": _("URL override"), "link": self._link(row)} for row in by_path]
+        links += [{"text": _("URL override"), "link": self._link(request, row)} for row in by_path]
         if found.rule:
             rules = ExclusionRule.objects.filter(site=site.key)
             rules = rules.filter(hash=hash_of(ExclusionRule(pattern=found.rule).identity))
-            links += [{"text": _("Exclusion rule"), "link": self._link(row)} for row in rules]
+            links += [
+                {"text": _("Exclusion rule"), "link": self._link(request, row)} for row in rules
+            ]
         return next(iter(by_path), None), links
 
-    def _link(self, row: Any) -> str:
-        return link_to(self.admin_site, row)
+    def _link(self, request: HttpRequest, row: Any) -> str:
+        """Return the name of a row, linked, or only its kind to who may not view it."""
+        if request.user.has_perm(_view_permission(row)) or request.user.has_perm(
+            _view_permission(row, "change")
+        ):
+            return link_to(self.admin_site, row)
+        return f"({row._meta.verbose_name})"
 
     def _url_of(self, view: str, *arguments: Any) -> str:
-        return reverse(f"admin:sitemapkit_{view}", args=list(map(quote, arguments)))
+        return reverse(
+            f"{self.admin_site.name}:sitemapkit_{view}", args=list(map(quote, arguments))
+        )
 
 
-def _address(site: SitemapSite, text: str) -> str:
-    """Return the address of the page for a URL of a site."""
-    query = urlencode({"site": site.key, "url": text})
-    return f"{reverse('admin:sitemapkit_inspect')}?{query}"
+def _contributed(
+    request: HttpRequest, site: SitemapSite, location: str
+) -> Iterator[dict[str, Any]]:
+    """Yield what registered functions know of a URL, or why they cannot tell."""
+    for find in _registered:
+        found, reason = try_read(partial(_list_of, find, request, site, location))
+        yield from ({"text": title, "link": text} for title, text in found or ())
+        if reason:
+            yield {"text": find.__name__, "link": reason}
+
+
+def _view_permission(row: Any, action: str = "view") -> str:
+    return f"{row._meta.app_label}.{get_permission_codename(action, row._meta)}"
+
+
+def _list_of(
+    find: FindOfUrl, request: HttpRequest, site: SitemapSite, location: str
+) -> list[tuple[Any, Any]]:
+    return list(find(request, site, location))
 
 
 def _on_own_host(
     failures: Sequence[tuple[SitemapSite, InvalidValue]], text: str
-) -> Iterator[dict[str, str]]:
+) -> Iterator[dict[str, Any]]:
     """Yield the same path on each site, if the pasted URL is on another host."""
     for site, error in failures[:MAX_CHOICES]:
         parts = urlsplit(text)
         path = parts._replace(scheme="", netloc="", fragment="").geturl()
         if error.code == "url-not-allowed" and parts.netloc and path.startswith(site.path + "/"):
-            yield {"text": site.origin + path, "url": _address(site, path)}
+            yield {"text": site.origin + path, "site": site, "path": path}
 
 
 def _object_of(site: SitemapSite, found: UrlInspection) -> Any:
@@ -170,32 +210,3 @@ def _object_of(site: SitemapSite, found: UrlInspection) -> Any:
         return None
     rows = section.keyset.queryset
     return rows.model._base_manager.using(rows.db).filter(pk=found.pk).first()
-
-
-def _values(search: PublishedSearch, found: UrlInspection) -> list[dict[str, Any]]:
-    """Return each tag's value as it is published, and after the next build."""
-    published = search.found[0].values if search.found else {}
-    values = []
-    for tag in TAGS:
-        origin = found.values.get(tag)
-        after = origin.text if origin is not None and found.listed else None
-        before = published.get(tag)
-        values.append(
-            {
-                "tag": tag,
-                "before": before,
-                "after": after,
-                "origin": origin.origin if origin is not None else "",
-                "changes": bool(search.found and found.listed and before != after),
-            }
-        )
-    return values
-
-
-def _is_due(search: PublishedSearch, found: UrlInspection) -> bool:
-    """Return whether the next build changes what is published of a URL, as far as is known."""
-    is_known = bool(search.found) or not (search.unread or search.failures)
-    if search.build is None or not is_known:
-        return False
-    is_changed = any(value["changes"] for value in _values(search, found))
-    return bool(search.found) != found.listed or is_changed

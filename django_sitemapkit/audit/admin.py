@@ -17,6 +17,8 @@ from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.base import ReadOnlyAdmin, SiteFilter, number
 from django_sitemapkit.admin.editor_settings import log_rows
+from django_sitemapkit.admin.log_messages import EXCLUDED
+from django_sitemapkit.audit.crawl.rows import read_by_key
 from django_sitemapkit.audit.health import current_runs, findings_of
 from django_sitemapkit.audit.kinds import ADVICE, FindingKind
 from django_sitemapkit.audit.models import AuditFinding, AuditRun, SavedPage
@@ -38,7 +40,7 @@ class AuditRunAdmin(ReadOnlyAdmin):
         *("__str__", "kind", "site", "started_at", "status"),
         *("checked", "bad", "share", "source"),
     )
-    list_filter = (SiteFilter, "kind", "status")
+    list_filter = (SiteFilter, "kind", "status", "started_at")
     ordering = ("-pk",)
     fields = (
         *("kind", "site", "status", "source", "live", "started_at", "ended_at"),
@@ -181,8 +183,8 @@ class AuditFindingAdmin(ReadOnlyAdmin):
                 row.include = False
                 changed.append(row)
                 row.save()
-        log_rows(request.user.pk, new, ADDITION)
-        log_rows(request.user.pk, changed, CHANGE, ["include"])
+        log_rows(request.user.pk, new, ADDITION, message=EXCLUDED)
+        log_rows(request.user.pk, changed, CHANGE, message=EXCLUDED)
         count = len(new) + len(changed)
         has_others = self._warn_of_others(request, queryset)
         if count or not has_others:
@@ -238,8 +240,7 @@ class AuditFindingAdmin(ReadOnlyAdmin):
     ) -> StreamingHttpResponse:
         """Return the selected findings as a CSV file."""
         columns = ("run__site", "run_id", "section", "kind", "url", "detail")
-        rows = queryset.values_list(*columns).iterator(chunk_size=2_000)
-        lines = csv_lines(("site", "audit", *columns[2:]), rows)
+        lines = csv_lines(("site", "audit", *columns[2:]), read_by_key(queryset, *columns))
         response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
         response.headers["Content-Disposition"] = 'attachment; filename="sitemap-findings.csv"'
         return response

@@ -86,17 +86,21 @@ def is_searched(section: SectionReader) -> bool:
 
 def would_have(section: SectionReader, pk: Any, location: str) -> bool:
     """Return whether a row would have a location if it were in the section's queryset."""
-    assert section.keyset is not None  # noqa: S101  it has a label
-    row = section.for_pk(pk)
-    row.rows = _all_rows(section).filter(pk=pk)
-    try:
-        chunk = next(iter(row.chunks(EVERYTHING)), None)
-    except Exception:  # noqa: BLE001  it may need what only the queryset has
-        return False
+    chunk = unlisted_row(section, pk)
     return chunk is not None and place_of(section, chunk, location) is not None
 
 
-def _all_rows(section: SectionReader) -> QuerySet[Any]:
+def unlisted_row(section: SectionReader, pk: Any) -> Chunk | None:
+    """Return a row as if it were in the section's queryset; None if that is not known."""
+    row = section.for_pk(pk)
+    row.rows = all_rows(section).filter(pk=pk)
+    try:
+        return next(iter(row.chunks(EVERYTHING)), None)
+    except Exception:  # noqa: BLE001  it may need what only the queryset has
+        return None
+
+
+def all_rows(section: SectionReader) -> QuerySet[Any]:
     """Return all rows of a section's model."""
     assert section.keyset is not None  # noqa: S101  it has a label
     queryset = section.keyset.queryset
@@ -123,7 +127,7 @@ def paging_key(section: SectionReader, pk: Any) -> Any:
         pk = keyset.queryset.model._meta.pk.to_python(pk)
         if keyset.field.primary_key:
             return pk
-        return _all_rows(section).filter(pk=pk).values_list(keyset.name, flat=True).first()
+        return all_rows(section).filter(pk=pk).values_list(keyset.name, flat=True).first()
     return None
 
 
@@ -132,7 +136,7 @@ def _primary_keys(
 ) -> list[Any]:
     """Return the keys of rows that meet filters, which may be of ``columns`` besides the fields."""
     assert section.keyset is not None  # noqa: S101  it has a label
-    rows = section.keyset.queryset if listed else _all_rows(section)
+    rows = section.keyset.queryset if listed else all_rows(section)
     try:
         with section.site.active():
             found = rows.alias(**columns).filter(**filters).values_list("pk", flat=True)

@@ -1,19 +1,23 @@
 """Why a URL is listed as it is, or not at all: for editors."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import Model
 from django.utils.translation import gettext as _
 
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import label_of
 from django_sitemapkit.inspection.candidates import (
+    all_rows,
     is_searched,
     item_at,
     label_or_none,
     place_of,
     places_here,
     rows_at,
+    unlisted_row,
     would_have,
 )
 from django_sitemapkit.overrides import Overrides, overrides_of, sections_of
@@ -28,7 +32,7 @@ from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import ProblemLog, page_address
 from django_sitemapkit.rendering.entry_columns import EntryColumns, with_texts
 from django_sitemapkit.rendering.pipeline import ChunkPipeline
-from django_sitemapkit.sections import BaseSection
+from django_sitemapkit.sections import BaseSection, Section
 from django_sitemapkit.sites import SitemapSite
 
 
@@ -67,10 +71,14 @@ class UrlInspection:
 
 
 def inspect_object(site: SitemapSite, obj: Model) -> list[UrlInspection]:
-    """Return what becomes of an object in each section over its model; none where there is none."""
+    """Return what becomes of an object in each section over its model; none where there is none.
+
+    If a section lists it in several languages, there is one for each of its URLs.
+    """
     label = label_of(type(obj))
     on = {section.get_name(): section for section in sections_of(site)}
-    inspected = [_inspect_row(s, obj.pk) for s in on.values() if label_or_none(s) == label]
+    sections = [section for section in on.values() if label_or_none(section) == label]
+    inspected = [found for section in sections for found in _inspect_versions(section, obj.pk)]
     for cls in registry.at(site):
         if cls.get_name() not in on and label_or_none(reader_of(cls(site))) == label:
             why = _("Section %(section)s is switched off, or this site does not have it.")
@@ -140,32 +148,62 @@ def _why_no_section(site: SitemapSite) -> str:
     )
 
 
-def _inspect_row(section: SectionReader, pk: Any, location: str = "") -> UrlInspection:
-    """Return what becomes of one row of a section; of its several URLs, of that one.
+def _inspect_versions(section: SectionReader, pk: Any) -> list[UrlInspection]:
+    """Return what becomes of each URL of one row of a section."""
+    chunk, page, why = _read_row(section, pk)
+    if chunk is None:
+        unlisted = unlisted_row(section, pk)
+        locations = _locations_of(section, unlisted) if unlisted is not None else []
+        absent = UrlInspection(section=section.get_name(), why=why, pk=pk)
+        return [replace(absent, location=location) for location in locations] or [absent]
+    places = places_here(section, chunk)
+    if not places:
+        return [replace(_without_place(section), pk=pk)]
+    return [replace(_inspect_chunk(section, chunk, place, page=page), pk=pk) for place in places]
 
-    Without ``location`` it is the first valid one.
+
+def _inspect_row(section: SectionReader, pk: Any, location: str) -> UrlInspection:
+    """Return what becomes of one row of a section; of its several URLs, of ``location``.
+
+    If it does not have that, of the first one.
     """
-    return replace(_inspect_row_of(section, pk, location), pk=pk)
+    chunk, page, why = _read_row(section, pk)
+    if chunk is None:
+        return UrlInspection(section=section.get_name(), why=why, pk=pk)
+    place = place_of(section, chunk, location)
+    if place is None:
+        place = next(iter(places_here(section, chunk)), None)
+    if place is None:
+        return replace(_without_place(section), pk=pk)
+    return replace(_inspect_chunk(section, chunk, place, page=page), pk=pk)
 
 
-def _inspect_row_of(section: SectionReader, pk: Any, location: str) -> UrlInspection:
-    name = section.get_name()
+def _read_row(section: SectionReader, pk: Any) -> tuple[Chunk | None, str, str]:
+    """Return one row of a section and the address of its page, or None and why it has none."""
     try:
         chunk = next(iter(section.for_pk(pk).chunks(EVERYTHING)), None)
         page = _page_address_of(section, chunk.keys[0]) if chunk is not None and chunk.keys else ""
     except Exception as error:  # noqa: BLE001  a project's section may raise anything
-        return UrlInspection(section=name, why=f"{type(error).__name__}: {error}")
-    if chunk is None:
-        return UrlInspection(section=name, why=_why_absent(section, pk))
-    place = place_of(section, chunk, location)
-    if place is None:
-        place = next(iter(places_here(section, chunk)), None)
-    if place is None and section.language_plan is None:
+        return None, "", f"{type(error).__name__}: {error}"
+    return chunk, page, "" if chunk is not None else _why_absent(section, pk)
+
+
+def _without_place(section: SectionReader) -> UrlInspection:
+    name = section.get_name()
+    if section.language_plan is None:
         return UrlInspection(section=name, why=_why_no_url(section))
-    if place is None:
-        why = _("It has no version in a language that section %(section)s lists here.")
-        return UrlInspection(section=name, why=why % {"section": name})
-    return _inspect_chunk(section, chunk, place, page=page)
+    why = _("It has no version in a language that section %(section)s lists here.")
+    return UrlInspection(section=name, why=why % {"section": name})
+
+
+def _locations_of(section: SectionReader, chunk: Chunk) -> list[str]:
+    """Return the valid locations of a chunk in normal form."""
+    scope, found = section.site.scope(), []
+    for place in places_here(section, chunk):
+        with suppress(InvalidValue):
+            if place not in chunk.refusals:
+                found.append(scope.normalise(chunk.locations[place]))
+    return found
 
 
 def _why_absent(section: SectionReader, pk: Any) -> str:
@@ -174,7 +212,19 @@ def _why_absent(section: SectionReader, pk: Any) -> str:
         if model._base_manager.filter(pk=pk, sitemap_include=False).exists():
             return _("Its own setting “list in the sitemap” excludes it.")
     text = _("Section %(section)s does not list it: it is not in the queryset.")
-    return text % {"section": section.get_name()}
+    return _own_reason(section, pk) or text % {"section": section.get_name()}
+
+
+def _own_reason(section: SectionReader, pk: Any) -> str:
+    """Return the project's own reason why a section does not list an object, or ""."""
+    obj = all_rows(section).filter(pk=pk).first()
+    if obj is None or not isinstance(section.options, Section):
+        return ""
+    try:
+        with section.site.active():
+            return section.options.why_not_listed(obj)
+    except Exception as error:  # noqa: BLE001  a project's section may raise anything
+        return f"{type(error).__name__}: {error}"
 
 
 def _why_no_url(section: SectionReader) -> str:

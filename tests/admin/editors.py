@@ -1,6 +1,8 @@
 """What the tests of the editors' screens share: sections, people, forms, the live XML."""
 
 import re
+from html.parser import HTMLParser
+from urllib.parse import urlencode
 
 from django.contrib.auth.models import Permission, User
 from django.test import Client
@@ -36,15 +38,8 @@ EMPTY = {
         "note": "",
     },
     "exclusionrule": {"site": "default", "pattern": "", "note": ""},
-    "sectionsettings": {
-        "site": "default",
-        "section": "",
-        "enabled": "unknown",
-        "changefreq": "",
-        "priority": "",
-    },
 }
-"""The forms with nothing in them, by model."""
+"""The forms with nothing in them, by model; section settings are a table."""
 
 
 class Products(Section):
@@ -121,6 +116,8 @@ def change(row, /, *, client=None, **values):
     data = {}
     for bound in form:
         value = bound.value()
+        if bound.field.show_hidden_initial:
+            data[bound.html_initial_name] = str(value)
         if hasattr(bound.field.widget, "decompress"):
             parts = bound.field.widget.decompress(value)
             data |= {f"{bound.name}_{n}": part or "" for n, part in enumerate(parts)}
@@ -128,6 +125,35 @@ def change(row, /, *, client=None, **values):
             known = {None: "", True: "true", False: "false"}
             data[bound.name] = known.get(value, value) if not isinstance(value, str) else value
     return client.post(page(model, "change", row.pk), {**data, **values})
+
+
+class Fields(HTMLParser):
+    """Collects what the forms of a page send as it is shown."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.values, self._select = {}, ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        name, value = attrs.get("name"), attrs.get("value") or ""
+        if tag == "input" and name and attrs.get("type") != "submit":
+            self.values[name] = value
+        elif tag == "select":
+            self._select = name
+        elif tag == "option" and (self._select not in self.values or "selected" in attrs):
+            self.values[self._select] = value
+
+
+def set_section(section, /, *, client=None, query=None, **values):
+    """Send the table of section settings with other values for a section; return the response."""
+    client, url = client or chief(), page("sectionsettings", "changelist")
+    url = f"{url}?{urlencode(query)}" if query else url
+    named = {f"section-{section}-{name}": value for name, value in values.items()}
+    sent = Fields(text_of(client.get(url))).values
+    assert named.keys() <= sent.keys()
+    return client.post(url, sent | named)
 
 
 def live(section, number=1, host="www.example.com"):

@@ -8,10 +8,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from django_sitemapkit.admin import base, builds, manifests
+from django_sitemapkit.admin import base, builds, differences, manifests
 from django_sitemapkit.builds.lease import acquire
+from django_sitemapkit.builds.report import stored_differences
 from django_sitemapkit.builds.requests import process_requests, request
-from django_sitemapkit.models import Build, BuildFile, Publication
+from django_sitemapkit.models import Build, BuildDifferences, BuildFile, BuildRequest, Publication
 from tests.admin.operating import EVIL, OVERVIEW, PEOPLE, page, person, text_of
 from tests.builds import SITE, edit_product, let_time_pass, manifest, run, served
 from tests.builds.storages import failing
@@ -76,6 +77,7 @@ def test_who_may_look(two, view):
     assert list(Build.objects.values()) == before
 
 
+@pytest.mark.slow
 def test_nobody_makes_changes_or_deletes_a_build(built):
     """Not even a superuser: the files would not know of it."""
     (build,) = make(1)
@@ -90,6 +92,7 @@ def test_nobody_makes_changes_or_deletes_a_build(built):
     assert Build.objects.filter(site="default").count() == 1
 
 
+@pytest.mark.slow
 def test_who_may_publish(two):
     """Who may, by POST and with a token, and nobody else; a GET only asks."""
     first, second = two
@@ -222,6 +225,7 @@ def test_of_many_sites_a_link_chooses_one(settings, monkeypatch):
 # The page of one build
 
 
+@pytest.mark.slow
 def test_the_page_has_the_manifest_and_who_asked(built):
     """Each file with its address while it is served, and the request that it answered."""
     request(SITE, "build", by="ann")
@@ -340,40 +344,100 @@ def test_files_to_be_made_are_counted(built):
 # Show changes
 
 
+@pytest.mark.slow
 def test_the_differences_are_told_by_kind(two):
-    """What was added, removed and changed, each with its count."""
+    """What was added, removed and changed: the numbers, the folders, and each URL."""
     Reading.objects.create(level=77)
     Reading.objects.filter(level=0).delete()
     third = run().build
     client = person("viewer")
     text = text_of(client.get(page("differences", two[1])))
-    assert "Changed: 1" in text
-    assert "<li>https://www.example.com/products/all/p0/</li>" in text
-    assert "Added: 0" in text
+    assert '<dt>Changed</dt> <dd><a href="?kind=changed">1</a></dd>' in text
+    assert "<dt>Added</dt> <dd>0</dd>" in text
+    assert ">https://www.example.com/products/all/p0/</a>" in text
     text = text_of(client.get(page("differences", third)))
-    assert "Removed: 1" in text
-    assert "<li>https://www.example.com/readings/77/</li>" in text
+    assert '<dt>Removed</dt> <dd><a href="?kind=removed">1</a></dd>' in text
+    assert ">https://www.example.com/readings/77/</a>" in text
     assert f'href="{page("differences", third)}"' in text_of(client.get(page("change", third)))
+    stored = BuildDifferences.objects.get(build=third)
+    section = Build.objects.get(pk=third).files.filter(section__startswith="reading").first()
+    counted = {tuple(group) for group in stored.groups}
+    assert counted == {(sign, section.section, "/readings/", 1) for sign in "+-"}
+
+
+@pytest.mark.slow
+def test_the_differences_are_searched_and_downloaded(two):
+    """By kind, section, folder, and part of a URL; they are compared only once."""
+    Reading.objects.bulk_create(Reading(level=level) for level in range(100, 150))
+    Reading.objects.filter(level=0).delete()
+    url = page("differences", run().build)
+    client = person("viewer")
+    assert text_of(client.get(url)).count("inspect/?site=") == 51
+    with CaptureQueriesContext(connection) as queries:
+        text = text_of(client.get(url, {"kind": "added", "q": "readings/14"}))
+    assert text.count("inspect/?site=") == 10
+    assert not any("sitemapkit_buildfile" in query["sql"] for query in queries)
+    for wrong in ({"section": "x"}, {"folder": "/x/"}, {"q": "zzz"}, {"kind": "x"}):
+        assert "No URLs found." in text_of(client.get(url, wrong))
+    response = client.get(url, {"kind": "removed", "csv": "1"})
+    lines = b"".join(response).decode().splitlines()
+    assert lines[0] == "\ufeffchange,section,url"
+    assert len(lines) == 2
+    assert lines[1].startswith("removed,")
 
 
 @pytest.mark.thorough
-def test_of_many_differences_the_first_are_shown(two, monkeypatch):
+def test_of_many_differences_the_first_are_kept(two, monkeypatch):
     """All are counted."""
-    monkeypatch.setattr(manifests, "MAX_DIFFERENCES_PER_KIND", 2)
+    monkeypatch.setattr(stored_differences, "MAX_KEPT", 2)
+    monkeypatch.setattr(differences, "MAX_KEPT", 2)
+    monkeypatch.setattr(stored_differences, "MAX_GROUPS", 0)
     Reading.objects.bulk_create(Reading(level=level) for level in range(100, 150))
     text = text_of(person("viewer").get(page("differences", run().build)))
-    assert "Added: 50" in text
-    assert "Only the first 2 are shown." in text
-    assert text.count("<li>https://") == 2
+    assert '<a href="?kind=added">50</a>' in text
+    assert "Only 2 URLs of each kind are listed here and in the file." in text
+    assert text.count("inspect/?site=") == 2
+    assert "other folders" in text
 
 
-@pytest.mark.thorough
-def test_too_many_urls_to_compare_are_left_to_the_command(two, monkeypatch):
-    """A page has to answer in seconds."""
-    monkeypatch.setattr(manifests, "MAX_COMPARED_URLS", 1)
-    text = text_of(person("viewer").get(page("differences", two[1])))
-    assert f"diff_sitemaps {two[1]}" in text
-    assert "<li>https://" not in text
+@pytest.mark.slow
+def test_many_differences_are_compared_in_the_background(two, monkeypatch):
+    """The page answers at once, and shows them when they are there; or why they are not."""
+    monkeypatch.setattr(differences, "MAX_COMPARED_AT_ONCE", 1)
+    monkeypatch.setattr(differences, "begin", lambda site, choose, kinds: None)
+    client = person("viewer")
+    url = page("differences", two[1])
+    for _ in range(2):
+        response = client.get(url)
+        assert response.headers["Refresh"] == f"2; url={url}"
+        assert "URLs are being compared." in text_of(response)
+    assert BuildRequest.objects.count() == 1
+    with acquire(SITE, "compare"):
+        assert process_requests(SITE, wait_seconds=0) == []
+    BuildFile.objects.filter(build=two[1]).update(name="lost")
+    process_requests(SITE)
+    response = client.get(url)
+    assert "lost cannot be read" in text_of(response)
+    assert "Refresh" not in response.headers
+    assert "Refresh" in client.get(url, {"again": ""}).headers
+    BuildRequest.objects.all().delete()
+    Build.objects.filter(pk=two[1]).update(previous=None)
+    assert "has no previous build" in text_of(client.get(url))
+
+
+@pytest.mark.slow
+def test_what_was_compared_in_the_background_is_shown(two, monkeypatch):
+    """No build waits for it, and the overview, which is about builds, does not list it."""
+    monkeypatch.setattr(differences, "MAX_COMPARED_AT_ONCE", 1)
+    monkeypatch.setattr(differences, "begin", lambda site, choose, kinds: None)
+    client = person("viewer")
+    client.get(page("differences", two[1]))
+    (done,) = process_requests(SITE)
+    assert done.outcome == "0 added, 0 removed, 1 changed."
+    assert ">https://www.example.com/products/all/p0/</a>" in text_of(
+        client.get(page("differences", two[1]))
+    )
+    assert f"Changes in build {two[1]}" not in text_of(client.get(OVERVIEW))
 
 
 @pytest.mark.thorough
@@ -394,6 +458,7 @@ def test_what_cannot_be_compared_is_told(two, built):
 # Publishing
 
 
+@pytest.mark.slow
 def test_a_held_build_is_reviewed_and_published(held, client):
     """The page says what is lost; then the site serves it, and the history tells who did it."""
     before = served(client)
@@ -418,6 +483,7 @@ def test_a_held_build_is_reviewed_and_published(held, client):
     assert LogEntry.objects.get().user.username == "publisher"
 
 
+@pytest.mark.slow
 def test_an_earlier_build_is_gone_back_to(two, client):
     """What it served then is served again."""
     browser = person("publisher")
@@ -429,6 +495,8 @@ def test_an_earlier_build_is_gone_back_to(two, client):
     assert Publication.objects.get().build_id == two[0]
     browser.post(page("publish", two[1]))
     assert served(client) == now
+    messages = LogEntry.objects.values_list("change_message", flat=True)
+    assert list(messages) == ["Rolled back to this build."] * 2
 
 
 @pytest.mark.thorough
@@ -456,7 +524,7 @@ def test_what_cannot_be_published_is_told(two, settings):
     assert 'class="button sitemapkit-button default"' not in text
     assert page("publish", two[0]) not in text_of(browser.get(page("change", two[0])))
     text = text_of(browser.post(page("publish", two[0]), follow=True))
-    assert "was pruned: its files were deleted" in text
+    assert '<li class="error">The files of this build were deleted.</li>' in text
     assert Publication.objects.get().build_id == two[1]
     assert not LogEntry.objects.exists()
 
@@ -483,7 +551,7 @@ def test_an_error_of_the_storage_is_told(two, built):
 def test_any_error_is_told(built, monkeypatch, caplog):
     """And logged: it is nobody's fault who clicks."""
 
-    def fail(*arguments):
+    def fail(*arguments, **options):
         raise KeyError(EVIL)
 
     monkeypatch.setattr(builds, "publish", fail)

@@ -30,13 +30,20 @@ def _registered(sections):
         sections.add(section)
 
 
+def add_rule(pattern, confirmed=None, **values):
+    """Send the form for a new rule, with the button that confirms a pattern if one is given."""
+    if confirmed is not None:
+        values["_confirmed"] = f"default {confirmed}"
+    return add("exclusionrule", pattern=pattern, **values)
+
+
 def test_a_rule_leaves_out_what_it_matches():
     """It acts on the live pages at once; it may be pasted with the host."""
-    assert add("exclusionrule", pattern="https://www.example.com/ab*t/$").status_code == 302
+    assert add_rule("https://www.example.com/ab*t/$", confirmed="/ab*t/$").status_code == 302
     row = ExclusionRule.objects.get()
     assert row.pattern == "/ab*t/$"
     assert not entry(live("pages"), "/about/")
-    assert change(row, pattern="/press").status_code == 302
+    assert change(row, pattern="/press", _confirmed="default /press").status_code == 302
     assert entry(live("pages"), "/about/")
     assert not entry(live("pages"), "/press/")
 
@@ -72,15 +79,17 @@ def test_shows_what_it_hits():
     assert "The rule matches none of them." in text
     text = text_of(add("exclusionrule", pattern="/about", _preview="1"))
     assert '<li><a href="https://www.example.com/about/">' in text
-    assert "The site has 6 URLs." in text
-    assert "The rule matches 1 URL:" in text
+    assert "The rule matches 1 of 6 URLs (17 %)." in text
     assert not ExclusionRule.objects.exists()
     row = ExclusionRule(site="default", pattern="/about")
     row.save()
     text = text_of(chief().get(page("exclusionrule", "change", row.pk)))
+    assert "“Preview” counts the URLs that the rule matches." in text
+    text = text_of(change(row, _preview="1"))
     assert '<li><a href="https://www.example.com/about/">' in text
 
 
+@pytest.mark.slow
 def test_an_unsaved_rule_is_tried_on_the_published_files(settings):
     """They are what would lose URLs; a lost file is reported, and a saved rule needs none."""
     storage = use_storage(settings, "Memory")
@@ -91,7 +100,7 @@ def test_an_unsaved_rule_is_tried_on_the_published_files(settings):
     assert '<li><a href="https://www.example.com/it&#x27;s/">' in text
     row = ExclusionRule(site="default", pattern="/about")
     row.save()
-    text = text_of(chief().get(page("exclusionrule", "change", row.pk)))
+    text = text_of(change(row, _preview="1"))
     assert "Tested against the URLs that the sections produce" in text
     for name in list(names(storage)):
         storage.delete(name)
@@ -110,18 +119,84 @@ def names(storage, folder=""):
 
 
 def test_a_look_is_bounded(monkeypatch):
-    """It ends with the first hits, after a number of URLs, or when its time is up."""
+    """It shows the first hits, counts all, and ends when its time is up."""
     products(30)
     found = find_matches(SITE, "/products/", live=True)
-    assert (len(found.locations), found.complete) == (rules.MAX_MATCHES, False)
-    monkeypatch.setattr(rules, "MAX_SEARCHED_URLS", 10)
+    assert (len(found.locations), found.match_count) == (rules.MAX_MATCHES, 30)
+    monkeypatch.setattr(rules, "SEARCH_SECONDS", -1)
     found = find_matches(SITE, "/nothing", live=True)
     assert (found.url_count, found.complete) == (30, False)
-    monkeypatch.setattr(rules, "MAX_SEARCHED_URLS", 1_000)
+    text = text_of(add_rule("/nothing", _preview="1"))
+    assert "Only 30 were read." in text
+
+
+@pytest.fixture
+def published(settings):
+    """Publish 33 URLs, 20 in a file at most."""
+    settings.SITEMAPKIT_MAX_URLS = 20
+    storage = use_storage(settings, "Memory")
+    products(30)
+    ArticleFactory()
+    build(SITE)
+    return storage
+
+
+@pytest.mark.slow
+def test_a_rule_for_many_urls_is_confirmed(published):
+    """First the number is shown; only the pattern that was shown can then be saved."""
+    text = text_of(add_rule("/products/"))
+    assert "The rule matches 30 of 33 URLs (91 %)." in text
+    assert "The rule is not saved yet" in text
+    assert 'name="_confirmed" value="default /products/"' in text
+    assert 'name="_save"' not in text
+    assert add_rule("/products/", confirmed="/press").status_code == 200
+    assert not ExclusionRule.objects.exists()
+    assert add_rule("/products/", confirmed="/products/").status_code == 302
+    row = ExclusionRule.objects.get()
+    assert change(row, note="Summer").status_code == 302
+    assert change(row, pattern="/article").status_code == 302
+    assert change(row, pattern="/*").status_code == 200
+
+
+def test_a_rule_for_few_urls_is_saved_at_once(published):
+    """Its message has the way back."""
+    response = chief().post(
+        page("exclusionrule", "add"), {"site": "default", "pattern": "/about"}, follow=True
+    )
+    row = ExclusionRule.objects.get()
+    text = text_of(response)
+    assert "The published sitemap stays as it is until the next build." in text
+    assert f'<a href="{page("exclusionrule", "delete", row.pk)}">Undo</a>' in text
+
+
+@pytest.mark.parametrize("pattern", ["/", "*", "/*", "/*$", "/**"])
+def test_a_rule_for_everything_says_so(pattern):
+    """Even where there is nothing yet that it could remove."""
+    text = text_of(add_rule(pattern))
+    assert "This rule matches every URL of the site. Only URLs that" in text
+    assert not ExclusionRule.objects.exists()
+
+
+def test_of_many_files_the_number_is_estimated(published, monkeypatch):
+    """From those that could be read in time."""
     monkeypatch.setattr(rules, "SEARCH_SECONDS", -1)
-    assert find_matches(SITE, "/nothing", live=True).url_count == 30
-    text = text_of(add("exclusionrule", pattern="/nothing", _preview="1"))
-    assert "The search stopped at its limit" in text
+    found = find_matches(SITE, "/", live=False)
+    assert found.total == 33
+    assert found.url_count < 33
+    assert found.texts["matched"] == "33"
+    text = text_of(add_rule("/*"))
+    assert "The rule matches about 33 of 33 URLs (100 %)." in text
+    assert f"This is estimated from {found.url_count} of them." in text
+
+
+def test_a_rule_is_saved_where_nothing_can_be_counted(published):
+    """But only once that is confirmed: nobody has seen how many URLs would go."""
+    for name in list(names(published)):
+        published.delete(name)
+    text = text_of(add_rule("/products/"))
+    assert "cannot be read" in text
+    assert 'name="_confirmed" value="default /products/"' in text
+    assert add_rule("/products/", confirmed="/products/").status_code == 302
 
 
 def test_a_look_leaves_out_what_no_location_is(sections):

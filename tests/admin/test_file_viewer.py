@@ -25,6 +25,7 @@ def shown(file, **query):
     return text_of(person("viewer").get(page("file", file.build_id, file.pk), query))
 
 
+@pytest.mark.slow
 def test_the_urls_are_read_in_the_admin(file):
     """Decoded, with their values, and linked to what becomes of them."""
     text = shown(file)
@@ -39,6 +40,7 @@ def test_the_urls_are_read_in_the_admin(file):
     assert 'aria-label="Download extra-urls 1"' in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", ["café", "CAF%C3%A9", "/caf"])
 def test_a_part_of_a_url_is_searched(file, query):
     """Percent-encoded or not, in capitals or not."""
@@ -48,6 +50,7 @@ def test_a_part_of_a_url_is_searched(file, query):
     assert "No URLs found." in shown(file, q="coffee")
 
 
+@pytest.mark.slow
 def test_a_long_file_has_pages(file, monkeypatch):
     """With the search kept."""
     monkeypatch.setattr(manifests, "ENTRIES_PER_PAGE", 2)
@@ -56,12 +59,14 @@ def test_a_long_file_has_pages(file, monkeypatch):
     assert "/tea/" in shown(file, q="example", p="2")
 
 
+@pytest.mark.slow
 def test_a_file_that_is_gone_is_an_error_on_the_page(file, built):
     """Not of the server."""
     built.delete(file.name)
     assert "cannot be read" in shown(file)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["anonymous", "staff"])
 def test_who_may_not_view_builds_sees_no_file(file, name):
     """As on all screens of builds."""
@@ -69,6 +74,7 @@ def test_who_may_not_view_builds_sees_no_file(file, name):
     assert response.status_code in {302, 403}
 
 
+@pytest.mark.slow
 def test_a_file_of_another_build_or_an_index_is_not_found(file):
     """An index has no URLs of web pages."""
     client = person("viewer")

@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from django_sitemapkit.models import Build, ExclusionRule, ExtraUrl, SectionSettings, UrlOverride
-from tests.admin.editors import ALL, EMPTY, chief, page, text_of
+from tests.admin.editors import ALL, EMPTY, Fields, chief, page, text_of
 
 pytestmark = pytest.mark.django_db
 
@@ -99,12 +99,16 @@ def test_an_export_by_unknown_filters_is_refused():
         )
 
 
+@pytest.mark.slow
 def test_no_form_is_a_server_error(rows):
     """A NUL in any field of any form is refused."""
     client, nul = chief(), "/a\0/"
     for model, fields in EMPTY.items():
         response = client.post(page(model, "add"), dict.fromkeys(fields, nul))
         assert response.status_code == 200
+    table = page("sectionsettings", "changelist")
+    fields = Fields(text_of(client.get(table))).values
+    assert client.post(table, dict.fromkeys(fields, nul)).status_code == 200
     urls = {"urls": nul, "site": nul}
     assert client.post(page("extraurl", "paste"), urls).status_code == 200
     asked = {"site": nul, "button": nul, "section": nul}

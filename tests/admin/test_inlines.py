@@ -16,13 +16,16 @@ from django.test import RequestFactory
 from django.urls import reverse
 
 from django_sitemapkit import Section
+from django_sitemapkit.builds import build
 from django_sitemapkit.identities import identity_of
 from django_sitemapkit.models import UrlOverride
 from tests.admin.editors import chief, client_of, entry, live, text_of
 from tests.admin.urls import FIELDS, site
+from tests.builds import use_storage
 from tests.cases import few
 from tests.factories import (
     EPOCH,
+    SITE,
     ArticleFactory,
     DayFactory,
     FeatureFactory,
@@ -107,9 +110,10 @@ def own(obj):
 
 
 def sent(*rows, initial=0):
-    """Return what the forms of the inline send."""
+    """Return what the forms of the inline send; ``was`` is what they showed of ``include``."""
     data = {f"{PREFIX}-TOTAL_FORMS": len(rows), f"{PREFIX}-INITIAL_FORMS": initial}
     for number, row in enumerate(rows):
+        data[f"initial-{PREFIX}-{number}-include"] = row.pop("was", "None")
         data |= {f"{PREFIX}-{number}-{name}": value for name, value in {**EMPTY, **row}.items()}
     return data
 
@@ -126,6 +130,7 @@ def listed(obj):
     return next((found for name in names if (found := entry(live(name), path_of(obj)))), "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", few(3, KEYS))
 def test_an_object_of_any_key_is_steered_from_its_own_page(kind):
     """It shows what its URL comes to; excluded there, it is gone from the live page."""
@@ -144,7 +149,7 @@ def test_an_object_of_any_key_is_steered_from_its_own_page(kind):
     assert other is None or listed(other)
     text = text_of(client.get(url_of(obj)))
     assert "A URL override excludes it." in text
-    change = {"id": row.pk, "priority": "0.9"}
+    change = {"id": row.pk, "was": "False", "priority": "0.9"}
     response = client.post(url_of(obj), own(obj) | sent(change, initial=1))
     assert response.status_code == 302, errors_of(response)
     assert "<priority>0.9</priority>" in listed(obj)
@@ -155,6 +160,22 @@ def test_an_object_of_any_key_is_steered_from_its_own_page(kind):
     assert "<priority>0.3</priority>" in listed(obj)
 
 
+@pytest.mark.slow
+def test_an_object_is_shown_as_published_and_as_it_will_be(settings):
+    """It says so above the fields; the message after a change says when the files follow."""
+    use_storage(settings, "Memory")
+    obj = ArticleFactory()
+    build(SITE)
+    client = chief()
+    response = client.post(url_of(obj), own(obj) | sent({"include": "false"}), follow=True)
+    assert "The published sitemap stays as it is until the next build." in text_of(response)
+    text = " ".join(re.sub("<[^>]+>", " ", text_of(client.get(url_of(obj)))).split())
+    assert "Published now listed · show the sitemap file" in text
+    assert "After the next build not listed A URL override excludes it." in text
+    assert 'id="sitemapkit-inline" data-name="Sitemap"' in text_of(client.get(url_of(obj)))
+
+
+@pytest.mark.slow
 def test_a_key_that_a_form_spells_otherwise_is_named_as_it_is_stored(settings):
     """A moment of the editor's zone: else nothing would find the override."""
     settings.TIME_ZONE = "Europe/Madrid"
@@ -202,6 +223,7 @@ def test_an_object_without_override_gets_none():
     assert not UrlOverride.objects.exists()
 
 
+@pytest.mark.slow
 def test_a_copy_gets_an_override_of_its_own():
     """Saved as new, what is set for the one is set for the other too."""
     shop = ShopFactory()
@@ -217,6 +239,7 @@ def test_a_copy_gets_an_override_of_its_own():
     assert not listed(Product.objects.get(slug="copy"))
 
 
+@pytest.mark.slow
 def test_both_histories_tell_who_changed_what():
     """The override's own, and that of the object."""
     reading = ReadingFactory(level=3)
@@ -225,7 +248,7 @@ def test_both_histories_tell_who_changed_what():
     )
     client.post(url_of(reading), own(reading) | sent({"include": "false"}))
     row = UrlOverride.objects.get()
-    change = {"id": row.pk, "include": "false", "note": "n"}
+    change = {"id": row.pk, "was": "False", "include": "false", "note": "n"}
     client.post(url_of(reading), own(reading) | sent(change, initial=1))
     client.post(url_of(reading), own(reading) | sent({"id": row.pk, "DELETE": "on"}, initial=1))
     entries = LogEntry.objects.order_by("pk")
@@ -234,7 +257,7 @@ def test_both_histories_tell_who_changed_what():
         for entry in entries
     ]
     assert shown == [
-        ("urloverride", 1, "Added."),
+        ("urloverride", 1, "Excluded from the sitemap."),
         ("reading", 2, "Added URL override “Reading 3”."),
         ("urloverride", 2, "Changed note."),
         ("reading", 2, "Changed Note for URL override “Reading 3”."),
@@ -263,6 +286,7 @@ def test_what_is_wrong_is_told_at_its_field():
     assert not UrlOverride.objects.exists()
 
 
+@pytest.mark.slow
 def test_with_several_sites_there_is_one_row_for_each(settings):
     """Each row is of one site, and says of which; no other may be made of it."""
     del settings.SITEMAPKIT_BASE_URL
@@ -365,6 +389,7 @@ def test_a_project_may_save_the_forms_itself():
     assert UrlOverride.objects.get().note == "n"
 
 
+@pytest.mark.slow
 def test_who_may_only_see_sees_no_fields():
     """Yet what the URL comes to; and what is sent all the same is not taken."""
     token = TokenFactory()

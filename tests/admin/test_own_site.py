@@ -10,7 +10,7 @@ from django.test import override_settings
 from django.urls import include, path
 
 from django_sitemapkit import models
-from django_sitemapkit.admin import builds, extras, overrides, rules, sections
+from django_sitemapkit.admin import builds, extras, overrides, rules, sections, sidebar
 from django_sitemapkit.builds import build
 from tests.factories import SITE
 from tests.testapp.models import Product
@@ -20,7 +20,7 @@ SCREENS = [
     *("build/overview/", "build/", "build/{build}/change/", "build/{build}/publish/"),
     *("build/{build}/differences/", "urloverride/", "urloverride/add/", "urloverride/import/"),
     *("urloverride/{row}/change/", "extraurl/", "extraurl/paste/", "exclusionrule/add/"),
-    *("sectionsettings/add/", ""),
+    *("sectionsettings/", "", "build/inspect/?url=/about/", "build/activity/"),
 ]
 
 
@@ -31,12 +31,14 @@ def own_urls():
     site.register(models.ExclusionRule, rules.ExclusionRuleAdmin)
     site.register(models.ExtraUrl, extras.ExtraUrlAdmin)
     site.register(models.SectionSettings, sections.SectionSettingsAdmin)
+    site.register(models.SitemapsOverview, sidebar.SitemapsOverviewAdmin)
     site.register(models.UrlOverride, overrides.UrlOverrideAdmin)
     module = ModuleType("own_urls")
     module.urlpatterns = [path("desk/", site.urls), path("", include(urlpatterns))]
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_all_links_stay_in_the_site(built, client):
     """No screen of another admin site leads to the default one."""

@@ -2,7 +2,13 @@
 
 import pytest
 
-from django_sitemapkit.admin.url_counts import UrlChange, changes_of, chart_of, section_changes
+from django_sitemapkit.admin.url_counts import (
+    UrlChange,
+    changes_of,
+    chart_of,
+    counts_of,
+    section_changes,
+)
 from django_sitemapkit.builds import build
 from django_sitemapkit.models import Build, BuildFile
 from tests.admin.operating import OVERVIEW, page, person, text_of
@@ -54,6 +60,7 @@ def shrunk(built, settings):
     return first, second
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_build_that_lost_much_does_not_look_like_the_others(shrunk):
     """In the list, on its page and on the overview; the build before it has nothing to show."""
@@ -65,14 +72,15 @@ def test_a_build_that_lost_much_does_not_look_like_the_others(shrunk):
     assert f'<td class="field-url_count">{first.urls}</td>' in rows[1]
     text = text_of(viewer.get(page("change", second.build)))
     assert text.count("sitemapkit-loss") == 1
-    text = text_of(viewer.get(OVERVIEW))
-    assert text.count(f'sitemapkit-loss">{MINUS}{lost} (') == 2
+    text = text_of(viewer.get(OVERVIEW))  # In total, of its section, and in the list of builds.
+    assert text.count(f'sitemapkit-loss">{MINUS}{lost} (') == 3
     assert (
         f'aria-label="URLs of the last 2 published builds: from {first.urls} to {second.urls}."'
         in text
     )
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_rolling_back_tells_what_comes_back(shrunk):
     """For each section and for all of them."""
@@ -82,6 +90,7 @@ def test_rolling_back_tells_what_comes_back(shrunk):
     assert text.count(f">+{more} (") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_only_whole_builds_are_compared(shrunk):
     """One that failed half-way has lost nothing; of one without files nothing is known."""
@@ -94,15 +103,18 @@ def test_only_whole_builds_are_compared(shrunk):
         for _ in range(2)
     )  # fmt: skip
     BuildFile.objects.create(build=failed, section="products", number=1, status="done", urls=1)
-    changes = changes_of(Build.objects.filter(pk__in=[failed.pk, empty.pk]))
+    builds = Build.objects.filter(pk__in=[failed.pk, empty.pk])
+    changes = changes_of(builds, counts_of(builds))
     assert changes == {failed.pk: UrlChange(1, None)}
     assert "sitemapkit-loss" not in text_of(person("viewer").get(page("change", failed.pk)))
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_build_without_files_is_no_point_of_the_chart(shrunk):
     """How many URLs it had is not known; it did not have none."""
     first, _ = shrunk
-    assert chart_of(SITE) is not None
+    builds = Build.objects.all()
+    assert chart_of(builds, counts_of(builds)) is not None
     BuildFile.objects.filter(build=first.build).delete()
-    assert chart_of(SITE) is None
+    assert chart_of(builds, counts_of(builds)) is None

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 
 from django_sitemapkit import Route
-from django_sitemapkit.admin import url_inspection
+from django_sitemapkit.admin import register_inspection, url_inspection
 from django_sitemapkit.builds import build
 from django_sitemapkit.models import BuildFile, BuildRequest, ExclusionRule, ExtraUrl, UrlOverride
 from tests.admin.editors import ALL, EMPTY, chief, client_of, entry, live, page, text_of
@@ -45,6 +45,12 @@ def test_before_a_build_the_live_state_is_told():
     assert "&lt;loc&gt;https://www.example.com/about/&lt;/loc&gt;" in text
 
 
+def test_live_sitemaps_need_no_storage(settings):
+    """The page works where nothing was ever built, and no storage is set."""
+    settings.STORAGES = {"default": {"BACKEND": "django.core.files.storage.InMemoryStorage"}}
+    assert "Live listed · section pages" in inspect("/about/")
+
+
 def test_a_published_url_has_its_file_and_both_values():
     """What is published now, and what will be."""
     build(SITE)
@@ -71,6 +77,7 @@ def test_the_change_is_published_by_a_click():
     assert BuildRequest.objects.get().section == "pages"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "values", "reason", "link"),
     [
@@ -111,6 +118,25 @@ class PublicProducts(ALL[0]):
     location = Route("product", shop="shop__slug", slug="slug")
 
 
+def test_other_apps_contribute_what_they_know(monkeypatch):
+    """One that raises says so, and hides nothing."""
+
+    def crawlers(request, site, url):
+        yield "Crawlers", f"{site.key} {url}"
+
+    def broken(request, site, url):
+        raise ValueError("no log")
+        yield
+
+    monkeypatch.setattr(url_inspection, "_registered", [])
+    for function in (broken, crawlers):
+        assert register_inspection(function) is function
+    text = inspect("/about/")
+    assert "Crawlers default https://www.example.com/about/" in text
+    assert "broken ValueError: no log" in text
+
+
+@pytest.mark.slow
 def test_a_url_that_is_nowhere_may_be_added():
     """With a link to the form, which has its path."""
     build(SITE)
@@ -155,6 +181,7 @@ def test_of_several_sites_one_is_chosen(settings):
     assert "https://two.example.com/about/" in inspect("/about/", site="two")
 
 
+@pytest.mark.slow
 def test_the_search_ends_when_its_time_is_over(monkeypatch):
     """The page says how many files were not searched, and a click searches them all."""
     monkeypatch.setattr(url_inspection, "SECONDS", -1)
@@ -176,6 +203,7 @@ def test_a_file_that_is_lost_is_not_taken_for_one_without_the_url(storage):
     assert "Publish this change now" not in text
 
 
+@pytest.mark.slow
 def test_exclude_now_needs_no_override_before():
     """It is added, the file is published without the URL, and the page says so."""
     build(SITE)
@@ -234,6 +262,7 @@ def test_it_is_offered_where_one_looks_for_it():
     assert f'action="{PAGE}"' in text_of(client_of("view_urloverride").get("/admin/sitemapkit/"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", ["add", "change", "delete"])
 def test_after_each_save_the_next_build_is_told_of(action):
     """With a link to what becomes of the URL; not where sitemaps are live."""

@@ -14,6 +14,7 @@ from django_sitemapkit.exceptions import BuildFailed, BuildRunning
 from django_sitemapkit.models import ExclusionRule, ExtraUrl, SectionSettings, UrlOverride
 from tests.admin.editors import (
     ALL,
+    EMPTY,
     add,
     change,
     chief,
@@ -98,6 +99,7 @@ def test_says_what_is_wrong(values, shown):
     assert not UrlOverride.objects.exists()
 
 
+@pytest.mark.slow
 def test_a_duplicate_is_told_with_a_link():
     """The one that is there is linked, even if spelt otherwise; itself is no duplicate."""
     (row,) = overrides("/caf%C3%A9/")
@@ -121,6 +123,7 @@ def test_by_object_it_follows_the_object():
     )
 
 
+@pytest.mark.slow
 def test_the_object_is_not_changed_once_it_is_chosen():
     """The page names it, linked if it has a page, and takes no other."""
     (product,) = products(1)
@@ -158,6 +161,7 @@ def test_shows_where_each_value_comes_from():
     assert "<td>weekly</td><td>declaration of the section</td>" in text
 
 
+@pytest.mark.slow
 def test_says_why_a_url_is_not_listed():
     """It may be left out by a rule, or no section may give it."""
     ExclusionRule(site="default", pattern="/about").save()
@@ -177,6 +181,7 @@ def test_an_object_of_no_section_is_told():
     assert "No section of this site lists objects of this model." in text
 
 
+@pytest.mark.slow
 def test_a_preview_shows_what_is_not_saved():
     """The button shows the entry as it would be; nothing is stored, not even a revision."""
     text = text_of(preview("urloverride", path="/about/", priority="0.9"))
@@ -245,16 +250,16 @@ def test_a_section_that_fails_takes_no_page_along(failing):
     assert "testapp.reading" not in text
     row = ExclusionRule(site="default", pattern="/a/")
     row.save()
-    text = text_of(chief().get(page("exclusionrule", "change", row.pk)))
+    text = text_of(change(row, _preview="1"))
     assert "KeyError: &#x27;no such thing&#x27;" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "row",
     [
         ExtraUrl(path="/a/"),
         ExclusionRule(pattern="/a/"),
-        SectionSettings(section="pages"),
         UrlOverride(path="/a/"),
     ],
     ids=lambda row: row._meta.model_name,
@@ -284,6 +289,7 @@ def test_a_site_that_is_gone_is_told(settings):
     assert "This field is required." in errors_of(change(row, site=""))
 
 
+@pytest.mark.slow
 def test_no_site_is_told_as_a_message(settings):
     """Where no site is known, each page says what to set, and nothing can be saved."""
     (row,) = overrides("/a/")
@@ -295,6 +301,7 @@ def test_no_site_is_told_as_a_message(settings):
     assert "Select a valid choice" in errors_of(add("urloverride", path="/b/"))
 
 
+@pytest.mark.slow
 def test_one_site_is_not_asked_for_and_several_are(settings):
     """With one site nobody is bothered with the choice; with several the list has it too."""
     overrides("/a/")
@@ -367,9 +374,11 @@ def test_actions_change_many_at_once():
         {"changed": {"fields": ["include", "priority", "change frequency", "last modified"]}}
     ]
     history = text_of(chief().get(page("urloverride", "history", about.pk)))
-    assert "Changed include." in history
+    for sentence in ("Excluded from the sitemap.", "Included in the sitemap.", "Changed include, "):
+        assert sentence in history
 
 
+@pytest.mark.slow
 def test_an_action_on_a_filtered_list_changes_what_was_chosen(django_assert_max_num_queries):
     """Show changes leaves the filter; and many rows are not changed one by one."""
     overrides(*(f"/{number}/" for number in range(120)), include=True)
@@ -380,6 +389,42 @@ def test_an_action_on_a_filtered_list_changes_what_was_chosen(django_assert_max_
         client.post(url, data, query_params={"include": "yes"})
     assert UrlOverride.objects.filter(include=False).count() == 120
     assert LogEntry.objects.count() == 120
+
+
+def test_a_page_left_open_lists_no_url_again():
+    """Somebody has excluded the URL since the form was shown."""
+    (row,) = overrides("/about/")
+    url = page("urloverride", "change", row.pk)
+    form = chief().get(url).context["adminform"].form
+    assert 'name="initial-include"' in str(form["include"])
+    UrlOverride.objects.update(include=False)
+    data = {**EMPTY["urloverride"], "path": "/about/", "note": "n", "initial-include": "None"}
+    assert chief().post(url, data).status_code == 302
+    row.refresh_from_db()
+    assert (row.note, row.include) == ("n", False)
+    data |= {"initial-include": "False", "include": "unknown"}
+    chief().post(url, data)
+    row.refresh_from_db()
+    assert row.include is None
+
+
+def test_to_exclude_many_is_confirmed(settings):
+    """More than a twentieth of what is published goes only after the number was shown."""
+    use_storage(settings, "Memory")
+    build(SITE)
+    (row,) = overrides("/about/")
+    client = client_of("view_urloverride", "bulk_urloverride")
+    text = text_of(run_action(client, "exclude_them", row))
+    assert "chosen overrides: 1. The published sitemap has 2 URLs" in text
+    assert "may remove 50 % of them" in text
+    assert f'name="_selected_action" value="{row.pk}"' in text
+    row.refresh_from_db()
+    assert row.include is None
+    data = {"action": "exclude_them", "_selected_action": [row.pk], "select_across": "0"}
+    response = client.post(page("urloverride", "changelist"), {**data, "confirmed": "1"})
+    assert response.status_code == 302
+    row.refresh_from_db()
+    assert row.include is False
 
 
 def test_actions_need_their_own_permission():
@@ -393,6 +438,7 @@ def test_actions_need_their_own_permission():
     assert row.include is None
 
 
+@pytest.mark.slow
 def test_exclude_now_takes_a_url_out_of_its_file(settings):
     """The override is set, and the published page is without the URL at once."""
     use_storage(settings, "Memory")
@@ -431,6 +477,7 @@ def test_exclude_now_says_what_kept_it_from_its_file(error, shown, monkeypatch):
     assert not entry(live("pages"), "/about/")
 
 
+@pytest.mark.slow
 def test_exclude_now_is_not_kept_from_it_by_another_section(failing, settings):
     """Pages of a section that fails are not concerned."""
     use_storage(settings, "Memory")
@@ -444,6 +491,7 @@ def test_exclude_now_is_not_kept_from_it_by_another_section(failing, settings):
     assert "its sitemap file is published without it." in text_of(response)
 
 
+@pytest.mark.slow
 def test_exclude_now_says_where_a_path_has_it_listed(settings):
     """An override by path wins over one by object."""
     use_storage(settings, "Memory")
@@ -480,8 +528,32 @@ def test_exclude_now_of_a_gone_site_and_a_gone_row():
 def test_the_history_of_a_change_tells_the_fields():
     """Who changed which override, and what of it."""
     (row,) = overrides("/about/")
-    change(row, include="false", note="n")
+    change(row, priority="0.4", note="n")
     entry = LogEntry.objects.get()
     assert (entry.user.username, entry.get_change_message()) == (
-        *("chief", "Changed Include and Note."),
+        *("chief", "Changed Priority and Note."),
     )
+
+
+def test_the_history_says_that_a_url_was_excluded():
+    """When it is, by a new override or a stored one; not each time that its override changes."""
+    add("urloverride", path="/about/", include="false")
+    (row,) = overrides("/press/")
+    change(row, include="false", note="n")
+    change(row, note="m")
+    entries = LogEntry.objects.order_by("pk")
+    assert [(entry.action_flag, entry.get_change_message()) for entry in entries] == [
+        (1, "Excluded from the sitemap."),
+        (2, "Excluded from the sitemap."),
+        (2, "Changed Note."),
+    ]
+
+
+def test_an_action_on_very_many_is_one_entry(monkeypatch):
+    """That says how many there were."""
+    monkeypatch.setattr("django_sitemapkit.admin.overrides.MAX_LOGGED_ROWS", 2)
+    rows = overrides("/a/", "/b/", "/c/")
+    run_action(chief(), "exclude_them", *rows)
+    entry = LogEntry.objects.get()
+    assert (entry.object_id, entry.object_repr) == (None, "3 URL overrides")
+    assert entry.change_message == "Excluded from the sitemap."

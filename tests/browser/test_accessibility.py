@@ -3,13 +3,14 @@
 import pytest
 
 from tests.browser.axe import violations
-from tests.browser.test_looks import SCREENS
+from tests.browser.test_looks import SCREENS, ZOOMED
 
 pytestmark = pytest.mark.browser
 
 WINDOWS = {
     "by-day": {"color_scheme": "light", "viewport": {"width": 1280, "height": 900}},
     "by-night-and-narrow": {"color_scheme": "dark", "viewport": {"width": 390, "height": 800}},
+    "zoomed": ZOOMED,
 }
 
 FADE_IN = """(effect) => {

@@ -109,10 +109,17 @@ def test_the_priority_of_a_section_is_changed(site, visit):
     editor.page.get_by_label("Path").fill("/countries/chile/")
     editor.page.get_by_label("Priority").fill("0.1")
     editor.press("Save")
-    editor.open("sitemapkit/sectionsettings/add/")
-    editor.page.get_by_label("Section", exact=False).first.select_option("countries")
-    editor.page.get_by_label("Priority").fill("0.8")
+    editor.open("sitemapkit/sectionsettings/?q=countr")
+    priority = editor.page.get_by_label("Priority of section “countries”")
+    priority.fill("2")
     editor.press("Save")
+    editor.sees("Please correct the errors below.")
+    editor.sees("less than or equal to 1")
+    assert priority.input_value() == "2"
+    priority.fill("0.8")
+    editor.press("Save")
+    assert "The settings of 1 section were saved." in editor.messages()
+    assert priority.input_value() == "0.80"
     entries = site.entries("countries")
     assert "<priority>0.1</priority>" in entries.pop("/countries/chile/")
     assert len(entries) == 8

@@ -17,7 +17,8 @@ def test_the_way_in(site, chromium):
         visitor.page.get_by_label("Password").fill(PASSWORD)
         visitor.press("Log in")
         visitor.press("Sitemaps", role="link")
-        visitor.press("Sitemaps overview", role="link")
+        with visitor.page.expect_navigation():  # The list of models links to it, too.
+            visitor.page.locator(".sitemapkit-tools").get_by_text("Sitemaps overview").click()
         assert "nothing; all sections are served live" in visitor.text()
         assert visitor.faults() == []
 
@@ -30,13 +31,13 @@ def test_a_held_build_is_reviewed_and_published_and_rolled_back(site, visit):
     editor.page.get_by_label("Pattern").fill("/*town-")
     editor.press("Preview")
     editor.sees("First URLs that the rule matches:")
-    editor.press("Save")
+    editor.press("Save, and exclude these URLs")
     operator.build()
     assert len(site.entries("cities")) == 108
     assert "Build 2 is held for review" in operator.messages()
     operator.follow("Review this build")
     operator.follow("Show changes")
-    assert "Removed: 108" in operator.text()
+    assert "Removed 108" in operator.text()
     assert f"{site.base}/countries/france/town-3-203/" in operator.text()
     operator.follow("Back to the build")
     operator.follow("Publish")
@@ -51,6 +52,31 @@ def test_a_held_build_is_reviewed_and_published_and_rolled_back(site, visit):
     operator.press("Yes, publish it")
     assert "now serves build 1" in operator.messages()
     assert len(site.entries("cities")) == 108
+
+
+def test_publishing_is_paused_after_a_roll_back_and_resumed(site, visit):
+    """Builds are held meanwhile; then the next one is published."""
+    operator, editor = visit("operator"), visit("editor")
+    operator.build()
+    editor.open("sitemapkit/urloverride/add/")
+    editor.page.get_by_label("Path").fill("/about/")
+    editor.page.get_by_label("Include").select_option("No, exclude it")
+    editor.press("Save")
+    operator.build()
+    assert "/about/" not in site.entries("pages")
+    operator.open("sitemapkit/build/1/publish/")
+    operator.page.get_by_label("Pause publishing after it").check()
+    operator.page.get_by_label("Reason").fill("It is wrong")
+    operator.press("Yes, publish it")
+    operator.build()
+    said = "Publishing is paused by operator until someone resumes it: It is wrong"
+    assert said in operator.messages()
+    assert "is held for review: publishing was paused by operator" in operator.messages()
+    assert "/about/" in site.entries("pages")
+    operator.press("Resume publishing")
+    assert "Publishing is resumed." in operator.messages()
+    operator.build()
+    assert "/about/" not in site.entries("pages")
 
 
 def test_published_files_are_checked_and_pruned(visit):

@@ -14,16 +14,18 @@ THEMES = ["unfold", "grappelli", "jazzmin", "baton"]
 BUTTONS = {
     "sitemapkit/build/overview/": ["Build changes", "Check published files"],
     "sitemapkit/build/health/": [],
+    "sitemapkit/build/activity/": ["Filter"],
     "sitemapkit/build/inspect/?url=/about/": ["Inspect", "Exclude now"],
     "sitemapkit/build/": [],
     "sitemapkit/build/1/publish/": ["Yes, publish it"],
+    "sitemapkit/build/overview/pause/?site=default": ["Pause publishing"],
     "sitemapkit/urloverride/": [],
     "sitemapkit/urloverride/add/": ["Save", "Preview"],
     "sitemapkit/urloverride/1/change/": ["Save", "Preview", "Exclude now"],
     "sitemapkit/urloverride/import/": ["Preview"],
     "sitemapkit/extraurl/paste/": ["Add"],
     "sitemapkit/exclusionrule/add/": ["Save", "Preview"],
-    "sitemapkit/sectionsettings/add/": ["Save"],
+    "sitemapkit/sectionsettings/": ["Save"],
     "gazetteer/city/203/change/": ["Save"],
 }
 
@@ -43,7 +45,7 @@ UNSEEN = """() => {
     const small = (element) => element.scrollWidth > element.clientWidth + 1
         || element.getBoundingClientRect().height < 24;
     const own = ".sitemapkit-button, .sitemapkit-exclude button";
-    const fields = ".app-sitemapkit.change-form form, .sitemapkit-inline";
+    const fields = ".app-sitemapkit.change-form form, .sitemapkit-inline, .sitemapkit-pause";
     const plain = "input:not([type=hidden], [type=checkbox], [type=radio], [type=file]), select, "
         + "textarea";
     const found = (selector, wrong) => [...document.querySelectorAll(selector)]

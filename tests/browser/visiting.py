@@ -47,7 +47,7 @@ class Visitor:
     def __init__(self, context, site, user=None):
         self.site = site
         self.strict = True
-        self._faults = []
+        self._faults, self._given_up = [], set()
         context.set_default_timeout(SECONDS * 1000)
         context.expose_binding("reportViolation", lambda source, text: self._faults.append(text))
         context.add_init_script(
@@ -64,17 +64,24 @@ class Visitor:
         page.on("response", self._answered)
 
     def faults(self):
-        """Return all that went wrong."""
-        return list(self._faults)
+        """Return all that went wrong.
+
+        Who leaves a page gives up what it was asking for, such as an icon that a script has just
+        added. That is no fault if the server answers when it is asked again.
+        """
+        again = {address: self.page.request.get(address) for address in self._given_up}
+        unanswered = [f"{each.status}: {address}" for address, each in again.items() if not each.ok]
+        return [*self._faults, *unanswered]
 
     def _heard(self, message):
         if message.type in {"error", "warning"}:
             self._faults.append(f"console: {message.text}")
 
     def _failed(self, request):
-        # Who leaves a page gives up what it was asking for; a download is no page.
-        given_up = "ERR_ABORTED" in str(request.failure)
-        if not (given_up and re.search("/(progress|export)/", request.url)):
+        is_ours = request.url.startswith(self.site.base)
+        if is_ours and request.method == "GET" and "ERR_ABORTED" in str(request.failure):
+            self._given_up.add(request.url)
+        else:
             self._faults.append(f"failed: {request.url} {request.failure}")
 
     def _answered(self, response):
@@ -124,4 +131,8 @@ class Visitor:
         """Press a button of the overview, and wait until what it began has ended."""
         self.open_overview()
         self.press(button)
+        self.wait_for_build()
+
+    def wait_for_build(self):
+        """Wait until the overview says that no build is running."""
         self.page.locator("#sitemapkit-progress").get_by_text(NOTHING_GOES_ON).wait_for()

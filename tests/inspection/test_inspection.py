@@ -50,6 +50,15 @@ class Topics(Section):
     changefreq = "weekly"
 
 
+class Public(Topics):
+    """Topics that say why they are not listed."""
+
+    queryset = Topic.objects.exclude(code__startswith="hidden")
+
+    def why_not_listed(self, topic):
+        return f"{1 / (len(topic.code) - 7):.0f} is hidden." if topic.code != "hidden" else ""
+
+
 class Products(Section):
     """Products of two on a page."""
 
@@ -218,6 +227,7 @@ def test_an_object_is_told_of_in_each_of_its_sections(sections):
 # Which page has it
 
 
+@pytest.mark.slow
 def test_the_page_is_the_one_that_has_it(sections, client):
     """The first, a middle one and the last; planned or not."""
     sections.add(Products)
@@ -324,8 +334,8 @@ def test_a_path_of_an_old_sitemap_may_not_be_found(sections, articles):
     assert inspect_path(SITE, "/elsewhere/").why.endswith("come from methods cannot be searched.")
 
 
-def test_of_several_entries_the_first_valid_one_is_shown(sections):
-    """Only without a valid one, the reason of the first."""
+def test_each_of_several_entries_is_explained(sections):
+    """An invalid one by its reason."""
 
     def entries(self, topic):
         yield "https://other.example/"
@@ -333,9 +343,20 @@ def test_of_several_entries_the_first_valid_one_is_shown(sections):
             yield "/topics/a"
 
     sections.add(type("Topics", (Topics,), {"entries": entries, "location": None}))
-    found = explained(Topic.objects.create(code="a"))
+    invalid, found = inspect_object(SITE, Topic.objects.create(code="a"))
+    assert "URL not allowed" in invalid.why
     assert (found.location, found.listed) == (f"{BASE}/topics/a", True)
     assert "URL not allowed" in explained(Topic.objects.create(code="b")).why
+
+
+def test_an_object_that_is_not_listed_has_the_url_it_would_have(sections):
+    """By which a published file that still lists it is found."""
+    sections.add(type("Topics", (Topics,), {"queryset": Topic.objects.filter(code="a")}))
+    hidden = explained(Topic.objects.create(code="b"))
+    assert (hidden.location, hidden.listed) == (f"{BASE}/topics/b", False)
+    off = explained(Topic.objects.create(code="a", sitemap_include=False))
+    assert (off.location, off.listed) == (f"{BASE}/topics/a", False)
+    assert "Its own setting" in off.why
 
 
 def test_a_section_of_a_function_is_switched_off(sections):
@@ -527,3 +548,19 @@ def test_sections_of_one_site_are_asked(sections):
     setting("topics", enabled=False)
     assert sections_of(SITE) == []
     assert inspect_path(SITE, "/topics/a").section == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("hidden8", "ZeroDivisionError: division by zero"),
+        ("hidden-9", "1 is hidden."),
+        ("hidden", "Section public does not list it: it is not in the queryset."),
+    ],
+)
+def test_a_section_says_why_it_leaves_out_an_object(sections, code, why):
+    """In its own words; a method that fails says so, and one without words leaves ours."""
+    sections.add(Public)
+    topic = Topic.objects.create(code=code)
+    assert inspect_path(SITE, f"/topics/{code}").why == why
+    assert [found.why for found in inspect_object(SITE, topic)] == [why]

@@ -11,10 +11,11 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import request_text
+from django_sitemapkit.admin.base import pause_text, request_text
 from django_sitemapkit.admin.health.items import HealthItem, Level, register_health
-from django_sitemapkit.builds.report.status import living_leases
-from django_sitemapkit.models import Build, BuildFile, BuildRequest, Publication
+from django_sitemapkit.builds.publication.pausing import pause_at
+from django_sitemapkit.builds.report.running import living_leases
+from django_sitemapkit.models import Build, BuildFile, BuildRequest, Publication, StoredNow
 from django_sitemapkit.sites import SitemapSite
 
 MAX_FILES_READ = 2_000
@@ -56,15 +57,15 @@ PROBLEMS: dict[str, tuple[Any, Any]] = {
     _("Builds"),
     help=_(
         "Rows that a build skipped, values that it left out, implausible lastmods, builds that"
-        " failed or are held for review, and damaged files that “Check published files” found."
+        " failed or are held for review, paused publishing, and damaged files that “Check published"
+        " files” found."
     ),
 )
 def builds_found(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator[HealthItem]:
     """Yield what is recorded of the builds of some sites."""
     keys = [site.key for site in sites]
-    published = {
-        row.site: row for row in Publication.objects.filter(site__in=keys).select_related("build")
-    }
+    rows = Publication.objects.filter(site__in=keys).select_related("build")
+    published: dict[str, Any] = {row.site: row for row in rows.annotate(now=StoredNow())}
     succeeded = _last_success(keys)
     yield from _held(keys)
     yield from _unfinished(sites, keys)
@@ -72,6 +73,7 @@ def builds_found(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator
     yield from _problems(published)
     for publication in published.values():
         yield from _lastmods(publication)
+        yield from _pause(publication, publication.now)
 
 
 def _url_of(build: int) -> str:
@@ -137,6 +139,7 @@ def _failed_requests(
 ) -> Iterator[HealthItem]:
     """Yield the newest ended request of each kind, if it failed and no build succeeded since."""
     ended = BuildRequest.objects.filter(site__in=keys).exclude(ended_at=None)
+    ended = ended.exclude(kind=BuildRequest.Kind.COMPARE)  # Its own page shows it.
     newest = ended.values("site", "kind").annotate(newest=Max("pk")).values("newest")
     for row in BuildRequest.objects.filter(pk__in=newest, failed=True):
         ended_at = row.ended_at or row.requested_at
@@ -198,4 +201,18 @@ def _lastmods(publication: Publication) -> Iterator[HealthItem]:
                 " Search engines ignore dates that they cannot trust."
             ),
             url=_url_of(publication.build_id),
+        )
+
+
+def _pause(publication: Publication, now: dt.datetime) -> Iterator[HealthItem]:
+    """Yield that publishing is paused."""
+    if pause := pause_at(publication, now):
+        query = urlencode({"site": publication.site})
+        yield HealthItem(
+            site=publication.site,
+            title=_("Publishing paused"),
+            found_at=pause.since,
+            details=(pause_text(pause),),
+            advice=_("Correct the cause. Then resume publishing on the overview."),
+            url=f"{reverse('admin:sitemapkit_overview')}?{query}",
         )

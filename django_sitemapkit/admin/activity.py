@@ -1,0 +1,287 @@
+"""The page "Activity": who did what in the admin, when and why, from Django's own log."""
+
+import datetime as dt
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib.admin.models import ACTION_FLAG_CHOICES, ADDITION, CHANGE, DELETION, LogEntry
+from django.contrib.auth import get_permission_codename, get_user_model
+from django.contrib.contenttypes.models import ContentType
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db.models import Model, Q, QuerySet
+from django.http import (
+    HttpRequest,
+    HttpResponseBase,
+    HttpResponseNotAllowed,
+    StreamingHttpResponse,
+)
+from django.urls import URLPattern, path
+from django.utils import timezone
+from django.utils.encoding import iri_to_uri
+from django.utils.text import capfirst
+from django.utils.translation import get_language, gettext, ngettext, override
+from django.utils.translation import gettext_lazy as _
+
+from django_sitemapkit.admin.base import known_sites, link_to, number
+from django_sitemapkit.admin.log_messages import (
+    CANCELLED,
+    EXCLUDED,
+    PAUSED,
+    PUBLISHED,
+    REQUESTED,
+    RESUMED,
+    ROLLED_BACK,
+    SENTENCES,
+)
+from django_sitemapkit.admin.overview import OverviewAdmin
+from django_sitemapkit.models import (
+    Build,
+    BuildRequest,
+    ExclusionRule,
+    ExtraUrl,
+    SectionSettings,
+    UrlOverride,
+)
+from django_sitemapkit.overrides.transfer import ROWS_PER_QUERY, csv_lines
+
+ENTRIES_PER_PAGE = 100
+"""Entries on a page."""
+
+MAX_LISTED_ENTRIES = 10_000
+"""Entries that the pages list, so that a long log is not counted; the CSV file has all."""
+
+OPERATED: tuple[type[Model], ...] = (Build, BuildRequest)
+"""What is logged for users who may view builds, and so may see this page."""
+
+EDITED: tuple[type[Model], ...] = (UrlOverride, ExtraUrl, ExclusionRule, SectionSettings)
+"""What is logged for users who may view just that."""
+
+COLUMNS = ("time", "user", "site", "kind", "name", "action", "note")
+"""The columns of the CSV file."""
+
+_DAY: dict[str, Any] = {
+    "required": False,
+    "widget": forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+    # Within these years, a day can be stored in any time zone.
+    "validators": [
+        MinValueValidator(dt.date(2000, 1, 1)),
+        MaxValueValidator(dt.date(2999, 12, 31)),
+    ],
+}
+
+_FLAGS = dict(ACTION_FLAG_CHOICES)
+_REQUESTED = Q(change_message__in=[*REQUESTED.values()])
+
+ACTIONS: dict[str, tuple[Any, Q]] = {
+    "excluded": (_("URL excluded"), Q(change_message=EXCLUDED)),
+    "requested": (_("Build, check or cleanup requested"), _REQUESTED),
+    "published": (_("Build published"), Q(change_message=PUBLISHED)),
+    "rolled-back": (_("Rolled back"), Q(change_message=ROLLED_BACK)),
+    "cancelled": (_("Build cancelled"), Q(change_message=CANCELLED)),
+    "paused": (_("Publishing paused"), Q(change_message__startswith=PAUSED)),
+    "resumed": (_("Publishing resumed"), Q(change_message=RESUMED)),
+    "added": (_FLAGS[ADDITION], Q(action_flag=ADDITION) & ~_REQUESTED),
+    "changed": (_FLAGS[CHANGE], Q(action_flag=CHANGE)),
+    "deleted": (_FLAGS[DELETION], Q(action_flag=DELETION)),
+}
+"""By the name that the query string has for it: a kind of action, and which entries are of it."""
+
+
+class FilterForm(forms.Form):
+    """The filters of the page; an empty field does not filter."""
+
+    q = forms.CharField(label=_("Name"), required=False, widget=forms.SearchInput)
+    user = forms.CharField(label=_("User"), required=False, widget=forms.SearchInput)
+    kind = forms.ChoiceField(label=_("Kind"), required=False)
+    action = forms.ChoiceField(label=_("Action"), required=False)
+    since = forms.DateField(label=_("From"), **_DAY)
+    until = forms.DateField(label=_("To"), **_DAY)
+
+    def __init__(self, *args: Any, kinds: Sequence[type[Model]], **options: Any) -> None:
+        options |= {"auto_id": "sitemapkit-%s", "label_suffix": ""}
+        super().__init__(*args, **options)
+        self._models = {str(model._meta.model_name): model for model in kinds}
+        names = [(name, capfirst(model._meta.verbose_name)) for name, model in self._models.items()]
+        actions = [(name, label) for name, (label, _condition) in ACTIONS.items()]
+        for field, choices in (("kind", names), ("action", actions)):
+            select: Any = self.fields[field]
+            select.choices = [("", _("All")), *choices]
+
+    def clean_q(self) -> str:
+        """Return the path of a pasted URL, or the text as it is."""
+        return re.sub("^https?://[^/]+", "", self.cleaned_data["q"])
+
+    def applied_to(self, entries: QuerySet[LogEntry]) -> QuerySet[LogEntry]:
+        """Return the entries that match; none if a value is invalid."""
+        if not self.is_valid():
+            return entries.none()
+        values = self.cleaned_data
+        if text := values["q"]:
+            encoded = Q(object_repr__icontains=iri_to_uri(text))
+            entries = entries.filter(Q(object_repr__icontains=text) | encoded)
+        if values["user"]:
+            name = f"user__{get_user_model().USERNAME_FIELD}__icontains"
+            entries = entries.filter(**{name: values["user"]})
+        if values["kind"]:
+            type_of_kind = ContentType.objects.get_for_model(self._models[values["kind"]])
+            entries = entries.filter(content_type=type_of_kind)
+        if values["action"]:
+            entries = entries.filter(ACTIONS[values["action"]][1])
+        if values["since"]:
+            entries = entries.filter(action_time__gte=_start_of(values["since"]))
+        if values["until"]:
+            next_day = values["until"] + dt.timedelta(days=1)
+            entries = entries.filter(action_time__lt=_start_of(next_day))
+        return entries
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedAction:
+    """An entry of the log with the object that it is about."""
+
+    entry: LogEntry
+    """The entry."""
+    kind: str
+    """What the object is, such as "URL override"."""
+    obj: Any
+    """The object as it is now; None if it was deleted, or if the entry is about many."""
+
+    @property
+    def text(self) -> str:
+        """What was done."""
+        message = self.entry.get_change_message()
+        if message in SENTENCES:
+            return gettext(message)
+        if message.startswith(PAUSED):
+            return gettext(PAUSED) + message.removeprefix(PAUSED)
+        return message or str(_FLAGS.get(self.entry.action_flag, ""))
+
+    @property
+    def note(self) -> str:
+        """Why: the object's note, or the reason of a build, as it is now."""
+        return str(getattr(self.obj, "note", "") or getattr(self.obj, "reason", ""))
+
+    @property
+    def site(self) -> str:
+        """The key of the object's site, while it exists."""
+        return str(getattr(self.obj, "site", ""))
+
+    @property
+    def shown_object(self) -> Any:
+        """The object that has a page in the admin: of a request, its build."""
+        if isinstance(self.obj, BuildRequest):
+            return Build(pk=self.obj.build_id) if self.obj.build_id else None
+        return self.obj
+
+
+def logged_actions(entries: Sequence[LogEntry]) -> list[LoggedAction]:
+    """Return entries with their objects, which takes one query for each kind of object."""
+    types = ContentType.objects.get_for_models(*OPERATED, *EDITED)
+    kinds: dict[int | None, type[Model]] = {found.pk: model for model, found in types.items()}
+    objects: dict[tuple[int | None, str | None], Any] = {}
+    for type_id, model in kinds.items():
+        keys = [
+            int(entry.object_id)
+            for entry in entries
+            if entry.content_type_id == type_id and entry.object_id and entry.object_id.isdecimal()
+        ]
+        found = model._default_manager.in_bulk(keys)
+        objects |= {(type_id, str(pk)): obj for pk, obj in found.items()}
+    return [
+        LoggedAction(
+            entry=entry,
+            kind=str(capfirst(kinds[entry.content_type_id]._meta.verbose_name)),
+            obj=objects.get((entry.content_type_id, entry.object_id)),
+        )
+        for entry in entries
+    ]
+
+
+class ActivityAdmin(OverviewAdmin):
+    """The view of the page "Activity", which belongs to the screens of builds."""
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the URL of the page."""
+        view = self.admin_site.admin_view(self.activity_view)
+        return [path("activity/", view, name="sitemapkit_activity"), *super().get_urls()]
+
+    def activity_view(self, request: HttpRequest) -> HttpResponseBase:
+        """Show the newest entries that match, or with ``csv`` send all that match as a file."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        if request.method not in {"GET", "HEAD"}:
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        kinds = [*OPERATED, *(model for model in EDITED if _may_view(request, model))]
+        types = list(ContentType.objects.get_for_models(*kinds).values())
+        entries = LogEntry.objects.filter(content_type__in=types).select_related("user")
+        form = FilterForm(request.GET, kinds=kinds)
+        found = form.applied_to(entries.order_by("-pk"))
+        if "csv" in request.GET and form.is_valid():
+            return _csv_of(request, found)
+        listed = Paginator(found[:MAX_LISTED_ENTRIES], ENTRIES_PER_PAGE)
+        page = listed.get_page(request.GET.get("p"))
+        count = listed.count
+        context = {
+            "title": gettext("Activity"),
+            "form": form,
+            "several": len(known_sites(request)) != 1,
+            "page": page,
+            "range": listed.get_elided_page_range(page.number),
+            "count": ngettext("%(count)s entry", "%(count)s entries", count)
+            % {"count": number(count)},
+            "is_cut": count == MAX_LISTED_ENTRIES,
+            "rows": [
+                {"action": action, "name": self._name_of(action)}
+                for action in logged_actions(list(page.object_list))
+            ],
+        }
+        return self.overview_page(request, "activity", context)
+
+    def _name_of(self, action: LoggedAction) -> str:
+        """Return the object's name at that time, linked to its page while it exists."""
+        name, obj = action.entry.object_repr, action.shown_object
+        return name if obj is None else link_to(self.admin_site, obj, name)
+
+
+def _csv_of(request: HttpRequest, entries: QuerySet[LogEntry]) -> StreamingHttpResponse:
+    """Return entries as a CSV file, in the language of the request."""
+    rows = _csv_rows(entries, get_language())
+    lines = csv_lines(COLUMNS, rows) if request.method == "GET" else iter(())
+    response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
+    response.headers["Content-Disposition"] = 'attachment; filename="sitemap-activity.csv"'
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+def _csv_rows(entries: QuerySet[LogEntry], language: str | None) -> Iterator[tuple[Any, ...]]:
+    """Yield the cells of each entry, in constant memory."""
+    batch = list(entries[:ROWS_PER_QUERY])
+    while batch:
+        with override(language):
+            rows = [
+                (
+                    *(action.entry.action_time, action.entry.user.get_username(), action.site),
+                    *(action.kind, action.entry.object_repr, action.text, action.note),
+                )
+                for action in logged_actions(batch)
+            ]
+        yield from rows
+        batch = list(entries.filter(pk__lt=batch[-1].pk)[:ROWS_PER_QUERY])
+
+
+def _may_view(request: HttpRequest, model: type[Model]) -> bool:
+    """Return whether the user may view or change objects of a model of the package."""
+    names = (get_permission_codename(action, model._meta) for action in ("view", "change"))
+    return any(request.user.has_perm(f"sitemapkit.{name}") for name in names)
+
+
+def _start_of(day: dt.date) -> dt.datetime:
+    """Return the first moment of a day in the current time zone."""
+    moment = dt.datetime.combine(day, dt.time.min)
+    return timezone.make_aware(moment) if settings.USE_TZ else moment

@@ -1,0 +1,77 @@
+"""The view that cancels the build of a site, after a confirmation."""
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponseNotAllowed,
+    HttpResponseRedirect,
+)
+from django.urls import URLPattern, path
+from django.utils.translation import gettext as _
+
+from django_sitemapkit.admin.base import known_site, progress_text
+from django_sitemapkit.admin.log_messages import CANCELLED
+from django_sitemapkit.admin.overview import OverviewAdmin
+from django_sitemapkit.builds import cancel_build
+from django_sitemapkit.builds.cancellation import cancellable_lease
+from django_sitemapkit.builds.report.progress import progress_of
+from django_sitemapkit.models import Build
+from django_sitemapkit.sites import SitemapSite
+
+
+class CancelAdmin(OverviewAdmin):
+    """The view that cancels a build, which belongs to the screens of builds."""
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the URL of the view."""
+        view = self.admin_site.admin_view(self.cancel_view)
+        return [path("overview/cancel/", view, name="sitemapkit_cancel"), *super().get_urls()]
+
+    def cancel_view(self, request: HttpRequest) -> HttpResponseBase:
+        """Ask for confirmation, then cancel the build of the site in the query string."""
+        self._require_view(request)
+        if not self.has_run_build_permission(request):
+            raise PermissionDenied
+        site, reason = known_site(request.GET.get("site", ""))
+        if site is None:
+            raise Http404(reason)
+        if request.method == "POST":
+            self._cancel(request, site, request.POST.get("fence", ""))
+            return HttpResponseRedirect(self._overview_url(site))
+        if request.method not in {"GET", "HEAD"}:
+            return HttpResponseNotAllowed(["GET", "HEAD", "POST"])
+        return self._confirm(request, site)
+
+    def _confirm(self, request: HttpRequest, site: SitemapSite) -> HttpResponse:
+        """Show how far the build is, and the button that cancels just this one."""
+        lease = cancellable_lease(site)
+        if lease is None:
+            messages.warning(request, _("No build is running."))
+            return HttpResponseRedirect(self._overview_url(site))
+        progress = progress_of(site)
+        context = {
+            "title": _("Cancel the build?"),
+            "site": site,
+            "fence": lease.fence,
+            "progress": progress,
+            "progress_text": progress_text(progress),
+            "published": Build.objects.published(site),
+            "overview_url": self._overview_url(site),
+        }
+        return self.overview_page(request, "overview/cancel", context)
+
+    def _cancel(self, request: HttpRequest, site: SitemapSite, fence: str) -> None:
+        """Cancel the build that was confirmed, and show a message."""
+        by = request.user.get_username()
+        is_number = fence.isascii() and fence.isdigit()
+        build = cancel_build(site, by=by, fence=int(fence)) if is_number else None
+        if build is None:
+            messages.warning(request, _("The build had ended before it could be cancelled."))
+            return
+        self.log_change(request, build, CANCELLED)
+        text = _("Build %(build)s is cancelled. Its process stops at its next heartbeat.")
+        messages.success(request, text % {"build": build.pk})

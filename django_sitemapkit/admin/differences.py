@@ -1,0 +1,179 @@
+"""The page of what a build changes: how much by section and folder, and which URLs."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import unquote
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, StreamingHttpResponse
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+
+from django_sitemapkit.admin.base import known_site, number, number_or_blank
+from django_sitemapkit.builds.publication.publishing import stored_build
+from django_sitemapkit.builds.report.differences import Difference, DifferenceKind
+from django_sitemapkit.builds.report.stored_differences import (
+    MAX_KEPT,
+    OTHER_FOLDERS,
+    folder_of,
+    kept_differences,
+    store_differences,
+)
+from django_sitemapkit.builds.requests import begin
+from django_sitemapkit.builds.requests import request as record_request
+from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
+from django_sitemapkit.models import Build, BuildDifferences, BuildFile, BuildRequest
+from django_sitemapkit.overrides.transfer import csv_lines
+from django_sitemapkit.runners.choosing import get_runner
+from django_sitemapkit.sites import SitemapSite
+
+MAX_COMPARED_AT_ONCE = 20_000
+"""URLs that a request compares itself, which takes a moment; more are compared in the background.
+"""
+
+MAX_GROUPS_SHOWN = 50
+"""Folders that the page counts by themselves."""
+
+URLS_PER_PAGE = 200
+"""URLs on a page."""
+
+REFRESH_SECONDS = 2
+"""Seconds after which a page that waits for the comparison is loaded again."""
+
+KINDS: dict[str, tuple[DifferenceKind, Any]] = {
+    "removed": (DifferenceKind.REMOVED, _("Removed")),
+    "added": (DifferenceKind.ADDED, _("Added")),
+    "changed": (DifferenceKind.CHANGED, _("Changed")),
+}
+"""By the name that the query string has for it: the kind, and its title."""
+
+COMPARE = BuildRequest.Kind.COMPARE
+
+FILTERS = ("kind", "section", "folder")
+
+
+def differences_context(request: HttpRequest, build: Build) -> dict[str, Any]:
+    """Return the template context: what differs, why that is unknown, or that it is compared."""
+    return {"here": request.path, **_result(request, build)}
+
+
+def _result(request: HttpRequest, build: Build) -> dict[str, Any]:
+    stored = BuildDifferences.objects.filter(build=build).first()
+    if stored is not None:
+        return _context_of(request, stored)
+    site, reason = known_site(build.site)
+    if site is None:
+        return {"failure": reason}
+    last = build.requests.filter(kind=COMPARE).order_by("-pk").first()
+    if last is not None and last.failed and "again" not in request.GET:
+        return {"failure": last.outcome, "again": True}
+    try:
+        if last is None or last.ended_at is not None:
+            if not _takes_long(site, build):
+                return _context_of(request, store_differences(site, build))
+            name = str(request.user.get_username())
+            record_request(site, COMPARE, about=build, by=name)
+    except BuildRunning:
+        pass  # Another process compares a build of the site.
+    except (SitemapKitError, OSError) as error:
+        return {"failure": str(error)}
+    begin(site, get_runner, kinds=(COMPARE,))  # Again: its process may have ended meanwhile.
+    return {"waiting": True}
+
+
+def _takes_long(site: SitemapSite, build: Build) -> bool:
+    """Return whether so many URLs are compared that nobody should wait for it.
+
+    These are those of the files that only one build has. Raises BuildFailed if a build has no files
+    any more.
+    """
+    previous = build.previous
+    if previous is None:
+        return False
+    files = BuildFile.objects
+    before, after = (
+        set(files.in_build(stored_build(site, each.pk)).pages().values_list("name", "urls"))
+        for each in (previous, build)
+    )
+    return sum(urls for _name, urls in before ^ after) > MAX_COMPARED_AT_ONCE
+
+
+def differences_csv(request: HttpRequest, stored: BuildDifferences) -> StreamingHttpResponse:
+    """Return the URLs that the query string asks for as a CSV file."""
+    names = {kind: name for name, (kind, _title) in KINDS.items()}
+    rows = ((names[found.kind], found.section, found.location) for found in _found(request, stored))
+    lines = csv_lines(("change", "section", "url"), rows)
+    response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
+    is_cut = max(stored.added, stored.removed, stored.changed) > MAX_KEPT
+    part = f"-first-{MAX_KEPT}" if is_cut else ""
+    name = f"sitemap-build-{stored.pk}-changes{part}.csv"
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+def _context_of(request: HttpRequest, stored: BuildDifferences) -> dict[str, Any]:
+    found = list(_found(request, stored))
+    titles = dict(KINDS.values())
+    page = Paginator(found, URLS_PER_PAGE).get_page(request.GET.get("p"))
+    totals = [(name, title, getattr(stored, name)) for name, (_kind, title) in KINDS.items()]
+    groups = _groups(stored.groups)
+    return {
+        "totals": [(name, title, number(count)) for name, title, count in totals],
+        "groups": groups[:MAX_GROUPS_SHOWN],
+        "more_groups": len(groups) > MAX_GROUPS_SHOWN,
+        "filters": {name: request.GET[name] for name in FILTERS if request.GET.get(name)},
+        "query": request.GET.get("q", "").strip(),
+        "page": page,
+        "range": page.paginator.get_elided_page_range(page.number),
+        "count": ngettext("%(count)s URL", "%(count)s URLs", len(found))
+        % {"count": number(len(found))},
+        "is_cut": any(count > MAX_KEPT for *_, count in totals),
+        "rows": [
+            {
+                "title": titles[difference.kind],
+                "section": difference.section,
+                "location": difference.location,
+                "shown": unquote(difference.location),
+            }
+            for difference in page.object_list
+        ],
+        "kept": number(MAX_KEPT),
+    }
+
+
+def _found(request: HttpRequest, stored: BuildDifferences) -> Iterator[Difference]:
+    """Yield the kept URLs that the query string asks for, by kind: the removed ones first."""
+    kinds = [KINDS[name][0] for name in KINDS if request.GET.get("kind") in {None, "", name}]
+    section, folder = request.GET.get("section"), request.GET.get("folder")
+    wanted = unquote(request.GET.get("q", "").strip()).casefold()
+    kept = [
+        difference
+        for difference in kept_differences(stored)
+        if (not section or difference.section == section)
+        and (not folder or folder_of(difference.location) == folder)
+        and (not wanted or wanted in unquote(difference.location).casefold())
+    ]
+    for kind in kinds:
+        yield from (difference for difference in kept if difference.kind is kind)
+
+
+def _groups(counted: Iterable[tuple[str, str, str, int]]) -> list[dict[str, Any]]:
+    """Return a row for each folder of a section, with the numbers by kind; the largest first."""
+    groups: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    for kind, section, folder, count in counted:
+        groups[section, folder][kind] = count
+    rows = sorted(groups.items(), key=lambda item: -sum(item[1].values()))
+    return [
+        {
+            "section": section,
+            "folder": "" if folder == OTHER_FOLDERS else folder,
+            "shown": unquote(folder),
+            "counts": [
+                (name, number_or_blank(counts.get(kind.value, 0)))
+                for name, (kind, _title) in KINDS.items()
+            ],
+        }
+        for (section, folder), counts in rows
+    ]

@@ -1,0 +1,164 @@
+"""The message after a change of an editor: when published files follow, and what is offered."""
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from django_sitemapkit.builds import Pause, build, pause_publishing
+from django_sitemapkit.models import BuildRequest, ExclusionRule, ExtraUrl, UrlOverride
+from tests.admin.editors import (
+    ALL,
+    add,
+    change,
+    chief,
+    client_of,
+    page,
+    set_section,
+    text_of,
+)
+from tests.builds import use_storage
+from tests.factories import SITE, products
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+
+STAYS = "The published sitemap stays as it is until the next build."
+BUTTON = "Publish this change now"
+
+
+@pytest.fixture
+def published(settings, sections):
+    """Publish some pages."""
+    for section in ALL:
+        sections.add(section)
+    use_storage(settings, "Memory")
+    products(3)
+    build(SITE)
+
+
+def override(path="/about/"):
+    """Return a stored override, made without a message."""
+    row = UrlOverride(site="default", path=path)
+    row.save()
+    return row
+
+
+def do_action(client, model, row, **values):
+    """Choose a row in a list, and do something with it."""
+    data = {"_selected_action": [row.pk], **values}
+    assert client.post(page(model, "changelist"), data).status_code == 302
+
+
+def upload(client):
+    """Import an override, and confirm the preview."""
+    file = SimpleUploadedFile("x.csv", b"site,path,include\ndefault,/press/,no\n")
+    preview = client.post(page("urloverride", "import"), {"file": file})
+    client.post(page("urloverride", "import"), {"payload": preview.context["payload"]})
+
+
+CHANGES = {
+    "added": lambda client: add("urloverride", client=client, path="/about/", include="false"),
+    "rule": lambda client: add("exclusionrule", client=client, pattern="/nowhere/"),
+    "changed": lambda client: change(override(), client=client, priority="0.9"),
+    "deleted": lambda client: client.post(
+        page("urloverride", "delete", override().pk), {"post": "yes"}
+    ),
+    "deleted in the list": lambda client: do_action(
+        client, "urloverride", override(), action="delete_selected", post="yes"
+    ),
+    "excluded in the list": lambda client: do_action(
+        client, "urloverride", override(), action="exclude_them", confirmed="1"
+    ),
+    "pasted": lambda client: client.post(
+        page("extraurl", "paste"), {"site": "default", "urls": "/one/\n/two/"}
+    ),
+    "imported": upload,
+    "section": lambda client: set_section("products", client=client, priority="0.5"),
+}
+"""Each way to change what is listed."""
+
+
+def message(client):
+    """Return what the next page says of the change."""
+    return text_of(client.get(page("exclusionrule", "changelist")))
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_each_change_can_be_published_from_its_message(published, what, monkeypatch):
+    """The message says that published files follow, and its button has them built now."""
+    monkeypatch.setattr("django_sitemapkit.admin.overview.begin", lambda *_args: None)
+    client = chief()
+    CHANGES[what](client)
+    text = message(client)
+    assert text.count(STAYS) == 1
+    assert text.count(BUTTON) == 1
+    assert f'action="{reverse("admin:sitemapkit_request")}"' in text
+    sent = {"site": "default", "button": "changed"}
+    client.post(reverse("admin:sitemapkit_request"), sent)
+    assert BuildRequest.objects.get().kind == BuildRequest.Kind.BUILD
+
+
+def test_what_changes_nothing_has_no_message(published):
+    """Pasted URLs that are there already, and a table that is saved as it was."""
+    ExtraUrl(site="default", path="/one/").save()
+    client = chief()
+    client.post(page("extraurl", "paste"), {"site": "default", "urls": "/one/"})
+    set_section("products", client=client)
+    assert STAYS not in message(client)
+
+
+def test_the_button_is_for_users_who_may_build(published):
+    """Others only read when the files follow."""
+    may_add = ("add_exclusionrule", "view_exclusionrule", "view_build")
+    client = client_of(*may_add)
+    add("exclusionrule", client=client, pattern="/nowhere/")
+    text = message(client)
+    assert STAYS in text
+    assert BUTTON not in text
+    assert "Undo" not in text
+
+
+def test_while_publishing_is_paused_nothing_is_offered(published):
+    """A build would be held for review."""
+    pause_publishing(SITE, Pause(by="chief", reason="Sale"))
+    client = chief()
+    add("exclusionrule", client=client, pattern="/nowhere/")
+    text = message(client)
+    assert "The published sitemap stays as it is until publishing is resumed." in text
+    assert BUTTON not in text
+
+
+def test_of_several_sites_the_overview_is_linked(settings, sections):
+    """One button could not build all of them."""
+    settings.SITEMAPKIT_SITES = {key: {"BASE_URL": f"https://{key}.example"} for key in ("a", "b")}
+    settings.ALLOWED_HOSTS = ["*"]
+    for section in ALL:
+        sections.add(section)
+    use_storage(settings, "Memory")
+    products(3)
+    from django_sitemapkit.sites import all_sites
+
+    for site in all_sites():
+        build(site)
+        ExclusionRule(site=site.key, pattern="/about/").save()
+    client = chief()
+    data = {
+        "action": "delete_selected",
+        "post": "yes",
+        "_selected_action": list(ExclusionRule.objects.values_list("pk", flat=True)),
+    }
+    client.post(page("exclusionrule", "changelist"), data)
+    text = message(client)
+    assert STAYS in text
+    assert BUTTON not in text
+    assert f'<a href="{reverse("admin:sitemapkit_overview")}">Sitemaps overview</a>' in text
+
+
+def test_without_a_publication_only_an_addition_says_so(sections):
+    """Live sitemaps have it at once; the way back is offered."""
+    client = chief()
+    add("exclusionrule", client=client, pattern="/nowhere/")
+    text = message(client)
+    assert "Live sitemaps follow at once." in text
+    assert "Undo" in text
+    change(ExclusionRule.objects.get(), client=client, note="n")
+    assert "Live sitemaps follow" not in message(client)
