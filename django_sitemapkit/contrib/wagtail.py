@@ -11,7 +11,7 @@
     register_pages()
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -23,13 +23,14 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.models import Case, CharField, Model, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce, Concat, Length, Substr
 from django.utils import timezone
+from django.utils.translation import gettext
 from wagtail.coreutils import WAGTAIL_APPEND_SLASH
 from wagtail.models import Page, Site
 
 from django_sitemapkit.protocol.locations import DEFAULT_PORTS
 from django_sitemapkit.registry import register
 from django_sitemapkit.sections import Entry, Section, name_of
-from django_sitemapkit.sites import all_sites
+from django_sitemapkit.sites import SitemapSite, all_sites
 
 URL_METHODS = ("get_sitemap_urls", "get_url_parts", "get_full_url")
 """What a page model may override to have other URLs than its place in the tree gives."""
@@ -156,11 +157,26 @@ class Pages(Section):
                 places |= below
         return places
 
+    def why_not_listed(self, page: Page) -> str:
+        """Return why a page is not listed: the first of the reasons that apply."""
+        if not page.live:
+            return gettext("It is not live.")
+        if page.expire_at is not None and page.expire_at <= timezone.now():
+            return gettext("It has expired.")
+        if page.get_view_restrictions().exists():
+            return gettext("It is private.")
+        if page.alias_of_id is not None and not self.lists_aliases:
+            return gettext("It is an alias of another page.")
+        if not Page.objects.filter(self._places, pk=page.pk).exists():
+            return gettext("It is listed at another site, whose root page is nearer.")
+        return ""
+
     @cached_property
     def location(self) -> Any:
         """The path of a page: that of its root, and what comes behind it in the tree."""
         cases = []
-        for root, path in self._roots:
+        # Of what is below the root of another site, Wagtail lists the path below this one.
+        for root, path in [(root, path) for root, path in self._roots if path]:
             rest: Any = Substr("url_path", len(root) + 1)
             if not WAGTAIL_APPEND_SLASH:
                 rest = Substr("url_path", len(root) + 1, Length("url_path") - len(root) - 1)
@@ -220,6 +236,27 @@ def register_pages(section: type[Pages] = Pages) -> None:
         attributes = {"name": name, "model": model, "__module__": section.__module__}
         bases = (PagesByMethod,) if section is Pages else (PagesByMethod, section)
         register(type(f"{model.__name__}Pages", bases, attributes))
+
+
+def sites_of_page(page: Page) -> list[SitemapSite]:
+    """Return the sites of the sitemap that have a page: those whose root is nearest above it.
+
+    Raises ImproperlyConfigured where no site is known without a request.
+    """
+    roots = [
+        root for root in Site.get_site_root_paths() if page.url_path.startswith(root.root_path)
+    ]
+    nearest = max((len(root.root_path) for root in roots), default=0)
+    keys = {root.site_id for root in roots if len(root.root_path) == nearest}
+    return [site for site in all_sites() if _has_one_of(site, keys)]
+
+
+def _has_one_of(site: SitemapSite, keys: Collection[int]) -> bool:
+    """Return whether a site of the sitemap is one of those of Wagtail."""
+    try:
+        return Pages(site).wagtail_site.pk in keys
+    except ImproperlyConfigured:
+        return False
 
 
 def _by_method() -> list[type[Page]]:

@@ -12,6 +12,7 @@ from django.utils import timezone
 from wagtail.contrib.sitemaps import Sitemap
 from wagtail.models import Locale, Page, PageViewRestriction, Site
 
+from django_sitemapkit.audit.moving import SitemapComparison
 from django_sitemapkit.builds import build
 from django_sitemapkit.conf import forget_sites
 from django_sitemapkit.contrib import wagtail
@@ -146,12 +147,40 @@ def test_a_page_is_inspected_by_its_url(home):
     for path in ("/", "/about/"):
         found = inspect_path(site, path)
         assert (found.section, found.listed) == ("pages", True)
-    assert inspect_path(site, "/draft/").why == (
-        "Section pages does not list it: it is not in the queryset."
-    )
+    assert inspect_path(site, "/draft/").why == "It is not live."
     assert inspect_path(site, "/event/day-1/").why.endswith("cannot be searched.")
     found = {one.section: one.listed for one in inspect_object(site, event)}
     assert found == {"pages": False, "pages-event-page": True, "pages-news-page": False}
+
+
+def test_a_page_that_wagtail_lists_and_we_do_not_says_why(client, home):
+    """An alias, what has expired, is private, or belongs to a site within the site."""
+    blog = add(home, "blog")
+    blog.create_alias(parent=home, update_slug="alias")
+    add(home, "expired", expire_at=timezone.now() - dt.timedelta(days=1))
+    club = add(home, "club")
+    add(club, "members")
+    PageViewRestriction.objects.create(page=club, restriction_type=PageViewRestriction.LOGIN)
+    shop = add(home, "shop")
+    add(shop, "tea")
+    Site.objects.create(hostname="shop.example.com", port=443, root_page=shop)
+    site = next(site for site in all_sites() if "www" in site.origin)
+    assert set(listed(client)) == {"/", "/blog/"}
+    old = client.get("/old-sitemap.xml", headers={"host": "www.example.com"})
+    assert {"/alias/", "/expired/", "/shop/tea/"} <= set(
+        re.findall("<loc>https://www.example.com(.*?)</loc>", old.content.decode())
+    )
+    removed = {
+        difference.url.removeprefix("https://www.example.com"): difference.reason
+        for difference in SitemapComparison(site, "old-sitemap")
+    }
+    assert removed == {
+        "/alias/": "It is an alias of another page.",
+        "/expired/": "It has expired.",
+        "/shop/": "It is listed at another site, whose root page is nearer.",
+        "/shop/tea/": "It is listed at another site, whose root page is nearer.",
+    }
+    assert inspect_path(site, "/club/members/").why == "It is private."
 
 
 def test_an_entry_without_a_tag_has_none(client, home):
@@ -413,8 +442,9 @@ def test_the_checks_find_nothing_wrong(home):
 def test_what_the_documentation_declares_is_sound(client, home, settings, number):
     """Its settings, and each of its modules of sitemaps."""
     blocks = list(blocks_of(ROOT / "docs" / "wagtail.md"))
-    (configured,) = [block for block in blocks if block.file == "settings.py"]
-    assert f'SITEMAPKIT_SITES = "{settings.SITEMAPKIT_SITES}"' in configured.text
+    configured = "".join(block.text for block in blocks if block.file == "settings.py")
+    assert f'SITEMAPKIT_SITES = "{settings.SITEMAPKIT_SITES}"' in configured
+    assert '"django_sitemapkit.contrib.wagtail_admin"' in configured
     declared = [block.text for block in blocks if block.file == "shop/sitemaps.py"]
     assert len(declared) == 2
     with registry.isolated():
@@ -422,7 +452,7 @@ def test_what_the_documentation_declares_is_sound(client, home, settings, number
         assert set(listed(client)) == {"/"}
 
 
-def test_wagtails_own_sitemap_is_an_error_with_the_way_out():
+def test_wagtails_own_sitemap_is_an_error_with_the_way_out(home):
     """It lists other URLs than its view does."""
     with registry.isolated():
         registry.add(Sitemap)

@@ -15,6 +15,7 @@ INSTALLED_APPS = [
     "taggit",
     "modelcluster",
     *INSTALLED_APPS,
+    "django_sitemapkit.contrib.wagtail_admin",
     "tests.wagtail",
 ]
 LANGUAGE_CODE = "en"
@@ -25,6 +26,7 @@ SITEMAPKIT_SITES = "django_sitemapkit.contrib.wagtail.sites"
 STATIC_URL = "/static/"
 USE_I18N = True
 WAGTAIL_I18N_ENABLED = True
+WAGTAIL_SITE_NAME = "Tests"
 WAGTAILADMIN_BASE_URL = "https://www.example.com"
 
 # The process that runs these has a test database of its own.

@@ -1,0 +1,179 @@
+"""The views of Wagtail's admin: what becomes of a page in the sitemap, and the report."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ImproperlyConfigured, PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from django.views.generic import TemplateView
+from wagtail.admin.views.generic import WagtailAdminTemplateMixin
+from wagtail.log_actions import log
+from wagtail.models import Page
+
+from django_sitemapkit.builds import status_of
+from django_sitemapkit.builds.requests import begin
+from django_sitemapkit.builds.requests import request as record_request
+from django_sitemapkit.contrib.wagtail import sites_of_page
+from django_sitemapkit.exceptions import SitemapKitError
+from django_sitemapkit.identities import identity_of
+from django_sitemapkit.inspection import inspect_object
+from django_sitemapkit.models import BuildRequest, UrlOverride
+from django_sitemapkit.runners.choosing import get_runner
+from django_sitemapkit.sites import SitemapSite, all_sites
+
+_Read = TypeVar("_Read")
+
+CHANGING = ("sitemapkit.add_urloverride", "sitemapkit.change_urloverride")
+"""The permissions that changing a page's override takes."""
+
+LOGGED = "sitemapkit.change"
+"""The action in Wagtail's log."""
+
+
+class PageOverrideForm(forms.ModelForm):  # type: ignore[type-arg]
+    """What an editor may set for a page."""
+
+    class Meta:
+        model = UrlOverride
+        fields = ("include", "priority", "changefreq", "note")
+
+
+class PageSitemapView(WagtailAdminTemplateMixin, TemplateView):
+    """What becomes of a page in the sitemaps of its sites, and a form for each to change it."""
+
+    page_title = _("Sitemap")
+    header_icon = "site"
+    template_name = "sitemapkit_wagtail/page.html"
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Find the page; for users who may edit it, and view or change URL overrides."""
+        self.page = get_object_or_404(Page, pk=kwargs["pk"]).specific
+        names = ("sitemapkit.view_urloverride", "sitemapkit.change_urloverride")
+        may_view = any(request.user.has_perm(name) for name in names)
+        of_page = self.page.permissions_for_user(request.user)
+        if not (may_view and of_page.can_edit()):
+            raise PermissionDenied
+        self.may_change = not of_page.page_locked() and request.user.has_perms(CHANGING)
+        self.sites, self.failure = _try(lambda: sites_of_page(self.page))
+        return super().dispatch(request, *args, **kwargs)
+
+    def get_page_subtitle(self) -> str:
+        """Return the title of the page."""
+        return str(self.page.get_admin_display_title())
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Return the state of the page at each site, with its form."""
+        invalid = kwargs.pop("invalid", {})
+        entries = []
+        for site in self.sites or ():
+            inspections, failure = _try(partial(inspect_object, site, self.page))
+            form = invalid.get(site.key) or self._form(site)
+            entries.append(
+                {"site": site, "inspections": inspections, "failure": failure, "form": form}
+            )
+        context = {
+            "page": self.page,
+            "entries": entries,
+            "failure": self.failure,
+            "may_change": self.may_change,
+        }
+        return super().get_context_data(**context, **kwargs)
+
+    def post(self, request: HttpRequest, **kwargs: Any) -> HttpResponse:
+        """Save what was set at one site, or remove the override if that sets nothing."""
+        if not self.may_change:
+            raise PermissionDenied
+        key = request.POST.get("site", "")
+        site = _site_by_key(self.sites, key)
+        if site is None:
+            raise Http404(gettext("This site does not exist."))
+        form = self._form(site, request.POST)
+        if not form.is_valid():
+            return self.render_to_response(self.get_context_data(invalid={key: form}))
+        if form.has_changed():
+            self._store(form)
+            log(instance=self.page, action=LOGGED, user=request.user)
+            text = gettext("Saved. Live sitemaps follow at once, published ones with a build.")
+            messages.success(request, text)
+        return redirect(reverse("sitemapkit_page", args=[self.page.pk]))
+
+    def _store(self, form: PageOverrideForm) -> None:
+        """Save an override, or delete it if it sets nothing."""
+        row = form.instance
+        values = (row.include, row.priority, row.changefreq, row.lastmod, row.note)
+        if any(value not in {None, ""} for value in values):
+            form.save()
+        elif row.pk is not None:
+            row.delete()
+
+    def _form(self, site: SitemapSite, data: Any = None) -> PageOverrideForm:
+        row = UrlOverride.objects.for_object(self.page, site=site.key).first()
+        if row is None:
+            model, object_id = identity_of(self.page)
+            row = UrlOverride(site=site.key, model=model, object_id=object_id)
+        return PageOverrideForm(data, instance=row, prefix=site.key)
+
+
+class SitemapReportView(WagtailAdminTemplateMixin, TemplateView):
+    """What is published of each site, with a button to build it."""
+
+    page_title = _("Sitemaps")
+    header_icon = "site"
+    template_name = "sitemapkit_wagtail/report.html"
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Show it to users who may view builds."""
+        if not request.user.has_perm("sitemapkit.view_build"):
+            raise PermissionDenied
+        return super().dispatch(request, *args, **kwargs)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Return the status of each site."""
+        sites, failure = _try(all_sites)
+        context = {
+            "reports": [_report_of(site) for site in sites or ()],
+            "failure": failure,
+            "may_build": self.request.user.has_perm("sitemapkit.run_build"),
+        }
+        return super().get_context_data(**context, **kwargs)
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        """Have the changes of one site built."""
+        if not request.user.has_perm("sitemapkit.run_build"):
+            raise PermissionDenied
+        key = request.POST.get("site", "")
+        site = _site_by_key(_try(all_sites)[0], key)
+        if site is None:
+            raise Http404(gettext("This site does not exist."))
+        record_request(site, BuildRequest.Kind.BUILD, by=request.user.get_username())
+        begin(site, get_runner)
+        messages.success(request, gettext("Build of changes requested."))
+        return redirect(reverse("sitemapkit_report"))
+
+
+def _report_of(site: SitemapSite) -> dict[str, Any]:
+    """Return the status of a site, or what is wrong with it."""
+    status, failure = _try(lambda: status_of(site, rows=False, export=False))
+    index, no_index = _try(lambda: site.address("index"))
+    last = BuildRequest.objects.filter(site=site.key).order_by("-pk").first()
+    failure = failure or no_index
+    return {"site": site, "status": status, "index": index, "failure": failure, "last": last}
+
+
+def _site_by_key(sites: Sequence[SitemapSite] | None, key: str) -> SitemapSite | None:
+    return next((site for site in sites or () if site.key == key), None)
+
+
+def _try(read: Callable[[], _Read]) -> tuple[_Read | None, str]:
+    """Return what ``read`` returns, or why it cannot, as text."""
+    try:
+        return read(), ""
+    except (ImproperlyConfigured, SitemapKitError) as error:
+        return None, str(error)
