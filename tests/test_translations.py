@@ -99,6 +99,7 @@ def test_what_is_compiled_is_what_is_written(language):
     assert compiled == written, UPDATE
 
 
+@pytest.mark.slow
 def test_what_the_code_asks_for_is_in_the_catalogue(language, tmp_path):
     """``makemessages`` finds no text that is not there, and none is there that it does not find."""
     if not shutil.which("xgettext"):
@@ -116,6 +117,7 @@ def test_what_the_code_asks_for_is_in_the_catalogue(language, tmp_path):
     assert after == before, UPDATE
 
 
+@pytest.mark.slow
 def test_texts_are_found_by_makemessages(language):
     """No module gives a function another name, by which ``makemessages`` would not know it."""
     for module in PACKAGE.rglob("*.py"):
@@ -124,6 +126,7 @@ def test_texts_are_found_by_makemessages(language):
                 assert {name.asname for name in node.names} <= {None, "_"}, module
 
 
+@pytest.mark.slow
 def test_the_words_of_django_stay(language):
     """A text that Django has too is translated as Django does: ours would take its place."""
     django_s = {}

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 BANNED = (
     "anew",
@@ -20,8 +22,8 @@ BANNED = (
 """Unambiguous words only: whether an ordinary word such as "line" fits, a reader decides."""
 
 PATTERN = re.compile(rf"\b({'|'.join(BANNED)})\b", re.IGNORECASE)
-FOLDERS = ("django_sitemapkit", "docs", "example_project", "tests", ".ci")
-SUFFIXES = {".py", ".html", ".txt", ".md", ".mjs", ".css", ".js", ".toml", ".ini", ""}
+FOLDERS = ("django_sitemapkit", "docs", "example_project", "tests", ".ci", ".github")
+SUFFIXES = {".py", ".html", ".txt", ".md", ".mjs", ".css", ".js", ".toml", ".ini", ".yml", ""}
 
 
 def texts() -> list[Path]:
@@ -32,6 +34,7 @@ def texts() -> list[Path]:
     return [path for path in found if path.is_file() and path != Path(__file__).resolve()]
 
 
+@pytest.mark.slow
 def test_no_banned_word():
     """No line of any text has one."""
     found = [
