@@ -1,12 +1,17 @@
 """The benchmark keeps what it has measured: a smaller run never replaces a complete one."""
 
 import argparse
+import json
+import os
+import re
+import subprocess
+import sys
 
 import pytest
 
 from tests.benchmarks import __main__ as benchmarks
 from tests.benchmarks.contenders import CONTENDERS
-from tests.benchmarks.running import Bench, Outcome
+from tests.benchmarks.running import ROOT, Bench, Outcome
 
 
 def bench(folder, **options):
@@ -55,6 +60,7 @@ def test_the_page_is_not_written_without_all_contenders(monkeypatch, tmp_path, c
     assert other.read_text().startswith("# Benchmarks")
 
 
+@pytest.mark.slow
 def test_what_was_measured_is_kept(tmp_path):
     """Runs of other contenders, sizes or numbers of runs leave it as it is."""
     measured("audit", bench(tmp_path))
@@ -63,3 +69,106 @@ def test_what_was_measured_is_kept(tmp_path):
     later = bench(tmp_path)
     later._load()
     assert [name for name, _, _ in later.outcomes] == ["audit", "kit-zlib"]
+
+
+QUOTED = {
+    "A full build": ("kit-zlib", "contrib", "icv"),
+    "A full build, ours by `get_absolute_url()`, too": ("kit-objects-zlib", "contrib", "icv"),
+    "A build after one row has changed": ("kit-rebuild", None, None),
+    "A live page of 50,000 URLs": ("kit-page", "contrib-page", None),
+    "First byte of a live page": ("kit-page", "contrib-page", None),
+}
+"""The contenders of each row that the README quotes."""
+
+CONDITIONS = "1,000,000 rows, PostgreSQL"
+
+
+def tables_of(page):
+    """Yield the lines of each table of a page under the last heading before it, cell by cell."""
+    heading = ""
+    for block in page.read_text(encoding="utf-8").split("\n\n"):
+        if block.startswith("#"):
+            heading = block.lstrip("# ")
+        elif block.startswith("|"):
+            yield (
+                heading,
+                [[c.strip() for c in r.strip("| ").split("|")] for r in block.split("\n")],
+            )
+
+
+def figures():
+    """Return each contender's measured values by column, under the conditions of the README."""
+    found = {}
+    for heading, (header, _, *rows) in tables_of(ROOT / "docs" / "benchmarks.md"):
+        if CONDITIONS in heading and header[1] == "Name":
+            found.update({row[1].strip("`"): dict(zip(header, row, strict=True)) for row in rows})
+    return found
+
+
+def rounded(text):
+    """Return a figure as the README has it."""
+    value = float(text)
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def test_the_readme_quotes_what_was_measured():
+    """Each figure of its table is one of docs/benchmarks.md, rounded."""
+    ((_, (header, _, *rows)),) = (
+        table for table in tables_of(ROOT / "README.md") if table[0] == "Measured"
+    )
+    assert header[0].startswith("1,000,000 URLs, PostgreSQL")
+    assert [row[0] for row in rows] == list(QUOTED)
+    measured = figures()
+    for name, *cells in rows:
+        for cell, contender in zip(cells, QUOTED[name], strict=True):
+            if contender is None:
+                assert cell == "–"
+                continue
+            values = measured[contender]
+            column = "First byte" if name.startswith("First byte") else "Seconds"
+            quoted = re.fullmatch(r"\*{0,2}([\d.]+) s\*{0,2}(?:, ([\d.]+) MB)?", cell)
+            assert quoted[1] == rounded(values[column])
+            assert quoted[2] in {None, rounded(values["Peak MB"])}
+
+
+def costs_of(folder, pages):
+    """Run tests.benchmarks.scale on a section of so many pages; return what its builds took."""
+    command = [sys.executable, "-m", "tests.benchmarks.scale", "--rows", str(pages * 10)]
+    command += ["--limit", "10", "--database", f"sqlite:///{folder}/{pages}.sqlite3"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [*sys.path, str(ROOT)]))}
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    costs = json.loads(done.stdout)
+    assert costs["pages"] == pages
+    return costs["builds"]
+
+
+def total(build, what):
+    """Return how many queries, or calls of a method of the storage, a build has made."""
+    steps = build["steps"].values()
+    if what == "queries":
+        return sum(step[what] for step in steps)
+    return sum(step["calls"].get(what, 0) for step in steps)
+
+
+@pytest.mark.slow
+def test_what_a_page_costs(tmp_path):
+    """The numbers of storage calls that docs/scale.md gives, and no query for an unchanged page."""
+    few, many = costs_of(tmp_path, 10), costs_of(tmp_path, 30)
+    assert [build["status"] for build in many.values()] == ["published", "unchanged", "published"]
+
+    def more(build, what):
+        return (total(many[build], what) - total(few[build], what)) / 20
+
+    for method in ("save", "size"):
+        assert more("full", method) == 1
+        assert total(many["unchanged"], method) == 0
+        # The page, and the index, unless it is of the same second and so the same.
+        assert total(many["one row changed"], method) in (1, 2)
+    for name in many:
+        assert total(many[name], "listdir") == (2 if name != "one row changed" else 3)
+        assert total(many[name], "open") == total(many[name], "delete") == 0
+    # SQLite digests each page by a query of its own; PostgreSQL those of ten pages by one.
+    assert more("unchanged", "queries") == more("one row changed", "queries") == 1

@@ -16,7 +16,7 @@ import pytest
 pytestmark = pytest.mark.killloop
 
 ROOT = Path(__file__).resolve().parents[1]
-SECONDS = 25
+SECONDS = {"disk": 25, "s3": 40}
 """How long builders are killed; the rest of a run takes some seconds more."""
 
 LONGEST = 3600
@@ -34,17 +34,22 @@ def require_server(variable, default):
         pytest.skip(f"no server at {server.hostname}:{server.port} ({error})")
 
 
-@pytest.mark.parametrize("database", ["sqlite", "postgresql", "mariadb"])
-def test_crawlers_never_notice_that_builders_are_killed(database):
+@pytest.mark.parametrize(
+    ("database", "storage"),
+    [("sqlite", "disk"), ("postgresql", "disk"), ("mariadb", "disk"), ("postgresql", "s3")],
+)
+def test_crawlers_never_notice_that_builders_are_killed(request, database, storage):
     """Two builders, killed and paused at random; the seed and the figures are in the output."""
     from tests.killloop.project import SERVERS
 
     if database in SERVERS:
         pytest.importorskip("psycopg" if database == "postgresql" else "MySQLdb")
         require_server(*SERVERS[database])
+    if storage == "s3":
+        request.getfixturevalue("s3_endpoint")  # Skips where there can be none.
     kills = os.environ.get("KILLLOOP_KILLS")
-    seconds = LONGEST if kills else SECONDS
-    options = ["--database", database, "--seconds", str(seconds)]
+    seconds = LONGEST if kills else SECONDS[storage]
+    options = ["--database", database, "--storage", storage, "--seconds", str(seconds)]
     if kills:
         options += ["--kills", kills]
     done = subprocess.run(
@@ -53,7 +58,7 @@ def test_crawlers_never_notice_that_builders_are_killed(database):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=10 * SECONDS + seconds,
+        timeout=10 * SECONDS[storage] + seconds,
         check=False,
     )
     sys.stdout.write(done.stdout)

@@ -66,13 +66,14 @@ def relative(ours, theirs, bound, *, size="rows", figure="seconds", databases=BO
     )
 
 
-def at_most(name, figure, bound, *, size):
+def at_most(name, figure, bound, *, size, databases=BOTH):
     """Bound a figure as it was measured."""
     return Bound(
         label=f"{name}, {figure}",
         needs=((name, size),),
         value=lambda get: get(name, size, figure),
         bound=bound,
+        databases=databases,
     )
 
 
@@ -98,6 +99,17 @@ def highest_peak(name, megabytes):
         bound=megabytes,
         unit=" MB",
         databases=ALL,
+    )
+
+
+def peak_of(name, megabytes):
+    """Bound the peak memory at the middle size."""
+    return Bound(
+        label=f"{name}, peak",
+        needs=((name, "rows"),),
+        value=lambda get: get(name, "rows", "peak") / MEGABYTE,
+        bound=megabytes,
+        unit=" MB",
     )
 
 

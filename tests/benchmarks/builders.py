@@ -1,6 +1,6 @@
 """Who builds files, and builds them again."""
 
-from tests.benchmarks.contender import ALL, BOTH, CONTRIB, ICV, OURS, Contender
+from tests.benchmarks.contender import ALL, BOTH, CONTRIB, DROP_IN, ICV, OURS, Contender
 
 
 def builds():
@@ -59,6 +59,15 @@ def builds():
             declared="columns",
             site=name,
         )
+    yield Contender(
+        name="kit-drop-in",
+        title="django-sitemapkit: a registered class of the drop-in, whole objects, zlib",
+        kind="build",
+        run="ours.build",
+        prepare="ours.clear",
+        apps=DROP_IN,
+        declared="whole",
+    )
     for name, title, declared in [
         ("contrib", "whole objects", "whole"),
         ("contrib-lean", "with `only()`", "lean"),
@@ -108,6 +117,23 @@ def builds():
         prepare="outside.require_npm",
         databases=("postgresql",),
     )
+
+
+def queues():
+    """Yield what has the pages made by worker processes of a task queue."""
+    for workers, title in [(1, "one worker process"), (2, "two worker processes")]:
+        yield Contender(
+            name=f"kit-celery-{workers}",
+            title=f"django-sitemapkit: columns, {title} of Celery, zlib",
+            kind="queue",
+            run="queued.build",
+            prepare="ours.clear",
+            apps=OURS,
+            declared="columns",
+            runner="celery",
+            workers=workers,
+            databases=("postgresql",),
+        )
 
 
 def articles():

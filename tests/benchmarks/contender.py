@@ -37,6 +37,8 @@ class Contender:
     """SITEMAPKIT_GZIP_BACKEND."""
     runner: str = "inline"
     """SITEMAPKIT_RUNNER."""
+    workers: int = 2
+    """Worker processes, where the runner has any."""
     serve: str = "auto"
     """SITEMAPKIT_SERVE_FROM."""
     by_rows: bool = False
@@ -62,6 +64,7 @@ class Contender:
             "BENCHMARKS_PAGE": self.page,
             "BENCHMARKS_CODEC": self.codec,
             "BENCHMARKS_RUNNER": self.runner,
+            "BENCHMARKS_WORKERS": str(self.workers),
             "BENCHMARKS_SERVE": self.serve,
             "BENCHMARKS_BY_ROWS": "1" if self.by_rows else "",
             "BENCHMARKS_DEDUPLICATE": "1" if self.deduplicate else "",

@@ -16,11 +16,13 @@ CONTENDERS = {
     contender.name: contender
     for contenders in (
         builders.builds,
+        builders.queues,
         builders.articles,
         builders.rebuilds,
         builders.overlapping,
         builders.traced,
         visitors.requests,
+        visitors.editors,
         visitors.audits,
         visitors.crawls,
         visitors.validations,

@@ -3,6 +3,7 @@
 import datetime as dt
 import os
 import resource
+import time
 import uuid
 from itertools import islice
 
@@ -88,9 +89,20 @@ def clear_and_publish():
     _build()
 
 
-def build():
-    """Build and publish all files."""
-    figures, result = measured(_build)
+def clear_and_change():
+    """Have a build whose predecessor has the same URLs, with other values."""
+    from django_sitemapkit.models import SectionSettings
+
+    site, section = settings.BENCHMARKS_SITE, "products"
+    SectionSettings.objects.filter(site=site).delete()
+    clear_and_publish()
+    SectionSettings.objects.create(site=site, section=section, changefreq="daily")
+    _build()
+
+
+def build(runner=None):
+    """Build and publish all files, with a runner if it is not the process alone."""
+    figures, result = measured(lambda: _build(runner))
     _require(result, rows())
     return figures
 
@@ -136,8 +148,9 @@ def build_in_processes():
     """Build and publish all files with the runner and the workers of the settings."""
     from django_sitemapkit.runners.choosing import get_runner
 
-    others = settings.SITEMAPKIT_WORKERS - 1  # This process makes pages itself.
-    figures, result = measured(lambda: _build(get_runner()), workers=others)
+    runner = get_runner()
+    others = runner.workers - 1  # This process makes pages itself.
+    figures, result = measured(lambda: _build(runner), workers=others)
     _require(result, rows())
     if rows() > PAGE and not resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss:
         raise RuntimeError("No worker was started.")
@@ -204,6 +217,58 @@ def pages():
     figures, medians = measured(lambda: median_of(both, within=600))
     medians["last to first"] = medians["seconds"] / medians["first page"]
     return figures | medians | {"urls": browser.listed(last)["urls"]}
+
+
+def inspect():
+    """Ask what becomes of a URL: in the published files, and with the next build."""
+    from django.db import connection
+
+    from django_sitemapkit.builds import search_published
+    from django_sitemapkit.inspection import inspect_path
+    from tests.benchmarks.models import Product
+
+    site = _site()
+    path = Product.objects.get(pk=rows() // 2).get_absolute_url()
+
+    def ask():
+        began = time.perf_counter()
+        found = inspect_path(site, path)
+        search = search_published(
+            site, site.origin + path, section=found.section, pk=found.pk, seconds=0.5
+        )
+        if not (found.listed and search.found):
+            raise RuntimeError(f"{path} is listed, but was not found.")
+        return {"seconds": time.perf_counter() - began}
+
+    connection.ensure_connection()
+    figures, medians = measured(lambda: median_of(ask))
+    return figures | medians | {"urls": 1}
+
+
+def compare():
+    """Compare a build with the one before it, as the page of its changes has it done."""
+    from django_sitemapkit.builds.report.differences import changed_pages
+    from django_sitemapkit.builds.report.stored_differences import (
+        kept_differences,
+        store_differences,
+    )
+    from django_sitemapkit.builds.requests import request
+    from django_sitemapkit.models import Build
+
+    build, site = Build.objects.published(_site()), _site()
+    began = time.perf_counter()
+    compared = sum(page.urls for page in changed_pages(build.previous, build))
+    request(site, "compare", about=build)
+    answered = time.perf_counter() - began
+    if compared != rows():
+        raise RuntimeError(f"{compared:,} URLs differ.")
+    figures, stored = measured(lambda: store_differences(site, build))
+    began = time.perf_counter()
+    shown = sum(1 for _ in kept_differences(stored))
+    if stored.changed != rows() or not shown:
+        raise RuntimeError(f"{stored.changed:,} URLs differ.")
+    shown_in = time.perf_counter() - began
+    return figures | {"urls": rows(), "first answer": answered, "shown": shown_in}
 
 
 def index():

@@ -45,7 +45,18 @@ def contrib_build():
 
 def contrib_page():
     """Ask for the tenth page, or the last of fewer."""
-    return Browser().measure(f"/contrib/sitemap-products.xml?p={min(10, -(-rows() // PAGE))}")
+    return Browser().measure(_tenth_page())
+
+
+def first_requests():
+    """Ask for the index and a page, each for the first time: what they load counts as well."""
+    browser = Browser()
+    figures, _ = measured(lambda: [browser.get("/contrib/sitemap.xml"), browser.get(_tenth_page())])
+    return figures | {"urls": browser.listed(_tenth_page())["urls"]}
+
+
+def _tenth_page():
+    return f"/contrib/sitemap-products.xml?p={min(10, -(-rows() // PAGE))}"
 
 
 def contrib_index():

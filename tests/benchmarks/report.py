@@ -21,6 +21,7 @@ PACKAGES = (
     "isal",
     "scrapy",
     "zlib-ng",
+    "celery",
 )
 
 HEAD = """\
@@ -181,14 +182,18 @@ def _contenders(bench):
     for (kind, rows, database), outcomes in groups.items():
         title = {
             "build": "Builds",
+            "queue": "Builds by a task queue",
             "articles": "Builds of a route with a year, and UUIDs as keys",
             "rebuild": "Builds after one row has changed",
             "sites": "Builds of many sites after none has changed",
             "overlapping": "Builds of two sections that share some URLs",
             "traced": "Builds whose allocations are counted",
             "page": "Live pages",
+            "first": "First requests",
             "pages": "First and last live page",
             "index": "Indexes",
+            "inspect": "What becomes of a URL, in the admin",
+            "compare": "The changes of a build, in the admin",
             "audit": "Audits within the process",
             "audit-many": "Audits of many pages",
             "crawl": "Crawls over HTTP",
@@ -197,6 +202,7 @@ def _contenders(bench):
         }[kind]
         own = {
             "page": ("First byte", "CPU seconds"),
+            "compare": ("First answer", "Shown"),
             "pages": ("First page", "Last to first"),
             "rebuild": ("To full", "None changed, to full"),
             "validate": ("CPU seconds", "XML MB", "MB a CPU second", "Inflating"),
@@ -204,6 +210,8 @@ def _contenders(bench):
         names = (*heads, *processors) if kind == "build" else (*heads[:3], *heads[4:6], *own)
         if kind == "articles":
             names = (*heads[:6], *processors)
+        if kind == "queue":
+            names = (*heads[:6], *processors, "Worker MB")
         if kind.startswith(("audit", "crawl")):
             names = (*heads[:6], "CPU seconds")
         if kind == "traced":
@@ -230,8 +238,11 @@ def _line(outcome, base, names):
         "Kept MB": f"{figures.get('kept', 0) / 1e6:.3f}",
         "CPU seconds": f"{figures.get('cpu', 0):.4g}",
         "CPU of all": f"{figures.get('machine', 0):.4g}",
+        "Worker MB": f"{figures.get('worker MB', 0):.1f}",
         "gzip MB": f"{figures.get('bytes', 0) / 1e6:.2f}",
         "First byte": f"{figures.get('first byte', 0):.3g}",
+        "First answer": f"{figures.get('first answer', 0):.3g}",
+        "Shown": f"{figures.get('shown', 0):.3g}",
         "First page": f"{figures.get('first page', 0):.4g}",
         "Last to first": f"{figures.get('last to first', 0):.3g}",
         "To full": f"{figures.get('to full', 0):.3g}",

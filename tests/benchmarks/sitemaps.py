@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db.models import Q
 from django.db.models.functions import ExtractYear
 
-from django_sitemapkit import Route, Section, register
+from django_sitemapkit import Route, Section, register, register_all
 from tests.benchmarks import auditing, web_pages
 from tests.benchmarks.data import CATEGORIES
 from tests.benchmarks.models import Article, Product
@@ -66,6 +66,10 @@ match settings.BENCHMARKS_DECLARED:
         register(Articles)
     case "objects":
         register(Objects)
+    case "whole":
+        from tests.benchmarks.contrib import SITEMAPS
+
+        register_all(SITEMAPS)
     case "overlapping":
         # Of the first section's fifty categories the second one has one as well.
         first = Product.objects.filter(category__lt="c50")

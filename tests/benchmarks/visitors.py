@@ -30,6 +30,15 @@ def requests():
         declared="whole",
     )
     yield Contender(
+        name="kit-drop-in-first",
+        title="django-sitemapkit: the first requests of the drop-in, its index and a page",
+        kind="first",
+        run="peers.first_requests",
+        prepare="ours.clear",
+        apps=DROP_IN,
+        declared="whole",
+    )
+    yield Contender(
         name="contrib-page",
         title="django.contrib.sitemaps: a page of 50,000",
         kind="page",
@@ -74,6 +83,29 @@ def requests():
         run="peers.contrib_index",
         declared="hundred",
         **contrib,
+    )
+
+
+def editors():
+    """Yield what the admin's pages do that answer at once however many URLs there are."""
+    yield Contender(
+        name="kit-inspect",
+        title="django-sitemapkit: what becomes of one URL",
+        kind="inspect",
+        run="ours.inspect",
+        prepare="ours.clear_and_publish",
+        apps=OURS,
+        declared="columns",
+    )
+    yield Contender(
+        name="kit-compare",
+        title="django-sitemapkit: all URLs of two builds compared",
+        kind="compare",
+        run="ours.compare",
+        prepare="ours.clear_and_change",
+        apps=OURS,
+        declared="columns",
+        site="compared",
     )
 
 

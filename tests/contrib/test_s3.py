@@ -5,6 +5,8 @@ import os
 import pytest
 
 try:
+    from boto3.s3.transfer import TransferConfig
+
     from django_sitemapkit.contrib.s3 import SitemapS3Storage
 except ImportError as error:
     if os.environ.get("CI"):
@@ -42,9 +44,13 @@ def test_what_the_project_says_comes_first(settings):
 
 
 def test_settings_for_other_files_do_not_matter(settings):
-    """Those that would compress, or keep what is there."""
+    """Those that would compress, keep what is there, or upload in parts; options do."""
     settings.AWS_IS_GZIPPED = True
     settings.AWS_S3_FILE_OVERWRITE = False
+    theirs = settings.AWS_S3_TRANSFER_CONFIG = TransferConfig(multipart_threshold=1)
     storage = SitemapS3Storage(bucket_name="shown")
     assert not storage.gzip
     assert storage.get_available_name(INDEX) == INDEX
+    assert storage.transfer_config.multipart_threshold == 5 * 1024**3
+    chosen = SitemapS3Storage(bucket_name="shown", transfer_config=theirs)
+    assert chosen.transfer_config is theirs

@@ -1,7 +1,6 @@
 """What must be true once nobody kills any more and one build has run undisturbed."""
 
 import datetime as dt
-import os
 import time
 from collections import Counter
 from pathlib import Path
@@ -14,10 +13,9 @@ from django_sitemapkit.builds import build, prune
 from django_sitemapkit.models import Build, BuildFile, Lease, Publication
 from django_sitemapkit.sites import all_sites
 from tests.killloop.crawler import Crawler, Violation
+from tests.killloop.places import EXPORT, LONG_AGO, STORAGE, place
 from tests.killloop.rows import all_paths
 from tests.killloop.settings import FOLDER, LEASE_SECONDS, SITEMAPKIT_BASE_URL
-
-LONG_AGO = 2 * 86_400
 
 
 def check_aftermath():
@@ -49,16 +47,11 @@ def check_log():
 
 def check_storage(site):
     """Raise Violation where, after a day, the storage has what no manifest names, or lacks any."""
-    storage = Path(FOLDER) / "storage"
-    then = time.time() - LONG_AGO
-    for path in storage.rglob("*"):
-        os.utime(path, (then, then))
-    prune(site)
-    stored = {str(path.relative_to(storage)) for path in storage.rglob("*") if path.is_file()}
+    with place().aged():
+        prune(site)
+    stored = place().names(STORAGE)
     named = set(BuildFile.objects.exclude(name="").values_list("name", flat=True))
     require(stored == named, f"unnamed: {sorted(stored - named)}; lost: {sorted(named - stored)}")
-    folders = [path for path in storage.rglob(".*") if path.is_dir()]
-    require(not folders, f"{len(folders)} folders of killed builders are left: {folders[:3]}")
 
 
 def check_export(site):
@@ -66,15 +59,13 @@ def check_export(site):
     age = dt.timedelta(seconds=LONG_AGO)
     Build.objects.exclude(replaced_at=None).update(replaced_at=F("replaced_at") - age)
     Publication.objects.update(notified_at=F("notified_at") - age)
-    export, storage = Path(FOLDER) / "export", Path(FOLDER) / "storage"
-    for folder in export.glob(".*"):  # Of killed builders: they go after a day.
-        os.utime(folder, (time.time() - LONG_AGO,) * 2)
-    prune(site)
-    there = {path.name: path.read_bytes() for path in export.rglob("*") if path.is_file()}
+    with place().aged():
+        prune(site)
+    there = {name: place().read(EXPORT, name) for name in place().names(EXPORT)}
     lines = BuildFile.objects.filter(
         build=Build.objects.published(site), status=BuildFile.Status.DONE
     )
-    should = {_exported_as(line): (storage / line.name).read_bytes() for line in lines}
+    should = {_exported_as(line): place().read(STORAGE, line.name) for line in lines}
     require(
         there.keys() == should.keys(),
         f"the export has {sorted(there.keys() - should.keys())},"
@@ -82,6 +73,8 @@ def check_export(site):
     )
     others = [name for name in should if there[name] != should[name]]
     require(not others, f"exported files are not those that are published: {others}")
+    left = place().leftovers()
+    require(not left, f"{len(left)} things are left of killed builders: {left[:3]}")
 
 
 def _exported_as(line):

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from django_sitemapkit.audit.reader import SitemapReader
 from django_sitemapkit.exceptions import InvalidSitemap
+from tests.killloop.places import EXPORT, place
 
 
 class Violation(Exception):
@@ -96,7 +97,7 @@ class Crawler:
 
 
 class ExportReader(Crawler):
-    """Reads the exported files, as a web server without Django gives them out.
+    """Reads the exported files, as a web server or S3 gives them out without Django.
 
     Each name has one file at a time, so an index may lead to the page that rows came to and to the
     one that they came from.
@@ -105,8 +106,7 @@ class ExportReader(Crawler):
     once = False
 
     def _get(self, address):
-        try:
-            body = (self.folder / "export" / urlsplit(address).path.lstrip("/")).read_bytes()
-        except FileNotFoundError:
+        body = place().read(EXPORT, urlsplit(address).path.lstrip("/"))
+        if body is None:
             return 404, {}, b""
         return 200, {"Content-Length": str(len(body))}, body

@@ -9,6 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.killloop.places import place
+
 ROOT = Path(__file__).resolve().parents[2]
 
 SERVERS = {
@@ -24,14 +26,13 @@ class Project:
     The folder stays where the run failed: it has the logs and the offending response.
     """
 
-    def __init__(self, database):
+    def __init__(self, database, storage="disk"):
         self.kind = database
+        self.storage = storage
         self.folder = Path(tempfile.mkdtemp(prefix="killloop-"))
         self.roles = []
 
     def __enter__(self):
-        for folder in ("storage", "export"):
-            (self.folder / folder).mkdir()
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         os.environ |= {
             "DJANGO_SETTINGS_MODULE": "tests.killloop.settings",
@@ -40,6 +41,11 @@ class Project:
             "KILLLOOP_SOCKET": str(self.listener.fileno()),
             "TEST_DATABASE_URL": self._url(),
         }
+        if self.storage == "s3":
+            from tests.s3 import start_server
+
+            self.s3, os.environ["KILLLOOP_S3"] = start_server()
+        place().create()
         import django
         from django.core.management import call_command
 
@@ -104,6 +110,8 @@ class Project:
             process.kill()
             process.wait()
         self.listener.close()
+        if self.storage == "s3":
+            self.s3.communicate()
         if self.kind != "sqlite":
             force = " WITH (FORCE)" if self.kind == "postgresql" else ""
             self._on_server("DROP DATABASE IF EXISTS {}" + force)

@@ -1,9 +1,24 @@
 """Sections of small pages, so that they keep splitting and merging."""
 
+import os
+
+from django.conf import settings
+from django.db.models import F
+
 from django_sitemapkit import Route, Section, StaticSection, register
 from tests.killloop.models import Item, Word
 
-LIMIT = 20
+LIMIT = 60 if "KILLLOOP_S3" in os.environ else 20
+
+
+@register
+class Thirds(Section):
+    """Items that the next section would list a second time."""
+
+    queryset = Item.objects.annotate(rest=F("pk") % 3).filter(public=True, rest=0)
+    location = Route("item", pk="pk")
+    limit = LIMIT
+    enabled = settings.SITEMAPKIT_DEDUPLICATE
 
 
 @register

@@ -1,0 +1,1 @@
+"""What is between the package and its rows: poolers, replicas, other writers."""

@@ -1,0 +1,40 @@
+"""SQLite in a file, with WAL: one writer, and readers that it does not stop."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.killloop.places import Folders
+
+pytestmark = [pytest.mark.thorough]
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_views_answer_while_a_build_writes(tmp_path):
+    """Live and from files, within each of its transactions, and none of these fails."""
+    Folders(tmp_path).create()
+    environment = os.environ | {
+        "DJANGO_SETTINGS_MODULE": "tests.killloop.settings",
+        "KILLLOOP_FOLDER": str(tmp_path),
+        "KILLLOOP_BASE_URL": "http://127.0.0.1",
+        "TEST_DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3",
+        "PYTHONPATH": os.pathsep.join(path for path in [*sys.path, str(ROOT)] if path),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.databases.writing"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    journal, answers, statuses = re.match(r"(\w+): (\d+) answers, (.*)", done.stdout).groups()
+    assert (journal, statuses) == ("wal", "{200}")
+    assert int(answers) >= 3 * 2 * 3  # Three pages have changed.
