@@ -1,31 +1,53 @@
 """The quick start, from an empty virtual environment to served and built sitemaps."""
 
 import json
+import os
 import re
+import shutil
+import subprocess
 
 import pytest
 
 from django_sitemapkit.audit.reader import validate
 from tests.recipes.walkthrough import Walkthrough, fresh_environment, without_moments
 from tests.test_docs import ROOT, Block, blocks_of
+from tests.toxini import pairs
 
-pytestmark = pytest.mark.recipes
+pytestmark = pytest.mark.release
 
 PAGE = ROOT / "docs" / "quickstart.md"
 BLOCKS = list(blocks_of(PAGE))
 BASE = "https://www.example.com"
 
 
-@pytest.fixture(scope="module")
-def variables(tmp_path_factory):
+def python_of(version):
+    """Return the interpreter of a version; without one the test is skipped, under CI it fails."""
+    python = shutil.which(f"python{version}") or ""
+    # The shims of pyenv are there for versions that are not.
+    if (
+        not python
+        or subprocess.run([python, "--version"], capture_output=True, check=False).returncode
+    ):
+        assert not os.environ.get("CI"), f"there is no Python {version}"
+        pytest.skip(f"needs Python {version}")
+    return python
+
+
+@pytest.fixture(params=pairs(), ids=lambda pair: "Python {}, Django {}".format(*pair))
+def variables(request, distributions, tmp_path):
     """Make an environment, and return the variables of a shell in which it is activated."""
-    return fresh_environment(tmp_path_factory.mktemp("environment"))
+    python, django = request.param
+    (wheel,) = distributions.glob("*.whl")
+    return fresh_environment(
+        tmp_path / "environment", python=python_of(python), wheel=wheel, django=f"~={django}.0"
+    )
 
 
 @pytest.fixture
 def reader(variables, tmp_path):
     """Give a reader of the page, in an empty folder."""
-    walkthrough = Walkthrough(tmp_path, variables)
+    (tmp_path / "project").mkdir()
+    walkthrough = Walkthrough(tmp_path / "project", variables)
     yield walkthrough
     walkthrough.close()
 
@@ -36,7 +58,7 @@ def listed(document):
 
 
 def test_the_quick_start_ends_in_served_and_built_sitemaps(reader):
-    """Copied line by line, with the wheel and Django alone."""
+    """Copied line by line, with the wheel and Django alone, on each Python and Django."""
     (step,) = (n for n, block in enumerate(BLOCKS) if "build_sitemaps" in block.text)
     reader.follow(BLOCKS[:step])
     assert "Last-Modified" not in reader.get("/sitemap-products-1.xml").headers

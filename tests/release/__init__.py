@@ -1,0 +1,1 @@
+"""What is released: the distributions that `tox run -e release` builds."""
