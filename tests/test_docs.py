@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import re
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -27,6 +28,7 @@ from django.contrib.sitemaps import views as contrib_views
 from django.core.management import call_command, get_commands, load_command_class
 from django.core.management.base import BaseCommand, SystemCheckError
 from django.db import connection, models
+from django.db.utils import ConnectionHandler
 from django.template import engines
 from django.test import RequestFactory, TestCase, override_settings
 from django.test.utils import CaptureQueriesContext, isolate_apps
@@ -44,7 +46,7 @@ from django_sitemapkit import (
     planning,
     views,
 )
-from django_sitemapkit.admin import extras, manifests, rules
+from django_sitemapkit.admin import differences, extras, rules, url_counts, url_inspection
 from django_sitemapkit.admin.health import items
 from django_sitemapkit.admin.overrides import UrlOverrideAdmin
 from django_sitemapkit.audit import options as audit
@@ -71,8 +73,13 @@ from tests.testapp.models import Article, Place, Product, Shop
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-PAGES = [README, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
-RECIPES = {"django-modeltranslation", "django-parler"}
+PAGES = [
+    README,
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / ".github").glob("*.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+RECIPES = {"django-modeltranslation", "django-parler", "OpenTelemetry", "Prometheus", "Sentry"}
 FOLLOWED = {"migrating", "quickstart", "recipes", "tenants", "wagtail"}
 """Pages whose Python is followed as a whole, by tests of their own."""
 
@@ -163,6 +170,10 @@ def run_settings(block):
     """Every setting exists, and has a value that it may have."""
     values = {name: value for name, value in executed(block).items() if name.isupper()}
     assert values
+    # The databases of the tests are open: these are only looked at.
+    assert ConnectionHandler(values.pop("DATABASES", {})).settings["default"]["ENGINE"]
+    # Django 6.1 would configure the loggers of the tests, and leave them so.
+    assert values.pop("LOGGING", {"loggers": {}})["loggers"].keys() <= {"django_sitemapkit"}
     with override_settings(**values):
         assert checks.sites.check_settings() == checks.sites.check_unknown_settings() == []
 
@@ -191,6 +202,7 @@ def run_models(block):
 def run_admin(block):
     """Register what the admin has no fault to find with, and leave no trace of it."""
     before, count = dict(admin.site._registry), len(items._sources)
+    inspectors = len(url_inspection._registered)
     try:
         found = executed(block)
         sites = [value for value in found.values() if isinstance(value, admin.AdminSite)]
@@ -200,11 +212,13 @@ def run_admin(block):
             for model, each in site._registry.items()
             if site is not admin.site or model not in before
         ]
-        assert registered or len(items._sources) > count
+        contributed = len(items._sources) > count or len(url_inspection._registered) > inspectors
+        assert registered or contributed
         assert [message for each in registered for message in each.check()] == []
         assert all(model in before for site in sites for model in site._registry)
     finally:
         del items._sources[count:]
+        del url_inspection._registered[inspectors:]
         admin.site._registry.clear()
         admin.site._registry.update(before)
 
@@ -504,7 +518,7 @@ def test_documented_defaults_are_the_defaults(settings):
     del settings.SITEMAPKIT_MAX_SHRINK
     defaults = re.findall(r"Default: `(.+)`$", text_of("settings.md"), flags=re.MULTILINE)
     assert [ast.literal_eval(text) for text in defaults] == [
-        *(getattr(conf.settings, name) for name in conf.SETTING_NAMES),
+        *(vars(conf.Settings)[name]._default for name in conf.SETTING_NAMES),
         {},
         {},
     ]
@@ -561,7 +575,7 @@ def test_every_option_in_a_shown_call_exists():
     calls = found_in_pages(r"(?<=manage\.py )(?:\w+_sitemaps|\w*sitemap_\w+)(?: [^\n`]+)?")
     assert len(calls) > 10
     for call in calls:
-        name, *arguments = call.split()
+        name, *arguments = shlex.split(call)
         parser = load_command_class(APP_OF[name], name).create_parser("manage.py", name)
         parser.parse_args(arguments)  # ends the process where it cannot
 
@@ -615,6 +629,7 @@ def test_every_option_is_documented():
         *declared_options(StaticSection),
         *declared_options(ExternalSection),
         "get_queryset",
+        "why_not_listed",
     }
     assert documented <= options
     assert options - documented <= {*rows_of("languages.md"), *rows_of("media.md")}
@@ -651,6 +666,7 @@ def test_every_check_is_documented():
     """The tables of checks.md have each id once, and no other."""
     package = Path(django_sitemapkit.__file__).parent
     modules = [*package.glob("checks/*.py"), *package.glob("*/checks.py")]
+    modules += package.glob("runners/*.py")
     source = "".join(module.read_text("utf-8") for module in modules)
     found = re.findall(r"sitemapkit\.[EWI][0-9]+", source)
     known = sorted({*found, *checks.declarations.DECLARATION_IDS})
@@ -725,13 +741,16 @@ def test_the_numbers_of_the_pages_are_those_of_the_code():
         import_module("django_sitemapkit.planning.pages").PLANNING_SECONDS,
     ) == (30, 300)
     assert MAX_NAME == 80
+    assert import_module("django_sitemapkit.admin.activity").MAX_LISTED_ENTRIES == 10_000
+    assert import_module("django_sitemapkit.admin.editor_settings").MAX_LOGGED_ROWS == 1_000
     assert (transfer.MAX_FILE_LINES, transfer.MAX_FILE_BYTES) == (50_000, 5_000_000)
     assert (extras.MAX_PASTED_LINES, rules.MAX_MATCHES, rules.SEARCH_SECONDS) == (
         5_000,
         20,
-        1.0,
+        2.0,
     )
-    assert (manifests.MAX_DIFFERENCES_PER_KIND, manifests.MAX_COMPARED_URLS) == (200, 2_000_000)
+    assert url_counts.LOSS == 0.05
+    assert (differences.MAX_COMPARED_AT_ONCE, differences.MAX_KEPT) == (20_000, 50_000)
     assert (pruning.ORPHAN_AGE.days, storage.ATTEMPTS, status.SHOWN_BUILDS) == (1, 3, 5)
     of_people = parts.MAX_ENTRIES, parts.MAX_PARTS, index.MAX_PAGES, neighbours.LOOKED_AT
     assert of_people == (250, 20, 100, 5)
@@ -933,6 +952,7 @@ def test_pages_are_streamed(sections, client, old):
     assert not old().streaming
 
 
+@pytest.mark.slow
 @override_settings(SITEMAPKIT_MAX_BYTES=4096)
 def test_bytes_are_limited_too(products, client, old):
     """A page that would grow beyond its bytes ends validly, and the rest is on another one."""
@@ -1017,7 +1037,7 @@ def test_a_reader_that_has_the_page(products, client, old):
     assert "ETag" not in old()
 
 
-def test_a_misspelt_option(settings, sections):
+def test_a_misspelt_option(settings, sections, db):
     """``manage.py check`` warns of it here, and not with contrib's class."""
     settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "django.contrib.sitemaps"]
     settings.SITEMAPKIT_SERVE_FROM = "live"  # Else it warns of the storage too.

@@ -52,6 +52,7 @@ print("gzip:", settings.SITEMAPKIT_GZIP_BACKEND)
 """
 
 
+@pytest.mark.slow
 def test_the_last_lines_name_a_port_that_is_free():
     """Where another process has the port of the site, and they say which one that is."""
     pytest.importorskip("dj_database_url")

@@ -97,7 +97,8 @@ FILES = {
             def location(self, product):
                 if PROCESSES.exists():
                     (PROCESSES / str(os.getpid())).touch()
-                    time.sleep(0.03)
+                    if len(os.listdir(PROCESSES)) == 1:
+                        time.sleep(0.2)  # The other one is still starting.
                 return product.get_absolute_url()
     """,
     "run.py": """
@@ -192,6 +193,8 @@ def test_each_tenant_has_a_sitemap_of_its_own(tmp_path, database):
     files = {name: dedented(text) for name, text in FILES.items()}
     files["settings.py"] = files["settings.py"].format(**said, port=server.port or "")
     for block in blocks_of(ROOT / "docs" / "tenants.md"):
+        if block.heading == "Subdomains without schemas":
+            continue
         if block.file:
             files[block.file] = files.get(block.file, "") + block.text
         elif block.language == "sh":

@@ -25,23 +25,25 @@ SHOWN_ADDRESS = "http://127.0.0.1:8000"
 """Where the pages say that the development server is."""
 
 
-def fresh_environment(folder):
-    """Make an empty virtual environment, for which the package is the wheel of this checkout.
+def fresh_environment(folder, *, python=sys.executable, wheel=None, django=""):
+    """Make an empty virtual environment, for which the package is a wheel, by default a new one.
 
-    Return the variables of a shell in which it is activated. Without a network the test is
-    skipped, under CI it fails.
+    ``django`` says which versions are allowed, such as "~=5.2.0". Return the variables of a shell
+    in which the environment is activated. Without a network the test is skipped, under CI it fails.
     """
+    folder.mkdir(exist_ok=True)
     try:
-        pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
-        call([*pip, "--wheel-dir", str(folder), str(ROOT)], cwd=folder)
-        call([sys.executable, "-m", "venv", str(folder / "venv")], cwd=folder)
+        if wheel is None:
+            pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+            call([*pip, "--wheel-dir", str(folder), str(ROOT)], cwd=folder)
+            (wheel,) = folder.glob("*.whl")
+        call([python, "-m", "venv", str(folder / "venv")], cwd=folder)
     except AssertionError as error:
         if os.environ.get("CI"):
             raise
         pytest.skip(f"no wheel, or no environment: {error}")
-    (wheel,) = folder.glob("*.whl")
     constraint = folder / "constraint.txt"
-    constraint.write_text(f"django-sitemapkit @ {wheel.as_uri()}\n")
+    constraint.write_text(f"django-sitemapkit @ {wheel.as_uri()}\ndjango{django}\n")
     return {
         **own_variables(),
         "PATH": os.pathsep.join([str(folder / "venv" / "bin"), os.environ["PATH"]]),

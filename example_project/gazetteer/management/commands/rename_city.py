@@ -1,6 +1,5 @@
 """``rename_city``: change one row, build again, and show what that changed."""
 
-from io import StringIO
 from typing import Any
 
 from django.core.management import call_command
@@ -22,21 +21,7 @@ class Command(BaseCommand):
         City.objects.filter(pk=city.pk).update(slug_en=new)
         if verbosity:
             self.stdout.write(f"  {city}: {old} is now {new}, in English only\n\n")
-        said = StringIO()
-        call_command("build_sitemaps", verbosity=verbosity, stdout=said)
-        for line in _in_order(said.getvalue().splitlines()):
-            self.stdout.write(line)
+        call_command("build_sitemaps", verbosity=verbosity, stdout=self.stdout)
         if verbosity:
             self.stdout.write("\n  The changed URLs, as diff_sitemaps prints them:\n")
             call_command("diff_sitemaps", stdout=self.stdout)
-
-
-def _in_order(lines: list[str]) -> list[str]:
-    """Return a build's lines in the order of the index: files that are reused are done first."""
-
-    def place(line: str) -> tuple[int, str, int]:
-        name, number, *_ = f"{line} - -".split()
-        kind = ("index", "Build").index(name) + 1 if name in ("index", "Build") else 0
-        return kind, name, int(number) if number.isdecimal() else 0
-
-    return sorted(lines, key=place)

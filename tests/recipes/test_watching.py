@@ -1,0 +1,230 @@
+"""The recipes of watching.md, each followed on a project of its own with the real package."""
+
+import pytest
+
+from tests.recipes.projects import answers_of, require_package
+from tests.test_docs import ROOT, blocks_of, dedented
+
+pytestmark = pytest.mark.recipes
+
+FILES = {
+    "settings.py": """
+        from pathlib import Path
+
+        BASE_DIR = Path(__file__).parent
+        SECRET_KEY = "watching"
+        ALLOWED_HOSTS = ["www.example.com"]
+        DATABASES = {
+            "default": {"ENGINE": "django.db.backends.sqlite3", "NAME": BASE_DIR / "db.sqlite3"}
+        }
+        DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+        INSTALLED_APPS = ["django_sitemapkit", "shop"]
+        ROOT_URLCONF = "urls"
+        SITEMAPKIT_BASE_URL = "https://www.example.com"
+        STORAGES = {"sitemaps": {"BACKEND": "django.core.files.storage.InMemoryStorage"}}
+        USE_TZ = True
+    """,
+    "urls.py": """
+        from django.http import HttpResponse
+        from django.urls import include, path
+
+        urlpatterns = [
+            path("", include("django_sitemapkit.urls")),
+            path("<slug:slug>/", lambda request, slug: HttpResponse(slug), name="product"),
+        ]
+    """,
+    "shop/__init__.py": "",
+    "shop/management/__init__.py": "",
+    "shop/management/commands/__init__.py": "",
+    "shop/models.py": """
+        from django.db import models
+        from django_sitemapkit import Route, SitemapMixin
+
+        class Product(SitemapMixin, models.Model):
+            slug = models.SlugField()
+
+            class Sitemap:
+                location = Route("product", slug="slug")
+                limit = 2
+    """,
+}
+BEGIN = """
+    import json
+    import django
+
+    django.setup()
+    from django.core.management import CommandError, call_command
+    from django.test import RequestFactory
+    from shop.models import Product
+
+    call_command("migrate", run_syncdb=True, verbosity=0)
+    Product.objects.bulk_create(Product(slug=f"p{n}") for n in range(6))
+"""
+
+
+def follow(name, package, module, folder, run):
+    """Write the files of a recipe into a project, run it, and return what it answers."""
+    require_package(package, module)
+    files = FILES | {"run.py": dedented(BEGIN) + dedented(run)}
+    files = {path: dedented(text) for path, text in files.items()}
+    blocks = [b for b in blocks_of(ROOT / "docs" / "watching.md") if b.heading == name and b.file]
+    assert blocks
+    for block in blocks:
+        files[block.file] = block.text.replace(
+            '"/var/lib/prometheus/node-exporter"', repr(str(folder))
+        )
+    return answers_of(files, folder)
+
+
+def samples_of(text):
+    """Return the values in the text format of Prometheus by name and labels."""
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+
+
+def test_prometheus(tmp_path):
+    """The web process exports what the database has; the command, what its last run did."""
+    answers = follow(
+        "Prometheus",
+        *("prometheus-client", "prometheus_client"),
+        tmp_path,
+        """
+            import time
+            from shop import metrics, textfile
+
+            def scraped():
+                return metrics.metrics(RequestFactory().get("/metrics")).content.decode()
+
+            answers = {"began": time.time(), "before": scraped()}
+            call_command("build_sitemaps", verbosity=0)
+            call_command("build_sitemaps", verbosity=0)
+            answers["after"] = scraped()
+            path = textfile.FOLDER / "sitemaps-default.prom"
+            answers["built"] = path.read_text()
+            Product.objects.filter(slug__gt="p0").delete()
+            try:
+                call_command("build_sitemaps", verbosity=0)
+            except CommandError:
+                answers["held"] = path.read_text()
+            Product.objects.all().delete()
+            try:
+                call_command("build_sitemaps", verbosity=0)
+            except CommandError:
+                answers["failed"] = path.read_text()
+            print(json.dumps(answers))
+        """,
+    )
+    assert samples_of(answers["before"]) == {}
+    after = samples_of(answers["after"])
+    published = after.pop('sitemap_published_timestamp_seconds{site="default"}')
+    assert 0 <= published - answers["began"] + 1 < 60
+    assert after == {
+        'sitemap_builds_total{site="default",status="published"}': 1,
+        'sitemap_builds_total{site="default",status="unchanged"}': 1,
+    }
+    for name, held, failed, urls in (("built", 0, 0, 6), ("held", 1, 0, 1), ("failed", 0, 1, 0)):
+        run = samples_of(answers[name])
+        assert run['sitemap_last_run_held{site="default"}'] == held
+        assert run['sitemap_last_run_failed{site="default"}'] == failed
+        assert run['sitemap_last_run_urls{site="default"}'] == urls
+        assert run['sitemap_last_run_problems{site="default"}'] == 0
+        assert run['sitemap_last_run_timestamp_seconds{site="default"}'] >= answers["began"]
+
+
+def test_opentelemetry(tmp_path):
+    """A build is a span, its pages are children within it; one that fails has an error."""
+    answers = follow(
+        "OpenTelemetry",
+        *("opentelemetry-sdk", "opentelemetry"),
+        tmp_path,
+        """
+            from opentelemetry import trace
+            from opentelemetry.sdk.trace import TracerProvider
+            from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+            from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+            exporter = InMemorySpanExporter()
+            trace.set_tracer_provider(TracerProvider())
+            trace.get_tracer_provider().add_span_processor(SimpleSpanProcessor(exporter))
+            from django.core.files.storage import storages
+            from shop import tracing
+
+            call_command("build_sitemaps", verbosity=0)
+            call_command("build_sitemaps", verbosity=0)
+
+            def fail(name, content, max_length=None):
+                raise PermissionError(13, "Permission denied")
+
+            Product.objects.filter(slug="p0").update(slug="p9")
+            storages["sitemaps"].save = fail
+            try:
+                call_command("build_sitemaps", verbosity=0)
+            except CommandError:
+                pass
+            print(json.dumps([
+                {
+                    "name": span.name,
+                    "id": span.context.span_id,
+                    "parent": span.parent and span.parent.span_id,
+                    "times": [span.start_time, span.end_time],
+                    "status": span.status.status_code.name,
+                    "why": span.status.description,
+                    "attributes": dict(span.attributes),
+                }
+                for span in exporter.get_finished_spans()
+            ]))
+        """,
+    )
+    *pages, build, failed = answers
+    assert [each["name"] for each in pages] == 3 * ["sitemap page"]
+    assert {each["parent"] for each in pages} == {build["id"]}
+    assert [each["attributes"]["sitemap.page"] for each in pages] == [1, 2, 3]
+    for page in pages:
+        assert build["times"][0] <= page["times"][0] < page["times"][1] <= build["times"][1]
+    assert build["attributes"] == {
+        "sitemap.site": "default",
+        "sitemap.build": 1,
+        "sitemap.pages": 3,
+        "sitemap.status": "published",
+        "sitemap.urls": 6,
+    }
+    assert (build["status"], failed["status"]) == ("UNSET", "ERROR")
+    assert "Permission denied" in failed["why"]
+
+
+def test_sentry(tmp_path):
+    """A check-in opens the run and closes it; a held build closes it with an error."""
+    answers = follow(
+        "Sentry",
+        *("sentry-sdk", "sentry_sdk"),
+        tmp_path,
+        """
+            import sentry_sdk
+            from sentry_sdk.transport import Transport
+
+            class Kept(Transport):
+                def capture_envelope(self, envelope):
+                    for item in envelope.items:
+                        if item.headers["type"] == "check_in":
+                            sent.append(item.payload.json)
+
+            sent = []
+            dsn = "https://key@sentry.example.com/1"
+            sentry_sdk.init(dsn=dsn, transport=Kept, auto_enabling_integrations=False)
+            call_command("nightly_sitemaps")
+            Product.objects.filter(slug__gt="p0").delete()
+            try:
+                call_command("nightly_sitemaps")
+            except CommandError as error:
+                code = error.returncode
+            print(json.dumps({"code": code, "sent": sent}))
+        """,
+    )
+    first, *_ = answers["sent"]
+    assert [each["status"] for each in answers["sent"]] == [
+        *("in_progress", "ok"),
+        *("in_progress", "error"),
+    ]
+    assert {each["monitor_slug"] for each in answers["sent"]} == {"nightly-sitemaps"}
+    assert first["monitor_config"]["schedule"] == {"type": "crontab", "value": "30 3 * * *"}
+    assert answers["code"] == 3
