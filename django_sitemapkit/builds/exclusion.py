@@ -11,6 +11,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
+from django_sitemapkit.builds.builder import Builder
 from django_sitemapkit.builds.lease import BuildLease, acquire
 from django_sitemapkit.builds.make.deduplication import PageDamaged
 from django_sitemapkit.builds.make.override_changes import packed
@@ -30,7 +31,6 @@ from django_sitemapkit.builds.manifest import (
 from django_sitemapkit.builds.publication.delivery import notify
 from django_sitemapkit.builds.report.lookup import earlier_pages
 from django_sitemapkit.builds.results import BuildResult
-from django_sitemapkit.builds.run import Builder
 from django_sitemapkit.builds.stored_files import holds_location
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.inspection import label_or_none, paging_key

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 
+from django_sitemapkit.builds.builder import OnFile
 from django_sitemapkit.builds.make.deduplication import Deduplicator, deduplicator
 from django_sitemapkit.builds.make.page_file import (
     PageFile,
@@ -18,7 +19,6 @@ from django_sitemapkit.builds.make.page_file import (
 )
 from django_sitemapkit.builds.manifest import SiteBuilds, page_name_of, page_rows_of
 from django_sitemapkit.builds.results import BuildResult, FileResult
-from django_sitemapkit.builds.run import OnFile
 from django_sitemapkit.conf import settings
 from django_sitemapkit.overrides import require_sections, sections_of
 from django_sitemapkit.planning import PlannedPage, all_pages

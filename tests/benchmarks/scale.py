@@ -38,7 +38,7 @@ STEPS = {
     "index and publish": "publish_finished",
     "prune": "prune",
 }
-"""The steps of a build by the functions of ``builds.run`` that do them, one after the other."""
+"""The steps of a build by the functions of ``builds.builder`` that do them, one after the other."""
 
 TABLES = ("sitemapkit_page", "sitemapkit_buildfile")
 """The plan and the manifests."""
@@ -101,13 +101,13 @@ class Meter:
         """Measure the builds in this block."""
         from django.db import connection
 
-        from django_sitemapkit.builds import run
+        from django_sitemapkit.builds import builder
 
         with contextlib.ExitStack() as stack:
             stack.enter_context(connection.execute_wrapper(self.query))
             for step, path in STEPS.items():
                 *owner, name = path.split(".")
-                target = getattr(run, owner[0]) if owner else run
+                target = getattr(builder, owner[0]) if owner else builder
                 patch = mock.patch.object(target, name, self.timed(step, getattr(target, name)))
                 stack.enter_context(patch)
             yield

@@ -126,7 +126,7 @@ def test_a_worker_of_the_build_stops_too(storage):
 
 def test_a_build_that_is_planned_gets_a_row_that_says_so(storage, monkeypatch):
     """Of a large site it takes minutes; and the build is in the list."""
-    from django_sitemapkit.builds import run as module
+    from django_sitemapkit.builds import builder as module
 
     refresh = module.refresh
 
@@ -168,7 +168,7 @@ def test_a_run_that_has_not_resumed_yet_is_cancelled_with_what_it_would_resume(
     storage, monkeypatch
 ):
     """It plans first, and the build is still that of the dead process."""
-    from django_sitemapkit.builds import run as module
+    from django_sitemapkit.builds import builder as module
 
     dead = interrupted()
     refresh = module.refresh
@@ -200,7 +200,7 @@ def test_other_work_under_the_lease_goes_on(storage):
 
 def test_a_build_that_is_published_is_exported_to_the_end(storage, monkeypatch):
     """It cannot be cancelled any more, and its process is not disturbed."""
-    from django_sitemapkit.builds import run as module
+    from django_sitemapkit.builds import builder as module
 
     deliver, cancelled = module.deliver, []
 

@@ -189,7 +189,7 @@ def test_what_fails_before_there_is_a_build_is_announced(heard, monkeypatch):
     def refresh(*args, **kwargs):
         raise ValueError("two\nlines")
 
-    monkeypatch.setattr("django_sitemapkit.builds.run.refresh", refresh)
+    monkeypatch.setattr("django_sitemapkit.builds.builder.refresh", refresh)
     with pytest.raises(ValueError, match="two"):
         run()
     ((name, values),) = heard
@@ -368,7 +368,7 @@ def test_where_nobody_listens_a_page_costs_no_record(storage, monkeypatch):
 def test_without_a_handler_nothing_is_logged(storage, monkeypatch, capsys):
     """Python would print a warning besides what the command prints."""
     monkeypatch.setattr(logging.getLogger("django_sitemapkit"), "propagate", False)
-    monkeypatch.setattr("django_sitemapkit.builds.run.refresh", lambda *args, **kwargs: 1 / 0)
+    monkeypatch.setattr("django_sitemapkit.builds.builder.refresh", lambda *args, **kwargs: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run()
     assert capsys.readouterr().err == ""

@@ -583,7 +583,7 @@ def test_a_builder_whose_lease_was_taken_stops(storage, client, place):
 
 def test_a_builder_whose_lease_was_taken_while_it_planned_begins_no_build(storage, monkeypatch):
     """Nothing of it is left for anyone to go on with."""
-    from django_sitemapkit.builds import run as module
+    from django_sitemapkit.builds import builder as module
 
     refresh = module.refresh
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from django_sitemapkit.builds import cancel_build
+from django_sitemapkit.builds.builder import Builder
 from django_sitemapkit.builds.lease import acquire
-from django_sitemapkit.builds.run import Builder
 from django_sitemapkit.models import Build
 from tests.factories import SITE
 from tests.management import run

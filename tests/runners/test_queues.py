@@ -290,7 +290,7 @@ def outgrown(storage, monkeypatch):
     run()
     shop = Shop.objects.get()
     Product.objects.bulk_create(Product(shop=shop, slug=f"new{n}") for n in range(9))
-    monkeypatch.setattr("django_sitemapkit.builds.run.refresh", leave_plan)
+    monkeypatch.setattr("django_sitemapkit.builds.builder.refresh", leave_plan)
 
 
 def test_a_page_that_a_worker_splits_is_followed(outgrown, client):

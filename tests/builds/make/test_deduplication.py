@@ -235,7 +235,7 @@ def test_a_page_that_is_split_lists_what_it_would_have(bench, monkeypatch):
     add("firsts", "ab")
     add("seconds", "axb")
     bench.build()
-    monkeypatch.setattr("django_sitemapkit.builds.run.refresh", leave_plan)
+    monkeypatch.setattr("django_sitemapkit.builds.builder.refresh", leave_plan)
     add("firsts", "cdefx")
     add("seconds", "cyzwv")
     result, rendered, pages = bench.build()
