@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from django_sitemapkit.builds import InlineRunner, build
+from django_sitemapkit.builds import InlineRunner, build, cancel_build
 from django_sitemapkit.builds.requests import begin, request
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning
 from django_sitemapkit.models import Build, BuildFile, BuildRequest, UrlOverride
@@ -157,7 +157,7 @@ class TestContract:
 
         build(SITE, runner=runner)
         Word.objects.bulk_create([Word(text=f"bbb{n:03}") for n in range(150)])
-        monkeypatch.setattr("django_sitemapkit.builds.run.refresh", _stored_plan)
+        monkeypatch.setattr("django_sitemapkit.builds.builder.refresh", _stored_plan)
         result = build(SITE, runner=runner)
         assert result.status == "published"
         assert result.urls == 552
@@ -239,15 +239,28 @@ def build_when_free(**options):
             time.sleep(0.2)
 
 
-def kill_at_work(process):
-    """Kill a process that builds as soon as three pages are recorded."""
+def wait_for_pages(process):
+    """Wait until a process that builds has got three pages; return its build."""
     deadline = time.monotonic() + 60
     while BuildFile.objects.filter(status="done").count() < 3:
         assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.02)
-    end(process)
-    assert Build.objects.get().status == "running"
+    return Build.objects.get(status="running")
+
+
+@contextmanager
+def slow_build(broker, queue_name, runner="celery"):
+    """Have ``build_sitemaps`` at work, and workers of Celery."""
+    environment = {"QUEUES_PAGE_SECONDS": "0.1"}
+    with celery_workers(broker, queue_name, **environment) as workers:
+        environment |= {"QUEUES_BROKER": broker, "QUEUES_QUEUE": queue_name}
+        process = start("build_sitemaps", "--verbosity=0", QUEUES_RUNNER=runner, **environment)
+        try:
+            yield process
+        finally:
+            end(process)
+            workers.end()
 
 
 @pytest.mark.parametrize("first", ["celery", "inline"])
@@ -257,20 +270,29 @@ def test_the_next_run_takes_what_a_dead_process_left(first, broker, queue_name, 
     This is what the scheduled command does: nothing else has to look for dead builds.
     """
     settings.SITEMAPKIT_RUNNER = {"BACKEND": "celery", "OPTIONS": OPTIONS}
-    slow = {"QUEUES_PAGE_SECONDS": "0.1"}
-    with celery_workers(broker, queue_name, **slow) as workers:
-        try:
-            address = {"QUEUES_BROKER": broker, "QUEUES_QUEUE": queue_name}
-            process = start(
-                "build_sitemaps", "--verbosity=0", QUEUES_RUNNER=first, **slow, **address
-            )
-            kill_at_work(process)
-            left = Build.objects.get()
-            result = build_when_free(runner=InlineRunner() if first == "celery" else get_runner())
-            assert result.resumed == left.pk
-            require_inline_agrees(build(SITE))
-        finally:
-            workers.end()
+    with slow_build(broker, queue_name, first) as process:
+        left = wait_for_pages(process)
+        end(process)
+        result = build_when_free(runner=InlineRunner() if first == "celery" else get_runner())
+        assert result.resumed == left.pk
+        require_inline_agrees(build(SITE))
+
+
+def test_a_build_by_workers_is_cancelled(broker, queue_name, rows, settings):
+    """Workers record nothing more, and messages that are left do no harm to the next build."""
+    settings.SITEMAPKIT_RUNNER = {"BACKEND": "celery", "OPTIONS": OPTIONS}
+    with slow_build(broker, queue_name) as process:
+        running = wait_for_pages(process)
+        cancelled = cancel_build(SITE, by="a test")
+        made = BuildFile.objects.filter(build=running, status="done").values_list("pk", flat=True)
+        before = set(made)
+        assert (cancelled.pk, cancelled.status) == (running.pk, "abandoned")
+        assert process.wait(timeout=20) == 6
+        time.sleep(0.5)  # For the pages that workers had begun.
+        assert set(made.all()) == before
+        result = build(SITE, runner=get_runner())
+        assert (result.status, result.resumed) == ("published", None)
+        require_inline_agrees(result)
 
 
 # Requests of the admin, and a schedule
