@@ -10,30 +10,18 @@ from django_sitemapkit.exceptions import BuildCancelled, LeaseLost
 from django_sitemapkit.models import Build, BuildFile, BuildRequest, Lease, Publication
 from django_sitemapkit.signals import build_ended
 from tests.builds import (
-    ALL,
     LEASE,
     SITE,
     age_lease,
     edit_product,
-    fill,
     manifest,
     run,
     served,
     take_lease,
-    use_storage,
 )
 from tests.builds.storages import Killed
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def storage(settings, sections):
-    """Give the storage of a site with rows in three sections."""
-    for section in ALL:
-        sections.add(section)
-    fill()
-    return use_storage(settings, "Memory")
 
 
 class Cancelling:

@@ -18,7 +18,6 @@ from tests.builds import (
     Readings,
     age_lease,
     edit_product,
-    fill,
     in_order,
     live,
     manifest,
@@ -27,7 +26,6 @@ from tests.builds import (
     served,
     states,
     take_lease,
-    use_storage,
     xml,
 )
 from tests.builds.storages import Killed, failing
@@ -36,15 +34,6 @@ from tests.factories import EPOCH
 from tests.testapp.models import Article, Product, Reading, Shop
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def storage(settings, sections):
-    """Give the storage of a site with rows in three sections."""
-    for section in ALL:
-        sections.add(section)
-    fill()
-    return use_storage(settings, "Memory")
 
 
 def stop_after(count):

@@ -20,17 +20,14 @@ from django_sitemapkit.builds.report.stored_differences import store_differences
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, BuildDifferences, Publication
 from tests.builds import (
-    ALL,
     SITE,
     edit_product,
-    fill,
     in_order,
     manifest,
     named,
     run,
     served,
     states,
-    use_storage,
 )
 from tests.builds.storages import Killed
 from tests.overrides.setting import by_path
@@ -41,15 +38,6 @@ pytestmark = pytest.mark.django_db
 
 PAUSE = Pause(by="ann", reason="Wrong prices.")
 WHY = "publishing was paused by ann: Wrong prices"
-
-
-@pytest.fixture
-def storage(settings, sections):
-    """Give the storage of a site with rows in three sections."""
-    for section in ALL:
-        sections.add(section)
-    fill()
-    return use_storage(settings, "Memory")
 
 
 @pytest.fixture

@@ -8,12 +8,10 @@ from django_sitemapkit.builds import publish
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost, NothingToPublish
 from django_sitemapkit.models import Build, BuildFile, Lease, Publication
 from tests.builds import (
-    ALL,
     BASE,
     LEASE,
     SITE,
     edit_product,
-    fill,
     manifest,
     run,
     served,
@@ -25,15 +23,6 @@ from tests.prepared import once
 from tests.testapp.models import Article, Product, Reading
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def storage(settings, sections):
-    """Give the storage of a site with rows in three sections."""
-    for section in ALL:
-        sections.add(section)
-    fill()
-    return use_storage(settings, "Memory")
 
 
 @pytest.fixture
