@@ -242,8 +242,9 @@ def test_a_delivery_of_an_earlier_holder_is_dropped(storage, records):
     assert len(records) == len(set(records))
 
 
-def test_a_worker_stops_when_the_lease_is_taken(storage, records):
+def test_a_worker_stops_when_the_lease_is_taken(storage, records, settings):
     """And so does the process that builds; nothing is recorded of the page."""
+    settings.SITEMAPKIT_LEASE_SECONDS = 1
 
     def taken(arguments):
         take_lease()
