@@ -13,14 +13,13 @@ from tests.test_docs import ROOT
 pytestmark = pytest.mark.release
 
 
-@pytest.fixture(scope="module")
-def unpacked(distributions, tmp_path_factory):
+@pytest.fixture
+def unpacked(distributions, tmp_path):
     """Give the folder that the source distribution unpacks to."""
     (archive,) = distributions.glob("*.tar.gz")
-    folder = tmp_path_factory.mktemp("sdist")
     with tarfile.open(archive) as files:
-        files.extractall(folder, filter="data")
-    (project,) = folder.iterdir()
+        files.extractall(tmp_path, filter="data")
+    (project,) = tmp_path.iterdir()
     return project
 
 
