@@ -30,6 +30,7 @@ from django_sitemapkit.builds.publication.pausing import (
     pause_publishing,
 )
 from django_sitemapkit.builds.results import FileResult, result_of_row
+from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost, NothingToPublish
 from django_sitemapkit.models import (
     Build,
@@ -329,12 +330,13 @@ def publish(site: SitemapSite, build: int, *, pause: Pause | None = None) -> int
     with acquire(site) as lease:
         record = stored_build(site, build)
         storage = SitemapStorage()
-        for row in BuildFile.objects.in_build(record).filter(status=BuildFile.Status.DONE):
+        rows = BuildFile.objects.in_build(record).filter(status=BuildFile.Status.DONE)
+        if lost := StoredFiles(site, storage).lost(rows):
+            raise BuildFailed(
+                f"Build {build} cannot be published: {lost[0].name} is missing from the storage."
+            )
+        for row in rows:
             lease.heartbeat()
-            if not storage.has(row.name):
-                raise BuildFailed(
-                    f"Build {build} cannot be published: {row.name} is missing from the storage."
-                )
             if storage.size(row.name) != row.stored_bytes:
                 raise BuildFailed(
                     f"Build {build} cannot be published: {row.name} has the wrong size."

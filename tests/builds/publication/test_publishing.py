@@ -18,7 +18,7 @@ from tests.builds import (
     states,
     use_storage,
 )
-from tests.builds.storages import Killed
+from tests.builds.storages import Killed, not_on_s3
 from tests.prepared import once
 from tests.testapp.models import Article, Product, Reading
 
@@ -125,6 +125,18 @@ def test_a_build_whose_files_are_not_all_there_is_refused(two, storage, client, 
     with pytest.raises(BuildFailed, match=f"{name} {how}"):
         publish(SITE, first)
     assert Publication.objects.get().build_id == second
+
+
+@not_on_s3("counts the calls of a storage in memory")
+def test_a_build_is_looked_up_by_a_listing_and_the_size_of_each_file(two, storage):
+    """So a storage elsewhere is asked once for each file, not twice."""
+    first, *_ = two
+    stored = sorted(line.name for line in manifest(first).values() if line.name)
+    storage.calls.clear()
+    publish(SITE, first)
+    assert storage.calls[0][0] == "listdir"
+    assert sorted(storage.calls[1 : 1 + len(stored)]) == [("size", name) for name in stored]
+    assert "exists" not in dict(storage.calls)
 
 
 @pytest.mark.slow
