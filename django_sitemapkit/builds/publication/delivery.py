@@ -77,7 +77,8 @@ def _bring(
     """Bring the export to what is published, and record it if that may have harmed it.
 
     A process that has lost the lease may have replaced a file that its successor had copied just
-    before. The successor does not see that, so the next run copies all files again.
+    before. The successor does not see that, so the next run copies all files again. Or the
+    successor has replaced a file while its size was looked at, which is no failure of the storage.
     """
     try:
         copied = export.bring(publication.build, changed, lease)
@@ -87,6 +88,7 @@ def _bring(
         close_if_unusable()  # A process that was paused for long has lost its connection, too.
         if not lease.row.renew():
             Publication.objects.filter(pk=publication.pk).update(export_doubt=lease.fence)
+            lease.prove()  # Raises LeaseLost.
         raise
     return copied
 

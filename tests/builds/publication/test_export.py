@@ -464,6 +464,21 @@ def test_whoever_lost_the_lease_exports_no_more(site, monkeypatch):
     assert names(site) == ["sitemap-products-1.xml.gz"]
 
 
+def test_a_file_that_a_successor_replaces_is_no_failure_of_the_storage(site):
+    """The lost lease is the reason: a process was paused while it looked at the size."""
+    run()
+    edit_product()
+
+    def replaced_by_another(name):
+        take_lease()
+        raise StorageFailure("238 of 237 bytes arrived")
+
+    site.on_copy = replaced_by_another
+    with pytest.raises(LeaseLost):
+        run()
+    assert Publication.objects.get().export_doubt
+
+
 # Local disk
 
 
