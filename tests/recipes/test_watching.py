@@ -119,8 +119,8 @@ def test_prometheus(tmp_path):
     published = after.pop('sitemap_published_timestamp_seconds{site="default"}')
     assert 0 <= published - answers["began"] + 1 < 60
     assert after == {
-        'sitemap_builds_total{site="default",status="published"}': 1,
-        'sitemap_builds_total{site="default",status="unchanged"}': 1,
+        'sitemap_builds{site="default",status="published"}': 1,
+        'sitemap_builds{site="default",status="unchanged"}': 1,
     }
     for name, held, failed, urls in (("built", 0, 0, 6), ("held", 1, 0, 1), ("failed", 0, 1, 0)):
         run = samples_of(answers[name])
