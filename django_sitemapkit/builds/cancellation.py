@@ -15,8 +15,6 @@ from django_sitemapkit.sites import SitemapSite
 
 logger = logging.getLogger("django_sitemapkit")
 
-_ENDED = (Build.Status.PUBLISHED, Build.Status.UNCHANGED, Build.Status.HELD)
-
 
 def cancel_build(site: SitemapSite, *, by: str, fence: int | None = None) -> Build | None:
     """Cancel the running build of a site, and return it; what is published stays.
@@ -70,13 +68,15 @@ def cancellable_lease(site: SitemapSite) -> Lease | None:
     lease = Lease.objects.filter(name=f"build:{site.key}").first()
     if lease is None:
         return None
-    if Build.objects.filter(site=site.key, status=Build.Status.RUNNING).exists():
-        return lease
-    is_planned = lease.makes_build and is_being_built(site) and not _has_ended(site, lease)
-    return lease if is_planned else None
+    running = Build.objects.filter(site=site.key, status=Build.Status.RUNNING)
+    if not is_being_built(site):  # Its process is dead.
+        return lease if running.exists() else None
+    is_built = running.filter(fence=lease.fence).exists()
+    is_planned = lease.makes_build and not _has_ended(site, lease)
+    return lease if is_built or is_planned else None
 
 
 def _has_ended(site: SitemapSite, lease: Lease) -> bool:
     """Return whether the holder of a lease has made its build, and only exports or prunes."""
-    builds = Build.objects.filter(site=site.key, fence=lease.fence, status__in=_ENDED)
-    return builds.exists()
+    builds = Build.objects.filter(site=site.key, fence=lease.fence)
+    return builds.exclude(status=Build.Status.RUNNING).exists()

@@ -46,6 +46,15 @@ class BuildLease:
             raise self._loss()
         self._last = time.monotonic()
 
+    def begin_next(self) -> None:
+        """Raise the fencing token for another build under this lease: each has one of its own.
+
+        Raises what `prove` raises if the lease is lost.
+        """
+        if not self.row.raise_fence():
+            raise self._loss()
+        self.fence = self.row.fence
+
     def _loss(self) -> LeaseLost:
         """Return why the lease is lost."""
         work, _, site = self.row.name.partition(":")

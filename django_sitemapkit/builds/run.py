@@ -79,7 +79,9 @@ def build(
             started_by=started_by,
         )
         builder.export_what_is_left()
-        for _ in range(MAX_RUNS):
+        for run in range(MAX_RUNS):
+            if run:
+                lease.begin_next()
             try:
                 result = builder.run()
             except PageDamaged:

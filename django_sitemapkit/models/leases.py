@@ -110,6 +110,12 @@ class Lease(models.Model):
         """
         return bool(self._mine().update(heartbeat=DatabaseNow()))
 
+    def raise_fence(self) -> bool:
+        """Take the next fencing token; return whether the lease is still this holder's."""
+        raised = self._mine().update(fence=self.fence + 1, heartbeat=DatabaseNow())
+        self.fence += raised
+        return bool(raised)
+
     def revoke(self) -> bool:
         """Take the lease from its holder, who notices at the next heartbeat.
 

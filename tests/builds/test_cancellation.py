@@ -7,7 +7,7 @@ from django_sitemapkit.builds.cancellation import cancellable_lease
 from django_sitemapkit.builds.lease import BuildLease, acquire
 from django_sitemapkit.builds.requests import process_requests, request
 from django_sitemapkit.exceptions import BuildCancelled, LeaseLost
-from django_sitemapkit.models import Build, BuildFile, BuildRequest, Lease, Publication
+from django_sitemapkit.models import Build, BuildFile, BuildRequest, Lease, PageUrls, Publication
 from django_sitemapkit.signals import build_ended
 from tests.builds import (
     LEASE,
@@ -186,6 +186,48 @@ def test_other_work_under_the_lease_goes_on(storage):
         lease.prove()
 
 
+def test_publishing_goes_on_though_an_earlier_build_was_left(storage):
+    """A build that failed or was killed is cancelled once nobody holds the lease."""
+    left = interrupted()
+    with acquire(SITE) as lease:
+        assert cancellable_lease(SITE) is None
+        assert cancel_build(SITE, by="ann") is None
+        lease.prove()
+    assert cancel_build(SITE, by="ann") == left
+
+
+def test_a_build_that_follows_a_resumed_one_is_cancelled_while_it_is_planned(storage, monkeypatch):
+    """Each has a fencing token of its own: the first one is published by then."""
+    from django_sitemapkit.builds import builder as module
+
+    left = interrupted()
+    edit_product()
+    refresh, cancelled = module.refresh, []
+
+    def slow_refresh(*arguments, **options):
+        if Publication.objects.exists() and not cancelled:
+            cancelled.append(cancel_build(SITE, by="ann"))
+        return refresh(*arguments, **options)
+
+    monkeypatch.setattr(module, "refresh", slow_refresh)
+    monkeypatch.setattr(BuildLease, "due", True)
+    with pytest.raises(BuildCancelled):
+        run()
+    left.refresh_from_db()
+    assert left.status == "published"
+    assert (cancelled[0].status, cancelled[0].fence) == ("abandoned", left.fence + 1)
+
+
+def test_what_a_cancelled_build_was_to_compare_is_deleted(storage):
+    """By the next pruning, which follows each build."""
+    left = interrupted()
+    page = BuildFile.objects.filter(build=left).first()
+    PageUrls.objects.create(page=page.pk, build=left, hashes=b"12345678")
+    cancel_build(SITE, by="ann")
+    run()
+    assert not PageUrls.objects.exists()
+
+
 def test_a_build_that_is_published_is_exported_to_the_end(storage, monkeypatch):
     """It cannot be cancelled any more, and its process is not disturbed."""
     from django_sitemapkit.builds import builder as module
@@ -269,7 +311,7 @@ def test_a_request_whose_build_is_cancelled_has_failed_and_is_not_tried_again(st
 def test_a_cancellation_locks_the_lease_before_it_reads(storage, django_assert_num_queries):
     """So that the builder can record nothing between; all is one short transaction."""
     interrupted()
-    with django_assert_num_queries(8) as log:
+    with django_assert_num_queries(9) as log:
         cancel_build(SITE, by="ann")
     statements = [query["sql"].split()[0] for query in log.captured_queries]
     assert statements.index("UPDATE") == statements.index("SAVEPOINT") + 1

@@ -73,9 +73,7 @@ class PageComparison:
             for row in self._compared(rows)
             if row.status == BuildFile.Status.PENDING and row.pk not in known
         ]
-        others = PageUrls.objects.filter(build__site=self._build.site).exclude(build=self._build)
         with self._lease.fenced_transaction():
-            others.delete()  # Of builds that were given up.
             PageUrls.objects.bulk_create(new, batch_size=MANIFEST_ROWS_PER_QUERY)
 
     def is_due(self, rows: Sequence[BuildFile]) -> bool:

@@ -10,7 +10,14 @@ from django.utils import timezone
 from django_sitemapkit.builds.lease import BuildLease, acquire
 from django_sitemapkit.builds.publication.export import Export
 from django_sitemapkit.conf import settings
-from django_sitemapkit.models import Build, BuildDifferences, BuildFile, Publication, StoredNow
+from django_sitemapkit.models import (
+    Build,
+    BuildDifferences,
+    BuildFile,
+    PageUrls,
+    Publication,
+    StoredNow,
+)
 from django_sitemapkit.publishing import SitemapStorage, folder_of
 from django_sitemapkit.sites import SitemapSite
 
@@ -65,6 +72,7 @@ def prune(
             # First the mark: from here on nobody publishes such a build again.
             builds.filter(pk__in=over).update(pruned_at=lease.now())
             BuildDifferences.objects.filter(build__in=over).delete()
+            PageUrls.objects.filter(build__in=over).delete()  # Of builds that were given up.
         names = _deleted(names, storage, lease)
         with lease.fenced_transaction():
             for pk in over if withdrawn else ():
