@@ -15,6 +15,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from django.apps import apps
+from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 from django.db import connections, transaction
@@ -29,6 +30,7 @@ from django_sitemapkit.models import BuildRequest
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.registry import belongs_to, registry
 from django_sitemapkit.runners.choosing import get_runner
+from django_sitemapkit.runners.queues import QueueRunner
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import SitemapSite, all_sites
 from django_sitemapkit.tenants import current_tenants, switch_to
@@ -98,6 +100,7 @@ class ChangedModels:
                         logger.warning("A change requests no build: %s", error)
                     except Exception:  # A thread's own error reaches nobody.
                         logger.exception("No build could be requested after a change.")
+                connections.close_all()  # No request's end closes one that is broken or too old.
                 with self._lock:
                     if not self._models:
                         self._thread = None
@@ -114,25 +117,34 @@ def request_builds(models: Collection[type[Model]]) -> None:
     """Ask for a build of each site that lists rows of one of these models, and start it.
 
     With ``SITEMAPKIT_REBUILD``, only the models that any site lists are watched from then on; all
-    are as long as there is no site, as in the public schema of django-tenants.
+    are as long as there is no site, and always where a tenant or a function has sites of its own.
     """
     changed = {identity_model(model): model._meta.label_lower for model in models}
     listed: set[type[Model]] = set()
     sites = all_sites()
-    is_complete = bool(sites)
+    is_complete = bool(sites) and not _may_get_others()
     for site in sites:
         try:
             here = models_of(site)
             listed |= here
             if labels := sorted(changed[model] for model in here & changed.keys()):
                 by = f"{ON_CHANGE}: {', '.join(labels)}"
-                request(site, BuildRequest.Kind.BUILD, by=by)
-                begin(site, get_runner)
+                asked = request(site, BuildRequest.Kind.BUILD, by=by)
+                # A worker that was told once looks again by itself; a thread ends with its process.
+                if asked.is_new or not isinstance(get_runner(), QueueRunner):
+                    begin(site, get_runner)
         except Exception:
             is_complete = False
             logger.exception("Site %r: a change could not have the site built.", site.key)
     if settings.REBUILD == "on_change":  # Else it was called for what sends no signal.
         watch(listed, is_complete=is_complete)
+
+
+def _may_get_others() -> bool:
+    """Return whether other sites may list other models: of another tenant, or of the next call."""
+    return bool(current_tenants()) or isinstance(
+        getattr(django_settings, "SITEMAPKIT_SITES", None), str
+    )
 
 
 _models_by_section: WeakKeyDictionary[type[BaseSection], type[Model] | None] = WeakKeyDictionary()

@@ -79,9 +79,10 @@ def request(
     }
     rows = BuildRequest.objects
     try:
-        asked, _ = rows.get_or_create(dedup_key=dedup_key, defaults=values)
+        asked, is_new = rows.get_or_create(dedup_key=dedup_key, defaults=values)
     except IntegrityError:  # The same was asked for and done in this very moment.
-        asked, _ = rows.get_or_create(dedup_key=dedup_key, defaults=values)
+        asked, is_new = rows.get_or_create(dedup_key=dedup_key, defaults=values)
+    asked.is_new = is_new
     return asked
 
 

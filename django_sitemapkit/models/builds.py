@@ -323,6 +323,9 @@ class Publication(models.Model):
 class BuildRequest(models.Model):
     """A request of a user, or of changed rows; the next build ends what was interrupted."""
 
+    is_new = False
+    """Whether ``builds.requests.request()`` has recorded it just now."""
+
     class Kind(models.TextChoices):
         """What was requested."""
 
