@@ -274,7 +274,7 @@ class Builder:
         They may be those of a process that was killed, or of sections that the build leaves as
         they are published.
         """
-        if lost := StoredFiles(self.site, self.storage).lost(page_rows_of(rows)):
+        if lost := self._lost(rows):
             self._kept.record()  # Else a row that is made again would be recorded twice.
             for row in lost:
                 pending = pending_copy_of(row)
@@ -282,9 +282,14 @@ class Builder:
                 self._kept.add(pending)
             self._kept.record()
             rows = self._make_pages(record, list(BuildFile.objects.in_build(record)))
-            if lost := StoredFiles(self.site, self.storage).lost(page_rows_of(rows)):
+            if lost := self._lost(rows):
                 raise BuildFailed(f"{lost[0].name} was stored, but is missing from the storage.")
         return rows
+
+    def _lost(self, rows: Sequence[BuildFile]) -> list[BuildFile]:
+        """Return the pages whose files are not stored."""
+        files = StoredFiles(self.site, self.storage)
+        return files.lost(page_rows_of(rows), self.lease.heartbeat)
 
     def _publish(self, record: Build, rows: Sequence[BuildFile]) -> Outcome:
         """Publish the build, unless it is what is published already, or a gate holds it."""

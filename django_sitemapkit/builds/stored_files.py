@@ -57,12 +57,17 @@ class StoredFiles:
             return name in self._names
         return not self._ask or self._storage.has(name)
 
-    def lost(self, rows: Iterable[BuildFile]) -> list[BuildFile]:
-        """Return the rows whose files are not stored.
+    def lost(self, rows: Iterable[BuildFile], heartbeat: Callable[[], None]) -> list[BuildFile]:
+        """Return the rows whose files are not stored; ``heartbeat`` is called for each.
 
         Each that a listing lacks is asked for by itself: it may lag behind what was stored.
         """
-        return [row for row in rows if not (self.has(row.name) or self._storage.has(row.name))]
+        lost = []
+        for row in rows:
+            heartbeat()
+            if not (self.has(row.name) or self._storage.has(row.name)):
+                lost.append(row)
+        return lost
 
 
 def what_differs(file: IO[bytes], sha256: str, urls: int, *, parse: bool = True) -> str:

@@ -68,7 +68,9 @@ class CeleryRunner(QueueRunner):
     def enqueue_requests(
         self, site: SitemapSite, kinds: Collection[str], *, delay: float = 0
     ) -> bool:
-        """Send the message for the requests of a site."""
+        """Send the message for the requests of a site, unless this process would run it at once."""
+        if current_app.conf.task_always_eager:
+            return False
         arguments = request_arguments(site, kinds)
         process_requests.apply_async(arguments, countdown=delay or None, **self._sending)
         return True

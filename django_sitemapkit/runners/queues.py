@@ -17,9 +17,11 @@ from django.db import router, transaction
 
 from django_sitemapkit.builds import FileResult, PageBuilder, Runner
 from django_sitemapkit.builds.make.page_builder import PagesMoved
+from django_sitemapkit.builds.make.reuse import Fingerprints
 from django_sitemapkit.conf import at_least_one
 from django_sitemapkit.exceptions import BuildFailed, RepeatedRow, StorageFailure
 from django_sitemapkit.models import Build, BuildFile, PageUrls
+from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.runners.sharing import require_shared_databases
 from django_sitemapkit.runners.worker import Refused, build_page, in_worker
 from django_sitemapkit.sites import SitemapSite
@@ -68,7 +70,9 @@ class QueueRunner(Runner):
         stalled_seconds: float = 600,
     ) -> None:
         self.in_flight = at_least_one("in_flight", in_flight)
-        self.pages_per_minute = _positive("pages_per_minute", pages_per_minute)
+        self.pages_per_minute = (
+            None if pages_per_minute is None else _positive("pages_per_minute", pages_per_minute)
+        )
         self.retry_seconds = _positive("retry_seconds", retry_seconds)
         self.stalled_seconds = _positive("stalled_seconds", stalled_seconds)
 
@@ -96,7 +100,7 @@ class QueueRunner(Runner):
 
 def _positive(name: str, value: Any) -> Any:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if value is not None and not (is_number and value > 0):
+    if not (is_number and value > 0):
         raise ImproperlyConfigured(f"{name} must be a number above 0; it is {value!r}.")
     return value
 
@@ -216,6 +220,7 @@ class Coordinator:
         self._note = f"{flight.row} was not built: {text}"
         flight.due = time.monotonic()
         if kind == Refused.__name__:
+            self._require_same_declaration()
             flight.due += REFUSED_SECONDS
         else:
             flight.attempts += 1
@@ -227,8 +232,15 @@ class Coordinator:
             raise BuildFailed(f"{flight.row} failed {flight.attempts} times on workers: {error}")
         BuildFile.objects.filter(pk=flight.row.pk).update(error="")
 
+    def _require_same_declaration(self) -> None:
+        """Raise PagesMoved if editors have changed what is built, so that each worker refuses."""
+        site = self._builder.site
+        now = Fingerprints(site).declaration_of(sections_of(site), self._record.chosen)
+        if now != self._record.declaration:
+            raise PagesMoved("the settings of sections were changed during the build")
+
     def _join(self) -> bool:
-        """Make a page here if this is a worker and no other one works; return whether it was so.
+        """Make a page here if this is a worker and no other one works; return whether it was made.
 
         Else the pages of a build that is a task itself would wait for its own end.
         """
@@ -240,7 +252,7 @@ class Coordinator:
             self._flights[pk] = Flight(self._waiting.popleft(), due=float("inf"))
         self._made_here.add(pk)
         build_page(self._record.pk, pk, self._builder.lease.fence, self._schemas)
-        return True
+        return not BuildFile.objects.filter(pk=pk).exclude(error="").exists()
 
     def _require_progress(self) -> None:
         """Raise BuildFailed if nobody has made a page for long."""

@@ -128,7 +128,8 @@ It has the rows of the published build, which nobody changes under the same fenc
 
 
 def _make(key: _Key, row: BuildFile) -> None:
-    builder, lease = _idle.pop(key) if key in _idle else _page_builder(row.build)
+    idle = _idle.pop(key, None)
+    builder, lease = idle or _page_builder(row.build)
     lease.begin(row)
     with builder:
         builder.build(row)

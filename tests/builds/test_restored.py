@@ -303,7 +303,7 @@ def test_a_builder_that_wakes_without_its_connection_is_noted(site, monkeypatch)
     edit_product("p0")
     monkeypatch.setattr(SitemapStorage, "replace", late)
     monkeypatch.setattr(Lease, "renew", fail_once)
-    with pytest.raises(OperationalError):
+    with pytest.raises(LeaseLost):
         run()
     assert Publication.objects.get().export_doubt
     run()

@@ -12,7 +12,7 @@ from django_sitemapkit.builds.make import page_builder
 from django_sitemapkit.builds.manifest import index_order
 from django_sitemapkit.builds.requests import request
 from django_sitemapkit.exceptions import BuildCancelled, BuildFailed, LeaseLost, StorageFailure
-from django_sitemapkit.models import Build, BuildFile, BuildRequest
+from django_sitemapkit.models import Build, BuildFile, BuildRequest, SectionSettings
 from django_sitemapkit.runners import queues, worker
 from django_sitemapkit.runners.dummy import DummyRunner
 from django_sitemapkit.runners.worker import build_page
@@ -240,6 +240,34 @@ def test_a_delivery_of_an_earlier_holder_is_dropped(storage, records):
     result = run(runner=LocalQueue(first_the_old))
     assert result.resumed == left.pk
     assert len(records) == len(set(records))
+
+
+def test_what_an_editor_changes_during_a_build_begins_another_one(storage):
+    """Workers that read the settings of sections later would refuse all pages of the first."""
+
+    def edited(arguments):
+        SectionSettings.objects.create(site=SITE.key, section="products", priority="0.9")
+        build_page(*arguments)
+
+    result = run(runner=LocalQueue(edited))
+    assert result.status == "published"
+    assert "settings of sections were changed" in result.abandoned
+    assert run(full=True).status == "unchanged"
+
+
+def test_a_single_worker_that_refuses_its_own_pages_begins_another_build(storage):
+    """It does not try them again without end."""
+
+    def edited(arguments):
+        SectionSettings.objects.create(site=SITE.key, section="products", priority="0.9")
+
+    token = worker.in_worker.set(True)
+    try:
+        result = run(runner=LocalQueue(edited, *[lost] * 99))
+    finally:
+        worker.in_worker.reset(token)
+    assert result.status == "published"
+    assert "settings of sections were changed" in result.abandoned
 
 
 def test_a_worker_stops_when_the_lease_is_taken(storage, records, settings):

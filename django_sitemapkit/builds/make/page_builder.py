@@ -289,9 +289,7 @@ class PageBuilder:
         if compared is not None and not is_measured:
             compared.measure(section, rendering.keys, self.lease, self.heartbeat)
         elif keyset is not None:
-            self.halves.append(self._split(row, section, keyset, split_at))
-            if compared is not None:
-                compared.add_half(self.halves[-1])
+            self.halves.append(self._split(row, section, keyset, split_at, compared))
         return True
 
     def _distinct_of(self, row: BuildFile) -> Deduplicator | None:
@@ -379,7 +377,14 @@ class PageBuilder:
         row.status = BuildFile.Status.DONE
         return "stored"
 
-    def _split(self, row: BuildFile, section: SectionReader, keyset: Keyset, at: Any) -> BuildFile:
+    def _split(
+        self,
+        row: BuildFile,
+        section: SectionReader,
+        keyset: Keyset,
+        at: Any,
+        compared: ComparedPage | None,
+    ) -> BuildFile:
         """Cut a page that has grown too large since it was planned; both halves are made next.
 
         Returns the row of the second one.
@@ -402,7 +407,7 @@ class PageBuilder:
         with self.lease.fenced_transaction():
             row.number = renumber(section, moved).get(row.number, row.number)
             row.save(update_fields=["number", "upper", "fingerprint"])
-            return BuildFile.objects.create(
+            half = BuildFile.objects.create(
                 build=self.record_of_build,
                 section=row.section,
                 number=new,
@@ -410,6 +415,9 @@ class PageBuilder:
                 lower=row.upper,
                 upper=upper,
             )
+            if compared is not None:
+                compared.add_half(half)
+        return half
 
 
 def _describe(row: BuildFile, page: PageRendering) -> None:

@@ -331,7 +331,7 @@ def publish(site: SitemapSite, build: int, *, pause: Pause | None = None) -> int
         record = stored_build(site, build)
         storage = SitemapStorage()
         rows = BuildFile.objects.in_build(record).filter(status=BuildFile.Status.DONE)
-        if lost := StoredFiles(site, storage).lost(rows):
+        if lost := StoredFiles(site, storage).lost(rows, lease.heartbeat):
             raise BuildFailed(
                 f"Build {build} cannot be published: {lost[0].name} is missing from the storage."
             )

@@ -48,6 +48,19 @@ def test_messages_of_celery_have_the_queue_and_priority_of_the_options(settings,
     assert sent == [([1, 2, 3], {})]
 
 
+def test_requests_are_not_sent_where_tasks_run_at_once(settings, sent):
+    """No click waits for a build: a thread does it."""
+    from celery import current_app
+
+    settings.SITEMAPKIT_RUNNER = "celery"
+    current_app.conf.task_always_eager = True
+    try:
+        assert not get_runner().enqueue_requests(SITE, ["build"])
+    finally:
+        current_app.conf.task_always_eager = False
+    assert sent == []
+
+
 def test_the_tasks_of_celery_are_delivered_again_when_a_process_dies():
     """And nothing is stored of their results."""
     from django_sitemapkit.runners.celery import build_page, build_sitemaps, process_requests
