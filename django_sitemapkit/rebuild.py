@@ -15,7 +15,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from django.apps import apps
-from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 from django.db import connections, transaction
@@ -117,12 +116,12 @@ def request_builds(models: Collection[type[Model]]) -> None:
     """Ask for a build of each site that lists rows of one of these models, and start it.
 
     With ``SITEMAPKIT_REBUILD``, only the models that any site lists are watched from then on; all
-    are as long as there is no site, and always where a tenant or a function has sites of its own.
+    are as long as there is no site, and always with django-tenants.
     """
     changed = {identity_model(model): model._meta.label_lower for model in models}
     listed: set[type[Model]] = set()
     sites = all_sites()
-    is_complete = bool(sites) and not _may_get_others()
+    is_complete = bool(sites) and not current_tenants()  # Another one may list other models.
     for site in sites:
         try:
             here = models_of(site)
@@ -130,7 +129,7 @@ def request_builds(models: Collection[type[Model]]) -> None:
             if labels := sorted(changed[model] for model in here & changed.keys()):
                 by = f"{ON_CHANGE}: {', '.join(labels)}"
                 asked = request(site, BuildRequest.Kind.BUILD, by=by)
-                # A worker that was told once looks again by itself; a thread ends with its process.
+                # The worker that got the message looks again by itself; a thread may have ended.
                 if asked.is_new or not isinstance(get_runner(), QueueRunner):
                     begin(site, get_runner)
         except Exception:
@@ -138,13 +137,6 @@ def request_builds(models: Collection[type[Model]]) -> None:
             logger.exception("Site %r: a change could not have the site built.", site.key)
     if settings.REBUILD == "on_change":  # Else it was called for what sends no signal.
         watch(listed, is_complete=is_complete)
-
-
-def _may_get_others() -> bool:
-    """Return whether other sites may list other models: of another tenant, or of the next call."""
-    return bool(current_tenants()) or isinstance(
-        getattr(django_settings, "SITEMAPKIT_SITES", None), str
-    )
 
 
 _models_by_section: WeakKeyDictionary[type[BaseSection], type[Model] | None] = WeakKeyDictionary()

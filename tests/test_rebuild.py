@@ -164,7 +164,7 @@ def test_only_sites_that_list_the_rows_are_asked_for(settings, sections, begun):
     assert BuildRequest.objects.count() == 2
 
 
-def test_a_queue_is_told_once_what_is_open(on_change, settings, begun):
+def test_a_queue_gets_one_message_for_what_is_open(on_change, settings, begun):
     """Its worker looks again by itself; else each change during a build would add a message."""
     for runner, expected in (("dummy", 1), ("inline", 3)):
         settings.SITEMAPKIT_RUNNER = runner
@@ -176,17 +176,11 @@ def test_a_queue_is_told_once_what_is_open(on_change, settings, begun):
         assert BuildRequest.objects.count() == 1
 
 
-def test_sites_of_a_function_may_list_other_models_later(on_change, settings, sections, begun):
-    """So all models stay watched."""
-    settings.SITEMAPKIT_SITES = f"{__name__}.one_site"
+def test_models_of_other_tenants_stay_watched(on_change, monkeypatch):
+    """Their sites may have other sections."""
+    monkeypatch.setattr(rebuild, "current_tenants", lambda: {"default": "shop"})
     request_builds([Product])
-    assert begun == ["shop"]
     assert has_receivers(Reading) == (True, True)
-
-
-def one_site():
-    """Return what a project reads from its database."""
-    return {"shop": {"BASE_URL": "https://shop.example"}}
 
 
 def test_models_that_no_section_lists_are_left_alone_from_then_on(on_change):
