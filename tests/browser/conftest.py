@@ -148,7 +148,7 @@ def settings_of_site():
 @pytest.fixture(scope="session")
 def filled(chromium, seeded, port, tmp_path_factory):
     """Return a folder in which every screen has something to show, and the sessions."""
-    from tests.browser.test_looks import fill
+    from tests.browser.screens import fill
 
     folder, sessions = seeded
     copy = tmp_path_factory.mktemp("filled")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.browser.test_looks import FAINT, OUTSIDE, tab_to
+from tests.browser.screens import FAINT, OUTSIDE
+from tests.browser.test_keyboard import tab_to
 
 pytestmark = pytest.mark.browser
 

@@ -540,7 +540,7 @@ def test_images_of_files_are_the_same(**example):
 
 @pytest.mark.thorough
 @pytest.mark.django_db
-@settings(deadline=None, max_examples=MANY, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=MANY // 5, suppress_health_check=[HealthCheck.too_slow])
 @given(**IMAGES)
 def test_images_of_files_are_the_same_for_many_examples(**example):
     """The same claim, for as many examples as find what is rare."""

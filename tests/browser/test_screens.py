@@ -1,9 +1,10 @@
-"""axe-core finds nothing on any screen, but in what is Django's own."""
+"""Every screen with something on it: axe-core finds nothing, all fits and can be read."""
 
 import pytest
 
 from tests.browser.axe import violations
-from tests.browser.test_looks import SCREENS, ZOOMED
+from tests.browser.screens import FAINT, NARROW, OUTSIDE, SCREENS, ZOOMED, found_by
+from tests.test_translations import catalogue, messages_of
 
 pytestmark = pytest.mark.browser
 
@@ -43,6 +44,34 @@ def test_axe_finds_nothing(visit, window):
         visitor.page.goto(f"{visitor.site.base}{page}")
         found += violations(visitor)
     assert "\n".join(found) == ""
+
+
+@pytest.mark.parametrize("window", [NARROW, ZOOMED], ids=["narrow", "zoomed"])
+def test_no_screen_is_wider_than_the_window(visit, window):
+    """At 390 pixels and at 200 % nothing is cut off or stands out but in boxes that scroll."""
+    assert found_by(OUTSIDE, visit(**window)) == ""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_can_be_read(visit, scheme):
+    """By day and by night the package's own texts stand out from what is behind them."""
+    assert found_by(FAINT, visit(color_scheme=scheme)) == ""
+
+
+@pytest.mark.parametrize("locale", ["es-ES", "fr-FR"])
+def test_other_languages(visit, locale):
+    """The screens speak the visitor's language: none shows a text of the package in English."""
+    visitor = visit(locale=locale)
+    messages = messages_of(catalogue(locale[:2], "po"))
+    english = {each["msgid"] for each in messages if each.get("msgstr") != each["msgid"]}
+    english = {text for text in english if len(text) > 10 and "%" not in text}
+    assert len(english) > 150
+    left = []
+    for screen in SCREENS:
+        visitor.open(screen)
+        said = visitor.text()
+        left += [f"{screen}: {text}" for text in english if text in said]
+    assert left == []
 
 
 @pytest.mark.parametrize("effect", ["transition: opacity 1s linear", "animation: appear 1s linear"])

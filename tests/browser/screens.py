@@ -1,10 +1,4 @@
-"""How the screens look and are used: by keyboard, narrow, by day and by night, in languages."""
-
-import pytest
-
-from tests.test_translations import catalogue, messages_of
-
-pytestmark = pytest.mark.browser
+"""The screens of the admin, what fills them, and what is looked for on them."""
 
 SCREENS = [
     *("sitemapkit/", "sitemapkit/build/overview/", "sitemapkit/build/"),
@@ -87,12 +81,6 @@ FAINT = """() => {
     });
 }"""
 
-LOOK = """(element) => {
-    const style = getComputedStyle(element);
-    return [style.outlineStyle, style.outlineWidth, style.boxShadow, style.borderColor,
-            style.backgroundColor, style.textDecorationLine].join(";");
-}"""
-
 
 def fill(visitor):
     """Make something for every screen to show: two builds, and what editors set."""
@@ -126,89 +114,3 @@ def found_by(script, visitor):
         visitor.open(screen)
         found += [f"{screen}: {each}" for each in visitor.page.evaluate(script)]
     return "\n".join(found)
-
-
-@pytest.mark.parametrize("window", [NARROW, ZOOMED], ids=["narrow", "zoomed"])
-def test_no_screen_is_wider_than_the_window(visit, window):
-    """At 390 pixels and at 200 % nothing is cut off or stands out but in boxes that scroll."""
-    fill(visit())
-    assert found_by(OUTSIDE, visit(**window)) == ""
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_texts_can_be_read(visit, scheme):
-    """By day and by night the package's own texts stand out from what is behind them."""
-    fill(visit())
-    assert found_by(FAINT, visit(color_scheme=scheme)) == ""
-
-
-def tab_to(visitor, wanted, presses=80):
-    """Press Tab until something has the focus; that is to be seen."""
-    visitor.page.evaluate("document.activeElement.blur()")
-    before = wanted.evaluate(LOOK)
-    for _ in range(presses):
-        visitor.page.keyboard.press("Tab")
-        if wanted.evaluate("(element) => element === document.activeElement"):
-            assert wanted.evaluate(LOOK) != before, "the focus is not to be seen"
-            return
-    raise AssertionError("it is not reached by Tab")
-
-
-def test_the_keyboard_is_enough(site, visit):
-    """Tab, Space and Enter are all that it takes to set an override and to begin a build."""
-    visitor = visit()
-    page, keyboard = visitor.page, visitor.page.keyboard
-    visitor.open("sitemapkit/urloverride/add/")
-    tab_to(visitor, page.get_by_label("Path"))
-    keyboard.type("/about/")
-    tab_to(visitor, page.get_by_label("Include"))
-    keyboard.type("No")
-    tab_to(visitor, page.get_by_role("button", name="Preview"))
-    with page.expect_navigation():
-        keyboard.press("Space")
-    assert "A URL override excludes it." in visitor.text()
-    tab_to(visitor, page.get_by_label("Note"))
-    keyboard.type("By hand")
-    with page.expect_navigation():
-        keyboard.press("Enter")
-    assert "/about/" not in site.entries("pages")
-    visitor.open_overview()
-    tab_to(visitor, page.get_by_role("button", name="Build changes"))
-    with page.expect_navigation():
-        keyboard.press("Enter")
-    visitor.sees("No build is running.")
-    table = page.locator(".sitemapkit-scroll").first
-    tab_to(visitor, table)
-    assert "/about/" not in site.entries("pages")
-    assert ".xml.gz" in site.get("/sitemap.xml")
-
-
-def test_it_works_without_scripts(site, visit):
-    """Without JavaScript a build is asked for and its end is seen after a reload."""
-    visitor = visit(java_script_enabled=False)
-    visitor.open_overview()
-    visitor.press("Build changes")
-    for _ in range(100):
-        if "No build is running." in visitor.text():
-            break
-        visitor.page.wait_for_timeout(100)
-        visitor.page.reload()
-    assert "Build 1" in visitor.text()
-    assert ".xml.gz" in site.get("/sitemap.xml")
-
-
-@pytest.mark.parametrize("locale", ["es-ES", "fr-FR"])
-def test_other_languages(visit, locale):
-    """The screens speak the visitor's language: none shows a text of the package in English."""
-    fill(visit())
-    visitor = visit(locale=locale)
-    messages = messages_of(catalogue(locale[:2], "po"))
-    english = {each["msgid"] for each in messages if each.get("msgstr") != each["msgid"]}
-    english = {text for text in english if len(text) > 10 and "%" not in text}
-    assert len(english) > 150
-    left = []
-    for screen in SCREENS:
-        visitor.open(screen)
-        said = visitor.text()
-        left += [f"{screen}: {text}" for text in english if text in said]
-    assert left == []
