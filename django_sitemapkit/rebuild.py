@@ -29,7 +29,6 @@ from django_sitemapkit.models import BuildRequest
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.registry import belongs_to, registry
 from django_sitemapkit.runners.choosing import get_runner
-from django_sitemapkit.runners.queues import QueueRunner
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import SitemapSite, all_sites
 from django_sitemapkit.tenants import current_tenants, switch_to
@@ -130,7 +129,7 @@ def request_builds(models: Collection[type[Model]]) -> None:
                 by = f"{ON_CHANGE}: {', '.join(labels)}"
                 asked = request(site, BuildRequest.Kind.BUILD, by=by)
                 # The worker that got the message looks again by itself; a thread may have ended.
-                if asked.is_new or not isinstance(get_runner(), QueueRunner):
+                if asked.is_new or not get_runner().supports_requests:
                     begin(site, get_runner)
         except Exception:
             is_complete = False

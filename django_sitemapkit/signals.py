@@ -20,8 +20,8 @@ from django.dispatch import Signal
 build_started = Signal()
 """Sent when a build begins to compare and render its pages.
 
-A build that finds nothing changed renders nothing: it sends only ``build_ended``. So does one that
-fails before, for example while the pages are planned.
+A build sends only ``build_ended`` if no page has to be rendered or compared to find that nothing
+changed. So does one that fails before, for example while the pages are planned.
 
 ``sender`` is ``django_sitemapkit.models.Build``. ``site`` is the site's key, ``build`` the id of
 the build, ``pages`` how many pages are to be compared and, if they changed, rendered. ``resumed``

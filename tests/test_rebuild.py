@@ -14,6 +14,7 @@ from django_sitemapkit.builds.requests import process_requests
 from django_sitemapkit.contrib.sitemaps import Sitemap
 from django_sitemapkit.models import Build, BuildRequest, Publication
 from django_sitemapkit.rebuild import ChangedModels, model_changed, request_builds
+from django_sitemapkit.runners.queues import QueueRunner
 from tests.builds import SITE, Products, Readings, edit_product, fill, run, use_storage
 from tests.testapp.models import Article, ArticleProxy, Feature, Product, Reading, Shop
 
@@ -164,9 +165,17 @@ def test_only_sites_that_list_the_rows_are_asked_for(settings, sections, begun):
     assert BuildRequest.objects.count() == 2
 
 
+class OwnQueue(QueueRunner):
+    """A queue of a project that is for pages alone, as in docs/queues.md: threads do requests."""
+
+    def enqueue_page(self, *arguments):
+        """Do nothing."""
+
+
 def test_a_queue_gets_one_message_for_what_is_open(on_change, settings, begun):
     """Its worker looks again by itself; else each change during a build would add a message."""
-    for runner, expected in (("dummy", 1), ("inline", 3)):
+    own = f"{OwnQueue.__module__}.OwnQueue"
+    for runner, expected in (("dummy", 1), ("inline", 3), (own, 3)):
         settings.SITEMAPKIT_RUNNER = runner
         BuildRequest.objects.all().delete()
         begun.clear()

@@ -65,11 +65,16 @@ class CeleryRunner(QueueRunner):
         """Send the message for a page."""
         build_page.apply_async(arguments, **self._sending)
 
+    @property
+    def supports_requests(self) -> bool:
+        """Whether messages go to workers: not with ``task_always_eager``."""
+        return not current_app.conf.task_always_eager
+
     def enqueue_requests(
         self, site: SitemapSite, kinds: Collection[str], *, delay: float = 0
     ) -> bool:
         """Send the message for the requests of a site, unless this process would run it at once."""
-        if current_app.conf.task_always_eager:
+        if not self.supports_requests:
             return False
         arguments = request_arguments(site, kinds)
         process_requests.apply_async(arguments, countdown=delay or None, **self._sending)

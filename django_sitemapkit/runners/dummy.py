@@ -30,6 +30,11 @@ class DummyRunner(QueueRunner):
     def validate(self) -> None:
         """Accept any database: there are no workers."""
 
+    @property
+    def supports_requests(self) -> bool:
+        """As if a worker did them."""
+        return True
+
     def enqueue_page(self, *arguments: Any) -> None:
         """Remember a page."""
         self.enqueued.append(("page", *arguments))

@@ -90,6 +90,11 @@ class TasksRunner(QueueRunner):
         """Enqueue the task for a page."""
         self._build_page.enqueue(*arguments)
 
+    @property
+    def supports_requests(self) -> bool:
+        """Whether the backend has workers, and can enqueue a task for later."""
+        return self._backend.supports_defer and not isinstance(self._backend, WITHOUT_WORKERS)
+
     def enqueue_requests(
         self, site: SitemapSite, kinds: Collection[str], *, delay: float = 0
     ) -> bool:

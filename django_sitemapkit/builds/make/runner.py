@@ -36,6 +36,11 @@ class Runner(ABC):
     supports_workers: ClassVar[bool] = False
     """Whether it has the option ``workers``, which the command sets by ``--workers``."""
 
+    @property
+    def supports_requests(self) -> bool:
+        """Whether a worker does what is requested, and looks again later at what has to wait."""
+        return False
+
     @abstractmethod
     def run(self, builder: PageBuilder, rows: Sequence[BuildFile]) -> Iterator[FileResult]:
         """Make the pages of all rows, in any order, and yield what became of each.
