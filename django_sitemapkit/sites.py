@@ -173,6 +173,11 @@ def all_sites() -> list[SitemapSite]:
     )
 
 
+def site_by_key(sites: Iterable[SitemapSite], key: str) -> SitemapSite | None:
+    """Return the site with that key, or None."""
+    return next((site for site in sites if site.key == key), None)
+
+
 def site_at(base_url: str) -> SitemapSite:
     """Return the site of the settings that has a base URL, else a site with that URL only."""
     wanted = SitemapSite.at(base_url, key=base_url)

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
@@ -26,7 +26,7 @@ from django_sitemapkit.builds.report.progress import SiteProgress
 from django_sitemapkit.builds.report.running import BuildProgress
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.models import Build, BuildRequest
-from django_sitemapkit.sites import SitemapSite, all_sites
+from django_sitemapkit.sites import SitemapSite, all_sites, site_by_key
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -49,11 +49,6 @@ def known_sites(request: HttpRequest) -> list[SitemapSite]:
             sites = []
         setattr(request, _SITES, sites)
     return sites
-
-
-def site_by_key(sites: Sequence[SitemapSite], key: str) -> SitemapSite | None:
-    """Return the site with that key, or None."""
-    return next((site for site in sites if site.key == key), None)
 
 
 class SiteFilter(admin.SimpleListFilter):

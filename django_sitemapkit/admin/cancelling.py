@@ -73,5 +73,5 @@ class CancelAdmin(OverviewAdmin):
             messages.warning(request, _("The build had ended before it could be cancelled."))
             return
         self.log_change(request, build, CANCELLED)
-        text = _("Build %(build)s is cancelled. Its process stops at its next heartbeat.")
+        text = _("Build %(build)s is cancelled. It stops in a moment.")
         messages.success(request, text % {"build": build.pk})

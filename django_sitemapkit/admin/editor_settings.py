@@ -22,7 +22,6 @@ from django_sitemapkit.admin.base import (
     CheckedListAdmin,
     known_sites,
     number,
-    site_by_key,
     try_read,
 )
 from django_sitemapkit.admin.due_messages import add_due_message
@@ -31,7 +30,7 @@ from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import hash_of
 from django_sitemapkit.models.fields import CHANGEFREQ_CHOICES
 from django_sitemapkit.overrides.pasting import MAX_PASTED, pasted_path
-from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.sites import SitemapSite, site_by_key
 
 MAX_LOGGED_ROWS = 1_000
 """Rows of an action that are logged one by one."""

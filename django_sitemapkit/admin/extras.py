@@ -13,7 +13,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import SiteFilter, known_sites, number, site_by_key, try_read
+from django_sitemapkit.admin.base import SiteFilter, known_sites, number, try_read
 from django_sitemapkit.admin.due_messages import add_due_message
 from django_sitemapkit.admin.editor_settings import PathForm, log_rows, site_field
 from django_sitemapkit.admin.transfers import TransferAdmin
@@ -22,7 +22,7 @@ from django_sitemapkit.models import ExtraUrl
 from django_sitemapkit.overrides.cells import EXTRA_URL_TABLE
 from django_sitemapkit.overrides.transfer import Comparison, LineOutcome, compared_rows
 from django_sitemapkit.registry import EXTRA_URLS
-from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.sites import SitemapSite, site_by_key
 
 MAX_PASTED_LINES = 5_000
 """Lines of one paste."""

@@ -16,7 +16,7 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import known_sites, site_by_key, try_read
+from django_sitemapkit.admin.base import known_sites, try_read
 from django_sitemapkit.admin.due_messages import add_due_message
 from django_sitemapkit.admin.editor_settings import EditorSettingForm, log_rows
 from django_sitemapkit.admin.log_messages import exclusion_message
@@ -26,7 +26,7 @@ from django_sitemapkit.identities import identity_of
 from django_sitemapkit.inspection import inspect_object
 from django_sitemapkit.models import UrlOverride
 from django_sitemapkit.models.overrides import UrlOverrideQuerySet
-from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.sites import SitemapSite, site_by_key
 
 
 class InlineForm(EditorSettingForm):

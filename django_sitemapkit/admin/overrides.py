@@ -31,7 +31,6 @@ from django_sitemapkit.admin.base import (
     logger,
     number,
     savepoint_if_atomic,
-    site_by_key,
     try_read,
 )
 from django_sitemapkit.admin.due_messages import add_due_message
@@ -57,7 +56,7 @@ from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.registry import belongs_to, registry
 from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.sites import SitemapSite, site_by_key
 
 ROWS_PER_UPDATE = 500
 """Rows that a bulk action changes with one statement."""

@@ -20,7 +20,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_sitemapkit.admin.base import known_sites, number, site_by_key, try_read
+from django_sitemapkit.admin.base import known_sites, number, try_read
 from django_sitemapkit.admin.due_messages import add_due_message
 from django_sitemapkit.admin.editor_settings import (
     EditorSettingAdmin,
@@ -38,7 +38,7 @@ from django_sitemapkit.reading import SectionReader, reader_of
 from django_sitemapkit.reading.sources import UNSET, Constant
 from django_sitemapkit.registry import EXTRA_URLS, belongs_to, registry
 from django_sitemapkit.sections import BaseSection
-from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.sites import SitemapSite, site_by_key
 
 FIELDS = ("enabled", "changefreq", "priority")
 """The fields of the table, all of which can inherit."""

@@ -22,7 +22,7 @@ from django_sitemapkit.models import Build, BuildFile, BuildRequest, Lease
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.printable import printable
 from django_sitemapkit.runners.choosing import get_runner
-from django_sitemapkit.sites import SitemapSite, all_sites
+from django_sitemapkit.sites import all_sites, site_by_key
 from django_sitemapkit.tenants import switched_to_schemas
 
 logger = logging.getLogger("django_sitemapkit")
@@ -141,7 +141,7 @@ def _make(key: _Key, row: BuildFile) -> None:
 def _page_builder(record: Build) -> tuple[PageBuilder, PageLease]:
     """Return what makes pages of a build here, and the lease for it."""
     lease = _page_lease(record)
-    site = _site_of(record.site)
+    site = site_by_key(all_sites(), record.site)
     if site is None:
         raise Refused(f"this worker's settings have no site {record.site!r}")
     sections = sections_of(site)
@@ -162,10 +162,6 @@ def _page_lease(record: Build) -> PageLease:
     if found is None:
         raise LeaseLost(f"The process that began build {record.pk} does not hold its lease.")
     return PageLease(found, settings.LEASE_SECONDS)
-
-
-def _site_of(key: str) -> SitemapSite | None:
-    return next((site for site in all_sites() if site.key == key), None)
 
 
 def _record_error(row: BuildFile, state: State, error: Exception) -> None:
@@ -203,7 +199,7 @@ def process_requests(
     What waits for another build is enqueued once more, so that no worker waits.
     """
     with _as_worker(schemas):
-        site = _site_of(key)
+        site = site_by_key(all_sites(), key)
         if site is None:
             logger.error("Requests for site %r: this worker's settings have no such site.", key)
             return

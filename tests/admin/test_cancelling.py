@@ -62,7 +62,7 @@ def test_a_build_is_cancelled_after_a_confirmation(running):
     running.prove()
     assert f'name="fence" value="{running.fence}"' in text
     text = text_of(client.post(CANCEL, {"fence": running.fence}, follow=True))
-    assert f"Build {build.pk} is cancelled. Its process stops at its next heartbeat." in text
+    assert f"Build {build.pk} is cancelled. It stops in a moment." in text
     assert "cancelled by builder" in text
     with pytest.raises(BuildCancelled, match="was cancelled by builder"):
         running.prove()

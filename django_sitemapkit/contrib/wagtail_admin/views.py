@@ -1,6 +1,6 @@
 """The views of Wagtail's admin: what becomes of a page in the sitemap, and the report."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
@@ -26,7 +26,7 @@ from django_sitemapkit.identities import identity_of
 from django_sitemapkit.inspection import inspect_object
 from django_sitemapkit.models import BuildRequest, UrlOverride
 from django_sitemapkit.runners.choosing import get_runner
-from django_sitemapkit.sites import SitemapSite, all_sites
+from django_sitemapkit.sites import SitemapSite, all_sites, site_by_key
 
 _Read = TypeVar("_Read")
 
@@ -91,7 +91,7 @@ class PageSitemapView(WagtailAdminTemplateMixin, TemplateView):
         if not self.may_change:
             raise PermissionDenied
         key = request.POST.get("site", "")
-        site = _site_by_key(self.sites, key)
+        site = site_by_key(self.sites or (), key)
         if site is None:
             raise Http404(gettext("This site does not exist."))
         form = self._form(site, request.POST)
@@ -149,7 +149,7 @@ class SitemapReportView(WagtailAdminTemplateMixin, TemplateView):
         if not request.user.has_perm("sitemapkit.run_build"):
             raise PermissionDenied
         key = request.POST.get("site", "")
-        site = _site_by_key(_try(all_sites)[0], key)
+        site = site_by_key(_try(all_sites)[0] or (), key)
         if site is None:
             raise Http404(gettext("This site does not exist."))
         record_request(site, BuildRequest.Kind.BUILD, by=request.user.get_username())
@@ -162,13 +162,10 @@ def _report_of(site: SitemapSite) -> dict[str, Any]:
     """Return the status of a site, or what is wrong with it."""
     status, failure = _try(lambda: status_of(site, rows=False, export=False))
     index, no_index = _try(lambda: site.address("index"))
-    last = BuildRequest.objects.filter(site=site.key).order_by("-pk").first()
+    asked = BuildRequest.objects.filter(site=site.key).exclude(kind=BuildRequest.Kind.COMPARE)
+    last = asked.order_by("-pk").first()
     failure = failure or no_index
     return {"site": site, "status": status, "index": index, "failure": failure, "last": last}
-
-
-def _site_by_key(sites: Sequence[SitemapSite] | None, key: str) -> SitemapSite | None:
-    return next((site for site in sites or () if site.key == key), None)
 
 
 def _try(read: Callable[[], _Read]) -> tuple[_Read | None, str]:
