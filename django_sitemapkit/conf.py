@@ -337,8 +337,7 @@ class Settings:
     MAX_SITEMAPS = _Setting(
         limits.MAX_URLS,
         _whole_number(1, limits.MAX_URLS),
-        "Sitemaps in one index, up to the protocol's limit. In 2006 the limit was 1,000. What"
-        " does not fit goes into further indexes.",
+        "Sitemaps in the index of a site, up to the protocol's limit. In 2006 the limit was 1,000.",
     )
     SCHEMA_LOCATION: _Setting[bool] = _Setting(
         False,

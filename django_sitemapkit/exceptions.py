@@ -78,7 +78,7 @@ class BuildFailed(SitemapKitError):
 
 
 class NothingToPublish(BuildFailed):
-    """A build is finished, but not published, because it lists nothing.
+    """A build is finished, but not published, because it lists nothing, or too many sitemaps.
 
     The next run starts a new build.
     """

@@ -8,12 +8,6 @@ app_name = "sitemapkit"
 
 urlpatterns = [
     path("sitemap.xml", views.index, name="index"),
-    # Named by robots.txt alone; the address of a page has a section's name before its number.
-    re_path(
-        r"^sitemap-(?P<number>[2-9]|[1-9][0-9]{1,8})\.xml\Z",
-        views.index,
-        name="index-page",
-    ),
     re_path(
         # [0-9] and not \d: "१" is a digit too, and would be a second address of page 1. Nine
         # digits are more pages than there can be, and few enough for int().

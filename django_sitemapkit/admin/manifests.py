@@ -29,7 +29,7 @@ from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Build, BuildFile, BuildRequest, Publication
 from django_sitemapkit.models.builds import INDEX_ORDER
 from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.rendering import index_address, page_addresses
+from django_sitemapkit.rendering import page_addresses
 
 FILES_PER_PAGE = 100
 """Manifest rows on a page."""
@@ -161,9 +161,7 @@ def _file_urls(build: Build, files: Iterable[BuildFile]) -> dict[int, str]:
     def read() -> dict[int, str]:
         urls_of = cache(partial(page_addresses, site))
         return {
-            file.pk: urls_of(file.section)(file.number)
-            if file.section
-            else index_address(site, file.number)
+            file.pk: urls_of(file.section)(file.number) if file.section else site.address("index")
             for file in files
             if file.status == BuildFile.Status.DONE
         }

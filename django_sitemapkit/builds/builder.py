@@ -303,20 +303,19 @@ class Builder:
             strict=self.strict,
             heartbeat=self.lease.heartbeat,
         )
-        indexes = [row for row in rows if not row.section]
         outcome = publish_finished(
             finished,
             self.builds,
             self.lease,
             self.storage,
             self._kept,
-            indexes,
+            next((row for row in rows if not row.section), None),
             distrusted=self.distrusted,
             whole=not (self.chosen or self.by_editor),
             by_editor=self.by_editor,
         )
-        for index in outcome.indexes:
-            self._report(index, len(self.files) + 1)
+        if outcome.index:
+            self._report(outcome.index, len(self.files) + 1)
         return outcome
 
     def _prune(self, rows: Sequence[BuildFile]) -> None:

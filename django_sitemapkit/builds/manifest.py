@@ -201,10 +201,9 @@ class SiteBuilds:
         """Return all rows of the published build or the held one; none of None."""
         return self._rows.get(build.pk, ()) if build else ()
 
-    def indexes_of(self, build: Build | None) -> list[BuildFile]:
-        """Return its indexes."""
-        done = BuildFile.Status.DONE
-        return [row for row in self.rows_of(build) if not row.section and row.status == done]
+    def index_of(self, build: Build | None) -> BuildFile | None:
+        """Return its index."""
+        return next((row for row in self.rows_of(build) if not row.section), None)
 
     def finished_pages(self) -> dict[PageName, list[BuildFile]]:
         """Return the pages that are made, with URLs or without: as published, then as held."""

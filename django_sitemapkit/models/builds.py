@@ -44,10 +44,6 @@ class BuildFileQuerySet(models.QuerySet["BuildFile"]):
         done = self.filter(status=BuildFile.Status.DONE).defer("override_hashes")
         return done.exclude(section="").order_by(*INDEX_ORDER)
 
-    def indexes(self) -> "BuildFileQuerySet":
-        """Return the indexes: the first one, and further ones if there are any."""
-        return self.filter(status=BuildFile.Status.DONE, section="").order_by("number")
-
     def answering(self, site: SitemapSite) -> "BuildFileQuerySet":
         """Return the rows that answer at a site's addresses; for each address the first one counts.
 

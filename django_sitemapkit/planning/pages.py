@@ -10,7 +10,7 @@ from operator import or_
 from typing import Any
 
 from django.db import DatabaseError, router, transaction
-from django.db.models import Count, F, OuterRef, Q, Subquery
+from django.db.models import F, OuterRef, Q, Subquery
 from django.utils import timezone
 
 from django_sitemapkit.exceptions import NotPlanned
@@ -225,22 +225,6 @@ def pages_in(
         return None
     require_pageable(section)
     return in_order([decoded(page, keyset) for page in stored])
-
-
-def count_at_most(sections: Sequence[SectionReader]) -> int:
-    """Return how many pages a site's sections have, the empty ones too, by one COUNT.
-
-    One that was never planned counts as a page, and is not planned now.
-    """
-    stored = Page.objects.filter(plan__site__in={section.site.key for section in sections})
-    plans = stored.values_list("plan__section", "plan__key").annotate(Count("pk")).order_by()
-    counts = {(section, key): count for section, key, count in plans}
-    return sum(
-        len(by_position(section))
-        if section.keyset is None
-        else counts.get((section.get_name(), section.keyset.identity), 1)
-        for section in sections
-    )
 
 
 def all_pages(section: SectionReader) -> list[PlannedPage]:

@@ -167,5 +167,3 @@ def _index_patterns(site: SitemapSite) -> Iterator[re.Pattern[str]]:
     for known in sites:
         with suppress(ImproperlyConfigured):
             yield re.compile(re.escape(known.address("index")))
-            before, _, after = known.address("index-page", number=2).rpartition("2")
-            yield re.compile(f"{re.escape(before)}(?:[2-9]|[1-9][0-9]+){re.escape(after)}")

@@ -1,17 +1,16 @@
-"""The indexes of a site: every page of every section that has a URL, and what is external."""
+"""The index of a site: every page of every section that has a URL, and what is external."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.overrides import sections_of
-from django_sitemapkit.planning import PlannedPage, count_at_most, pages_of_all
+from django_sitemapkit.planning import PlannedPage, pages_of_all
 from django_sitemapkit.protocol.entries import IndexEntry
-from django_sitemapkit.protocol.writers import IndexWriter, escaped
+from django_sitemapkit.protocol.writers import IndexWriter
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.rendering.externals import external_entries
@@ -22,20 +21,14 @@ from django_sitemapkit.sites import SitemapSite
 
 logger = logging.getLogger("django_sitemapkit")
 
-FIRST_INDEX = 0
-"""The number of the index at ``sitemap.xml``; further ones have 2, 3 and so on."""
-
-AROUND = 100
-"""Bytes that a sitemap takes in an index beside its address, at most: its tags and its lastmod."""
-
-HEAD = 600
-"""Bytes that the tags around all sitemaps of an index take, at most."""
-
-LAST_NUMBER = 10**9
-"""A number of a page, as long as the database's column takes."""
-
 ANY_NUMBER = 987_654_321
 """Stands for all numbers of pages, for as long as an address is being made."""
+
+TOO_MANY = (
+    "%(count)s sitemaps do not fit into one index, which has room for %(room)s. Give the sections a"
+    " larger limit, or divide them among several sites."
+)
+"""Of an index that cannot list all sitemaps of a site."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +43,21 @@ class LivePage(IndexEntry):
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """One index, whole."""
+    """An index, whole."""
 
     data: bytes
     """The XML."""
     sitemaps: int
     """How many it lists."""
+    excess: int
+    """How many more there are, which did not fit."""
+
+    @property
+    def problem(self) -> str:
+        """Why it does not list all sitemaps, and the way out; "" if it does."""
+        if not self.excess:
+            return ""
+        return TOO_MANY % {"count": self.sitemaps + self.excess, "room": self.sitemaps}
 
 
 def index_entries(
@@ -103,10 +105,10 @@ def page_addresses(site: SitemapSite, section: str, form: str = "xml.gz") -> Cal
     """Return what gives the addresses of a section's pages: ``reverse()`` is asked but once.
 
     The number is the last one in an address, so what comes before it may look like any number.
-    Without a section they are those of the indexes.
+    Without a section there is only the index.
     """
     if not section:
-        return partial(index_address, site)
+        return lambda _: site.address("index")
     address = site.address("page", section=section, number=ANY_NUMBER, form=form)
     before, _, after = address.rpartition(str(ANY_NUMBER))
     return lambda number: f"{before}{number}{after}"
@@ -126,55 +128,23 @@ def newest_lastmod(section: SectionReader, page: PlannedPage) -> str | None:
     return text
 
 
-def index_address(site: SitemapSite, number: int) -> str:
-    """Return the address of an index by its number."""
-    return site.address("index-page", number=number) if number else site.address("index")
+def render_index(site: SitemapSite) -> Index | None:
+    """Return the index of the live pages and of what is external; None if it would list nothing."""
+    return write_index([*index_entries(site), *external_entries(site)])
 
 
-def index_addresses(site: SitemapSite, count: int) -> list[str]:
-    """Return the addresses of so many indexes; of the first one at the least."""
-    return [index_address(site, number) for number in (FIRST_INDEX, *range(2, count + 1))]
+def write_index(entries: Sequence[IndexEntry]) -> Index | None:
+    """Return the index of ``entries``, or None without any.
 
-
-def render_indexes(site: SitemapSite) -> dict[int, Index]:
-    """Return the indexes of the live pages and of what is external, by number."""
-    return write_indexes([*index_entries(site), *external_entries(site)])
-
-
-def count_indexes(site: SitemapSite) -> int:
-    """Return how many indexes ``render_indexes`` gives, mostly by one look at the plan."""
-    sections = usable_sections(site)
-    external = list(external_entries(site))
-    at_most = count_at_most(sections) + len(external)
-    if at_most <= settings.MAX_SITEMAPS:
-        addresses = [page_addresses(site, each.get_name())(LAST_NUMBER) for each in sections]
-        addresses += [entry.location for entry in external]
-        largest = max(map(len, escaped(addresses)), default=0) + AROUND
-        if HEAD + at_most * largest <= settings.MAX_BYTES:
-            return 1
-    return len(write_indexes([*index_entries(site, sections), *external]))
-
-
-def write_indexes(entries: Iterable[IndexEntry]) -> dict[int, Index]:
-    """Return as many indexes as the entries need, by number: 0, then 2, 3 and so on.
-
-    None without an entry. No index lists another. An entry that no index has room for is left
-    out and logged.
+    It lists as many as fit, by SITEMAPKIT_MAX_SITEMAPS and SITEMAPKIT_MAX_BYTES: no index lists
+    another, and search engines accept few indexes of a site.
     """
-    entries = list(entries)
-    locations = [entry.location for entry in entries]
-    lastmods = [entry.lastmod for entry in entries]
-    indexes: dict[int, Index] = {}
-    start, limit = 0, settings.MAX_SITEMAPS
-    while start < len(entries):
-        writer = IndexWriter(max_bytes=settings.MAX_BYTES, schema_location=settings.SCHEMA_LOCATION)
-        head = writer.begin()
-        stop = start + limit
-        data, count = writer.add(locations[start:stop], lastmods[start:stop])
-        if count:
-            number = len(indexes) + 1 if indexes else FIRST_INDEX
-            indexes[number] = Index(head + data + writer.end(), count)
-        else:
-            logger.error("%s is larger than SITEMAPKIT_MAX_BYTES allows.", locations[start])
-        start += count or 1
-    return indexes
+    writer = IndexWriter(max_bytes=settings.MAX_BYTES, schema_location=settings.SCHEMA_LOCATION)
+    head = writer.begin()
+    listed = entries[: settings.MAX_SITEMAPS]
+    data, count = writer.add(
+        [entry.location for entry in listed], [entry.lastmod for entry in listed]
+    )
+    if not entries:
+        return None
+    return Index(head + data + writer.end(), count, len(entries) - count)

@@ -1,7 +1,6 @@
-"""Whether robots.txt names the indexes of a site: the one way in that all crawlers know."""
+"""Whether robots.txt names the index of a site: the one way in that all crawlers know."""
 
 import urllib.request
-from collections.abc import Collection
 from http.client import HTTPException
 
 from django_sitemapkit.deadlines import Deadline, opened
@@ -15,18 +14,17 @@ ROBOTS_SECONDS = 30
 """Seconds that the server may take in all."""
 
 
-def robots_problem(site: SitemapSite, indexes: Collection[str]) -> str:
-    """Return what is wrong with the site's robots.txt, or "" if it names all indexes."""
+def robots_problem(site: SitemapSite) -> str:
+    """Return what is wrong with the site's robots.txt, or "" if it names the index."""
     address = f"{site.origin}/robots.txt"
     try:
         text = _read(address)
     except (OSError, HTTPException, ValueError) as error:
         return f"{address} cannot be read: {printable(error)}."
-    named = named_sitemaps(text)
-    missing = [index for index in indexes if index not in named]
-    if not missing:
+    index = site.address("index")
+    if index in named_sitemaps(text):
         return ""
-    return f"{address} does not name {', '.join(missing)}: add a line Sitemap: {missing[0]}"
+    return f"{address} does not name {index}: add a line Sitemap: {index}"
 
 
 def _read(address: str) -> str:

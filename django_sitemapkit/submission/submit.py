@@ -18,7 +18,6 @@ from django_sitemapkit.submission.models import SubmittedSitemap
 from django_sitemapkit.submission.options import SubmitOptions, submit_options
 from django_sitemapkit.submission.results import SubmissionResult
 from django_sitemapkit.submission.robots import robots_problem
-from django_sitemapkit.views.published import addresses_of
 
 SUBMIT_LEASE_SECONDS = 300
 """Seconds after which a submitter that was killed no longer keeps others from submitting."""
@@ -57,7 +56,7 @@ def submit(
             result.wait_until = ledger.waits_until()
         if options.google_credentials and not dry_run:
             _submit_sitemaps(ledger, options, result)
-    if not dry_run and (problem := robots_problem(site, addresses_of(site))):
+    if not dry_run and (problem := robots_problem(site)):
         result.problems.append(problem)
     return result
 
@@ -119,7 +118,7 @@ def key_location(site: SitemapSite, key: str) -> str:
 
 
 def _submit_sitemaps(ledger: Ledger, options: SubmitOptions, result: SubmissionResult) -> None:
-    """Submit the indexes that changed to Search Console, and read what it says of all of them."""
+    """Submit the index to Search Console if it changed, and read what it says of it."""
     site = ledger.site
     published = Build.objects.published(site)
     if published is None:
@@ -131,21 +130,20 @@ def _submit_sitemaps(ledger: Ledger, options: SubmitOptions, result: SubmissionR
     except module.SearchConsoleError as error:
         result.problems.append(str(error))
         return
-    addresses = addresses_of(site)
-    SubmittedSitemap.objects.filter(site=site.key).exclude(address__in=addresses).delete()
-    for address in addresses:
-        ledger.lease.heartbeat()
-        row, _ = SubmittedSitemap.objects.get_or_create(site=site.key, address=address)
-        try:
-            if row.submitted_build != published.pk:
-                console.submit(site_property, address)
-                row.submitted_build, row.submitted_at = published.pk, ledger.lease.now()
-                result.sitemaps += 1
-            for name, value in asdict(console.state(site_property, address)).items():
-                setattr(row, name, value)
-            row.read_at, row.failure = ledger.lease.now(), ""
-        except module.SearchConsoleError as error:
-            row.failure = str(error)
-            result.problems.append(row.failure)
-        row.save()
-        result.problems += row.problems()
+    address = site.address("index")
+    SubmittedSitemap.objects.filter(site=site.key).exclude(address=address).delete()
+    ledger.lease.heartbeat()
+    row, _ = SubmittedSitemap.objects.get_or_create(site=site.key, address=address)
+    try:
+        if row.submitted_build != published.pk:
+            console.submit(site_property, address)
+            row.submitted_build, row.submitted_at = published.pk, ledger.lease.now()
+            result.sitemaps += 1
+        for name, value in asdict(console.state(site_property, address)).items():
+            setattr(row, name, value)
+        row.read_at, row.failure = ledger.lease.now(), ""
+    except module.SearchConsoleError as error:
+        row.failure = str(error)
+        result.problems.append(row.failure)
+    row.save()
+    result.problems += row.problems()

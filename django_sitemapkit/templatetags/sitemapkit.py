@@ -21,7 +21,6 @@ from django_sitemapkit.rendering import LivePage, index_entries, page_entries
 from django_sitemapkit.rendering.alternates import alternates_of
 from django_sitemapkit.rendering.templates import StreamingNode
 from django_sitemapkit.sites import site_of_context
-from django_sitemapkit.views.published import addresses_of
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -41,15 +40,13 @@ def sitemap_link(context: template.Context) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def sitemap_robots(context: template.Context) -> SafeString:
-    """Write a ``Sitemap:`` line for each index of the site for robots.txt, outside of any group.
+    """Write the ``Sitemap:`` line of the site's index for robots.txt, outside of any group.
 
-    Nothing is escaped, since robots.txt is plain text; addresses are percent-encoded. Nothing is
+    Nothing is escaped, since robots.txt is plain text; the address is percent-encoded. Nothing is
     written where the request is for no site of SITEMAPKIT_SITES.
     """
-    if _index(context) is None:
-        return SafeString()
-    lines = [f"Sitemap: {address}" for address in addresses_of(site_of_context(context))]
-    return mark_safe("\n".join(lines))  # noqa: S308  normalised URLs
+    address = _index(context)
+    return mark_safe(f"Sitemap: {address}") if address else SafeString()  # noqa: S308  normalised
 
 
 @register.simple_tag(takes_context=True)

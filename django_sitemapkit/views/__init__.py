@@ -100,13 +100,13 @@ def _come_back(reason: str = "") -> HttpResponse:
 
 
 @public_view
-def index(request: HttpRequest, number: str = "0") -> HttpResponseBase:
-    """Answer with the index of the request's site, or with a further one; 404 if it is empty."""
+def index(request: HttpRequest) -> HttpResponseBase:
+    """Answer with the index of the request's site; 404 if it is empty."""
     site, responder = site_for(request), Responder(request)
     response = None
     if settings.SERVE_FROM != "live":
-        response = published_index(site, responder, int(number))
-    response = response or live_index(site, responder, int(number))
+        response = published_index(site, responder)
+    response = response or live_index(site, responder)
     if response is None:
         reason = NOT_REGISTERED if registry.is_empty else "no section has a URL"
         raise Http404(f"There is no sitemap to list in it: {reason}.")

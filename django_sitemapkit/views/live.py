@@ -18,21 +18,27 @@ from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.validation import naming, require_pageable
 from django_sitemapkit.registry import registry
-from django_sitemapkit.rendering import PageRendering, render_indexes, validators_of
+from django_sitemapkit.rendering import Index, PageRendering, render_index, validators_of
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.views.responses import RESPONSE_BLOCK_BYTES, Responder, digest_of, joined
 
 logger = logging.getLogger("django_sitemapkit")
 
 
-def live_index(site: SitemapSite, responder: Responder, number: int) -> HttpResponseBase | None:
-    """Return an index of a site's live pages, or None where it would list nothing."""
-    index = render_indexes(site).get(number)
+def live_index(site: SitemapSite, responder: Responder) -> HttpResponseBase | None:
+    """Return the index of a site's live pages, or None if it would list nothing."""
+    index = render_index(site)
     if index is None:
-        if number == 0:
-            for section in sections_of(site):
-                require_pageable(section)  # What cannot be read may list something: not 404.
+        for section in sections_of(site):
+            require_pageable(section)  # What cannot be read may list something: not 404.
         return None
+    return sent_index(site, index, responder)
+
+
+def sent_index(site: SitemapSite, index: Index, responder: Responder) -> HttpResponseBase:
+    """Return an index as a response; one that cannot list all sitemaps is logged as an error."""
+    if index.problem:
+        logger.error("Site %r: %s", site.key, index.problem)
     return responder.send(index.data)
 
 

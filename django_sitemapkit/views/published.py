@@ -22,83 +22,46 @@ from django_sitemapkit.overrides import section_of, sections_of
 from django_sitemapkit.planning import PlannedPage
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import (
-    FIRST_INDEX,
     Index,
     LivePage,
-    count_indexes,
     external_entries,
-    index_addresses,
     index_entries,
-    write_indexes,
+    write_index,
 )
 from django_sitemapkit.sites import SitemapSite
-from django_sitemapkit.views.live import rendered
+from django_sitemapkit.views.live import rendered, sent_index
 from django_sitemapkit.views.responses import RESPONSE_BLOCK_BYTES, Responder, asynchronous
 
 logger = logging.getLogger("django_sitemapkit")
 
 
-def published_index(
-    site: SitemapSite, responder: Responder, number: int
-) -> HttpResponseBase | None:
-    """Return a published index, or None where there is none and the live one has to do.
+def published_index(site: SitemapSite, responder: Responder) -> HttpResponseBase | None:
+    """Return the published index, or None if there is none and the live one is to be served.
 
     With SITEMAPKIT_SERVE_FROM "auto" it also has the live pages of sections never built.
-    A further index that only the previous build has answers from there through the grace period,
-    as a page does. Raises NotPublished where there is none, and nothing else is to be served.
+    Raises NotPublished if nothing else is to be served.
     """
-    build, file = published_with(site, "", number)
+    build, file = published_with(site, "", 0)
     if build is None:
         _require_live(f"Site {site.key!r} has no published build yet.")
         return None
-    indexes = _indexes_with_live(site, build)
-    if number not in indexes:
-        body = _content(file) if file else None
-        if file and body is not None:
-            return responder.send(body, _last_modified(file))
-        if not indexes and (file or number == FIRST_INDEX):
-            # The file is lost: the manifest has what it listed.
-            indexes = _indexes_of(site, build, [])
-    if number not in indexes:
-        raise NotPublished(f"There is no index {number}.")
-    return responder.send(indexes[number].data)
-
-
-def addresses_of(site: SitemapSite) -> list[str]:
-    """Return the addresses of all indexes of a site, the first one in any case.
-
-    A failure is logged and leaves the first address only: a robots.txt that answers with an error
-    would keep crawlers from the whole site.
-    """
-    count = 1
-    try:
-        count = _count_indexes(site)
-    except Exception:
-        logger.exception("Site %r: its indexes cannot be counted.", site.key)
-    return index_addresses(site, count)
-
-
-def _count_indexes(site: SitemapSite) -> int:
-    build = None if settings.SERVE_FROM == "live" else Build.objects.published(site)
-    if build is not None:
-        stored = BuildFile.objects.in_build(build).indexes()
-        return len(_indexes_with_live(site, build)) or stored.count()
-    return 1 if settings.SERVE_FROM == "published" else count_indexes(site)
-
-
-def _indexes_with_live(site: SitemapSite, build: Build) -> dict[int, Index]:
-    """Return the indexes of what is published and what is live; none if nothing of it is live."""
     live = _live_pages(site, build) if settings.SERVE_FROM == "auto" else []
-    return _indexes_of(site, build, live) if live else {}
+    if file and not live and (body := _content(file)) is not None:
+        return responder.send(body, _last_modified(file))
+    # If the file is lost, the manifest has what it listed.
+    index = _index_of(site, build, live)
+    if index is None:
+        raise NotPublished(f"Build {build.pk} lists nothing.")
+    return sent_index(site, index, responder)
 
 
-def _indexes_of(site: SitemapSite, build: Build, live: list[LivePage]) -> dict[int, Index]:
+def _index_of(site: SitemapSite, build: Build, live: list[LivePage]) -> Index | None:
     entries = [*page_entries_of(site, BuildFile.objects.in_build(build).pages()), *live]
     try:
         entries += external_entries(site)
     except Exception:
         logger.exception("Site %r: the external sitemaps are missing from the index.", site.key)
-    return write_indexes(entries)
+    return write_index(entries)
 
 
 def _live_pages(site: SitemapSite, build: Build) -> list[LivePage]:

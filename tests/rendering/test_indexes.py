@@ -13,7 +13,7 @@ from django_sitemapkit.exceptions import NotPlanned
 from django_sitemapkit.models import Lease
 from django_sitemapkit.planning import page_of
 from django_sitemapkit.reading import reader_of
-from django_sitemapkit.rendering import index_entries, page_address, render_indexes, validators_of
+from django_sitemapkit.rendering import index_entries, page_address, render_index, validators_of
 from django_sitemapkit.sites import SitemapSite
 from tests import factories
 from tests.factories import SITE, declare
@@ -47,7 +47,7 @@ def pages(*items, **options):
 
 def listed(site=SITE):
     """Return the locations that a valid index lists, the only one there is."""
-    (index,) = render_indexes(site).values()
+    index = render_index(site)
     document = index.data
     report = validate([document], site.address("index"))
     assert report.valid, report.findings
@@ -80,9 +80,9 @@ def test_what_has_no_url_is_not_listed(sections):
 
 def test_there_is_no_index_that_would_be_empty(sections):
     """It would be invalid."""
-    assert render_indexes(SITE) == {}
+    assert render_index(SITE) is None
     products()
-    assert render_indexes(SITE) == {}
+    assert render_index(SITE) is None
 
 
 def test_addresses_are_those_of_the_site_and_its_urlconf():
@@ -172,7 +172,7 @@ def test_an_index_is_never_given_without_a_section_that_is_being_planned(section
     products()
     Lease.objects.acquire("plan:default:products", seconds=300)
     with pytest.raises(NotPlanned):
-        render_indexes(SITE)
+        render_index(SITE)
 
 
 # --- Validators

@@ -32,7 +32,7 @@ def test_what_robots_txt_says(text, problem):
     with serving(Handler) as address:
         index = f"{address}/sitemap.xml"
         named.append(index)
-        found = robots_problem(SitemapSite.at(address), [index])
+        found = robots_problem(SitemapSite.at(address))
     assert (problem in found) if problem else (found == "")
 
 
@@ -41,7 +41,7 @@ def test_a_server_that_answers_a_byte_at_a_time(monkeypatch):
     """No read takes long, but the file has a time limit too."""
     monkeypatch.setattr(robots, "ROBOTS_SECONDS", 0.2)
     with serving(Dripping) as address:
-        found = robots_problem(SitemapSite.at(address), [f"{address}/sitemap.xml"])
+        found = robots_problem(SitemapSite.at(address))
     assert found == (
         f"{address}/robots.txt cannot be read: the time limit of 0.2 seconds was reached."
     )

@@ -8,6 +8,8 @@ from django.core.management import CommandError, call_command
 
 from django_sitemapkit.submission.checks import check_credentials, check_properties, check_submit
 
+pytestmark = pytest.mark.django_db
+
 
 @pytest.mark.parametrize(
     ("value", "message"),

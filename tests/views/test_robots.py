@@ -1,6 +1,5 @@
-"""robots.txt: a line for each index, the ready view, and two views for one address."""
+"""robots.txt: the line of the index, the ready view, and two views for one address."""
 
-import logging
 import sys
 from types import ModuleType
 
@@ -12,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import clear_url_caches, include, path, re_path
 
 from django_sitemapkit import ExternalSection, StaticSection, checks, views
-from tests.builds import BASE, run, use_storage
+from tests.builds import BASE, use_storage
 
 pytestmark = pytest.mark.django_db
 
@@ -26,9 +25,8 @@ class Paths(StaticSection):
 
 @pytest.fixture
 def five(settings, sections):
-    """Declare a section of five pages, two of which have room in an index."""
+    """Declare a section of five pages."""
     use_storage(settings, "Memory")
-    settings.SITEMAPKIT_MAX_SITEMAPS = 2
     sections.add(Paths)
 
 
@@ -38,67 +36,22 @@ def lines(request=None):
     return template.render({}, request).splitlines()
 
 
-ALL = [f"Sitemap: {BASE}/sitemap.xml", *(f"Sitemap: {BASE}/sitemap-{n}.xml" for n in (2, 3))]
-
-
-def test_each_live_index_has_a_line(five, client):
-    """And each line an index."""
-    assert lines() == ALL
-    for line in lines():
-        assert client.get(line.removeprefix(f"Sitemap: {BASE}")).status_code == 200
-
-
-@pytest.mark.slow
-def test_each_published_index_has_a_line(settings, five):
-    """As many as the build has, whatever was declared since."""
-    run()
-    settings.SITEMAPKIT_MAX_SITEMAPS = 50
-    assert lines() == ALL
-    run()
-    assert lines() == ALL[:1]
-
-
-@pytest.mark.parametrize(("serve", "count"), [("auto", 4), ("published", 3), ("live", 4)])
-def test_a_section_that_was_never_built_counts_where_it_is_served(
-    settings, five, sections, client, serve, count
-):
-    """The lines are those of what the views answer with."""
-    run()
-    sections.add(type("More", (Paths,), {"items": ["/x/", "/y/"]}))
-    settings.SITEMAPKIT_SERVE_FROM = serve
-    assert len(lines()) == count
-    assert client.get(f"/sitemap-{count}.xml").status_code == 200
-    assert client.get(f"/sitemap-{count + 1}.xml").status_code == 404
-
-
 @pytest.mark.parametrize("serve", ["auto", "live", "published"])
-def test_the_first_index_has_a_line_in_any_case(settings, sections, serve):
-    """What comes later is found at the same address."""
+def test_the_index_has_a_line_in_any_case(settings, sections, serve):
+    """With nothing to list, too: what comes later is found at the same address."""
     settings.SITEMAPKIT_SERVE_FROM = serve
-    assert lines() == ALL[:1]
+    assert lines() == [f"Sitemap: {BASE}/sitemap.xml"]
 
 
-def test_what_fails_is_told_and_the_first_line_written(settings, sections, caplog):
+def test_the_line_needs_nothing_that_can_fail(sections, django_assert_num_queries):
     """A robots.txt that answers with an error keeps crawlers from the whole site."""
 
     def fail(self):
         raise LookupError("no feeds today")
 
     sections.add(type("Feeds", (ExternalSection,), {"sitemaps": fail}))
-    assert lines() == ALL[:1]
-    (record,) = caplog.records
-    assert record.levelno == logging.ERROR
-    assert "no feeds today" in caplog.text
-
-
-def test_published_lines_cost_few_queries(settings, five, django_assert_num_queries):
-    """For the publication, the overrides, the sections and the count, whatever there is."""
-    run()
-    with django_assert_num_queries(4):
-        lines()
-    settings.SITEMAPKIT_SERVE_FROM = "published"
-    with django_assert_num_queries(2):
-        lines()
+    with django_assert_num_queries(0):
+        assert lines() == [f"Sitemap: {BASE}/sitemap.xml"]
 
 
 # --- The view
@@ -124,13 +77,13 @@ def no_urls_left():
 READY = path("robots.txt", views.robots)
 
 
-def test_the_view_allows_all_and_names_each_index(settings, five, client):
+def test_the_view_allows_all_and_names_the_index(settings, five, client):
     """In plain text."""
     urls(settings, READY)
     response = client.get("/robots.txt")
     assert (response.status_code, response["Content-Type"]) == (200, "text/plain; charset=utf-8")
     text = response.content.decode()
-    assert text.splitlines() == ["User-agent: *", "Disallow:", "", *ALL]
+    assert text.splitlines() == ["User-agent: *", "Disallow:", "", f"Sitemap: {BASE}/sitemap.xml"]
     assert text.endswith("\n")
     assert "Set-Cookie" not in response
     assert "Cookie" not in response.get("Vary", "")
@@ -171,7 +124,7 @@ def test_the_view_asks_nobody_to_log_in(settings, five, client):
 
 
 def test_the_view_names_the_sitemaps_of_the_requests_site(settings, five, client):
-    """An ampersand in the address stays one, since nothing escapes it."""
+    """A host that is none of them gets no line."""
     urls(settings, READY)
     settings.ALLOWED_HOSTS = ["*"]
     settings.SITEMAPKIT_SITES = {
@@ -179,7 +132,7 @@ def test_the_view_names_the_sitemaps_of_the_requests_site(settings, five, client
         "two": {"BASE_URL": "https://two.example/"},
     }
     text = client.get("/robots.txt", headers={"host": "two.example"}).content.decode()
-    assert "Sitemap: https://two.example/sitemap-2.xml" in text
+    assert "Sitemap: https://two.example/sitemap.xml" in text
     text = client.get("/robots.txt", headers={"host": "three.example"}).content.decode()
     assert text == "User-agent: *\nDisallow:\n\n\n"
 

@@ -132,7 +132,7 @@ def _previous(publication: Publication) -> list[Build | None]:
 
 
 def _changed(publication: Publication, *, everything: bool) -> list[PageName]:
-    """Return the first index and what is another in any of the previous builds, new or gone."""
+    """Return the index and what is another in any of the previous builds, new or gone."""
     previous = [None] if everything else _previous(publication)
     if len(previous) > MAX_COMPARED:
         previous = [None]
@@ -146,8 +146,7 @@ def _changed(publication: Publication, *, everything: bool) -> list[PageName]:
 
 def _files_of(build: Build) -> dict[PageName, str]:
     rows = BuildFile.objects.in_build(build)
-    files = [*rows.indexes().only("section", "number", "name")]
-    files += rows.pages().only("section", "number", "name")
+    files = rows.filter(status=BuildFile.Status.DONE).only("section", "number", "name")
     return {page_name_of(row): row.name for row in files}
 
 
@@ -159,7 +158,7 @@ def _withdrawn(publication: Publication) -> Iterable[PageName]:
 
 
 def notify(site: SitemapSite, build: int, changed: Iterable[PageName]) -> None:
-    """Send the signal: a site serves a build, and these pages and indexes have changed."""
+    """Send the signal: a site serves a build, and these pages have changed."""
     addresses_of = cache(partial(page_addresses, site))
     addresses: list[str] = []
     for section, number in changed:

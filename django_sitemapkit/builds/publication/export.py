@@ -2,7 +2,7 @@
 
 A file is replaced while readers have the index of before: they may get a newer page than that index
 knows. Nothing more is promised than that each file is whole, and that each one an index names is
-there: children come first, then the indexes, and what nothing names any more goes after the grace
+there: children come first, then the index, and what nothing names any more goes after the grace
 period.
 """
 
@@ -34,17 +34,17 @@ from django_sitemapkit.printable import count_of
 from django_sitemapkit.protocol.texts import text_blocks
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.publishing.storage import sync
-from django_sitemapkit.rendering import FIRST_INDEX, gzipped, page_addresses
+from django_sitemapkit.rendering import gzipped, page_addresses
 from django_sitemapkit.sites import SitemapSite, all_sites
 
 GZIP, XML = "application/gzip", "application/xml"
 XML_FORM, TEXT_FORM = "xml.gz", "txt.gz"
 
-INDEX: PageName = ("", FIRST_INDEX)
-"""Stands for the first index among the pages."""
+INDEX: PageName = ("", 0)
+"""Stands for the index among the pages."""
 
 NUMBERED = re.compile(r"(.*[^0-9])([1-9][0-9]{0,8})(\.[a-z.]+)")
-"""The name of an exported page, or of a further index: its number, and what is around it."""
+"""The name of an exported page: its number, and what is around it."""
 
 
 class Export:
@@ -87,7 +87,7 @@ class Export:
         return None if names is None else set(names)
 
     def is_of(self, builds: Iterable[Build | None]) -> bool:
-        """Return whether the first index in the export is that of one of these builds, or missing.
+        """Return whether the index in the export is that of one of these builds, or missing.
 
         It is copied last. If it is another one, the database or the export was restored from a
         backup, or something else writes there: then nothing is known of the other files either.
@@ -102,7 +102,7 @@ class Export:
         except Exception as error:
             raise StorageFailure(f"{name} could not be read: {error}") from error
         records = [build.pk for build in builds if build is not None]
-        indexes = BuildFile.objects.filter(build__in=records, section="", number=FIRST_INDEX)
+        indexes = BuildFile.objects.filter(build__in=records, section="")
         return indexes.filter(sha256=sha256).exists()
 
     def lacking(self, rows: Sequence[BuildFile]) -> set[PageName]:
@@ -137,7 +137,7 @@ class Export:
         return wrong
 
     def _found(self) -> dict[str, set[PageName]]:
-        """Return the pages and further indexes that have names of ours in the export, by form.
+        """Return the pages that have names of ours in the export, by form.
 
         Ours are those of the sections that the site has or ever built. There are none where the
         storage cannot list its files.
@@ -146,7 +146,7 @@ class Export:
         sections = {section.get_name() for section in sections_of(self.site)}
         sections.update(rows.exclude(section="").values_list("section", flat=True).distinct())
         around: dict[tuple[str, str], tuple[str, str]] = {}
-        for section, form in [*product(sections, (XML_FORM, TEXT_FORM)), ("", XML_FORM)]:
+        for section, form in product(sections, (XML_FORM, TEXT_FORM)):
             before, _, after = self._name((section, 2), form).rpartition("2")
             around[before, after] = section, form
         found: dict[str, set[PageName]] = {XML_FORM: set(), TEXT_FORM: set()}
@@ -154,8 +154,7 @@ class Export:
             match = NUMBERED.fullmatch(name)
             if match and (match[1], match[3]) in around:
                 section, form = around[match[1], match[3]]
-                if section or int(match[2]) > 1:  # The first index has no number.
-                    found[form].add((section, int(match[2])))
+                found[form].add((section, int(match[2])))
         return found
 
     def _name(self, page: PageName, form: str = XML_FORM) -> str:
@@ -165,21 +164,20 @@ class Export:
         return self._host + unquote(address.removeprefix(self.site.origin).lstrip("/"))
 
     def bring(self, build: Build, changed: Set[PageName], lease: BuildLease) -> int:
-        """Copy the pages that changed or are not there, and then the indexes, the first one last.
+        """Copy the pages that changed or are not there, and then the index.
 
         Returns how many files were copied. Raises StorageFailure where one cannot be copied whole;
-        then the indexes that are not copied yet are those of before.
+        then the index is still that of before.
         """
-        indexes = list(BuildFile.objects.in_build(build).indexes())
-        rows = [*BuildFile.objects.in_build(build).pages(), *reversed(indexes)]
+        rows = _exported_rows(build)
         wanted = changed | self.lacking(rows)
-        rows = [row for row in rows if page_name_of(row) in wanted]
-        if rows and rows[-1] != indexes[0]:
-            rows.append(indexes[0])
+        rows = [row for row in rows if not row.section or page_name_of(row) in wanted]
+        if not wanted:
+            return 0
         return sum(self._copy(row, lease) for row in rows)
 
     def withdraw(self, lease: BuildLease) -> bool:
-        """Delete the pages that no index of now or of the grace period names, and such indexes.
+        """Delete the pages that no index of now or of the grace period names.
 
         Nor does a page stay of which editors have taken the last URL. Pages that no manifest has
         are those of builds that a restored database does not know. Returns whether none is left
@@ -210,7 +208,7 @@ class Export:
         listable = self._names is not None
         texts = needed if settings.EXPORT_TEXT or not listable else set()
         known |= found[TEXT_FORM]
-        gone &= self._delete({page for page in known - texts if page[0]}, TEXT_FORM, lease)
+        gone &= self._delete(known - texts, TEXT_FORM, lease)
         self.target.sweep_workshops(self._folder, timezone.now() - dt.timedelta(days=1))
         return gone
 
@@ -271,8 +269,14 @@ def _write_text(path: Path, text: Path) -> None:
         sync(copy)
 
 
+def _exported_rows(build: Build) -> list[BuildFile]:
+    """Return the pages and the index of a build in the order in which they are copied."""
+    rows = BuildFile.objects.in_build(build)
+    return [*rows.pages(), *rows.filter(section="")]
+
+
 def _distinct(rows: QuerySet[BuildFile]) -> set[PageName]:
-    names = rows.exclude(section="", number=FIRST_INDEX).order_by().values_list("section", "number")
+    names = rows.exclude(section="").order_by().values_list("section", "number")
     return set(names.distinct())
 
 
@@ -316,8 +320,7 @@ def _due(publication: Publication, site: SitemapSite) -> str:
         files = Export(publication.exported_to, site)
         if not files.is_of([publication.build]):
             return f"the exported index does not belong to build {publication.build_id}"
-        rows = BuildFile.objects.in_build(publication.build)
-        lacking = len(files.lacking([*rows.pages(), *rows.indexes()]))
+        lacking = len(files.lacking(_exported_rows(publication.build)))
     except StorageFailure as error:
         return str(error)
     if not lacking:

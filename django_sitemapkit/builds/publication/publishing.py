@@ -3,7 +3,7 @@
 import hashlib
 import secrets
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,7 +42,7 @@ from django_sitemapkit.models import (
 from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
 from django_sitemapkit.publishing.storage import sync
 from django_sitemapkit.registry import NOT_REGISTERED, registry
-from django_sitemapkit.rendering import Index, external_entries, write_indexes
+from django_sitemapkit.rendering import Index, external_entries, write_index
 from django_sitemapkit.sites import SitemapSite
 
 DESCRIBED = (
@@ -60,73 +60,50 @@ class Outcome:
     """"published", "unchanged" or "held"."""
     build: int
     """The build's id; of one that is held already, if this one is the same."""
-    indexes: Sequence[FileResult] = ()
-    """Its indexes; none if they are stored already."""
+    index: FileResult | None = None
+    """Its index; None if it is stored already."""
     reason: str = ""
     """Why it is held."""
 
 
-class BuildIndexes:
-    """The indexes of a build, by number, as they are to be stored."""
+class BuildIndex:
+    """The index of a build, as it is to be stored."""
 
-    def __init__(self, indexes: Mapping[int, Index], storage: SitemapStorage) -> None:
-        self._indexes = indexes
-        self._hashes = {
-            number: hashlib.sha256(index.data).hexdigest() for number, index in indexes.items()
-        }
+    def __init__(self, index: Index, storage: SitemapStorage) -> None:
+        self.problem = index.problem
+        """Why it does not list all sitemaps; "" if it does."""
+        self._index = index
+        self._sha256 = hashlib.sha256(index.data).hexdigest()
         self._storage = storage
 
-    def same_among(
-        self, stored: Iterable[BuildFile], distrusted: Collection[str] = ()
-    ) -> dict[int, BuildFile]:
-        """Return the stored indexes that have the same bytes, and are there still, by number."""
-        return {
-            row.number: row
-            for row in stored
-            if row.sha256 == self._hashes.get(row.number)
+    def is_stored_as(self, row: BuildFile | None, distrusted: Collection[str] = ()) -> bool:
+        """Return whether a stored index has the same bytes, and is there still."""
+        return (
+            row is not None
+            and row.sha256 == self._sha256
             and row.name not in distrusted
             and self._storage.has(row.name)
-        }
-
-    def are(self, stored: Sequence[BuildFile], distrusted: Collection[str] = ()) -> bool:
-        """Return whether they are what is stored, all of it and nothing else."""
-        same = self.same_among(stored, distrusted)
-        return self._hashes.keys() == same.keys() == {row.number for row in stored}
+        )
 
     def store(
-        self,
-        site: SitemapSite,
-        record: Build,
-        known: Sequence[BuildFile],
-        same: Mapping[int, BuildFile],
-        lease: BuildLease,
-    ) -> list[FileResult]:
-        """Store them, and add their rows to the manifest, unless they are ``same`` as stored ones.
+        self, site: SitemapSite, row: BuildFile, same: BuildFile | None, lease: BuildLease
+    ) -> FileResult:
+        """Store it and record its row of the manifest; it may be the ``same`` as a stored one."""
+        started = time.perf_counter()
+        if same is None:
+            self._put(site, row, lease)
+        else:
+            take_over(row, same)
+        with lease.fenced_transaction():
+            row.save()
+        state, seconds = "stored" if same is None else "same", time.perf_counter() - started
+        return replace(result_of_row(row), state=state, seconds=seconds)
 
-        ``known`` are the rows of the build that a killed process left.
-        """
-        left = {row.number: row for row in known}
-        results: list[FileResult] = []
-        for number, index in self._indexes.items():
-            started = time.perf_counter()
-            row = left.pop(number, BuildFile(build=record, section="", number=number))
-            if number in same:
-                take_over(row, same[number])
-            else:
-                self._put(site, row, index, lease)
-            with lease.fenced_transaction():
-                row.save()
-            state, seconds = "same" if number in same else "stored", time.perf_counter() - started
-            results.append(replace(result_of_row(row), state=state, seconds=seconds))
-        if left:
-            with lease.fenced_transaction():
-                BuildFile.objects.filter(pk__in=[row.pk for row in left.values()]).delete()
-        return results
-
-    def _put(self, site: SitemapSite, row: BuildFile, index: Index, lease: BuildLease) -> None:
+    def _put(self, site: SitemapSite, row: BuildFile, lease: BuildLease) -> None:
+        index = self._index
         # A restored database gives out the same build and fence once more.
         extension = f"{lease.fence}-{secrets.token_hex(3)}.xml"
-        row.sha256 = self._hashes[row.number]
+        row.sha256 = self._sha256
         row.name = file_name(site, str(row), row.sha256, row.build_id, extension)
         row.urls, row.lastmod = index.sitemaps, timezone.now()
         row.xml_bytes = row.stored_bytes = len(index.data)
@@ -145,7 +122,7 @@ def publish_finished(
     lease: BuildLease,
     storage: SitemapStorage,
     kept: KeptRows,
-    known: Sequence[BuildFile] = (),
+    known: BuildFile | None = None,
     *,
     distrusted: Collection[str] = (),
     whole: bool = True,
@@ -157,26 +134,28 @@ def publish_finished(
     this change to be published.
 
     A build that has just what is published already, under the same addresses, is recorded as
-    unchanged. Indexes that are lost or ``distrusted`` are made again; ``known`` are their rows that
-    a killed process left. ``whole`` says that no section was left as it is published: then what was
-    held before is given up. Raises NothingToPublish if the build lists nothing at all.
+    unchanged. An index that is lost or ``distrusted`` is made again; ``known`` is its row that a
+    killed process left. ``whole`` says that no section was left as it is published: then what was
+    held before is given up. Raises NothingToPublish if the build lists nothing at all, or more
+    sitemaps than fit into an index.
     """
     site, record, pages = finished.site, finished.build, finished.pages
-    indexes = _indexes_of(finished, storage)
-    if indexes is None:
-        reason = NOT_REGISTERED if registry.is_empty else "no section has a URL"
+    index = _index_of(finished, storage)
+    if index is None or index.problem:
+        nothing = NOT_REGISTERED if registry.is_empty else "no section has a URL."
+        reason = index.problem if index else nothing
         kept.record()
         with lease.fenced_transaction():
             _end(record, Build.Status.FAILED, reason=reason)
-        raise NothingToPublish(f"Site {site.key!r}: {reason}. The published build stays.")
-    if outcome := _end_unchanged(finished, builds, lease, indexes, distrusted, whole=whole):
+        raise NothingToPublish(f"Site {site.key!r}: {reason} The published build stays.")
+    if outcome := _end_unchanged(finished, builds, lease, index, distrusted, whole=whole):
         return outcome
     published = builds.published
     reason = reason_to_hold(finished)
     if not (reason or by_editor or published is None):
         reason = _reason_of(pause_of(site))
     held = builds.held if reason else None
-    if held is not None and _has(builds, held, pages, indexes):
+    if held is not None and _has(builds, held, pages, index):
         why = f"it is identical to build {held.pk}, which is held for review"
         if held.previous_id != (published.pk if published else None):
             BuildDifferences.objects.filter(build=held).delete()
@@ -186,16 +165,17 @@ def publish_finished(
         return Outcome(status=Build.Status.HELD, build=held.pk, reason=reason)
     kept.record()
     record.previous = published
-    same = indexes.same_among(builds.indexes_of(published), distrusted)
-    results = indexes.store(site, record, known, same, lease)
+    stored = builds.index_of(published)
+    same = stored if index.is_stored_as(stored, distrusted) else None
+    result = index.store(site, known or BuildFile(build=record), same, lease)
     reason = reason or _serve(builds, record, lease, despite_pause=by_editor)
     if reason:
         with lease.fenced_transaction():
             _end(record, Build.Status.HELD, reason=reason)
-        return Outcome(status=Build.Status.HELD, build=record.pk, indexes=results, reason=reason)
+        return Outcome(status=Build.Status.HELD, build=record.pk, index=result, reason=reason)
     if whole:
         _give_up_held(builds, record, lease)
-    return Outcome(status=Build.Status.PUBLISHED, build=record.pk, indexes=results)
+    return Outcome(status=Build.Status.PUBLISHED, build=record.pk, index=result)
 
 
 def end_if_unchanged(
@@ -205,22 +185,22 @@ def end_if_unchanged(
 
     The build need not be saved yet.
     """
-    indexes = _indexes_of(finished, storage)
-    return None if indexes is None else _end_unchanged(finished, builds, lease, indexes)
+    index = _index_of(finished, storage)
+    return None if index is None else _end_unchanged(finished, builds, lease, index)
 
 
-def _indexes_of(finished: FinishedBuild, storage: SitemapStorage) -> BuildIndexes | None:
-    """Return the indexes of a build; None if it lists nothing."""
+def _index_of(finished: FinishedBuild, storage: SitemapStorage) -> BuildIndex | None:
+    """Return the index of a build; None if it lists nothing."""
     site = finished.site
-    entries = [*page_entries_of(site, finished.pages), *external_entries(site)]
-    return BuildIndexes(write_indexes(entries), storage) if entries else None
+    index = write_index([*page_entries_of(site, finished.pages), *external_entries(site)])
+    return BuildIndex(index, storage) if index else None
 
 
 def _end_unchanged(
     finished: FinishedBuild,
     builds: SiteBuilds,
     lease: BuildLease,
-    indexes: BuildIndexes,
+    index: BuildIndex,
     distrusted: Collection[str] = (),
     *,
     whole: bool = True,
@@ -231,7 +211,7 @@ def _end_unchanged(
     """
     published, record = builds.published, finished.build
     record.warnings = "\n".join(doubts(finished.pages, finished.published, record.started_at))
-    if published is None or not _has(builds, published, finished.pages, indexes, distrusted):
+    if published is None or not _has(builds, published, finished.pages, index, distrusted):
         return None
     _end_as(published, finished, builds, Build.Status.UNCHANGED, lease)
     if whole:
@@ -243,12 +223,12 @@ def _has(
     builds: SiteBuilds,
     build: Build,
     pages: Sequence[BuildFile],
-    indexes: BuildIndexes,
+    index: BuildIndex,
     distrusted: Collection[str] = (),
 ) -> bool:
-    """Return whether a build has just these pages and indexes, and has them still."""
+    """Return whether a build has just these pages and this index, and has them still."""
     same_pages = _listed(page_rows_of(builds.rows_of(build))) == _listed(pages)
-    return same_pages and indexes.are(builds.indexes_of(build), distrusted)
+    return same_pages and index.is_stored_as(builds.index_of(build), distrusted)
 
 
 def _end_as(

@@ -57,8 +57,8 @@ def due(
     for name, gone in look.known.items():
         yield SectionDue(section=name, pages=dict(look.gone(gone)))
     try:
-        if lost := look.lost_indexes():
-            yield SectionDue(section="", pages={Reason.LOST: lost})
+        if look.has_lost_index():
+            yield SectionDue(section="", pages={Reason.LOST: 1})
     except Exception as error:  # noqa: BLE001  each storage has errors of its own
         yield _broken("", error)
 
@@ -152,10 +152,10 @@ class _Look:
         gone = sum(row.status == BuildFile.Status.DONE and row.build_id == last for row in rows)
         return Counter({Reason.GONE: gone} if gone else {})
 
-    def lost_indexes(self) -> int:
-        """Count the indexes whose stored files are gone."""
-        rows = self._builds.indexes_of(self._last)
-        return sum(not self._files.has(row.name) for row in rows)
+    def has_lost_index(self) -> bool:
+        """Return whether the stored file of the index is gone."""
+        index = self._builds.index_of(self._last)
+        return index is not None and not self._files.has(index.name)
 
 
 def _unseen(section: SectionReader, known: Known | None) -> Counter[str]:

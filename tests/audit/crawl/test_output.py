@@ -148,12 +148,12 @@ def test_bytes_are_limited_too(tmp_path, settings):
         written(tmp_path, f"/?{'&' * 1000}")
 
 
-def test_further_indexes_have_numbers(tmp_path, settings):
-    """Where one index has no room for all files."""
+def test_more_files_than_an_index_has_room_for(tmp_path, settings):
+    """Nothing is written: an index that lists a part would be taken for the whole."""
     settings.SITEMAPKIT_MAX_URLS = settings.SITEMAPKIT_MAX_SITEMAPS = 2
-    names = written(tmp_path, *(f"/{number}/" for number in range(6)))
-    assert "sitemap-index-2.xml" in names
-    assert locations(tmp_path) == [f"{BASE}/sitemap-1.xml", f"{BASE}/sitemap-2.xml"]
+    with pytest.raises(ImproperlyConfigured, match="3 sitemaps"):
+        written(tmp_path, *(f"/{number}/" for number in range(6)))
+    assert not list(tmp_path.glob("sitemap*"))
 
 
 def test_the_index_is_below_the_path_of_the_site(tmp_path, settings):

@@ -16,7 +16,7 @@ from django_sitemapkit.audit.crawl.rows import read_by_key
 from django_sitemapkit.audit.models import AuditRun, CrawledUrl
 from django_sitemapkit.sites import SitemapSite
 
-NUMBERED = re.compile(r"(?:sitemap|sitemap-index|urls)-[1-9][0-9]*\.(?:xml|html|txt)")
+NUMBERED = re.compile(r"(?:sitemap|urls)-[1-9][0-9]*\.(?:xml|html|txt)")
 """The names of files that a larger crawl has, and a smaller one has not."""
 
 FIXED = frozenset({"sitemap.xml", "sitemap.html", "urls.txt", "pages.csv", "links.csv"})

@@ -13,7 +13,7 @@ from django_sitemapkit.conf import settings
 from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.writers import UrlsetWriter
-from django_sitemapkit.rendering import FIRST_INDEX, write_indexes
+from django_sitemapkit.rendering import write_index
 
 MAIN = "sitemap.xml"
 """The sitemap, or the index if there are several."""
@@ -35,13 +35,11 @@ def write_sitemaps(pages: Iterable[tuple[str, Any]], made: Path, base: str) -> l
         (made / _xml_name(1)).replace(made / MAIN)
         return [*texts, MAIN]
     names = [_xml_name(number) for number in numbers]
-    indexes = write_indexes(IndexEntry(location=f"{base}/{name}") for name in names)
-    names += texts
-    for number, index in sorted(indexes.items(), reverse=True):
-        name = MAIN if number == FIRST_INDEX else f"sitemap-index-{number}.xml"
-        (made / name).write_bytes(index.data)
-        names.append(name)
-    return names
+    index = write_index([IndexEntry(location=f"{base}/{name}") for name in names])
+    if index is None or index.problem:
+        raise ImproperlyConfigured(index.problem if index else "The crawl found no page.")
+    (made / MAIN).write_bytes(index.data)
+    return [*names, *texts, MAIN]
 
 
 def _xml_name(number: int) -> str:
