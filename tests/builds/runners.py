@@ -1,8 +1,11 @@
 """Runners that make pages in this process and are not inline: as workers elsewhere do."""
 
 import random
+from contextlib import contextmanager
 
-from django_sitemapkit.builds import Runner
+import pytest
+
+from django_sitemapkit.builds import InlineRunner, Runner
 
 
 class InOrder(Runner):
@@ -33,3 +36,19 @@ class Shuffled(InOrder):
         rows = list(rows)
         random.Random(len(rows)).shuffle(rows)
         return rows
+
+
+RUNNERS = {
+    "inline": InlineRunner,
+    "in order": InOrder,
+    "backwards": Backwards,
+    "shuffled": Shuffled,
+}
+
+
+@contextmanager
+def by(runner):
+    """Have pages made by the runner of this name where a build is given none."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("django_sitemapkit.builds.run.InlineRunner", RUNNERS[runner])
+        yield

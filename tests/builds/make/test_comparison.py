@@ -29,6 +29,7 @@ from tests.overrides.setting import by_path
 from tests.testapp.models import Product
 
 db = pytest.mark.django_db
+pytestmark = pytest.mark.inline_runner  # Each names its own.
 
 
 class Scattered(Runner):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from django_sitemapkit import Section, StaticSection
-from django_sitemapkit.builds import InlineRunner, build, preview, publish
+from django_sitemapkit.builds import build, preview, publish
 from django_sitemapkit.builds.exclusion import exclude_now
 from django_sitemapkit.builds.make import page_builder as module
 from django_sitemapkit.builds.make.url_hashes import DuplicateFinder, hashes_of
@@ -30,7 +30,7 @@ from django_sitemapkit.registry import EXTRA_URLS, registry
 from django_sitemapkit.sites import all_sites
 from tests.builds import SITE, leave_plan, manifest, run, states, use_storage, xml
 from tests.builds.make.test_incremental import site_of
-from tests.builds.runners import Backwards, InOrder, Shuffled
+from tests.builds.runners import RUNNERS, by
 from tests.builds.storages import Killed, failing
 from tests.cases import few
 from tests.factories import EPOCH
@@ -821,17 +821,6 @@ def expected():
     return found | ({EXTRA_URLS: "".join(sorted(extras))} if extras else {})
 
 
-RUNNERS = {"inline": InlineRunner, "in order": InOrder, "backwards": Backwards, "any": Shuffled}
-
-
-@contextmanager
-def by(runner):
-    """Have pages made by a runner where the build names none."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("django_sitemapkit.builds.run.InlineRunner", RUNNERS[runner])
-        yield
-
-
 @contextmanager
 def keeping_site():
     """Give the storage of a site that lists each URL once; one section of it has no rows."""
@@ -878,7 +867,7 @@ def test_each_change_ends_in_each_url_once(runner, changes):
         for change, name, letter in changes:
             change(name, letter)
             everything(name, letter)
-        assert run(full=runner == "any").status == "unchanged"
+        assert run(full=runner == "shuffled").status == "unchanged"
         assert found_in_each() == expected()
 
 
@@ -895,7 +884,7 @@ class AnySequence(TestCase):
             for (change, name, letter), runner in steps:
                 with by(runner):
                     change(name, letter)
-            with by(steps[-1][1] if steps else "any"):
+            with by(steps[-1][1] if steps else "shuffled"):
                 run()
             pages = of_each(listed(storage))
             assert pages["keeping"] == "z"
