@@ -5,6 +5,7 @@ from django_sitemapkit.inspection.urls import (
     UrlInspection,
     inspect_object,
     inspect_path,
+    listings_of,
     similar_path,
 )
 
@@ -13,6 +14,7 @@ __all__ = [
     "inspect_object",
     "inspect_path",
     "label_or_none",
+    "listings_of",
     "paging_key",
     "similar_path",
 ]

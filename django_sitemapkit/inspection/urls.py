@@ -1,5 +1,6 @@
 """Why a URL is listed as it is, or not at all: for editors."""
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -95,20 +96,43 @@ def inspect_path(site: SitemapSite, path: str, *, without: str = "") -> UrlInspe
     looked for among all rows of their models; if there is none either, only the values that editors
     set for the URL are known. The section ``without`` is ignored.
     """
+    first = None
+    for inspected in _inspections(site, path, without):
+        if inspected.listed:
+            return inspected
+        first = first or inspected
+    return first or _without_section(site, path, without)
+
+
+def listings_of(site: SitemapSite, path: str) -> list[UrlInspection]:
+    """Return each row and item that lists a URL, in the order of the index.
+
+    There are several if two sections or two rows have the same URL. Of a section, at most
+    ``MAX_CANDIDATES`` rows are returned, and one item.
+    """
+    order = [section.get_name() for section in sections_of(site)]
+    listed = [inspected for inspected in _inspections(site, path) if inspected.listed]
+    return sorted(listed, key=lambda inspected: order.index(inspected.section))
+
+
+def _inspections(site: SitemapSite, path: str, without: str = "") -> Iterator[UrlInspection]:
+    """Yield what becomes of each row and item that has a URL."""
     location = site.origin + path
+    seen: set[tuple[str, Any]] = set()
     for section, pk in rows_at(site, path):
-        if section.get_name() == without:
+        identity = section.get_name(), pk
+        if section.get_name() == without or identity in seen:
             continue
+        seen.add(identity)
         inspected = _inspect_row(section, pk, location)
         if inspected.location == location:
-            return inspected
+            yield inspected
     for section in sections_of(site):
         if label_or_none(section) is None and (found := item_at(section, location)):
             position, place, chunk = found
             number = position // section.rows_per_page + 1
             page = page_address(site, section.get_name(), number)
-            return _inspect_chunk(section, chunk, place, page=page)
-    return _without_section(site, path, without)
+            yield _inspect_chunk(section, chunk, place, page=page)
 
 
 def _without_section(site: SitemapSite, path: str, without: str) -> UrlInspection:

@@ -5,7 +5,7 @@ import re
 import pytest
 from django.contrib.admin.models import LogEntry
 
-from django_sitemapkit import Route
+from django_sitemapkit import Route, StaticSection
 from django_sitemapkit.admin import register_inspection, url_inspection
 from django_sitemapkit.builds import build
 from django_sitemapkit.models import BuildFile, BuildRequest, ExclusionRule, ExtraUrl, UrlOverride
@@ -134,6 +134,16 @@ def test_other_apps_contribute_what_they_know(monkeypatch):
     text = inspect("/about/")
     assert "Crawlers default https://www.example.com/about/" in text
     assert "broken ValueError: no log" in text
+
+
+@pytest.mark.slow
+def test_a_url_that_two_sections_list_is_told_of_both(sections, settings):
+    """With the sitemap file of the second; with deduplication, that it is left out there."""
+    sections.add(type("Twice", (StaticSection,), {"items": ["/about/"]}))
+    assert "Also listed by twice (https://www.example.com/sitemap-twice-1.xml" in inspect("/about/")
+    settings.SITEMAPKIT_DEDUPLICATE = True
+    assert "Also listed by" not in inspect("/about/")
+    assert "Section that leaves it out twice (" in inspect("/about/")
 
 
 @pytest.mark.slow

@@ -3,6 +3,27 @@
 import pytest
 
 from tests.builds import ALL, fill, use_storage
+from tests.builds.runners import by
+
+EACH_RUNNER = ["inline", pytest.param("shuffled", marks=pytest.mark.slow)]
+IN_DEFAULT_RUN = {"tests.builds.test_run", "tests.builds.test_unchanged"}
+
+
+def pytest_generate_tests(metafunc):
+    """Run each test of a build under each runner, unless it claims something of one of them."""
+    marked = metafunc.definition.get_closest_marker
+    if marked("django_db") and not marked("inline_runner"):
+        quick = metafunc.module.__name__ in IN_DEFAULT_RUN
+        runners = ["inline", "shuffled"] if quick else EACH_RUNNER
+        metafunc.parametrize("each_runner", runners, indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def each_runner(request):
+    """Have the pages of builds that name no runner made by one of them, and return its name."""
+    name = getattr(request, "param", "inline")
+    with by(name):
+        yield name
 
 
 @pytest.fixture

@@ -3,11 +3,16 @@
 import json
 
 import pytest
+from django.db.models import F, Value
+from django.db.models.functions import Concat
 
+from django_sitemapkit import Section
 from django_sitemapkit.models import ExclusionRule, UrlOverride
 from tests.factories import SITE
 from tests.management import line_of, run
+from tests.overrides.setting import by_object
 from tests.prepared import once
+from tests.testapp.models import Product
 from tests.testapp.serving import BASE, make_products
 
 pytestmark = pytest.mark.django_db
@@ -128,6 +133,7 @@ def test_json_has_the_same(built):
         "section": "products",
         "reason": "",
         "values": {},
+        "also": [],
     }
 
 
@@ -154,3 +160,65 @@ def test_a_listed_url_that_differs_by_a_slash_is_told(built):
     out = run("inspect_sitemap_url", "/products/all/a")[1]
     assert "  /products/all/a/ is listed\n" in out
     assert "is listed" not in run("inspect_sitemap_url", "/products/all/b/")[1]
+
+
+class Again(Section):
+    """Rows that another section lists, too."""
+
+    name = "again"
+    queryset = Product.objects.filter(slug__in="ab")
+    location = Concat(Value("/products/all/"), F("slug"), Value("/"))
+
+
+def test_a_url_that_is_listed_twice_is_told_with_all_places(products, sections):
+    """The published files, and the sections that the next build lists it in."""
+    sections.add(Again)
+    run("build_sitemaps")
+    code, out, _ = run("inspect_sitemap_url", "/products/all/a/")
+    again = f"{BASE}/sitemap-again-1.xml.gz"
+    assert code == 0
+    assert f"  published in {FIRST}\n" in out
+    assert f"  published in {again}\n" in out
+    row = Product.objects.get(slug="a")
+    assert f"also listed by section 'again' (row {row.pk}), in {BASE}/sitemap-again-1.xml" in out
+    (report,) = json.loads(run("inspect_sitemap_url", "/products/all/a/", "--json")[1])
+    (also,) = report["next_build"]["also"]
+    assert (also["section"], also["row"]) == ("again", str(row.pk))
+    assert [each["times"] for each in report["published"]] == [1, 1]
+
+
+def test_two_rows_of_one_section_are_told(products, sections):
+    """A file that lists a URL twice says so."""
+    Product.objects.filter(slug="b").update(note="/same/")
+    Product.objects.filter(slug="a").update(note="/same/")
+    noted = Product.objects.exclude(note="")
+    sections.add(type("Noted", (Section,), {"queryset": noted, "location": F("note")}))
+    run("build_sitemaps")
+    (report,) = json.loads(run("inspect_sitemap_url", "/same/", "--json")[1])
+    assert [each["times"] for each in report["published"]] == [2]
+    assert [each["section"] for each in report["next_build"]["also"]] == ["noted"]
+
+
+def test_the_section_that_leaves_a_url_out_is_told(products, sections, settings):
+    """With deduplication it is listed once, by the first one."""
+    settings.SITEMAPKIT_DEDUPLICATE = True
+    sections.add(Again)
+    run("build_sitemaps")
+    out = run("inspect_sitemap_url", "/products/all/a/")[1]
+    assert out.count("published in") == 1
+    assert "listed by section 'products'" in out
+    assert "left out by section 'again'" in out
+    assert "also listed" not in out
+
+
+def test_a_url_that_is_excluded_from_one_section_is_listed_by_the_other(products, sections):
+    """The first section that lists it counts, not the first that has a row."""
+    sections.add(Again)
+    row = Product.objects.get(slug="a")
+    by_object(row, include=False)
+    Product.objects.filter(pk=row.pk).update(slug="z")
+    other = Product.objects.create(shop=row.shop, slug="x", note="/products/all/z/")
+    noted = Product.objects.filter(pk=other.pk)
+    sections.add(type("Noted", (Section,), {"queryset": noted, "location": F("note")}))
+    (report,) = json.loads(run("inspect_sitemap_url", "/products/all/z/", "--json")[1])
+    assert (report["next_build"]["listed"], report["next_build"]["section"]) == (True, "noted")

@@ -179,12 +179,15 @@ class PageComparison:
         for page, (row, found) in enumerate(
             zip(compared, runs.duplicates(self._heartbeat), strict=True)
         ):
-            urls_digest = digest_of(runs.run(page))
+            listed = runs.run(page)
+            if found and row.section not in self._kept:
+                listed = array("q", (one for one in listed if one not in found))
+            urls_digest = digest_of(listed)
             if row.section in self._kept:
                 if row.urls_digest not in ("", urls_digest):
                     # Once it can be read as a whole, the pages from here on have to look.
                     urls_digest = f"damaged {urls_digest}"
-            elif (left_out := self._left_out(row, found, prefix)) is None:
+            elif not self._is_made_again(row, found, prefix):
                 if row.pk not in self._rendered and not row.urls_digest:
                     row.urls_digest = urls_digest  # It was made without a look at other pages.
                 urls_digest, row.prefix_digest = row.urls_digest, prefix
@@ -192,39 +195,28 @@ class PageComparison:
                 logger.warning("%s changes with each rendering. Its URLs may be listed twice.", row)
                 urls_digest, row.prefix_digest = row.urls_digest, ""
             else:
-                listed = array("q", (one for one in runs.run(page) if one not in left_out))
-                urls_digest, again[row.pk] = digest_of(listed), to_hex(left_out)
+                again[row.pk] = to_hex(found)
                 self._expected[row.pk] = prefix, urls_digest, again[row.pk]
             prefix = next_prefix(prefix, urls_digest)
         return again
 
-    def _left_out(
-        self, row: BuildFile, found: Mapping[int, str], prefix: str
-    ) -> Mapping[int, str] | None:
-        """Return what a page has to leave out if it has to be made again; None if it may stay.
-
-        ``found`` are the hashes on the page that pages before it list.
-        """
-        if row.pk in self._rendered:
-            is_made = row.status != BuildFile.Status.PENDING
-            return None if is_made and found == from_hex(row.duplicate_hashes) else found
-        if row.prefix_digest == prefix:
-            return None
-        if row.duplicates:  # Only its rows tell which of them are none any more.
-            return {**from_hex(row.duplicate_hashes), **found}
-        return found or None
+    def _is_made_again(self, row: BuildFile, found: Mapping[int, str], prefix: str) -> bool:
+        """Return whether a page left out other URLs than those ``found`` on pages before it."""
+        if row.pk not in self._rendered and row.prefix_digest == prefix:
+            return False
+        is_made = row.status != BuildFile.Status.PENDING
+        return not is_made or found != from_hex(row.duplicate_hashes)
 
     def _candidates(self, row: BuildFile) -> "array[int]":
         """Return the sorted hashes of what a page lists or has left out."""
-        if row.pk in self._rendered:
-            stored = PageUrls.objects.get(page=row.pk).hashes
-            hashes = from_bytes(bytes(stored or b""))
-            left_out = from_hex(row.duplicate_hashes)
-            return array("q", sorted({*hashes, *left_out})) if left_out else hashes
-        if row.status != BuildFile.Status.DONE:
-            return array("q")
         kept = row.section in self._kept
-        return stored_hashes(row, self._storage, self._heartbeat, kept=kept)
+        listed = array("q")
+        if row.pk in self._rendered:
+            listed = from_bytes(bytes(PageUrls.objects.get(page=row.pk).hashes or b""))
+        elif row.status == BuildFile.Status.DONE:
+            listed = stored_hashes(row, self._storage, self._heartbeat, kept=kept)
+        left_out = {} if kept else from_hex(row.duplicate_hashes)
+        return array("q", sorted({*listed, *left_out})) if left_out else listed
 
     def _compared(self, rows: Sequence[BuildFile]) -> list[BuildFile]:
         return [row for row in rows if row.section in self._sections]

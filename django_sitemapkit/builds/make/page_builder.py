@@ -238,7 +238,7 @@ class PageBuilder:
         page.path.unlink(missing_ok=True)  # A storage on the same disk has taken it away already.
         row.fingerprint = fingerprint
         _describe(row, page.rendering)
-        row.duplicates = 0
+        row.duplicates, row.duplicate_hashes = 0, {}
         if rendered.state is not None:
             rendered.state.write_to(row)
         if rendered.compared is not None:

@@ -34,7 +34,13 @@ BUFFERED = 20_000
 
 _TAB = b"\t"
 
+MAX_DUPLICATES = 100
+"""URLs listed more than once that a comparison names, and entries of each."""
+
 Lines = Iterable[bytes]
+
+Duplicates = dict[str, list[str]]
+"""URLs that are listed more than once, and the section and page of each entry."""
 
 
 class DifferenceKind(Enum):
@@ -66,6 +72,7 @@ def compare(
     storage: SitemapStorage,
     folder: Path,
     heartbeat: Callable[[], None] = lambda: None,
+    duplicates: Duplicates | None = None,
 ) -> Iterator[Difference]:
     """Yield what differs between two manifests' pages; ``folder`` is for files on the way."""
     before, after = {row.name for row in previous}, {row.name for row in present}
@@ -73,45 +80,57 @@ def compare(
     new = [row for row in present if row.name not in before]
     parts = max(1, -(-sum(row.urls for row in (*old, *new)) // (2 * PART)))
     if parts == 1:
-        yield from _compare(_lines_of(old, storage), _lines_of(new, storage))
+        yield from _compare(_lines_of(old, storage), _lines_of(new, storage), duplicates)
         return
     _deal(_lines_of(old, storage), parts, folder, "old", heartbeat)
     _deal(_lines_of(new, storage), parts, folder, "new", heartbeat)
     for part in range(parts):
         heartbeat()
         with _part(folder, "old", part) as before_it, _part(folder, "new", part) as after_it:
-            yield from _compare(before_it, after_it)
+            yield from _compare(before_it, after_it, duplicates)
 
 
 def _lines_of(rows: Iterable[BuildFile], storage: SitemapStorage) -> Lines:
-    """Yield the entries of some stored pages, each behind the name of its section and a tab."""
+    """Yield the entries of some stored pages, each after its section, page number and a tab."""
     for row in rows:
-        section = row.section.encode() + _TAB
-        yield from (section + entry for entry in stored_entries_of([row], storage))
+        page = f"{row.section} {row.number}".encode() + _TAB
+        yield from (page + entry for entry in stored_entries_of([row], storage))
 
 
 def _parts_of(line: bytes) -> tuple[bytes, tuple[bytes, bytes]]:
-    """Return the location of a line, with its values and its section."""
-    section, _, entry = line.partition(_TAB)
+    """Return the location of a line, with its values and its section and page."""
+    page, _, entry = line.partition(_TAB)
     location, values = location_and_values(entry)
-    return location, (values, section)
+    return location, (values, page)
 
 
-def _compare(old: Lines, new: Lines) -> Iterator[Difference]:
+def _compare(old: Lines, new: Lines, duplicates: Duplicates | None) -> Iterator[Difference]:
     left = dict(map(_parts_of, old))
-    right = dict(map(_parts_of, new))  # Two sections may list one URL.
-    for location, (values, section) in right.items():
+    right: dict[bytes, tuple[bytes, bytes]] = {}
+    for location, entry in map(_parts_of, new):
+        if location in right and duplicates is not None:
+            url = unescaped(location)
+            if url in duplicates or len(duplicates) < MAX_DUPLICATES:
+                pages = duplicates.setdefault(url, [_page_text(right[location])])
+                pages.extend([_page_text(entry)] * (len(pages) < MAX_DUPLICATES))
+        right[location] = entry
+    for location, (values, page) in right.items():
         previous = left.pop(location, None)
         if previous is None:
-            yield _difference(DifferenceKind.ADDED, location, section)
+            yield _difference(DifferenceKind.ADDED, location, page)
         elif previous[0] != values:
-            yield _difference(DifferenceKind.CHANGED, location, section)
-    for location, (_values, section) in left.items():
-        yield _difference(DifferenceKind.REMOVED, location, section)
+            yield _difference(DifferenceKind.CHANGED, location, page)
+    for location, (_values, page) in left.items():
+        yield _difference(DifferenceKind.REMOVED, location, page)
 
 
-def _difference(kind: DifferenceKind, location: bytes, section: bytes) -> Difference:
-    return Difference(kind, unescaped(location), section.decode())
+def _page_text(entry: tuple[bytes, bytes]) -> str:
+    section, _, number = entry[1].decode().partition(" ")
+    return f"section {section!r}, page {number}"
+
+
+def _difference(kind: DifferenceKind, location: bytes, page: bytes) -> Difference:
+    return Difference(kind, unescaped(location), page.decode().partition(" ")[0])
 
 
 def _deal(lines: Lines, parts: int, folder: Path, side: str, heartbeat: Callable[[], None]) -> None:
@@ -144,13 +163,15 @@ def differences_of(
     *,
     since: int | None = None,
     heartbeat: Callable[[], None] = lambda: None,
+    duplicates: Duplicates | None = None,
 ) -> Iterator[Difference]:
     """Yield what a build changes of what was published before it, or of the build ``since``.
 
     By default it is the build that is held for review, if there is one, else the published one. The
     files of both are read, as long as they are kept, and ``heartbeat`` is called every 20,000
-    entries. Raises BuildFailed where there is no such
-    build, or nothing to compare it with, and StorageFailure where a file is lost or damaged.
+    entries. ``duplicates`` is filled with up to 100 URLs that changed files of the build list more
+    than once. Raises BuildFailed where there is no such build, or nothing to compare it with, and
+    StorageFailure where a file is lost or damaged.
     """
     if build is None:
         latest = Build.objects.held(site) or Build.objects.published(site)
@@ -165,7 +186,7 @@ def differences_of(
     old = list(BuildFile.objects.in_build(previous).pages())
     new = list(BuildFile.objects.in_build(record).pages())
     with TemporaryDirectory() as folder:
-        yield from compare(old, new, SitemapStorage(), Path(folder), heartbeat)
+        yield from compare(old, new, SitemapStorage(), Path(folder), heartbeat, duplicates)
 
 
 def changed_pages(previous: Build | None, present: Build) -> list[BuildFile]:

@@ -33,6 +33,8 @@ class PublishedUrl:
     """When the file's content last changed."""
     values: Mapping[str, str]
     """The optional tags of the URL."""
+    times: int = 1
+    """How often the file lists it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -130,9 +132,10 @@ def _published_url(
 ) -> PublishedUrl:
     written = escaped([location])[0].encode()
     entries = map(location_and_values, stored_entries_of([row], storage))
-    values = next(values for location, values in entries if location == written)
+    values = [values for location, values in entries if location == written]
     return PublishedUrl(
         address=page_address(site, row.section, row.number),
         changed_at=row.lastmod,
-        values=tags_of(values),
+        values=tags_of(values[0]),
+        times=len(values),
     )

@@ -71,8 +71,9 @@ class Command(PublishedCommand):
         failed: list[str] = []
         for site in sites:
             counts: Counter[str] = Counter()
+            duplicates: dict[str, list[str]] = {}
             try:
-                for difference in differences_of(site, build):
+                for difference in differences_of(site, build, duplicates=duplicates):
                     kind = difference.kind.name.lower()
                     counts[kind] += 1
                     if options["json"]:
@@ -82,6 +83,7 @@ class Command(PublishedCommand):
             except SitemapKitError as error:
                 failed.append(str(error))
                 continue
+            self._write_duplicates(duplicates, as_json=options["json"])
             if options["verbosity"] and not options["json"]:
                 found = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()))
                 self.stdout.write(f"Site {site.key!r}: {found or 'no differences'}.")
@@ -109,6 +111,15 @@ class Command(PublishedCommand):
         """Print a difference in the colour of its sign, as Django's ``diffsettings`` does."""
         styles = {"+": self.style.SUCCESS, "-": self.style.ERROR, "~": self.style.WARNING}
         self.stdout.write(line, styles.get(line[0]))
+
+    def _write_duplicates(self, duplicates: dict[str, list[str]], *, as_json: bool) -> None:
+        """Print the URLs that the build lists more than once, and where."""
+        for url, pages in duplicates.items():
+            if as_json:
+                self.write_json({"change": "duplicate", "url": url, "pages": pages})
+            else:
+                line = f"! {url} is listed more than once: {'; '.join(pages)}"
+                self.stdout.write(line, self.style.WARNING)
 
     def _comparison(self, sites: list[SitemapSite], options: dict[str, Any]) -> Any:
         """Return the comparison that the options describe; raise CommandError for wrong ones."""

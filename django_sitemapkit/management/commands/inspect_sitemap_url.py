@@ -5,8 +5,14 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import search_published
+from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.inspection import UrlInspection, inspect_path, similar_path
+from django_sitemapkit.inspection import (
+    UrlInspection,
+    inspect_path,
+    listings_of,
+    similar_path,
+)
 from django_sitemapkit.management.base import Exit, PublishedCommand
 from django_sitemapkit.sites import SitemapSite
 
@@ -52,7 +58,8 @@ class Command(PublishedCommand):
         write, style = self.stdout.write, self.style
         write(f"{report['url']} (site {report['site']!r})")
         for each in report["published"]:
-            write(f"  published in {each['file']}", style.SUCCESS)
+            times = f", {each['times']} times" if each["times"] > 1 else ""
+            write(f"  published in {each['file']}{times}", style.SUCCESS)
             for tag, text in each["values"].items():
                 write(f"    {tag}: {text}")
         if not report["published"]:
@@ -64,6 +71,11 @@ class Command(PublishedCommand):
             write(f"  next build: not listed: {following['reason']}", style.WARNING)
         for tag, value in following["values"].items():
             write(f"    {tag}: {value['value']} ({value['origin']})")
+        for each in following["also"]:
+            verb = "left out" if settings.DEDUPLICATE else "also listed"
+            row = f" (row {each['row']})" if each["row"] else ""
+            text = f"  next build: {verb} by section {each['section']!r}{row}, in {each['file']}"
+            write(text, style.WARNING)
         if report["similar"]:
             write(f"  {report['similar']} is listed", style.NOTICE)
 
@@ -72,7 +84,8 @@ def _report(site: SitemapSite, url: str) -> dict[str, Any]:
     """Return a report on a URL of a site, for JSON."""
     location = site.scope().normalise(url)
     path = location.removeprefix(site.origin)
-    search, found = search_published(site, location), inspect_path(site, path)
+    search, listings = search_published(site, location), listings_of(site, path)
+    found = listings[0] if listings else inspect_path(site, path)
     is_known = found.listed or search.found
     return {
         "site": site.key,
@@ -82,6 +95,7 @@ def _report(site: SitemapSite, url: str) -> dict[str, Any]:
                 "file": each.address,
                 "changed_at": each.changed_at and each.changed_at.isoformat(),
                 "values": each.values,
+                "times": each.times,
             }
             for each in search.found
         ],
@@ -91,9 +105,15 @@ def _report(site: SitemapSite, url: str) -> dict[str, Any]:
             "section": found.section,
             "reason": found.why,
             "values": _values(found),
+            "also": [_place_of(each) for each in listings[1:]],
         },
         "similar": "" if is_known else similar_path(site, path),
     }
+
+
+def _place_of(listing: UrlInspection) -> dict[str, str]:
+    row = "" if listing.pk is None else str(listing.pk)
+    return {"section": listing.section, "row": row, "file": listing.page}
 
 
 def _values(found: UrlInspection) -> dict[str, dict[str, str]]:

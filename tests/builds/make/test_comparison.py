@@ -29,6 +29,7 @@ from tests.overrides.setting import by_path
 from tests.testapp.models import Product
 
 db = pytest.mark.django_db
+pytestmark = pytest.mark.inline_runner  # Each names its own.
 
 
 class Scattered(Runner):
@@ -142,12 +143,22 @@ def test_a_page_of_other_values_has_no_other_read(built):
 @pytest.mark.slow
 @db
 def test_a_stored_page_that_loses_a_url_is_made_once(built):
-    """Its file tells what it has to leave out."""
+    """Its file tells what it has to leave out; one whose duplicate is still one keeps its file."""
     Product.objects.filter(note="d").update(note="t")
     _, rendered, pages = built.build(runner=Scattered(once=True))
     assert pages == {"firsts": "abct", "seconds": "xyz", "thirds": "u"}
-    assert rendered[0] == ("firsts", 2)
-    assert sorted(rendered[1:]) == [("seconds", 1), ("thirds", 1)]
+    assert rendered == [("firsts", 2), ("thirds", 1)]
+
+
+@db
+@pytest.mark.parametrize("again", [{}, {"full": True}, {"runner": Scattered()}])
+def test_a_url_that_goes_is_listed_by_the_page_that_left_it_out(built, again):
+    """Though that page keeps its rows; later builds leave it there."""
+    remove("firsts", "a")
+    pages = {"firsts": "bcd", "seconds": "xayz", "thirds": "tu"}
+    assert built.build(runner=Scattered())[2] == pages
+    result, _, found = built.build(**again)
+    assert (result.status, found) == ("unchanged", pages)
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ import sqlite3
 import sys
 import tracemalloc
 from array import array
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import chain
 
 import pytest
@@ -24,16 +24,17 @@ from django_sitemapkit.builds.make.url_hashes import DuplicateFinder, hashes_of
 from django_sitemapkit.builds.make.url_index import UrlIndex
 from django_sitemapkit.builds.report.due import due
 from django_sitemapkit.exceptions import BuildFailed
-from django_sitemapkit.models import Build, BuildFile, UrlOverride
+from django_sitemapkit.models import Build, BuildFile, ExtraUrl, UrlOverride
 from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.registry import registry
+from django_sitemapkit.registry import EXTRA_URLS, registry
 from django_sitemapkit.sites import all_sites
 from tests.builds import SITE, leave_plan, manifest, run, states, use_storage, xml
 from tests.builds.make.test_incremental import site_of
+from tests.builds.runners import RUNNERS, by
 from tests.builds.storages import Killed, failing
 from tests.cases import few
 from tests.factories import EPOCH
-from tests.overrides.setting import by_object, by_path
+from tests.overrides.setting import by_object, by_path, extra
 from tests.prepared import once
 from tests.testapp.models import Product, Shop
 
@@ -681,6 +682,36 @@ def move(name, letter):
         Product.objects.filter(pk=row.pk).update(note=chr(ord(letter) + 1))
 
 
+def pass_on(name, letter):
+    """Let a row go to the next section."""
+    shop, _ = Shop.objects.get_or_create(slug=NAMES[NAMES.index(name) - 2])
+    Product.objects.filter(shop__slug=name, note=letter).update(shop=shop)
+
+
+def insert_some(name, letter):
+    """Add rows until pages are split by the next build."""
+    add(name, f"{letter}abc")
+
+
+def split(name, letter):
+    """Let rows come after the plan is made, so that the build itself splits pages."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("django_sitemapkit.builds.builder.refresh", leave_plan)
+        add(name, f"b{letter}d")
+        run()
+
+
+def remove_some(name, letter):
+    """Delete rows until pages are merged by the next build."""
+    Product.objects.filter(shop__slug=name, note__gt=letter).delete()
+
+
+def extra_url(name, letter):
+    """Add a URL by hand, or take it back: the last section has it, if no other."""
+    if not ExtraUrl.objects.filter(path=f"/all/{letter}").delete()[0]:
+        extra(f"/all/{letter}")
+
+
 def touch(name, letter):
     """Let the pages with a row be others, and their URLs not."""
     Product.objects.filter(shop__slug=name, note=letter).update(updated_at=None)
@@ -740,15 +771,30 @@ def turn(name, letter):
 
 
 def everything(name, letter):
-    """Build."""
+    """Build, and find each URL where it belongs."""
     run()
+    assert found_in_each() == expected()
+
+
+def in_full(name, letter):
+    """Build, and render all pages."""
+    run(full=True)
+    assert found_in_each() == expected()
+
+
+def found_in_each():
+    """Return what the pages of each section list, sorted; a URL that is twice there is twice."""
+    pages = of_each(listed())
+    pages.pop("keeping", None)
+    return {name: "".join(sorted(letters)) for name, letters in pages.items()}
 
 
 STEP = st.tuples(
     st.sampled_from(
         [
             *(insert, insert, move, move, remove, touch, turn),
-            *(everything, everything, everything, only, kill, switch, go_back),
+            *(pass_on, insert_some, remove_some, split, extra_url),
+            *(everything, everything, everything, in_full, only, kill, switch, go_back),
             *(exclude_row, exclude_url, exclude_at_once),
         ]
     ),
@@ -770,27 +816,79 @@ def expected():
         if letters:
             found[name] = "".join(sorted(letters))
     del found[""]
-    return found
+    paths = ExtraUrl.objects.values_list("path", flat=True)
+    extras = {path[-1] for path in paths if path not in excluded} - before
+    return found | ({EXTRA_URLS: "".join(sorted(extras))} if extras else {})
+
+
+@contextmanager
+def keeping_site():
+    """Give the storage of a site that lists each URL once; one section of it has no rows."""
+    options = {"SITEMAPKIT_DEDUPLICATE": True, "SITEMAPKIT_MAX_SHRINK": 1}
+    keeping = type("Keeping", (StaticSection,), {"items": ["/all/z"]})
+    with override_settings(**options), site_of(*ALL, keeping) as storage:
+        yield storage
+
+
+@db
+@pytest.mark.parametrize("runner", RUNNERS)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param([(remove, "firsts", "a"), (insert, "thirds", "x")], id="rows"),
+        pytest.param(
+            [(pass_on, "firsts", "a"), (insert, "firsts", "y"), (pass_on, "firsts", "y")],
+            id="between sections",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            [(exclude_row, "firsts", "a"), (exclude_url, "", "a"), (exclude_url, "", "a")],
+            id="overrides",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            [(split, "firsts", "t"), (remove_some, "firsts", "a")],
+            id="split and merged",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            [(extra_url, "", "a"), (remove_some, "seconds", "0"), (remove, "firsts", "a")],
+            id="extra URLs",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_each_change_ends_in_each_url_once(runner, changes):
+    """Whoever makes the pages; the next build finds nothing to do, and so does a full one."""
+    with keeping_site(), by(runner):
+        for name, letters in zip(NAMES, ("abcd", "xayw", "tu"), strict=True):
+            add(name, letters)
+        run()
+        for change, name, letter in changes:
+            change(name, letter)
+            everything(name, letter)
+        assert run(full=runner == "shuffled").status == "unchanged"
+        assert found_in_each() == expected()
 
 
 @pytest.mark.thorough
 class AnySequence(TestCase):
     @effort(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(steps=st.lists(STEP, max_size=14))
+    @given(steps=st.lists(st.tuples(STEP, st.sampled_from(sorted(RUNNERS))), max_size=14))
     def test_any_sequence_of_changes_ends_in_each_url_once(self, steps):
-        """On the first section's page, whatever was built in between."""
-        options = {"SITEMAPKIT_DEDUPLICATE": True, "SITEMAPKIT_MAX_SHRINK": 1}
-        keeping = type("Keeping", (StaticSection,), {"items": ["/all/z"]})
-        with override_settings(**options), site_of(*ALL, keeping) as storage:
+        """On the first section's page, whatever was built in between, and whoever made it."""
+        with keeping_site() as storage:
             for name in NAMES:
                 add(name, "abac")
             run()
-            for change, name, letter in steps:
-                change(name, letter)
-            run()
+            for (change, name, letter), runner in steps:
+                with by(runner):
+                    change(name, letter)
+            with by(steps[-1][1] if steps else "shuffled"):
+                run()
             pages = of_each(listed(storage))
-            assert pages.pop("keeping") == "z"
-            assert {name: "".join(sorted(letters)) for name, letters in pages.items()} == expected()
+            assert pages["keeping"] == "z"
+            assert found_in_each() == expected()
             storage.calls.clear()
             assert run(full=True).status == "unchanged"
             assert storage.saved() == []

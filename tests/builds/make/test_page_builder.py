@@ -5,7 +5,6 @@ import time
 
 import pytest
 
-from django_sitemapkit.builds import Runner
 from django_sitemapkit.builds import builder as module
 from django_sitemapkit.builds.make import page_file as files
 from django_sitemapkit.builds.make.page_file import compression_thread, make_page, rendering_of
@@ -15,6 +14,7 @@ from django_sitemapkit.planning import refresh
 from django_sitemapkit.reading import keysets, reader_of
 from django_sitemapkit.reading.keysets import EVERYTHING
 from tests.builds import SITE, Readings, fill, leave_plan, manifest, run, use_storage
+from tests.builds.runners import Backwards
 from tests.testapp.models import Reading
 
 pytestmark = pytest.mark.django_db
@@ -38,13 +38,6 @@ def test_a_page_that_is_split_waits_for_the_press(sections, settings, monkeypatc
     monkeypatch.setattr(files.PageFile, "_finish", slowly)
     assert run().urls == 3
     assert sorted(line.urls for key, line in manifest().items() if key[0]) == [1, 2]
-
-
-class Backwards(Runner):
-    """Makes the last page first; the halves of a page that was split come in another round."""
-
-    def run(self, builder, rows):
-        return filter(None, map(builder.build, reversed(rows)))
 
 
 def test_a_page_that_another_runner_splits_is_announced_as_two(sections, settings, monkeypatch):

@@ -9,9 +9,10 @@ import tracemalloc
 import pytest
 from django.core.files.storage import FileSystemStorage
 from django.core.management import call_command
+from django.db.models import F
 from django.utils import timezone
 
-from django_sitemapkit import StaticSection
+from django_sitemapkit import Section, StaticSection
 from django_sitemapkit.builds import Difference, differences_of, publish
 from django_sitemapkit.builds.report import differences
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
@@ -71,6 +72,27 @@ def add(*slugs):
     """Make products."""
     shop = Shop.objects.get()
     Product.objects.bulk_create(Product(shop=shop, slug=slug) for slug in slugs)
+
+
+def test_urls_that_a_build_lists_more_than_once_are_told(storage, sections, monkeypatch):
+    """With the section and page of each entry, also where the files are compared in parts."""
+    run()
+    Product.objects.filter(slug__in=["p0", "p1"]).update(note="/same/")
+    noted = Product.objects.exclude(note="")
+    sections.add(type("Noted", (Section,), {"queryset": noted, "location": F("note")}))
+    sections.add(type("Also", (StaticSection,), {"items": ["/same/", "/other/"]}))
+    run()
+    expected = {f"{BASE}/same/": 2 * ["section 'noted', page 1"] + ["section 'also', page 1"]}
+    for part in (20_000, 1):
+        monkeypatch.setattr(differences, "PART", part)
+        found = {}
+        assert len(list(differences_of(SITE, duplicates=found))) == 2
+        assert found == expected
+    code, out, _ = command("diff_sitemaps")
+    assert (code, out.count("!"), out.count("page 1")) == (0, 1, 3)
+    lines = map(json.loads, command("diff_sitemaps", "--json")[1].splitlines())
+    (told,) = (line for line in lines if line["change"] == "duplicate")
+    assert told["pages"] == expected[told["url"]]
 
 
 # What differs
