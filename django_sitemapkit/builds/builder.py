@@ -106,7 +106,10 @@ class Builder:
         except BaseException as error:
             # Cancelled, or taken over by another process: nothing failed.
             status = "abandoned" if isinstance(error, LeaseLost) else "failed"
-            self._announce_ended(self._record, status, reason_of(error, self.site.key))
+            reason = reason_of(error, self.site.key)
+            if status == "failed" and isinstance(error, Exception):
+                self._note_failure(reason)
+            self._announce_ended(self._record, status, reason)
             raise
         announce_ended(self._record and self._record.pk, result, is_followed=self.continued)
         return result
@@ -171,9 +174,9 @@ class Builder:
         self._declaration = self._fingerprints.declaration_of(self.sections, self.chosen)
         for left in self.builds.running:
             if left.declaration == self._declaration and not self.distrusted:
-                left.fence = self.lease.fence
+                left.fence, left.reason = self.lease.fence, ""
                 with self.lease.fenced_transaction():
-                    left.save(update_fields=["fence"])
+                    left.save(update_fields=["fence", "reason"])
                 self.continued = True
                 return left
             self.abandon(left, "the code, the settings or the chosen sections have changed")
@@ -348,6 +351,13 @@ class Builder:
         self.lease.abandon(record, reason)
         self._announce_ended(record, "abandoned", reason)
         self.stop(reason)
+
+    def _note_failure(self, reason: str) -> None:
+        """Record why a build failed that the next run resumes, if the database still answers."""
+        if self._record is not None and self._record.pk:
+            rows = Build.objects.filter(pk=self._record.pk, fence=self.lease.fence)
+            with suppress(Exception):
+                rows.filter(status=Build.Status.RUNNING).update(reason=reason)
 
     def _announce_ended(self, record: Build | None, status: str, reason: str) -> None:
         build = record.pk if record else None
