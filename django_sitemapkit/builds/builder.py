@@ -74,6 +74,10 @@ class Builder:
         self.storage = SitemapStorage()
         self.export = Export.of(site)
         self.builds = SiteBuilds(site)
+        known = (self.builds.published, self.builds.held)
+        self._known_warnings = {
+            warning for build in known if build for warning in build.warnings.splitlines()
+        }
         self.files: list[FileResult] = []
         self.abandoned = ""
         """Why a build before this one was abandoned."""
@@ -128,6 +132,7 @@ class Builder:
         everything = self.export_all and not self.continued
         self.exported += deliver(self.builds, self.lease, self.export, everything=everything)
         self._prune(rows)
+        warnings = record.warnings.splitlines()
         return BuildResult(
             site=self.site.key,
             build=outcome.build,
@@ -137,7 +142,8 @@ class Builder:
             resumed=self.resumed,
             abandoned=self.abandoned,
             reason=outcome.reason,
-            warnings=tuple(record.warnings.splitlines()),
+            warnings=tuple(warnings),
+            new_warnings=tuple(each for each in warnings if each not in self._known_warnings),
             exported=None if self.export is None else self.exported,
         )
 

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import os
 import signal
 import socket
 import sys
@@ -52,6 +53,7 @@ class Exit(IntegerChoices):
     PROBLEMS = 5, "problems that an option says to fail on"
     CANCELLED = 6, "the build was cancelled"
     INTERRUPTED = 130, "interrupted"
+    OUTPUT_CLOSED = 141, "the output was closed, as by head"
 
 
 def exit_code_of(error: Exception) -> Exit:
@@ -59,6 +61,10 @@ def exit_code_of(error: Exception) -> Exit:
     if isinstance(error, BuildRunning):
         return Exit.RUNNING
     return Exit.CANCELLED if isinstance(error, BuildCancelled) else Exit.FAILED
+
+
+class OutputClosed(SystemExit):
+    """Raised when who reads the output has closed it: no error, and nobody is left to tell."""
 
 
 class PrintableOutput(OutputWrapper):
@@ -79,11 +85,14 @@ class PrintableOutput(OutputWrapper):
         The colour ends before the line does: the output of an outer command looks for its end.
         """
         text = printable(msg)
-        if style_func is None:
-            self._command_output.write(text, None, ending)
-        else:
-            # Without a style of its own, stderr would colour the line once more.
-            self._command_output.write(style_func(text), str, ending)
+        try:
+            if style_func is None:
+                self._command_output.write(text, None, ending)
+            else:
+                # Without a style of its own, stderr would colour the line once more.
+                self._command_output.write(style_func(text), str, ending)
+        except BrokenPipeError as error:
+            raise OutputClosed(Exit.OUTPUT_CLOSED) from error
 
 
 class SiteCommand(BaseCommand):
@@ -110,10 +119,17 @@ class SiteCommand(BaseCommand):
     def run_from_argv(self, argv: list[str]) -> None:
         """Run the command from a shell; Ctrl-C ends it with a one-line message."""
         try:
-            super().run_from_argv(argv)
-        except KeyboardInterrupt:
-            self.stderr.write(self.interrupted)
-            sys.exit(Exit.INTERRUPTED)
+            try:
+                super().run_from_argv(argv)
+            except KeyboardInterrupt:
+                self.stderr.write(self.interrupted)
+                sys.exit(Exit.INTERRUPTED)
+            finally:
+                _flush_output()
+        except OutputClosed:
+            # Python would try once more to write what is left, and print the error.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Call `run`; turn the package's errors into messages and exit codes.
@@ -198,6 +214,14 @@ class PublishedCommand(SiteCommand):
         except SystemCheckError as error:
             self.has_faults = True
             self.stderr.write(f"{error}\nThis command continues despite these errors.")
+
+
+def _flush_output() -> None:
+    """Write what is left of the output. Raises OutputClosed if nobody reads it."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError as error:
+        raise OutputClosed(Exit.OUTPUT_CLOSED) from error
 
 
 @contextmanager
