@@ -7,9 +7,10 @@ by itself.
 
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
@@ -31,6 +32,9 @@ PART = 20_000
 
 BUFFERED = 20_000
 """Lines dealt out before they are written to the parts' files."""
+
+MAX_KEPT_URLS = 500_000
+"""URLs in files that did not change up to which these are read: about 50 MB of memory."""
 
 _TAB = b"\t"
 
@@ -67,20 +71,47 @@ def compare(
     folder: Path,
     heartbeat: Callable[[], None] = lambda: None,
 ) -> Iterator[Difference]:
-    """Yield what differs between two manifests' pages; ``folder`` is for files on the way."""
+    """Yield what differs between two manifests' pages; ``folder`` is for files on the way.
+
+    What a file lists that did not change is neither added nor removed. These files are read once
+    there is such a difference, unless they have more than MAX_KEPT_URLS.
+    """
     before, after = {row.name for row in previous}, {row.name for row in present}
     old = [row for row in previous if row.name not in after]
     new = [row for row in present if row.name not in before]
+    stays = _Kept([row for row in present if row.name in before], storage, heartbeat)
     parts = max(1, -(-sum(row.urls for row in (*old, *new)) // (2 * PART)))
     if parts == 1:
-        yield from _compare(_lines_of(old, storage), _lines_of(new, storage))
+        yield from _compare(_lines_of(old, storage), _lines_of(new, storage), stays)
         return
     _deal(_lines_of(old, storage), parts, folder, "old", heartbeat)
     _deal(_lines_of(new, storage), parts, folder, "new", heartbeat)
     for part in range(parts):
         heartbeat()
         with _part(folder, "old", part) as before_it, _part(folder, "new", part) as after_it:
-            yield from _compare(before_it, after_it)
+            yield from _compare(before_it, after_it, stays)
+
+
+class _Kept:
+    """The URLs of files that did not change, by their hashes."""
+
+    def __init__(
+        self, rows: Sequence[BuildFile], storage: SitemapStorage, heartbeat: Callable[[], None]
+    ) -> None:
+        self._rows = rows if sum(row.urls for row in rows) <= MAX_KEPT_URLS else ()
+        self._storage, self._heartbeat = storage, heartbeat
+
+    @cached_property
+    def _hashes(self) -> set[int]:
+        hashes: set[int] = set()
+        for row in self._rows:
+            self._heartbeat()
+            entries = stored_entries_of([row], self._storage)
+            hashes.update(hash(location_and_values(entry)[0]) for entry in entries)
+        return hashes
+
+    def __contains__(self, location: bytes) -> bool:
+        return hash(location) in self._hashes
 
 
 def _lines_of(rows: Iterable[BuildFile], storage: SitemapStorage) -> Lines:
@@ -97,17 +128,19 @@ def _parts_of(line: bytes) -> tuple[bytes, tuple[bytes, bytes]]:
     return location, (values, section)
 
 
-def _compare(old: Lines, new: Lines) -> Iterator[Difference]:
+def _compare(old: Lines, new: Lines, stays: Container[bytes]) -> Iterator[Difference]:
     left = dict(map(_parts_of, old))
     right = dict(map(_parts_of, new))  # Two sections may list one URL.
     for location, (values, section) in right.items():
         previous = left.pop(location, None)
         if previous is None:
-            yield _difference(DifferenceKind.ADDED, location, section)
+            if location not in stays:
+                yield _difference(DifferenceKind.ADDED, location, section)
         elif previous[0] != values:
             yield _difference(DifferenceKind.CHANGED, location, section)
     for location, (_values, section) in left.items():
-        yield _difference(DifferenceKind.REMOVED, location, section)
+        if location not in stays:
+            yield _difference(DifferenceKind.REMOVED, location, section)
 
 
 def _difference(kind: DifferenceKind, location: bytes, section: bytes) -> Difference:
