@@ -111,8 +111,10 @@ class Builder:
             # Cancelled, or taken over by another process: nothing failed.
             status = "abandoned" if isinstance(error, LeaseLost) else "failed"
             reason = reason_of(error, self.site.key)
-            if status == "failed" and isinstance(error, Exception):
-                self._note_failure(reason)
+            if status == "failed" and self._record and isinstance(error, Exception):
+                rows = Build.objects.filter(pk=self._record.pk, status=Build.Status.RUNNING)
+                with suppress(Exception):  # The database may be what failed.
+                    rows.filter(fence=self.lease.fence).update(reason=reason)
             self._announce_ended(self._record, status, reason)
             raise
         announce_ended(self._record and self._record.pk, result, is_followed=self.continued)
@@ -357,13 +359,6 @@ class Builder:
         self.lease.abandon(record, reason)
         self._announce_ended(record, "abandoned", reason)
         self.stop(reason)
-
-    def _note_failure(self, reason: str) -> None:
-        """Record why a build failed that the next run resumes, if the database still answers."""
-        if self._record is not None and self._record.pk:
-            rows = Build.objects.filter(pk=self._record.pk, fence=self.lease.fence)
-            with suppress(Exception):
-                rows.filter(status=Build.Status.RUNNING).update(reason=reason)
 
     def _announce_ended(self, record: Build | None, status: str, reason: str) -> None:
         build = record.pk if record else None

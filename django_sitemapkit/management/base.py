@@ -63,8 +63,13 @@ def exit_code_of(error: Exception) -> Exit:
     return Exit.CANCELLED if isinstance(error, BuildCancelled) else Exit.FAILED
 
 
-class OutputClosed(SystemExit):
-    """Raised when who reads the output has closed it: no error, and nobody is left to tell."""
+@contextmanager
+def ending_if_closed() -> Iterator[None]:
+    """Turn the error of an output that its reader has closed, as ``head`` does, into an exit."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise SystemExit(Exit.OUTPUT_CLOSED) from error
 
 
 class PrintableOutput(OutputWrapper):
@@ -85,14 +90,12 @@ class PrintableOutput(OutputWrapper):
         The colour ends before the line does: the output of an outer command looks for its end.
         """
         text = printable(msg)
-        try:
+        with ending_if_closed():
             if style_func is None:
                 self._command_output.write(text, None, ending)
             else:
                 # Without a style of its own, stderr would colour the line once more.
                 self._command_output.write(style_func(text), str, ending)
-        except BrokenPipeError as error:
-            raise OutputClosed(Exit.OUTPUT_CLOSED) from error
 
 
 class SiteCommand(BaseCommand):
@@ -125,10 +128,12 @@ class SiteCommand(BaseCommand):
                 self.stderr.write(self.interrupted)
                 sys.exit(Exit.INTERRUPTED)
             finally:
-                _flush_output()
-        except OutputClosed:
-            # Python would try once more to write what is left, and print the error.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                with ending_if_closed():
+                    sys.stdout.flush()
+        except SystemExit as ended:
+            if ended.code == Exit.OUTPUT_CLOSED:
+                # Python would try once more to write what is left, and print the error.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -214,14 +219,6 @@ class PublishedCommand(SiteCommand):
         except SystemCheckError as error:
             self.has_faults = True
             self.stderr.write(f"{error}\nThis command continues despite these errors.")
-
-
-def _flush_output() -> None:
-    """Write what is left of the output. Raises OutputClosed if nobody reads it."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError as error:
-        raise OutputClosed(Exit.OUTPUT_CLOSED) from error
 
 
 @contextmanager

@@ -5,10 +5,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
-from zlib import crc32
 
 from django_sitemapkit.builds.manifest import page_rows_of
-from django_sitemapkit.builds.stored_files import locations_of
+from django_sitemapkit.builds.stored_files import hashes_of
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Build, BuildFile
@@ -122,27 +121,16 @@ def reason_to_hold(finished: FinishedBuild) -> str:
 
 
 def _gone(finished: FinishedBuild, section: str, lost: int) -> int:
-    """Return how many published URLs of a section no page of a build lists; ``lost`` if unknown.
-
-    The pages that are new are read first, since what has moved is there.
-    """
+    """Return how many published URLs of a section no page of a build lists; ``lost`` if unknown."""
     kept = {row.name for row in finished.pages} & {row.name for row in finished.published}
     old = [row for row in finished.published if row.section == section and row.name not in kept]
     step = -(-sum(row.urls for row in old) // MAX_LOOKED_FOR)
-    pages = sorted(finished.pages, key=lambda row: row.name in kept)
-    if all(row.section == section for row in pages):
-        return lost
     try:
         storage = SitemapStorage()
-        gone: set[int] = set()
-        for row in old:
-            for urls in locations_of(row, storage, finished.heartbeat):
-                gone.update(hash(url) for url in urls if crc32(url.encode()) % step == 0)
-        for row in pages:
-            if row.section == section and row.name in kept:
-                continue
-            for urls in locations_of(row, storage, finished.heartbeat) if gone else ():
-                gone.difference_update(map(hash, urls))
+        gone = {url for url in hashes_of(old, storage, finished.heartbeat) if url % step == 0}
+        for row in sorted(finished.pages, key=lambda row: row.name in kept):  # What is new first.
+            if gone and not (row.section == section and row.name in kept):
+                gone.difference_update(hashes_of([row], storage, finished.heartbeat))
     except StorageFailure:
         return lost
     return len(gone) * step

@@ -7,10 +7,10 @@ by itself.
 
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
@@ -18,6 +18,7 @@ from typing import IO
 from django_sitemapkit.builds.manifest import page_name_of
 from django_sitemapkit.builds.publication.publishing import stored_build
 from django_sitemapkit.builds.stored_files import (
+    hashes_of,
     location_and_values,
     stored_entries_of,
     unescaped,
@@ -79,39 +80,31 @@ def compare(
     before, after = {row.name for row in previous}, {row.name for row in present}
     old = [row for row in previous if row.name not in after]
     new = [row for row in present if row.name not in before]
-    stays = _Kept([row for row in present if row.name in before], storage, heartbeat)
+    kept = [row for row in present if row.name in before]
+    kept = kept if sum(row.urls for row in kept) <= MAX_KEPT_URLS else []
+    stays = cache(lambda: set(hashes_of(kept, storage, heartbeat)))
+    for difference in _changes(old, new, storage, folder, heartbeat):
+        if difference.kind is DifferenceKind.CHANGED or hash(difference.location) not in stays():
+            yield difference
+
+
+def _changes(
+    old: Sequence[BuildFile],
+    new: Sequence[BuildFile],
+    storage: SitemapStorage,
+    folder: Path,
+    heartbeat: Callable[[], None],
+) -> Iterator[Difference]:
     parts = max(1, -(-sum(row.urls for row in (*old, *new)) // (2 * PART)))
     if parts == 1:
-        yield from _compare(_lines_of(old, storage), _lines_of(new, storage), stays)
+        yield from _compare(_lines_of(old, storage), _lines_of(new, storage))
         return
     _deal(_lines_of(old, storage), parts, folder, "old", heartbeat)
     _deal(_lines_of(new, storage), parts, folder, "new", heartbeat)
     for part in range(parts):
         heartbeat()
         with _part(folder, "old", part) as before_it, _part(folder, "new", part) as after_it:
-            yield from _compare(before_it, after_it, stays)
-
-
-class _Kept:
-    """The URLs of files that did not change, by their hashes."""
-
-    def __init__(
-        self, rows: Sequence[BuildFile], storage: SitemapStorage, heartbeat: Callable[[], None]
-    ) -> None:
-        self._rows = rows if sum(row.urls for row in rows) <= MAX_KEPT_URLS else ()
-        self._storage, self._heartbeat = storage, heartbeat
-
-    @cached_property
-    def _hashes(self) -> set[int]:
-        hashes: set[int] = set()
-        for row in self._rows:
-            self._heartbeat()
-            entries = stored_entries_of([row], self._storage)
-            hashes.update(hash(location_and_values(entry)[0]) for entry in entries)
-        return hashes
-
-    def __contains__(self, location: bytes) -> bool:
-        return hash(location) in self._hashes
+            yield from _compare(before_it, after_it)
 
 
 def _lines_of(rows: Iterable[BuildFile], storage: SitemapStorage) -> Lines:
@@ -128,19 +121,17 @@ def _parts_of(line: bytes) -> tuple[bytes, tuple[bytes, bytes]]:
     return location, (values, section)
 
 
-def _compare(old: Lines, new: Lines, stays: Container[bytes]) -> Iterator[Difference]:
+def _compare(old: Lines, new: Lines) -> Iterator[Difference]:
     left = dict(map(_parts_of, old))
     right = dict(map(_parts_of, new))  # Two sections may list one URL.
     for location, (values, section) in right.items():
         previous = left.pop(location, None)
         if previous is None:
-            if location not in stays:
-                yield _difference(DifferenceKind.ADDED, location, section)
+            yield _difference(DifferenceKind.ADDED, location, section)
         elif previous[0] != values:
             yield _difference(DifferenceKind.CHANGED, location, section)
     for location, (_values, section) in left.items():
-        if location not in stays:
-            yield _difference(DifferenceKind.REMOVED, location, section)
+        yield _difference(DifferenceKind.REMOVED, location, section)
 
 
 def _difference(kind: DifferenceKind, location: bytes, section: bytes) -> Difference:
