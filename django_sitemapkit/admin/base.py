@@ -175,15 +175,18 @@ def pause_text(pause: Pause) -> str:
 
 def progress_text(progress: SiteProgress) -> str:
     """Return the progress in a sentence."""
-    if progress.running and progress.build is not None:
-        return _build_progress_text(progress.build)
+    build = progress.build
+    if build is not None and build.state == "running":
+        return _build_progress_text(build)
+    if progress.requests and not progress.running:
+        return gettext("Queued requests start in the background.")
+    if build is not None:
+        text = gettext("Build %(build)s was interrupted. The next build resumes it.")
+        if build.state == "failed":
+            text = gettext("Build %(build)s failed. The next build resumes it.")
+        return text % {"build": build.build}
     if progress.running:
         return gettext("Planning sitemap files, or deleting old ones.")
-    if progress.requests:
-        return gettext("Queued requests start in the background.")
-    if progress.build is not None:
-        text = gettext("Build %(build)s was interrupted. The next build resumes it.")
-        return text % {"build": progress.build.build}
     return gettext("No build is running.")
 
 
@@ -199,7 +202,8 @@ def _build_progress_text(progress: BuildProgress) -> str:
     text = gettext("Build %(build)s: %(done)s of %(total)s files are done.") % values
     if progress.urls_per_second is None:
         return text
-    return f"{text} {gettext('%(urls)s URLs so far, %(rate)s per second.') % values}"
+    more = gettext("%(urls)s URLs so far; %(rate)s per second in new files.")
+    return f"{text} {more % values}"
 
 
 def try_read(read: Callable[[], Read]) -> tuple[Read | None, str]:

@@ -52,6 +52,7 @@ from django_sitemapkit.admin.url_counts import (
 from django_sitemapkit.admin.url_inspection import InspectionAdmin
 from django_sitemapkit.builds import Pause, publish
 from django_sitemapkit.builds.publication.pausing import pause_at
+from django_sitemapkit.builds.report.running import STATES, states_of
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.models import Build, BuildDifferences, BuildFile, Publication, StoredNow
 
@@ -73,10 +74,12 @@ class BuildList(ChangeList):
         by_build = {total["build"]: total for total in totals}
         changes = changes_of(self.result_list, counts_of(self.result_list))
         live = set(Publication.objects.filter(build__in=keys).values_list("build", flat=True))
+        states = states_of(self.result_list)
         for build in self.result_list:
             build.totals = by_build.get(build.pk, {})
             build.change = changes.get(build.pk, "-")
             build.is_live = build.pk in live
+            build.state = states[build.pk]
 
 
 @admin.register(Build)
@@ -116,9 +119,9 @@ class BuildAdmin(ActivityAdmin, CancelAdmin, HealthAdmin, InspectionAdmin, Pause
         return _("Build %(build)s") % {"build": build.pk}
 
     @admin.display(description=gettext_lazy("status"), ordering="status")
-    def shown_status(self, build: Build) -> str:
+    def shown_status(self, build: Any) -> str:
         """Return the status, highlighted if the build is held or failed, and the live one."""
-        status = _status_html(build.status, build.get_status_display())
+        status = _status_html(build.state, str(STATES[build.state]))
         is_live = getattr(build, "is_live", False)
         return format_html("{} {}", status, _status_html("live", _("live"))) if is_live else status
 
@@ -182,7 +185,7 @@ class BuildAdmin(ActivityAdmin, CancelAdmin, HealthAdmin, InspectionAdmin, Pause
         build = options["obj"]
         context["title"] = self.name(build)
         context["subtitle"] = None
-        build.is_live = _is_live(build)
+        build.is_live, build.state = _is_live(build), states_of([build])[build.pk]
         may_publish = self.has_publish_build_permission(request)
         context["may_publish"] = may_publish and not self._publish_error(build)
         context["differs"] = _is_publishable(build) and build.previous is not None

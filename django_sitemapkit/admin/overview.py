@@ -51,7 +51,7 @@ from django_sitemapkit.builds.cancellation import cancellable_lease
 from django_sitemapkit.builds.make.reuse import Reason
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.report.progress import progress_of, summaries_of
-from django_sitemapkit.builds.report.running import is_being_built
+from django_sitemapkit.builds.report.running import STATES, is_being_built, living_leases, states_of
 from django_sitemapkit.builds.requests import begin
 from django_sitemapkit.builds.requests import request as record_request
 from django_sitemapkit.models import Build, BuildRequest
@@ -283,7 +283,7 @@ def _site_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:
         "builds": [
             {
                 "build": build,
-                "status": Build.Status(build.status).label,
+                "status": STATES[build.status],
                 "started_at": _parse_datetime(build.started_at),
                 "change": changes.get(build.build),
                 "duration": duration_text(recent[build.build]) if build.build in recent else "",
@@ -351,10 +351,11 @@ def _section_names(site: SitemapSite) -> list[str]:
 
 def _work_in_progress(site: SitemapSite) -> int | None:
     """Return the id of the running build, 0 for other work, or None for neither."""
-    if not is_being_built(site):
+    lease = living_leases([site.key]).first()
+    if lease is None:
         return None
-    running = Build.objects.filter(site=site.key, status=Build.Status.RUNNING)
-    return running.order_by("-pk").values_list("pk", flat=True).first() or 0
+    running = Build.objects.filter(site=site.key, status=Build.Status.RUNNING, fence=lease.fence)
+    return running.values_list("pk", flat=True).first() or 0
 
 
 def _message_of_request(site: SitemapSite, request: HttpRequest) -> dict[str, str] | None:
@@ -398,8 +399,9 @@ def _sites_to_look_at() -> set[str]:
     """Return the keys of the sites whose newest build is held for review, or failed."""
     newest = Build.objects.values("site").annotate(newest=Max("pk")).values("newest")
     wanted = (Build.Status.HELD, Build.Status.FAILED)
-    builds = Build.objects.filter(pk__in=newest, status__in=wanted)
-    return set(builds.values_list("site", flat=True))
+    builds = list(Build.objects.filter(pk__in=newest, status__in=(*wanted, Build.Status.RUNNING)))
+    states = states_of(builds)
+    return {build.site for build in builds if states[build.pk] in wanted}
 
 
 def _parse_datetime(text: str | None) -> dt.datetime | None:

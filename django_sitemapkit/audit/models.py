@@ -23,7 +23,7 @@ class AuditRun(models.Model):
     class Status(models.TextChoices):
         """What has become of an audit."""
 
-        RUNNING = "running", _("running")
+        RUNNING = "running", _("unfinished")
         FINISHED = "finished", _("finished")
 
     kind = models.CharField(_("kind"), max_length=10, choices=Kind, default=Kind.AUDIT)

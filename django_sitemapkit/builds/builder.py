@@ -74,6 +74,10 @@ class Builder:
         self.storage = SitemapStorage()
         self.export = Export.of(site)
         self.builds = SiteBuilds(site)
+        known = (self.builds.published, self.builds.held)
+        self._known_warnings = {
+            warning for build in known if build for warning in build.warnings.splitlines()
+        }
         self.files: list[FileResult] = []
         self.abandoned = ""
         """Why a build before this one was abandoned."""
@@ -106,7 +110,12 @@ class Builder:
         except BaseException as error:
             # Cancelled, or taken over by another process: nothing failed.
             status = "abandoned" if isinstance(error, LeaseLost) else "failed"
-            self._announce_ended(self._record, status, reason_of(error, self.site.key))
+            reason = reason_of(error, self.site.key)
+            if status == "failed" and self._record and isinstance(error, Exception):
+                rows = Build.objects.filter(pk=self._record.pk, status=Build.Status.RUNNING)
+                with suppress(Exception):  # The database may be what failed.
+                    rows.filter(fence=self.lease.fence).update(reason=reason)
+            self._announce_ended(self._record, status, reason)
             raise
         announce_ended(self._record and self._record.pk, result, is_followed=self.continued)
         return result
@@ -125,6 +134,7 @@ class Builder:
         everything = self.export_all and not self.continued
         self.exported += deliver(self.builds, self.lease, self.export, everything=everything)
         self._prune(rows)
+        warnings = record.warnings.splitlines()
         return BuildResult(
             site=self.site.key,
             build=outcome.build,
@@ -134,7 +144,8 @@ class Builder:
             resumed=self.resumed,
             abandoned=self.abandoned,
             reason=outcome.reason,
-            warnings=tuple(record.warnings.splitlines()),
+            warnings=tuple(warnings),
+            new_warnings=tuple(each for each in warnings if each not in self._known_warnings),
             exported=None if self.export is None else self.exported,
         )
 
@@ -171,9 +182,9 @@ class Builder:
         self._declaration = self._fingerprints.declaration_of(self.sections, self.chosen)
         for left in self.builds.running:
             if left.declaration == self._declaration and not self.distrusted:
-                left.fence = self.lease.fence
+                left.fence, left.reason = self.lease.fence, ""
                 with self.lease.fenced_transaction():
-                    left.save(update_fields=["fence"])
+                    left.save(update_fields=["fence", "reason"])
                 self.continued = True
                 return left
             self.abandon(left, "the code, the settings or the chosen sections have changed")

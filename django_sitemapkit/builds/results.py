@@ -80,6 +80,8 @@ class BuildResult:
     """Why it is held for review, failed or was abandoned; else ""."""
     warnings: Sequence[str] = ()
     """Implausible lastmods."""
+    new_warnings: Sequence[str] = ()
+    """Those among them that neither the published build nor the one held for review has."""
     exported: int | None = None
     """Files that were copied to the export; None where there is none."""
 
@@ -87,6 +89,12 @@ class BuildResult:
     def urls(self) -> int:
         """URLs in the pages it made; sections that were not asked for do not count."""
         return sum(file.urls for file in self.files if file.section)
+
+    @property
+    def rendered_urls(self) -> int:
+        """URLs in the pages that were rendered; reused files do not count."""
+        rendered = [file for file in self.files if file.seconds or file.state == "stored"]
+        return sum(file.urls for file in rendered if file.section)
 
     @property
     def xml_bytes(self) -> int:

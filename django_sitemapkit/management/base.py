@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import os
 import signal
 import socket
 import sys
@@ -52,6 +53,7 @@ class Exit(IntegerChoices):
     PROBLEMS = 5, "problems that an option says to fail on"
     CANCELLED = 6, "the build was cancelled"
     INTERRUPTED = 130, "interrupted"
+    OUTPUT_CLOSED = 141, "the output was closed, as by head"
 
 
 def exit_code_of(error: Exception) -> Exit:
@@ -59,6 +61,15 @@ def exit_code_of(error: Exception) -> Exit:
     if isinstance(error, BuildRunning):
         return Exit.RUNNING
     return Exit.CANCELLED if isinstance(error, BuildCancelled) else Exit.FAILED
+
+
+@contextmanager
+def ending_if_closed() -> Iterator[None]:
+    """Turn the error of an output that its reader has closed, as ``head`` does, into an exit."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise SystemExit(Exit.OUTPUT_CLOSED) from error
 
 
 class PrintableOutput(OutputWrapper):
@@ -79,11 +90,12 @@ class PrintableOutput(OutputWrapper):
         The colour ends before the line does: the output of an outer command looks for its end.
         """
         text = printable(msg)
-        if style_func is None:
-            self._command_output.write(text, None, ending)
-        else:
-            # Without a style of its own, stderr would colour the line once more.
-            self._command_output.write(style_func(text), str, ending)
+        with ending_if_closed():
+            if style_func is None:
+                self._command_output.write(text, None, ending)
+            else:
+                # Without a style of its own, stderr would colour the line once more.
+                self._command_output.write(style_func(text), str, ending)
 
 
 class SiteCommand(BaseCommand):
@@ -110,10 +122,19 @@ class SiteCommand(BaseCommand):
     def run_from_argv(self, argv: list[str]) -> None:
         """Run the command from a shell; Ctrl-C ends it with a one-line message."""
         try:
-            super().run_from_argv(argv)
-        except KeyboardInterrupt:
-            self.stderr.write(self.interrupted)
-            sys.exit(Exit.INTERRUPTED)
+            try:
+                super().run_from_argv(argv)
+            except KeyboardInterrupt:
+                self.stderr.write(self.interrupted)
+                sys.exit(Exit.INTERRUPTED)
+            finally:
+                with ending_if_closed():
+                    sys.stdout.flush()
+        except SystemExit as ended:
+            if ended.code == Exit.OUTPUT_CLOSED:
+                # Python would try once more to write what is left, and print the error.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Call `run`; turn the package's errors into messages and exit codes.

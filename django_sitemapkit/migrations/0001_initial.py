@@ -48,7 +48,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('site', models.CharField(max_length=100, verbose_name='site')),
-                ('status', models.CharField(choices=[('running', 'running'), ('published', 'published'), ('unchanged', 'unchanged'), ('held', 'held'), ('abandoned', 'abandoned'), ('failed', 'failed')], default='running', max_length=20, verbose_name='status')),
+                ('status', models.CharField(choices=[('running', 'unfinished'), ('published', 'published'), ('unchanged', 'unchanged'), ('held', 'held'), ('abandoned', 'abandoned'), ('failed', 'failed')], default='running', max_length=20, verbose_name='status')),
                 ('declaration', models.CharField(max_length=64, verbose_name='declaration')),
                 ('fence', models.PositiveBigIntegerField(verbose_name='fencing token')),
                 ('started_at', models.DateTimeField(verbose_name='started at')),

@@ -75,7 +75,7 @@ class Build(models.Model):
     class Status(models.TextChoices):
         """The state of a build."""
 
-        RUNNING = "running", _("running")
+        RUNNING = "running", _("unfinished")
         PUBLISHED = "published", _("published")
         UNCHANGED = "unchanged", _("unchanged")
         HELD = "held", _("held")

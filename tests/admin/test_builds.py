@@ -568,3 +568,22 @@ def test_the_page_leads_back_to_the_overview(two):
     Build.objects.update(site="two/<b>&")
     text = text_of(person("viewer").get(page("change", two[0])))
     assert f'href="{OVERVIEW}?site=two%2F%3Cb%3E%26"' in text
+
+
+# Builds that have not ended
+
+
+def test_a_build_is_running_only_as_long_as_its_process_has_the_lease(built):
+    """The list, the build's page and the overview say what sitemap_status says."""
+    client = person("viewer")
+    with acquire(SITE) as lease:
+        (build,) = make(1, fence=lease.fence)
+        pages = [page("changelist"), page("change", build.pk), OVERVIEW]
+        for state in ("running", "interrupted", "failed"):
+            if state == "interrupted":
+                lease.begin_next()
+            if state == "failed":
+                Build.objects.update(reason="the disk is full")
+            for shown in pages:
+                html = client.get(shown).content.decode()
+                assert f'sitemapkit-{state}">{state}</span>' in html, (state, shown)

@@ -54,7 +54,7 @@ def test_a_line_for_each_file_and_a_total(products):
     assert len(lines) == 5
     build = Build.objects.get().pk
     assert lines[3] == f"Build {build} of site 'default': published; 3 URLs in 3 files, 3 stored."
-    assert re.fullmatch(r"It took [0-9.]+ s, [0-9,]+ URLs per second\.", lines[4])
+    assert re.fullmatch(r"It took [0-9.]+ s; 3 URLs rendered, [0-9,]+ per second\.", lines[4])
 
 
 def test_lines_fit_a_terminal(bad):
@@ -570,3 +570,29 @@ def test_signal_ends_a_build_cleanly(project, number):
     assert project.run("build_sitemaps", "--fail-on-skipped")[0] == 0
     page = next(project.files.rglob("readings-1-*.xml.gz")).read_bytes()
     assert locations(page) == ["https://www.example.com/readings/1/"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("sitemap_status", "--quick"),
+        ("sitemap_status", "--json"),
+        ("inspect_sitemap_url", "/readings/1/"),
+        ("validate_sitemaps", "--verbosity", "2"),
+        ("build_sitemaps", "--full", "--verbosity", "2"),
+        ("prune_sitemaps",),
+    ],
+)
+@pytest.mark.thorough
+def test_a_reader_that_closes_the_output_ends_a_command_quietly(project, arguments):
+    """As `head` does: no traceback, neither at once nor on exit."""
+    process = subprocess.Popen(
+        [sys.executable, str(project.script), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    process.stdout.close()
+    error = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(timeout=60), error) == (141, "")

@@ -63,7 +63,7 @@ def test_skipped_rows_have_a_line_for_each_reason(many, caplog):
     assert lines[1].startswith(f"Problem (3 times): many {second}: ")
     assert "evil.example/c" in lines[1]
     assert lines[2:] == ["--verbosity 2 prints the first 20 of each kind in each file."]
-    assert out.splitlines()[-1].endswith(" URLs per second. Skipped: 4 rows.")
+    assert out.splitlines()[-1].endswith(" per second. Skipped: 4 rows.")
     logged = [record.getMessage() for record in caplog.records]
     assert logged == [f"Site 'default': {line}" for line in lines[:2]]
 

@@ -240,8 +240,8 @@ def running_build(seconds=0):
     build = Build.objects.create(
         site="default", fence=9, started_at=now - dt.timedelta(seconds=seconds)
     )
-    done = BuildFile.Status.DONE
-    BuildFile.objects.create(build=build, section="products", number=1, status=done, urls=2_000)
+    values = {"status": "done", "urls": 2_000, "name": f"products-1-0-{build.pk}.9-x.xml.gz"}
+    BuildFile.objects.create(build=build, section="products", number=1, **values)
     BuildFile.objects.create(build=build, section="products", number=2)
     lease, _ = Lease.objects.update_or_create(
         name="build:default",
@@ -256,13 +256,14 @@ def running_build(seconds=0):
 def test_text_and_json_have_the_progress_of_a_build(built):
     """Of one that runs anywhere: what is recorded, and the rate since it began."""
     build = running_build(seconds=10)
-    line = f"  build {build.pk}: 1 of 3 files done, 2,000 URLs, "
+    line = f"  build {build.pk}: 1 of 3 files done, 2,000 URLs; "
     out = run("sitemap_status", "--quick")[1]
-    rate = int(out.partition(line)[2].partition(" per second\n")[0])
+    rate = int(out.partition(line)[2].partition(" per second in new files\n")[0])
     assert 180 <= rate <= 200
     (site,) = json.loads(run("sitemap_status", "--quick", "--json")[1])
     assert 180 <= site["progress"].pop("urls_per_second") <= 200
     expected = {"build": build.pk, "started_by": "", "done": 1, "total": 3, "urls": 2_000}
+    expected["state"] = "running"
     assert site["progress"] == expected
 
 

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from django_sitemapkit.admin.base import pause_text, request_text
 from django_sitemapkit.admin.health.items import HealthItem, Level, register_health
 from django_sitemapkit.builds.publication.pausing import pause_at
-from django_sitemapkit.builds.report.running import living_leases
+from django_sitemapkit.builds.report.running import INTERRUPTED, states_of
 from django_sitemapkit.models import Build, BuildFile, BuildRequest, Publication, StoredNow
 from django_sitemapkit.sites import SitemapSite
 
@@ -68,7 +68,7 @@ def builds_found(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator
     published: dict[str, Any] = {row.site: row for row in rows.annotate(now=StoredNow())}
     succeeded = _last_success(keys)
     yield from _held(keys)
-    yield from _unfinished(sites, keys)
+    yield from _unfinished(keys)
     yield from _failed_requests(keys, succeeded)
     yield from _problems(published)
     for publication in published.values():
@@ -104,15 +104,17 @@ def _held(keys: Iterable[str]) -> Iterator[HealthItem]:
         )
 
 
-def _unfinished(sites: Sequence[SitemapSite], keys: Iterable[str]) -> Iterator[HealthItem]:
+def _unfinished(keys: Iterable[str]) -> Iterator[HealthItem]:
     """Yield the newest build of each site if it failed, or if no process works on it any more."""
     newest = Build.objects.filter(site__in=keys).values("site").annotate(newest=Max("pk"))
-    builds = Build.objects.filter(
-        pk__in=newest.values("newest"), status__in=(_Status.FAILED, _Status.RUNNING)
+    builds = list(
+        Build.objects.filter(
+            pk__in=newest.values("newest"), status__in=(_Status.FAILED, _Status.RUNNING)
+        )
     )
-    running = set(living_leases(sites).values_list("name", flat=True))
+    states = states_of(builds)
     for build in builds:
-        if build.status == _Status.FAILED:
+        if states[build.pk] == _Status.FAILED:
             yield HealthItem(
                 site=build.site,
                 title=_("Build failed"),
@@ -123,7 +125,7 @@ def _unfinished(sites: Sequence[SitemapSite], keys: Iterable[str]) -> Iterator[H
                 advice=_("Correct the cause and build again. The published build is still served."),
                 url=_url_of(build.pk),
             )
-        elif f"build:{build.site}" not in running:
+        elif states[build.pk] == INTERRUPTED:
             yield HealthItem(
                 site=build.site,
                 title=_("Build interrupted"),

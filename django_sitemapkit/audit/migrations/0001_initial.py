@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('kind', models.CharField(choices=[('audit', 'audit'), ('gate', 'audit before publishing'), ('crawl', 'crawl')], default='audit', max_length=10, verbose_name='kind')),
                 ('site', models.CharField(max_length=100, verbose_name='site')),
-                ('status', models.CharField(choices=[('running', 'running'), ('finished', 'finished')], default='running', max_length=20, verbose_name='status')),
+                ('status', models.CharField(choices=[('running', 'unfinished'), ('finished', 'finished')], default='running', max_length=20, verbose_name='status')),
                 ('build', models.PositiveBigIntegerField(help_text='Empty if the live pages were audited.', null=True, verbose_name='build')),
                 ('sample', models.PositiveIntegerField(help_text='URLs per section; empty for all.', null=True, verbose_name='sample')),
                 ('live', models.BooleanField(default=False, help_text='Whether the pages were fetched over HTTP.', verbose_name='over HTTP')),

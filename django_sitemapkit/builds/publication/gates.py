@@ -7,10 +7,16 @@ from decimal import Decimal
 from functools import cached_property
 
 from django_sitemapkit.builds.manifest import page_rows_of
+from django_sitemapkit.builds.stored_files import hashes_of
 from django_sitemapkit.conf import settings
+from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.printable import count_of
+from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.sites import SitemapSite
+
+MAX_LOOKED_FOR = 500_000
+"""URLs of a section that are looked for in the others: about 50 MB. Of more, a sample is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,16 +53,22 @@ def shrinkage(finished: FinishedBuild) -> str:
     """Return in what a build has too few URLs compared with the published one, or "".
 
     More than SITEMAPKIT_MAX_SHRINK of a section's URLs would be gone. If no section loses so much,
-    the site does not either.
+    the site does not either. A URL that another section lists is not gone: to find that out, files
+    are read, and only if a section would shrink by so much.
     """
     allowed = Decimal(str(settings.MAX_SHRINK))  # 0.29 of 100 is 29, and not a little less.
     before, after = _urls(finished.published), _urls(finished.pages)
     for name in sorted(before):
-        lost = before[name] - after[name] - finished.leaving.get(name, 0)
-        if lost > before[name] * allowed:
+        leaving, bound = finished.leaving.get(name, 0), before[name] * allowed
+        lost = before[name] - after[name]
+        if lost - leaving <= bound:
+            continue
+        gone = min(lost, _gone(finished, name, lost))
+        if gone - leaving > bound:
+            moved = f", and others list {lost - gone:,} of the rest" if gone < lost else ""
             return (
                 f"section {name!r} would shrink from {before[name]:,} to"
-                f" {count_of(after[name], 'URL')};"
+                f" {count_of(after[name], 'URL')}{moved};"
                 f" SITEMAPKIT_MAX_SHRINK allows a loss of {float(allowed * 100):g}%"
             )
     return ""
@@ -106,6 +118,22 @@ def register_gate(gate: Gate) -> None:
 def reason_to_hold(finished: FinishedBuild) -> str:
     """Return why a build is held for review, or ""."""
     return next(filter(None, (gate(finished) for gate in _gates)), "")
+
+
+def _gone(finished: FinishedBuild, section: str, lost: int) -> int:
+    """Return how many published URLs of a section no page of a build lists; ``lost`` if unknown."""
+    kept = {row.name for row in finished.pages} & {row.name for row in finished.published}
+    old = [row for row in finished.published if row.section == section and row.name not in kept]
+    step = -(-sum(row.urls for row in old) // MAX_LOOKED_FOR)
+    try:
+        storage = SitemapStorage()
+        gone = {url for url in hashes_of(old, storage, finished.heartbeat) if url % step == 0}
+        for row in sorted(finished.pages, key=lambda row: row.name in kept):  # What is new first.
+            if gone and not (row.section == section and row.name in kept):
+                gone.difference_update(hashes_of([row], storage, finished.heartbeat))
+    except StorageFailure:
+        return lost
+    return len(gone) * step
 
 
 def _urls(pages: Iterable[BuildFile]) -> Counter[str]:

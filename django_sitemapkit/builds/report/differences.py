@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
@@ -17,6 +18,7 @@ from typing import IO
 from django_sitemapkit.builds.manifest import page_name_of
 from django_sitemapkit.builds.publication.publishing import stored_build
 from django_sitemapkit.builds.stored_files import (
+    hashes_of,
     location_and_values,
     stored_entries_of,
     unescaped,
@@ -31,6 +33,9 @@ PART = 20_000
 
 BUFFERED = 20_000
 """Lines dealt out before they are written to the parts' files."""
+
+MAX_KEPT_URLS = 500_000
+"""URLs in files that did not change up to which these are read: about 50 MB of memory."""
 
 _TAB = b"\t"
 
@@ -74,10 +79,29 @@ def compare(
     heartbeat: Callable[[], None] = lambda: None,
     duplicates: Duplicates | None = None,
 ) -> Iterator[Difference]:
-    """Yield what differs between two manifests' pages; ``folder`` is for files on the way."""
+    """Yield what differs between two manifests' pages; ``folder`` is for files on the way.
+
+    What a file lists that did not change is neither added nor removed. These files are read once
+    there is such a difference, unless they have more than MAX_KEPT_URLS.
+    """
     before, after = {row.name for row in previous}, {row.name for row in present}
     old = [row for row in previous if row.name not in after]
     new = [row for row in present if row.name not in before]
+    kept = [row for row in present if row.name in before]
+    kept = kept if sum(row.urls for row in kept) <= MAX_KEPT_URLS else []
+    stays = cache(lambda: set(hashes_of(kept, storage, heartbeat)))
+    for difference in _changes(old, new, storage, folder, heartbeat):
+        if difference.kind is DifferenceKind.CHANGED or hash(difference.location) not in stays():
+            yield difference
+
+
+def _changes(
+    old: Sequence[BuildFile],
+    new: Sequence[BuildFile],
+    storage: SitemapStorage,
+    folder: Path,
+    heartbeat: Callable[[], None],
+) -> Iterator[Difference]:
     parts = max(1, -(-sum(row.urls for row in (*old, *new)) // (2 * PART)))
     if parts == 1:
         yield from _compare(_lines_of(old, storage), _lines_of(new, storage), duplicates)

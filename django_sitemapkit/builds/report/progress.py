@@ -89,7 +89,7 @@ def summaries_of(sites: Sequence[SitemapSite]) -> list[SiteSummary]:
         skipped=Sum("skipped", default=0),
     )
     found = {total.pop("build"): total for total in totals}
-    running = set(living_leases(sites).values_list("name", flat=True))
+    running = set(living_leases(keys).values_list("name", flat=True))
     held_builds = Build.objects.filter(site__in=keys, status=Build.Status.HELD, pruned_at=None)
     held = set(held_builds.values_list("site", flat=True).distinct())
     asked = BuildRequest.objects.filter(site__in=keys, ended_at=None)

@@ -1,11 +1,12 @@
 """Which process builds a site, and how far its build is: from the database, on any machine."""
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, DurationField, ExpressionWrapper, F, Q, QuerySet, Sum
+from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import Build, BuildFile, DatabaseNow, Lease, StoredNow
@@ -14,6 +15,16 @@ from django_sitemapkit.sites import SitemapSite
 MIN_RATE_SECONDS = 1.0
 """How long a build has to run before a rate says anything."""
 
+INTERRUPTED = "interrupted"
+"""The state of a build that has not ended and that no process works on."""
+
+STATES = {
+    **dict(Build.Status.choices),
+    Build.Status.RUNNING: _("running"),
+    INTERRUPTED: _("interrupted"),
+}
+"""What the states of builds are called."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildProgress:
@@ -21,6 +32,8 @@ class BuildProgress:
 
     build: int
     """Its id."""
+    state: str
+    """"running", or "interrupted" or "failed" if no process works on it."""
     started_by: str
     """Who asked for it."""
     done: int
@@ -30,17 +43,21 @@ class BuildProgress:
     urls: int
     """URLs in the files that are done."""
     urls_per_second: int | None
-    """URLs per second since it began; None in its first second, and of a resumed build."""
+    """URLs in the files it has stored, per second since it began; reused files do not count.
+
+    None in its first second, before the first file, of a resumed build, and if nobody works on it.
+    """
 
 
 def build_progress(site: SitemapSite) -> BuildProgress | None:
     """Return how far the build of a site is; None if there is none, or it is still being planned.
 
-    It may be one that a dead process has left.
+    If no process builds the site, it may be one that was left, which its ``state`` says.
     """
     builds = Build.objects.filter(site=site.key, status=Build.Status.RUNNING)
     build = builds.annotate(age=_age("started_at", StoredNow())).order_by("-pk").first()
-    if build is None:
+    state = states_of([build])[build.pk] if build else INTERRUPTED
+    if build is None or (state != Build.Status.RUNNING and is_being_built(site)):
         return None
     done = ~Q(status=BuildFile.Status.PENDING)
     counts = (
@@ -49,16 +66,19 @@ def build_progress(site: SitemapSite) -> BuildProgress | None:
         .aggregate(
             total=Count("pk"),
             done=Count("pk", filter=done),
+            # The name of a file has the build that stored it.
+            stored=Sum("urls", filter=Q(name__contains=f"-{build.pk}."), default=0),
             urls=Sum("urls", filter=done, default=0),
         )
     )
     return BuildProgress(
         build=build.pk,
+        state=state,
         started_by=build.started_by,
         done=counts["done"],
         total=counts["total"] + 1,
         urls=counts["urls"],
-        urls_per_second=_rate(site, build.age.total_seconds(), counts["urls"]),
+        urls_per_second=_rate(site, build.age.total_seconds(), counts["stored"]),
     )
 
 
@@ -67,10 +87,10 @@ def _rate(site: SitemapSite, seconds: float, urls: int) -> int | None:
 
     None if its process acquired the lease later: it has resumed what another one left.
     """
-    leases = living_leases([site]).annotate(age=_age("acquired_at", DatabaseNow()))
+    leases = living_leases([site.key]).annotate(age=_age("acquired_at", DatabaseNow()))
     held = leases.values_list("age", flat=True).first()
     is_fresh = held is not None and held.total_seconds() >= seconds >= MIN_RATE_SECONDS
-    return round(urls / seconds) if is_fresh else None
+    return round(urls / seconds) if is_fresh and urls else None
 
 
 def _age(column: str, now: DatabaseNow) -> "ExpressionWrapper[Any]":
@@ -80,13 +100,30 @@ def _age(column: str, now: DatabaseNow) -> "ExpressionWrapper[Any]":
 
 def is_being_built(site: SitemapSite) -> bool:
     """Return whether a process that is alive has the lease of a site."""
-    return living_leases([site]).exists()
+    return living_leases([site.key]).exists()
 
 
-def living_leases(sites: Iterable[SitemapSite]) -> QuerySet[Lease]:
-    """Return the leases of processes that build some sites and are alive."""
+def states_of(builds: Collection[Build]) -> dict[int, str]:
+    """Return the state of each build by id: its status, unless it has not ended.
+
+    Then it is "running" as long as the process that makes it has the lease, else "failed" if it
+    left the reason, or "interrupted". The next build resumes it in either case, if it still can.
+    """
+    states: dict[int, str] = {build.pk: build.status for build in builds}
+    left = [build for build in builds if build.status == Build.Status.RUNNING]
+    if left:
+        leases = living_leases({build.site for build in left})
+        alive = set(leases.values_list("name", "fence"))
+        for build in left:
+            if (f"build:{build.site}", build.fence) not in alive:
+                states[build.pk] = Build.Status.FAILED if build.reason else INTERRUPTED
+    return states
+
+
+def living_leases(keys: Iterable[str]) -> QuerySet[Lease]:
+    """Return the leases of processes that build the sites with these keys and are alive."""
     silence = DatabaseNow() - dt.timedelta(seconds=settings.LEASE_SECONDS)
-    names = [f"build:{site.key}" for site in sites]
+    names = [f"build:{key}" for key in keys]
     return Lease.objects.filter(name__in=names, heartbeat__gte=silence).exclude(owner="")
 
 

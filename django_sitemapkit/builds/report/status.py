@@ -12,7 +12,12 @@ from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.publication.export import ExportStatus, export_status
 from django_sitemapkit.builds.publication.pausing import Pause, pause_at
 from django_sitemapkit.builds.report.due import SectionDue, due
-from django_sitemapkit.builds.report.running import BuildProgress, build_progress, who_builds
+from django_sitemapkit.builds.report.running import (
+    BuildProgress,
+    build_progress,
+    states_of,
+    who_builds,
+)
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.overrides import sections_of
@@ -53,7 +58,7 @@ class BuildStatus:
     build: int
     """Its id."""
     status: str
-    """What became of it."""
+    """What became of it; of one that has not ended, "running", "interrupted" or "failed"."""
     started_at: str
     """When it began."""
     reason: str
@@ -129,7 +134,8 @@ def status_of(
     """
     builds = builds or SiteBuilds(site)
     publication: Any = builds.publication
-    newest = Build.objects.filter(site=site.key).order_by("-pk")[:SHOWN_BUILDS]
+    newest = list(Build.objects.filter(site=site.key).order_by("-pk")[:SHOWN_BUILDS])
+    states = states_of(newest)
     sections, checked_at = _sections(site, publication.build if publication else None)
     return SiteStatus(
         site=site.key,
@@ -145,7 +151,7 @@ def status_of(
         builds=tuple(
             BuildStatus(
                 build=build.pk,
-                status=build.status,
+                status=states[build.pk],
                 started_at=build.started_at.isoformat(timespec="seconds"),
                 reason=build.reason,
                 warnings=tuple(build.warnings.splitlines()),

@@ -168,7 +168,7 @@ class Command(SiteCommand):
             self._print_problems(progress.files.values())
             raise
         self._print_problems(result.files)
-        for warning in result.warnings:
+        for warning in result.new_warnings if self.verbosity else ():
             self.stderr.write(f"Warning: {warning}", self.style.WARNING)
         if result.status == "held":
             self.held.append(held_back(result))
@@ -254,13 +254,15 @@ def _total(result: BuildResult) -> Iterator[str]:
         yield f"Interrupted build {result.resumed} was resumed and finished."
     if result.abandoned:
         yield f"A build was abandoned: {result.abandoned}."
-    rate = result.urls / result.seconds if result.seconds else 0
     label = f"Build {result.build}" if result.build else "Dry run"
     yield (
         f"{label} of site {result.site!r}: {result.status}; {count_of(result.urls, 'URL')} in"
         f" {count_of(len(result.files), 'file')}, {result.stored:,} stored."
     )
-    text = f"It took {result.seconds:.2f} s, {rate:,.0f} URLs per second."
+    text = f"It took {result.seconds:.2f} s."
+    if (rendered := result.rendered_urls) and result.seconds:
+        rate = rendered / result.seconds
+        text = f"{text[:-1]}; {count_of(rendered, 'URL')} rendered, {rate:,.0f} per second."
     if skipped := _skipped(result):
         text += f" Skipped: {skipped}."
     if result.exported is not None:

@@ -156,8 +156,10 @@ def _current_states(report: SiteStatus) -> Iterator[str]:
             f"build {progress.build}: {progress.done:,} of {count_of(progress.total, 'file')} done,"
             f" {count_of(progress.urls, 'URL')}"
         )
+        if progress.state != Build.Status.RUNNING:
+            text += f"; {progress.state}, the next build resumes it"
         rate = progress.urls_per_second
-        yield text if rate is None else f"{text}, {rate:,} per second"
+        yield text if rate is None else f"{text}; {rate:,} per second in new files"
 
 
 def _late(report: SiteStatus, hours: float) -> str:

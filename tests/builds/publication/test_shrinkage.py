@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from django_sitemapkit.builds import prune, publish
+from django_sitemapkit.builds import differences_of, prune, publish
 from django_sitemapkit.builds.publication.gates import FinishedBuild, shrinkage
 from django_sitemapkit.exceptions import BuildFailed, NothingToPublish
 from django_sitemapkit.models import Build, BuildFile, Publication
@@ -108,7 +108,7 @@ def test_a_section_may_lose_just_what_the_setting_says(
 
 def test_the_limit_is_exact(storage, live_id, settings):
     """No part of a hundred URLs is one URL more or less for being a binary fraction."""
-    before = BuildFile(section="readings", urls=100)
+    before = BuildFile(section="readings", urls=100, name="before")
     for percent in (7, 29, 57, 70):
         settings.SITEMAPKIT_MAX_SHRINK = percent / 100
         for lost, held in ((percent, False), (percent + 1, True)):
@@ -173,6 +173,86 @@ def test_nothing_at_all_is_never_published(storage, live_id, sections, client, s
     assert Publication.objects.get().build_id == live_id
     if how == "no row":
         assert served(client) == before
+
+
+# What has moved
+
+
+class Others(SmallReadings):
+    """The same rows at the same URLs, from another section."""
+
+
+class Half(SmallReadings):
+    """Half of these rows."""
+
+    queryset = Reading.objects.filter(level__lt=50)
+
+
+@pytest.mark.parametrize("since", ["before", "now"])
+def test_a_section_that_is_dropped_is_no_loss_if_another_lists_its_urls(
+    storage, sections, client, since
+):
+    """Whether it has listed them all along, or lists them now."""
+    if since == "before":
+        sections.add(Others)
+    run()
+    before = {location for location, _ in in_order(served(client))}
+    sections.remove("readings")
+    if since == "now":
+        sections.add(Others)
+    assert run().status == "published"
+    assert {location for location, _ in in_order(served(client))} == before
+    assert list(differences_of(SITE)) == []
+
+
+@pytest.mark.parametrize(("allowed", "status"), [(0.5, "published"), (0.4, "held")])
+def test_urls_that_only_partly_move_are_a_loss_of_the_others(
+    storage, live_id, sections, settings, allowed, status
+):
+    """Exactly those are counted that no section lists."""
+    settings.SITEMAPKIT_MAX_SHRINK = allowed
+    sections.remove("readings")
+    sections.add(Half)
+    assert run().status == status
+    gone = {f"- https://www.example.com/readings/{level}/" for level in LEVELS[5:]}
+    assert set(map(str, differences_of(SITE))) == gone
+
+
+def test_urls_that_move_into_a_section_that_is_there_are_no_loss(storage, sections):
+    """A page of it changes, and others do not."""
+    sections.add(Half)
+    run()
+    sections.remove("readings")
+    sections.remove("half")
+    sections.add(type("Half", (SmallReadings,), {}))
+    assert run().status == "published"
+    assert list(differences_of(SITE)) == []
+
+
+def test_of_many_lost_urls_a_sample_is_looked_for(storage, sections, monkeypatch):
+    """What has moved is still no loss, and what has not is one."""
+    monkeypatch.setattr("django_sitemapkit.builds.publication.gates.MAX_LOOKED_FOR", 100)
+    Reading.objects.bulk_create(Reading(level=level) for level in range(1_000, 1_200))
+    run()
+    sections.remove("readings")
+    assert run().status == "held"
+    sections.add(Others)
+    assert run().status == "published"
+
+
+def test_a_loss_is_held_if_the_files_cannot_be_read(storage, live_id, sections):
+    """Nobody knows then what has moved."""
+    sections.remove("readings")
+    sections.add(Others)
+    storage.delete(manifest()["readings", 1].name)
+    assert run().status == "held"
+
+
+def test_added_urls_that_another_section_lists_are_no_difference(storage, live_id, sections):
+    """The site has them already."""
+    sections.add(Half)
+    assert run().status == "published"
+    assert list(differences_of(SITE)) == []
 
 
 # What becomes of it

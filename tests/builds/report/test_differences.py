@@ -174,8 +174,10 @@ def test_a_section_that_comes_or_goes(storage, sections):
     assert shown() == {added.replace("+", "-")}
 
 
-def test_only_the_files_that_changed_are_opened(edited, storage):
-    """Those of both builds, each once."""
+@pytest.mark.parametrize("limit", [0, 100])
+def test_the_files_that_changed_are_opened_once(edited, storage, monkeypatch, limit):
+    """Those of both builds; of a small site also the others, which may list what is gone."""
+    monkeypatch.setattr(differences, "MAX_KEPT_URLS", limit)
     names = [
         {line.name for key, line in manifest(build).items() if key[0]}
         for build in (Build.objects.get(pk=edited).previous_id, edited)
@@ -183,8 +185,17 @@ def test_only_the_files_that_changed_are_opened(edited, storage):
     storage.calls.clear()
     shown()
     opened = [name for method, name in storage.calls if method == "open"]
-    assert sorted(opened) == sorted(names[0] ^ names[1])
     assert names[0] & names[1]
+    assert sorted(opened) == sorted(names[0] | names[1] if limit else names[0] ^ names[1])
+
+
+def test_without_added_and_removed_urls_no_other_file_is_opened(edited, storage):
+    """Nothing is looked for."""
+    edit_product("p3", day=9)
+    run()
+    storage.calls.clear()
+    assert shown() == {"~ /products/all/p3/"}
+    assert len([name for method, name in storage.calls if method == "open"]) == 2
 
 
 @pytest.mark.thorough

@@ -1,12 +1,27 @@
 """How far a build is, by the clock of the database, whatever the zone of the project."""
 
+import datetime as dt
+
 import pytest
 
+from django_sitemapkit.builds import status_of
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.report import running
-from django_sitemapkit.builds.report.running import build_progress
+from django_sitemapkit.builds.report.running import build_progress, states_of
+from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Build, BuildFile, Lease
-from tests.builds import LEASE, SITE, age_lease
+from tests.builds import (
+    LEASE,
+    SITE,
+    Products,
+    Readings,
+    age_lease,
+    fill,
+    run,
+    use_storage,
+)
+from tests.builds.storages import Killed
+from tests.management import run as command
 
 pytestmark = pytest.mark.django_db
 
@@ -14,8 +29,9 @@ pytestmark = pytest.mark.django_db
 def begin_build(lease):
     """Record a build of which one of two files is done, with the index as the third."""
     build = Build.objects.create(site=SITE.key, fence=lease.fence, started_at=lease.now())
-    done = BuildFile.Status.DONE
-    BuildFile.objects.create(build=build, section="a", number=1, status=done, urls=7)
+    name = f"default/a-1-0-{build.pk}.1-x.xml.gz"
+    values = {"status": BuildFile.Status.DONE, "urls": 7, "name": name}
+    BuildFile.objects.create(build=build, section="a", number=1, **values)
     BuildFile.objects.create(build=build, section="a", number=2)
     return build
 
@@ -52,6 +68,8 @@ def test_a_build_that_was_left_has_no_rate(monkeypatch, state):
     if state == "taken over":
         Build.objects.update(started_at=Build.objects.get().started_at.replace(year=2020))
         assert Lease.objects.acquire(LEASE, seconds=60)
+        assert build_progress(SITE) is None  # Its own build is being planned.
+        return
     assert build_progress(SITE).done == 1
     assert build_progress(SITE).urls_per_second is None
 
@@ -59,3 +77,83 @@ def test_a_build_that_was_left_has_no_rate(monkeypatch, state):
 def test_without_a_build_there_is_no_progress():
     """Nor while its pages are planned."""
     assert build_progress(SITE) is None
+
+
+def left_by(error, sections, settings):
+    """Leave a build that ends with an error, or whose storage fails; return its row."""
+    sections.add(Products)
+    sections.add(Readings)
+    fill()
+    use_storage(settings, "Memory")
+
+    def end(result, place, total):
+        if place == 2:
+            raise error
+
+    with pytest.raises(type(error)):
+        run(on_file=end)
+    return Build.objects.get()
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "reason"),
+    [
+        (KeyboardInterrupt(), "interrupted", ""),
+        (SystemExit(143), "interrupted", ""),
+        (Killed(), "interrupted", ""),
+        (StorageFailure("disk is full"), "failed", "disk is full"),
+        (OSError("no route"), "failed", "OSError: no route"),
+    ],
+)
+def test_a_build_runs_only_under_its_lease(settings, sections, error, state, reason):
+    """Whatever ended it, no report says that it is running; the next run resumes it."""
+    build = left_by(error, sections, settings)
+    Lease.objects.update(owner="")
+    status = status_of(SITE)
+    assert [(each.status, each.reason) for each in status.builds] == [(state, reason)]
+    assert status.progress.state == state
+    assert (status.running, status.progress.urls_per_second) == ("", None)
+    assert "running" not in command("sitemap_status")[1]
+    assert run().resumed == build.pk
+    assert [(each.status, each.reason) for each in status_of(SITE).builds] == [
+        ("unchanged", ""),
+        ("published", ""),
+    ]
+
+
+def test_a_lease_of_another_build_keeps_no_build_running():
+    """A process that plans its own build has not resumed this one yet."""
+    with acquire(SITE) as lease:
+        build = begin_build(lease)
+        assert states_of([build]) == {build.pk: "running"}
+        lease.begin_next()
+        assert states_of([build]) == {build.pk: "interrupted"}
+        assert build_progress(SITE) is None
+
+
+def test_an_expired_lease_keeps_no_build_running():
+    """Its holder is dead, whatever the lease still says."""
+    with acquire(SITE) as lease:
+        begin_build(lease)
+        age_lease()
+        assert build_progress(SITE).state == "interrupted"
+        assert "resumes it" in command("sitemap_status", "--quick")[1]
+
+
+def test_reused_files_do_not_count_for_the_rate(monkeypatch):
+    """They say nothing about how fast files are rendered."""
+    monkeypatch.setattr(running, "MIN_RATE_SECONDS", 0)
+    with acquire(SITE) as lease:
+        build = begin_build(lease)
+        Build.objects.update(started_at=build.started_at - dt.timedelta(seconds=10))
+        Lease.objects.update(acquired_at=build.started_at - dt.timedelta(seconds=11))
+        BuildFile.objects.filter(status="done").update(urls=50)
+        reused = {
+            "name": f"default/a-2-0-{build.pk + 1}.1-x.xml.gz",
+            "urls": 100_000,
+            "status": "done",
+        }
+        BuildFile.objects.filter(status="pending").update(**reused)
+        progress = build_progress(SITE)
+    assert progress.urls == 100_050
+    assert 3 <= progress.urls_per_second <= 5
