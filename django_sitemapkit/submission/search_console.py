@@ -102,7 +102,7 @@ class SearchConsole:
 
 @contextmanager
 def _failures() -> Iterator[None]:
-    """Raise SearchConsoleError for whatever fails, of a request or of what is read of its answer."""
+    """Raise SearchConsoleError for whatever fails: a request, or reading its answer."""
     try:
         yield
     except SearchConsoleError:

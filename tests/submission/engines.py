@@ -60,6 +60,20 @@ class Dripping(Quiet):
         self.do_GET()
 
 
+def answering(raw):
+    """Return a handler that answers with these bytes, whatever they are."""
+
+    class Odd(Quiet):
+        def do_POST(self):
+            self.body()
+            self.wfile.write(raw)
+            self.close_connection = True
+
+        do_PUT = do_POST
+
+    return Odd
+
+
 class IndexNow:
     """An engine that checks requests as https://www.indexnow.org/documentation says."""
 

@@ -23,7 +23,7 @@ from django_sitemapkit.submission.submit import submit
 from tests.builds import BASE, SITE, age_lease, run
 from tests.builds.test_lease import wait_for_heartbeat
 from tests.submission.conftest import KEY
-from tests.submission.engines import Dripping, Quiet, serving
+from tests.submission.engines import Dripping, answering, serving
 from tests.testapp.models import Product, Shop
 
 pytestmark = pytest.mark.django_db
@@ -390,13 +390,7 @@ def test_any_failure_waits_and_stops_nothing_else(engine, settings, raw):
     """It is recorded; the next run sends nothing before the time, and other sites are submitted."""
     begin("a")
 
-    class Odd(Quiet):
-        def do_POST(self):
-            self.body()
-            self.wfile.write(raw)
-            self.close_connection = True
-
-    with serving(Odd) as address:
+    with serving(answering(raw)) as address:
         settings.SITEMAPKIT_SUBMIT |= {"indexnow_endpoint": address}
         result = submit(SITE)
     assert (result.requests, result.pending, result.rejected) == (1, 1, 0)

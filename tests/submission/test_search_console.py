@@ -10,7 +10,7 @@ from django_sitemapkit.submission import robots
 from django_sitemapkit.submission.models import SubmittedSitemap
 from django_sitemapkit.submission.submit import submit
 from tests.builds import BASE, SITE, edit_product, run
-from tests.submission.engines import Quiet, SearchConsole, serving
+from tests.submission.engines import SearchConsole, answering, serving
 
 pytestmark = pytest.mark.django_db
 
@@ -170,12 +170,8 @@ def test_an_odd_answer_is_a_problem(console, state):
 def test_an_ill_formed_redirect_is_a_problem(console, settings):
     """As of a proxy before the API."""
 
-    class Odd(Quiet):
-        def do_PUT(self):
-            self.body()
-            self.answer(302, headers=[("Location", "http://[::1/x")])
-
-    with serving(Odd) as address:
+    raw = b"HTTP/1.1 302 Found\r\nLocation: http://[::1/x\r\n\r\n"
+    with serving(answering(raw)) as address:
         settings.SITEMAPKIT_SUBMIT |= {"google_endpoint": address}
         (problem,) = submit(SITE).problems
     assert problem.startswith("Search Console: ")

@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import Callable, Sequence
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
 from django_sitemapkit.audit.web.responses import FetchError
 from django_sitemapkit.printable import quoted
@@ -17,15 +17,12 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 # iana-ipv4-special-registry and iana-ipv6-special-registry reserved in October 2025 (up to RFC
 # 9780), IPv6 within 2000::/3, except for AS112 and AMT relays, which are hosts. Anycast services
 # and ORCHIDs, which the registries call globally reachable, are no hosts either.
-_SPECIAL_IPV4 = tuple(
-    map(
-        IPv4Network,
-        "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24"
-        " 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24"
-        " 224.0.0.0/3".split(),  # Multicast and reserved.
-    )
-)
-_SPECIAL_IPV6 = tuple(map(IPv6Network, "2001::/23 2001:db8::/32 3fff::/20".split()))
+_SPECIAL_NETWORKS = """
+    0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24
+    192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24
+    224.0.0.0/4 240.0.0.0/4 2001::/23 2001:db8::/32 3fff::/20
+"""
+_SPECIAL = tuple(map(ip_network, _SPECIAL_NETWORKS.split()))
 
 
 def resolve(host: str, port: int) -> list[str]:
@@ -75,9 +72,9 @@ def is_public(address: str) -> bool:
         return False
     if isinstance(ip, IPv6Address) and (embedded := _embedded(ip)) is not None:
         ip = embedded
-    if isinstance(ip, IPv4Address):
-        return not any(ip in network for network in _SPECIAL_IPV4)
-    return ip in _GLOBAL_UNICAST and not any(ip in network for network in _SPECIAL_IPV6)
+    if isinstance(ip, IPv6Address) and ip not in _GLOBAL_UNICAST:
+        return False
+    return not any(ip in network for network in _SPECIAL)
 
 
 def _embedded(ip: IPv6Address) -> IPv4Address | None:
