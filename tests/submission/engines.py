@@ -69,7 +69,8 @@ def answering(raw):
             self.wfile.write(raw)
             self.close_connection = True
 
-        do_PUT = do_POST
+        def do_PUT(self):
+            self.do_POST()
 
     return Odd
 

@@ -169,7 +169,6 @@ def test_an_odd_answer_is_a_problem(console, state):
 
 def test_an_ill_formed_redirect_is_a_problem(console, settings):
     """As of a proxy before the API."""
-
     raw = b"HTTP/1.1 302 Found\r\nLocation: http://[::1/x\r\n\r\n"
     with serving(answering(raw)) as address:
         settings.SITEMAPKIT_SUBMIT |= {"google_endpoint": address}
