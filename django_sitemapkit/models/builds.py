@@ -73,7 +73,7 @@ class BuildRequestManager(PrimaryManager["BuildRequest"]):
     """Finds open requests."""
 
     def open(self, site: SitemapSite) -> "models.QuerySet[BuildRequest]":
-        """Return the requests of a site that have not ended, the oldest first; ``is_overdue`` too."""
+        """Return the requests of a site that have not ended, oldest first, with ``is_overdue``."""
         is_overdue = models.ExpressionWrapper(_is_overdue(), output_field=models.BooleanField())
         rows = self.filter(site=site.key, ended_at=None).order_by("pk")
         return rows.annotate(is_overdue=is_overdue)

@@ -129,8 +129,8 @@ def test_what_is_requested_is_built_without_a_queue_that_is_down(storage, settin
     assert asked.ended_at
     assert not asked.failed
     assert Publication.objects.get().build.status == "published"
-    with pytest.raises(BuildFailed):  # The command names the queue; --runner inline is there.
-        edit_product()
+    edit_product()
+    with pytest.raises(BuildFailed):  # The command says so: it has --runner inline.
         run(runner=queue())
 
 
