@@ -53,6 +53,8 @@ def opened(
                 raise TimeoutError(str(deadline))
             yield response
     except (OSError, HTTPException, ValueError) as error:
+        if isinstance(error, ValueError) and handler.response is not None:
+            handler.response.close()  # urllib leaves it open after a redirect to no address.
         if not deadline.left:
             raise TimeoutError(str(deadline)) from error
         raise
@@ -67,12 +69,17 @@ class _Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
         super().__init__()
         self._deadline = deadline
         self._socket: socket.socket | None = None
+        self.response: HTTPResponse | None = None
 
     def http_open(self, req: urllib.request.Request) -> HTTPResponse:
-        return self.do_open(partial(self._connection, HTTPConnection), req)
+        return self._open(HTTPConnection, req)
 
     def https_open(self, req: urllib.request.Request) -> HTTPResponse:
-        return self.do_open(partial(self._connection, HTTPSConnection), req)
+        return self._open(HTTPSConnection, req)
+
+    def _open(self, kind: Any, req: urllib.request.Request) -> HTTPResponse:
+        self.response = self.do_open(partial(self._connection, kind), req)
+        return self.response
 
     def close_connection(self) -> None:
         """Close the connection: reading it then finds the end."""

@@ -77,6 +77,10 @@ class BuildFailed(SitemapKitError):
     """A build could not be finished; the published build stays, and the next run resumes it."""
 
 
+class QueueDown(BuildFailed):
+    """A task queue takes no page of a build; the next run resumes it, with any runner."""
+
+
 class NothingToPublish(BuildFailed):
     """A build is finished, but not published, because it lists nothing, or too many sitemaps.
 

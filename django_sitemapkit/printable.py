@@ -6,9 +6,12 @@ the package, every record of its log and every line that its commands print goes
 """
 
 import logging
+import re
 import traceback
 import unicodedata
 from contextlib import suppress
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -21,6 +24,14 @@ def printable(value: object) -> str:
     """
     text = str(value)
     return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def without_controls(text: str) -> str:
+    """Return a text for people, in which only control characters become escapes.
+
+    Line feeds and tabs stay, and so do the invisible characters that join letters and emoji.
+    """
+    return _CONTROLS.sub(lambda found: _shown(found[0]), text)
 
 
 def quoted(value: object) -> str:

@@ -1,5 +1,6 @@
 """Changed rows ask for a build: of which sites, how often, and never at the cost of a save."""
 
+import datetime as dt
 import threading
 
 import pytest
@@ -7,14 +8,18 @@ from django.core.management import call_command
 from django.db import OperationalError, connection, models, transaction
 from django.db.models.signals import post_delete, post_save
 from django.test.utils import CaptureQueriesContext, isolate_apps
+from django.utils import timezone
 
 from django_sitemapkit import Section, StaticSection, rebuild
 from django_sitemapkit.builds import requests
+from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.requests import process_requests
 from django_sitemapkit.contrib.sitemaps import Sitemap
-from django_sitemapkit.models import Build, BuildRequest, Publication
+from django_sitemapkit.models import Build, BuildRequest, Lease, Publication
 from django_sitemapkit.rebuild import ChangedModels, model_changed, request_builds
+from django_sitemapkit.runners.dummy import DummyRunner
 from django_sitemapkit.runners.queues import QueueRunner
+from django_sitemapkit.runners.worker import process_requests as process_of_worker
 from tests.builds import SITE, Products, Readings, edit_product, fill, run, use_storage
 from tests.testapp.models import Article, ArticleProxy, Feature, Product, Reading, Shop
 
@@ -183,6 +188,36 @@ def test_a_queue_gets_one_message_for_what_is_open(on_change, settings, begun):
             request_builds([Product])
         assert begun == ["default"] * expected
         assert BuildRequest.objects.count() == 1
+
+
+def test_a_lost_message_is_sent_again(settings, sections, commit):
+    """Once for each while by the database's clock, not once for each save."""
+    sections.add(Products)
+    settings.SITEMAPKIT_RUNNER = "dummy"
+    DummyRunner.enqueued.clear()
+    for expected in (1, 2, 3):
+        for _ in range(3):
+            with commit():
+                request_builds([Product])
+        assert len(DummyRunner.enqueued) == expected
+        Lease.objects.update(heartbeat=timezone.now() - dt.timedelta(minutes=11))
+    assert BuildRequest.objects.count() == 1
+
+
+def test_a_worker_that_looks_again_later_is_waited_for(settings, sections, commit):
+    """Its message is as good as one of a save, however long the build of others takes."""
+    sections.add(Products)
+    settings.SITEMAPKIT_RUNNER = "dummy"
+    DummyRunner.enqueued.clear()
+    with acquire(SITE):
+        for expected in (1, 2, 3):
+            with commit():
+                request_builds([Product])
+            assert len(DummyRunner.enqueued) == expected
+            Lease.objects.filter(name__startswith="requests").update(
+                heartbeat=timezone.now() - dt.timedelta(minutes=11)
+            )
+            process_of_worker(SITE.key, ["build"])
 
 
 def test_models_of_other_tenants_stay_watched(on_change, monkeypatch):

@@ -2,15 +2,21 @@
 
 import datetime as dt
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
+from typing import Any
 
-from django.db import connections, router, transaction
+from django.db import DatabaseError, connections, router, transaction
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import BuildCancelled, BuildRunning, LeaseLost
 from django_sitemapkit.models import Build, Lease, StoredNow
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.tenants import current_tenants, switch_to
+
+MAX_KEPT_SECONDS = 3600.0
+"""Seconds for which a thread sends heartbeats: what hangs must not hold a lease for ever."""
 
 CANCELLED = "cancelled by "
 """How the reason of a cancelled build begins; who cancelled it follows."""
@@ -35,6 +41,29 @@ class BuildLease:
         """Renew the lease if that is due. Raises what `prove` raises if it is lost."""
         if self.due:
             self.prove()
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Send heartbeats from a thread during a call that sends none, such as an upload.
+
+        A short call costs no query. What is lost meanwhile, the next heartbeat or proof notices.
+        """
+        over = Event()
+        Thread(target=self._keep, args=(over, current_tenants()), daemon=True).start()
+        try:
+            yield
+        finally:
+            over.set()
+
+    def _keep(self, over: Event, tenants: Mapping[str, Any]) -> None:
+        end, is_ours = time.monotonic() + MAX_KEPT_SECONDS, True
+        while is_ours and not over.wait(self._interval) and time.monotonic() < end:
+            try:
+                with suppress(DatabaseError):  # The database may be back before the lease expires.
+                    switch_to(tenants)
+                    is_ours = self.row.renew()
+            finally:
+                connections.close_all()
 
     def prove(self) -> None:
         """Renew the lease at once.

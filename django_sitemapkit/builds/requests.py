@@ -12,7 +12,6 @@ from threading import Lock, Thread
 from typing import Any
 
 from django.db import IntegrityError, connections, router, transaction
-from django.utils import timezone
 
 from django_sitemapkit.builds.make.runner import InlineRunner, Runner
 from django_sitemapkit.builds.publication.pruning import prune
@@ -24,9 +23,11 @@ from django_sitemapkit.exceptions import (
     BuildCancelled,
     BuildRunning,
     LeaseLost,
+    QueueDown,
     SitemapKitError,
 )
-from django_sitemapkit.models import Build, BuildRequest
+from django_sitemapkit.models import Build, BuildRequest, Lease, StoredNow
+from django_sitemapkit.models.builds import OVERDUE_SECONDS
 from django_sitemapkit.printable import count_of
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.tenants import current_tenants, switch_to
@@ -75,13 +76,15 @@ def request(
         "full": full,
         "build": about,
         "requested_by": str(by)[:200],
-        "requested_at": timezone.now(),
+        "requested_at": StoredNow(),
     }
     rows = BuildRequest.objects
     try:
         asked, is_new = rows.get_or_create(dedup_key=dedup_key, defaults=values)
     except IntegrityError:  # The same was asked for and done in this very moment.
         asked, is_new = rows.get_or_create(dedup_key=dedup_key, defaults=values)
+    if is_new:  # Before Django 6.0 the attribute is the expression.
+        asked.refresh_from_db(using=router.db_for_write(BuildRequest), fields=["requested_at"])
     asked.is_new = is_new
     return asked
 
@@ -103,11 +106,29 @@ def _start(
     site: SitemapSite, choose: Choose, tenants: Mapping[str, Any], kinds: tuple[str, ...]
 ) -> None:
     try:
-        if choose().enqueue_requests(site, kinds):
+        if enqueue(site, choose(), kinds):
             return
-    except Exception:  # A queue that is down fails no click.
+    except Exception:  # A queue that is down fails no click, and would take no page of a build.
         logger.exception("Site %r: requests could not be enqueued; a thread starts.", site.key)
+        choose = InlineRunner
     _request_workers.start(site, choose, tenants, kinds)
+
+
+def enqueue(site: SitemapSite, runner: Runner, kinds: Collection[str], *, delay: float = 0) -> bool:
+    """Send a message for what is open of a site, and note when; return whether a worker gets it."""
+    is_sent = runner.enqueue_requests(site, kinds, delay=delay)
+    if is_sent:
+        needs_message(site, 0)
+    return is_sent
+
+
+def needs_message(site: SitemapSite, seconds: float = OVERDUE_SECONDS) -> bool:
+    """Return whether the last message is so long ago that another one is due, and note that one.
+
+    It may be lost, or its worker killed. The note is a lease that nobody releases: it is free when
+    it has expired by the database's clock.
+    """
+    return Lease.objects.acquire(f"requests:{site.key}", seconds=seconds) is not None
 
 
 class RequestWorkers:
@@ -209,13 +230,18 @@ def process_requests(
 
 def _do(site: SitemapSite, asked: BuildRequest, choose: Choose) -> None:
     if asked.kind == Kind.BUILD:
-        result = build(
+        make = partial(
+            build,
             site,
             sections=[asked.section] if asked.section else (),
-            runner=choose(),
             full=asked.full,
             started_by=_starter_of(asked),
         )
+        try:
+            result = make(runner=choose())
+        except QueueDown as error:
+            logger.warning("Site %r: %s. This process makes the pages.", site.key, error)
+            result = make(runner=InlineRunner())
         close_requests([asked.pk], summary_of(result), build=result.build)
     elif asked.kind == Kind.CHECK:
         _check(site, asked)

@@ -61,12 +61,26 @@ class BuildFileQuerySet(models.QuerySet["BuildFile"]):
         return rows.order_by(F("build__replaced_at").desc(nulls_first=True))
 
 
+OVERDUE_SECONDS = 600.0
+"""Seconds for which a request may be open until its message counts as lost."""
+
+
 class BuildRequestManager(PrimaryManager["BuildRequest"]):
     """Finds open requests."""
 
     def open(self, site: SitemapSite) -> "models.QuerySet[BuildRequest]":
-        """Return the requests of a site that have not ended, the oldest first."""
-        return self.filter(site=site.key, ended_at=None).order_by("pk")
+        """Return the requests of a site that have not ended, oldest first, with ``is_overdue``."""
+        is_overdue = models.ExpressionWrapper(_is_overdue(), output_field=models.BooleanField())
+        rows = self.filter(site=site.key, ended_at=None).order_by("pk")
+        return rows.annotate(is_overdue=is_overdue)
+
+    def overdue(self, sites: Iterable[str]) -> "models.QuerySet[BuildRequest]":
+        """Return the requests of some sites, by key, that are open for OVERDUE_SECONDS."""
+        return self.filter(_is_overdue(), site__in=sites, ended_at=None)
+
+
+def _is_overdue() -> Q:
+    return Q(requested_at__lt=StoredNow() - dt.timedelta(seconds=OVERDUE_SECONDS))
 
 
 class Build(models.Model):

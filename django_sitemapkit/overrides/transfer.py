@@ -26,6 +26,7 @@ from django_sitemapkit.overrides.cells import (
     text_of,
 )
 from django_sitemapkit.overrides.objects import named_model, named_objects
+from django_sitemapkit.printable import without_controls
 from django_sitemapkit.sites import SitemapSite
 
 MAX_FILE_BYTES = 5_000_000
@@ -121,12 +122,13 @@ def csv_lines(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Iterator
     """Yield the lines of a CSV file.
 
     It starts with a byte order mark, without which spreadsheets expect an older encoding. An
-    apostrophe escapes text that a spreadsheet would read as a formula.
+    apostrophe escapes text that a spreadsheet would read as a formula; no control character of a
+    terminal is left.
     """
     writer = csv.writer(_Lines())
     yield "\ufeff" + writer.writerow(columns)
     for row in rows:
-        yield writer.writerow(escape_formulas(text_of(cell)) for cell in row)
+        yield writer.writerow(escape_formulas(without_controls(text_of(cell))) for cell in row)
 
 
 def compared(table: Table, data: bytes, sites: Sequence[SitemapSite]) -> Comparison:

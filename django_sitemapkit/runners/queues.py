@@ -19,7 +19,7 @@ from django_sitemapkit.builds import FileResult, PageBuilder, Runner
 from django_sitemapkit.builds.make.page_builder import PagesMoved
 from django_sitemapkit.builds.make.reuse import Fingerprints
 from django_sitemapkit.conf import at_least_one
-from django_sitemapkit.exceptions import BuildFailed, RepeatedRow, StorageFailure
+from django_sitemapkit.exceptions import BuildFailed, QueueDown, RepeatedRow, StorageFailure
 from django_sitemapkit.models import Build, BuildFile, PageUrls
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.runners.sharing import require_shared_databases
@@ -175,7 +175,7 @@ class Coordinator:
         except Exception as error:
             text = f"{flight.row} could not be enqueued: {type(error).__name__}: {error}"
             if not self._sent:
-                raise BuildFailed(text) from error
+                raise QueueDown(text) from error
             logger.warning("Site %r: %s.", self._record.site, text)
             flight.due, self._note = time.monotonic() + REFUSED_SECONDS, text
             return

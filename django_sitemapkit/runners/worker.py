@@ -205,7 +205,7 @@ def process_requests(
             return
         requests.process_requests(site, get_runner, kinds=kinds, wait_seconds=0)
         if BuildRequest.objects.open(site).filter(kind__in=kinds).exists():
-            get_runner().enqueue_requests(site, kinds, delay=REQUEST_DELAY_SECONDS)
+            requests.enqueue(site, get_runner(), kinds, delay=REQUEST_DELAY_SECONDS)
 
 
 def build_sitemaps() -> None:

@@ -6,7 +6,6 @@ import urllib.request
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from http.client import HTTPException
 from urllib.parse import urlsplit
 
 from django_sitemapkit.deadlines import Deadline, opened
@@ -20,7 +19,7 @@ BYTES_PER_REQUEST = 4_000_000
 """Bytes of URLs of one request: the protocol sets no limit, databases and servers do."""
 
 REQUEST_SECONDS = 120
-"""Seconds that a request may take in all: less than the lease of the submission."""
+"""Seconds that a request may take in all."""
 
 READ_SECONDS = 30
 """Seconds that a server may take to connect, and for each block that it sends."""
@@ -44,7 +43,7 @@ class AnswerKind(Enum):
     TOO_MANY = "too many"
     """Wait: 429."""
     FAILED = "failed"
-    """Send it again later: 5xx, no answer, or none in time."""
+    """Send it again later: 5xx, no answer, an ill-formed one, or none in time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,13 +77,21 @@ def batches_by_host(urls: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
 def send(
     endpoint: str, *, host: str, key: str, key_location: str | None, urls: Sequence[str]
 ) -> IndexNowAnswer:
-    """Send one request, and return what the server answered."""
+    """Send one request, and return what the server answered; whatever fails is an answer too."""
     document: dict[str, object] = {"host": host, "key": key, "urlList": list(urls)}
     if key_location:
         document["keyLocation"] = key_location
+    try:
+        return _post(endpoint, json.dumps(document).encode())
+    except Exception as error:  # noqa: BLE001  Else the batch would be sent at once, and for ever.
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        return IndexNowAnswer(outcome=AnswerKind.FAILED, text=_short(f"no answer: {reason}"))
+
+
+def _post(endpoint: str, data: bytes) -> IndexNowAnswer:
     request = urllib.request.Request(  # noqa: S310  a setting, checked to be http(s)
         endpoint,
-        data=json.dumps(document).encode(),
+        data=data,
         headers={
             "Content-Type": "application/json; charset=utf-8",
             "User-Agent": "django-sitemapkit",
@@ -98,9 +105,6 @@ def send(
         with error:
             retry_after = seconds_to_wait(error.headers.get("Retry-After", "")) or 0
             return _answer(error.code, error.reason, retry_after)
-    except (OSError, HTTPException) as error:
-        reason = error.reason if isinstance(error, urllib.error.URLError) else error
-        return IndexNowAnswer(outcome=AnswerKind.FAILED, text=_short(f"no answer: {reason}"))
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

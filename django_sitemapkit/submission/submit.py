@@ -19,9 +19,6 @@ from django_sitemapkit.submission.options import SubmitOptions, submit_options
 from django_sitemapkit.submission.results import SubmissionResult
 from django_sitemapkit.submission.robots import robots_problem
 
-SUBMIT_LEASE_SECONDS = 300
-"""Seconds after which a submitter that was killed no longer keeps others from submitting."""
-
 
 def submit(
     site: SitemapSite, *, since: int | None = None, dry_run: bool = False, retry: bool = False
@@ -41,7 +38,7 @@ def submit(
     """
     options = submit_options()
     result = SubmissionResult(site=site.key)
-    with acquire(site, "submit", SUBMIT_LEASE_SECONDS) as lease:
+    with acquire(site, "submit") as lease:
         ledger = Ledger(site, lease)
         if options.indexnow_key:
             if retry and not dry_run:
@@ -88,13 +85,14 @@ def _send(ledger: Ledger, options: SubmitOptions, result: SubmissionResult) -> N
     """Send what is pending, until all is sent or the endpoint asks to wait."""
     location = key_location(ledger.site, options.indexnow_key)
     for batch in ledger.to_send():
-        answer = indexnow.send(
-            options.indexnow_endpoint,
-            host=batch.host,
-            key=options.indexnow_key,
-            key_location=location if urlsplit(location).hostname == batch.host else None,
-            urls=batch.urls.split("\n"),
-        )
+        with ledger.lease.kept():
+            answer = indexnow.send(
+                options.indexnow_endpoint,
+                host=batch.host,
+                key=options.indexnow_key,
+                key_location=location if urlsplit(location).hostname == batch.host else None,
+                urls=batch.urls.split("\n"),
+            )
         rejected = ledger.record(batch, answer)
         result.requests += 1
         if answer.outcome is indexnow.AnswerKind.ACCEPTED:
@@ -136,10 +134,13 @@ def _submit_sitemaps(ledger: Ledger, options: SubmitOptions, result: SubmissionR
     row, _ = SubmittedSitemap.objects.get_or_create(site=site.key, address=address)
     try:
         if row.submitted_build != published.pk:
-            console.submit(site_property, address)
+            with ledger.lease.kept():
+                console.submit(site_property, address)
             row.submitted_build, row.submitted_at = published.pk, ledger.lease.now()
             result.sitemaps += 1
-        for name, value in asdict(console.state(site_property, address)).items():
+        with ledger.lease.kept():
+            state = console.state(site_property, address)
+        for name, value in asdict(state).items():
             setattr(row, name, value)
         row.read_at, row.failure = ledger.lease.now(), ""
     except module.SearchConsoleError as error:

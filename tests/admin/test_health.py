@@ -13,6 +13,7 @@ from django_sitemapkit.admin import HealthItem, Level, register_health
 from django_sitemapkit.admin.health import builds, items, now
 from django_sitemapkit.audit.models import AuditRun
 from django_sitemapkit.builds import publish
+from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.requests import process_requests, request
 from django_sitemapkit.models import Build, BuildFile, BuildRequest, Publication
 from django_sitemapkit.submission.models import SubmittedSite, SubmittedSitemap, UrlBatch
@@ -177,6 +178,20 @@ def test_an_interrupted_build_is_shown_but_a_running_one_is_not(built):
     assert titles(client) == ["Build interrupted"]
     take_lease()
     assert titles(client) == []
+
+
+def test_a_forgotten_request_is_shown(built):
+    """With its age, here and on the overview; not while the site is being built."""
+    asked = request(SITE, "build", by="ann")
+    client = person("viewer")
+    assert titles(client) == []
+    BuildRequest.objects.update(requested_at=asked.requested_at - dt.timedelta(hours=3))
+    [item], _text = found(client)
+    assert (item.title, item.found_by) == ("Build of changes not started", "ann")
+    assert "(ann, " in (shown := text_of(client.get(OVERVIEW)).replace("\xa0", " "))
+    assert "3 hours ago" in shown
+    with acquire(SITE):
+        assert titles(client) == []
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """Holding a lease: heartbeats through long work, and giving it back in any state."""
 
+import datetime as dt
 import signal
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import time
 import pytest
 from django.db import OperationalError, ProgrammingError, connection, transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from django_sitemapkit.builds import prune, publish
 from django_sitemapkit.builds.lease import BuildLease, acquire
@@ -31,8 +33,11 @@ from tests.builds import (
     take_lease,
     use_storage,
 )
+from tests.builds.exports import export_to
 
 pytestmark = pytest.mark.django_db
+
+EXPORT = "tests.builds.exports.Overwriting"
 
 
 @pytest.fixture
@@ -57,6 +62,50 @@ def beats(monkeypatch):
 
 
 # --- Heartbeats
+
+
+SLOW_CALLS = [
+    ("sitemaps", "save", "/index-"),
+    ("sitemaps", "save", "products-"),
+    ("sitemaps", "size", "products-"),
+    ("shown", "save", "products"),
+    ("shown", "listdir", ""),
+]
+
+
+@pytest.mark.parametrize("call", SLOW_CALLS, ids=" ".join)
+@pytest.mark.django_db(transaction=True)
+def test_a_storage_may_take_longer_than_the_lease(settings, sections, call):
+    """A heartbeat is sent meanwhile, so no other builder takes over."""
+    settings.SITEMAPKIT_LEASE_SECONDS = 1
+    for section in ALL:
+        sections.add(section)
+    fill()
+    storages = dict(zip(("sitemaps", "shown"), export_to(settings, EXPORT), strict=True))
+    alias, slow_method, stem = call
+    slowed = []
+
+    def on_call(number, method, name, args, proceed):
+        if method == slow_method and stem in name and not slowed:
+            slowed.append(name)
+            age_lease()
+            wait_for_heartbeat(LEASE)
+            with pytest.raises(BuildRunning):
+                run()
+        return proceed()
+
+    storages[alias].on_call = on_call
+    assert run().status == "published"
+    assert slowed
+
+
+def wait_for_heartbeat(name):
+    """Wait until the lease is that of a living process again."""
+    until = time.monotonic() + 20
+    while Lease.objects.get(name=name).heartbeat < timezone.now() - dt.timedelta(minutes=10):
+        if time.monotonic() > until:
+            pytest.fail("no heartbeat")  # No storage's error, which would be tried again.
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("state", ["new", "planned", "grown", "grown at its end"])

@@ -1,5 +1,7 @@
 """Recorded requests: asked for once, done in order, finished by the next build."""
 
+import datetime as dt
+import json
 import threading
 
 import pytest
@@ -410,6 +412,38 @@ def test_open_requests_cost_a_build_one_query(storage):
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("kind", ["build", "check", "prune", "compare"])
+def test_what_was_forgotten_is_shown_and_done_by_the_next_run(storage, capsys, kind):
+    """Its message was lost, or its thread ended; a younger one may be under way."""
+    run()
+    about = Build.objects.get() if kind == "compare" else None
+    old = ask(kind, about=about)
+    young = ask(kind, section="products", about=about)
+    BuildRequest.objects.filter(pk=old.pk).update(
+        requested_at=old.requested_at - dt.timedelta(hours=3)
+    )
+    call_command("sitemap_status", json=True)
+    shown = json.loads(capsys.readouterr().out)[0]["requests"]
+    assert [(each["kind"], each["is_overdue"]) for each in shown] == [(kind, True), (kind, False)]
+    assert shown[1]["section"] == young.section
+    call_command("sitemap_status")
+    assert (
+        f"  requested: {kind}, {shown[0]['requested_at']} (3 hours ago)" in capsys.readouterr().out
+    )
+    call_command("build_sitemaps", verbosity=0)
+    assert old not in BuildRequest.objects.open(SITE)
+    call_command("sitemap_status", json=True)
+    assert json.loads(capsys.readouterr().out)[0]["requests"] == []
+
+
+@pytest.mark.parametrize("kind", ["check", "prune"])
+def test_what_was_just_asked_for_is_left_to_its_worker(storage, kind):
+    """Which is about to do it."""
+    ask(kind)
+    call_command("build_sitemaps", verbosity=0)
+    assert BuildRequest.objects.open(SITE).count() == 1
+
+
 def test_the_command_builds_what_is_still_open(storage, capsys):
     """What another run asked in full is done in full, and what fails is reported."""
     gone, full = ask(section="gone"), ask(full=True)

@@ -12,7 +12,7 @@ from django_sitemapkit.builds.make import page_builder
 from django_sitemapkit.builds.manifest import index_order
 from django_sitemapkit.builds.requests import request
 from django_sitemapkit.exceptions import BuildCancelled, BuildFailed, LeaseLost, StorageFailure
-from django_sitemapkit.models import Build, BuildFile, BuildRequest, SectionSettings
+from django_sitemapkit.models import Build, BuildFile, BuildRequest, Publication, SectionSettings
 from django_sitemapkit.runners import queues, worker
 from django_sitemapkit.runners.dummy import DummyRunner
 from django_sitemapkit.runners.worker import build_page
@@ -87,6 +87,51 @@ def records(monkeypatch):
 
     monkeypatch.setattr(BuildFile, "save", saved)
     return recorded
+
+
+class Down(DummyRunner):
+    """A queue that takes nothing: as Celery's without a broker."""
+
+    def enqueue_page(self, *arguments):
+        """Raise what a broker's client raises."""
+        raise ConnectionError("no broker")
+
+    def enqueue_requests(self, site, kinds, *, delay=0):
+        """Raise the same."""
+        return self.enqueue_page()
+
+
+class DownForPages(Down):
+    """A queue of a project that is for pages alone, as that of django-rq in docs/queues.md."""
+
+    supports_requests = False
+
+    def enqueue_requests(self, site, kinds, *, delay=0):
+        """Leave requests to a thread."""
+        return False
+
+
+class DownAfterRequests(Down):
+    """A queue that took the message for the requests just before."""
+
+    def enqueue_requests(self, site, kinds, *, delay=0):
+        """Take it."""
+        return True
+
+
+@pytest.mark.parametrize("queue", [Down, DownForPages, DownAfterRequests])
+def test_what_is_requested_is_built_without_a_queue_that_is_down(storage, settings, queue):
+    """By whoever does the request: a thread, or a worker."""
+    settings.SITEMAPKIT_RUNNER = f"{__name__}.{queue.__name__}"
+    asked = request(SITE, "build", by="ann")
+    worker.process_requests(SITE.key, ["build"])
+    asked.refresh_from_db()
+    assert asked.ended_at
+    assert not asked.failed
+    assert Publication.objects.get().build.status == "published"
+    edit_product()
+    with pytest.raises(BuildFailed):  # The command says so: it has --runner inline.
+        run(runner=queue())
 
 
 def by_hash(build_id=None):

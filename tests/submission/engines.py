@@ -60,6 +60,21 @@ class Dripping(Quiet):
         self.do_GET()
 
 
+def answering(raw):
+    """Return a handler that answers with these bytes, whatever they are."""
+
+    class Odd(Quiet):
+        def do_POST(self):
+            self.body()
+            self.wfile.write(raw)
+            self.close_connection = True
+
+        def do_PUT(self):
+            self.do_POST()
+
+    return Odd
+
+
 class IndexNow:
     """An engine that checks requests as https://www.indexnow.org/documentation says."""
 

@@ -20,9 +20,10 @@ from django_sitemapkit.submission.models import SubmittedSite, UrlBatch
 from django_sitemapkit.submission.options import submit_options
 from django_sitemapkit.submission.results import SubmissionResult
 from django_sitemapkit.submission.submit import submit
-from tests.builds import BASE, SITE, run
+from tests.builds import BASE, SITE, age_lease, run
+from tests.builds.test_lease import wait_for_heartbeat
 from tests.submission.conftest import KEY
-from tests.submission.engines import Dripping, serving
+from tests.submission.engines import Dripping, answering, serving
 from tests.testapp.models import Product, Shop
 
 pytestmark = pytest.mark.django_db
@@ -370,6 +371,46 @@ def test_a_server_that_answers_a_byte_at_a_time(engine, settings, monkeypatch):
     assert result.pending == 1
 
 
+RAW_ANSWERS = {
+    "ill-formed redirect": b"HTTP/1.1 302 Found\r\nLocation: http://[::1/x\r\n\r\n",
+    "redirect to a label that is too long": b"HTTP/1.1 302 Found\r\nLocation: http://"
+    + b"a" * 99
+    + b".[/\r\n\r\n",
+    "no status line": b"hello\r\n\r\n",
+    "wrong status": b"HTTP/1.1 abc\r\n\r\n",
+    "huge header": b"HTTP/1.1 200 OK\r\nX: " + b"x" * 70_000 + b"\r\n\r\n",
+    "many headers": b"HTTP/1.1 200 OK\r\n" + b"X: x\r\n" * 200 + b"\r\n",
+    "wrong chunk": b"HTTP/1.1 500 X\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "no time": b"HTTP/1.1 503 X\r\nRetry-After: Mon, 99 Foo 99999 99:99:99 +9999\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("raw", RAW_ANSWERS.values(), ids=RAW_ANSWERS)
+def test_any_failure_waits_and_stops_nothing_else(engine, settings, raw):
+    """It is recorded; the next run sends nothing before the time, and other sites are submitted."""
+    begin("a")
+
+    with serving(answering(raw)) as address:
+        settings.SITEMAPKIT_SUBMIT |= {"indexnow_endpoint": address}
+        result = submit(SITE)
+    assert (result.requests, result.pending, result.rejected) == (1, 1, 0)
+    assert result.wait_until is not None
+    assert UrlBatch.objects.get().answer
+    assert submit(SITE).requests == 0
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    ["http://a..b/", f"http://{'a' * 70}.example/", "https://127.0.0.1:1/"],
+)
+def test_an_endpoint_that_is_none_waits_too(engine, settings, endpoint):
+    """Whatever kind of error it is: of the address, of its name, of TLS."""
+    begin("a")
+    settings.SITEMAPKIT_SUBMIT |= {"indexnow_endpoint": endpoint}
+    result = submit(SITE)
+    assert (result.pending, result.wait_until is not None) == (1, True)
+
+
 # Kills and other processes
 
 
@@ -423,6 +464,36 @@ def test_one_process_submits_at_a_time(engine):
         submit(SITE)
     lease.release()
     assert submit(SITE).accepted == 1
+
+
+def test_a_killed_process_keeps_the_next_one_waiting_as_long_as_a_build_does(engine, settings):
+    """Its lease expires SITEMAPKIT_LEASE_SECONDS after its last heartbeat."""
+    settings.SITEMAPKIT_LEASE_SECONDS = 30
+    begin("a")
+    assert Lease.objects.acquire("submit:default", seconds=30)
+    with pytest.raises(BuildRunning):
+        submit(SITE)
+    age_lease("submit:default", 40)
+    assert submit(SITE).accepted == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_answer_may_take_longer_than_the_lease(engine, settings, monkeypatch):
+    """A heartbeat is sent meanwhile, so no other process sends the same."""
+    settings.SITEMAPKIT_LEASE_SECONDS = 1
+    begin("a")
+    send = indexnow.send
+
+    def slowly(*args, **options):
+        age_lease("submit:default")
+        wait_for_heartbeat("submit:default")
+        with pytest.raises(BuildRunning):
+            submit(SITE)
+        return send(*args, **options)
+
+    monkeypatch.setattr(indexnow, "send", slowly)
+    assert submit(SITE).accepted == 1
+    assert engine.urls == addresses("a")
 
 
 @pytest.mark.slow

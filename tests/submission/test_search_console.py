@@ -10,7 +10,7 @@ from django_sitemapkit.submission import robots
 from django_sitemapkit.submission.models import SubmittedSitemap
 from django_sitemapkit.submission.submit import submit
 from tests.builds import BASE, SITE, edit_product, run
-from tests.submission.engines import SearchConsole, serving
+from tests.submission.engines import SearchConsole, answering, serving
 
 pytestmark = pytest.mark.django_db
 
@@ -148,6 +148,32 @@ def test_a_proxys_error_page(console):
     console.refusal = (502, None)
     (problem,) = submit(SITE).problems
     assert problem == "Search Console: 502: Bad Gateway."
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"errors": "many"},
+        {"contents": ["web"]},
+        {"lastDownloaded": "2026-99-01T10:00:00Z"},
+        {"lastDownloaded": 12},
+    ],
+)
+def test_an_odd_answer_is_a_problem(console, state):
+    """It ends neither this submission nor those of other sites."""
+    console.states[INDEX] = state
+    (problem,) = submit(SITE).problems
+    assert problem.startswith("Search Console: ")
+    assert SubmittedSitemap.objects.get().failure == problem
+
+
+def test_an_ill_formed_redirect_is_a_problem(console, settings):
+    """As of a proxy before the API."""
+    raw = b"HTTP/1.1 302 Found\r\nLocation: http://[::1/x\r\n\r\n"
+    with serving(answering(raw)) as address:
+        settings.SITEMAPKIT_SUBMIT |= {"google_endpoint": address}
+        (problem,) = submit(SITE).problems
+    assert problem.startswith("Search Console: ")
 
 
 @pytest.mark.slow

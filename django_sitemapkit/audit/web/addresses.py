@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import Callable, Sequence
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
 from django_sitemapkit.audit.web.responses import FetchError
 from django_sitemapkit.printable import quoted
@@ -12,6 +12,17 @@ Resolve = Callable[[str, int], Sequence[str]]
 
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
+
+# The table of `ipaddress` differs between releases of Python. This one has what IANA's registries
+# iana-ipv4-special-registry and iana-ipv6-special-registry reserved in October 2025 (up to RFC
+# 9780), IPv6 within 2000::/3, except for AS112 and AMT relays, which are hosts. Anycast services
+# and ORCHIDs, which the registries call globally reachable, are no hosts either.
+_SPECIAL_NETWORKS = """
+    0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24
+    192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24
+    224.0.0.0/4 240.0.0.0/4 2001::/23 2001:db8::/32 3fff::/20
+"""
+_SPECIAL = tuple(map(ip_network, _SPECIAL_NETWORKS.split()))
 
 
 def resolve(host: str, port: int) -> list[str]:
@@ -63,7 +74,7 @@ def is_public(address: str) -> bool:
         ip = embedded
     if isinstance(ip, IPv6Address) and ip not in _GLOBAL_UNICAST:
         return False
-    return ip.is_global and not ip.is_multicast and not ip.is_reserved
+    return not any(ip in network for network in _SPECIAL)
 
 
 def _embedded(ip: IPv6Address) -> IPv4Address | None:

@@ -373,7 +373,8 @@ class PageBuilder:
         row.name, row.stored_bytes = name, page.size
         row.sha256, row.urls, row.xml_bytes = page.sha256, page.rendering.urls, page.rendering.size
         row.lastmod = same[0].lastmod if same else timezone.now()
-        self._storage.put(name, page.path)
+        with self.lease.kept():
+            self._storage.put(name, page.path)
         row.status = BuildFile.Status.DONE
         return "stored"
 

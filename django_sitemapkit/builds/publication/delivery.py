@@ -81,7 +81,8 @@ def _bring(
     successor has replaced a file while its size was looked at, which is no failure of the storage.
     """
     try:
-        copied = export.bring(publication.build, changed, lease)
+        with lease.kept():
+            copied = export.bring(publication.build, changed, lease)
         if copied:
             lease.prove()
     except (DatabaseError, LeaseLost, StorageFailure):

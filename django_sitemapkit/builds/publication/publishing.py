@@ -113,7 +113,8 @@ class BuildIndex:
             with path.open("wb") as file:
                 file.write(index.data)
                 sync(file)
-            self._storage.put(row.name, path)
+            with lease.kept():
+                self._storage.put(row.name, path)
 
 
 def publish_finished(

@@ -19,7 +19,7 @@ from django_sitemapkit.builds.report.running import (
     who_builds,
 )
 from django_sitemapkit.conf import settings
-from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.models import Build, BuildFile, BuildRequest
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.sites import SitemapSite
 
@@ -68,6 +68,22 @@ class BuildStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RequestStatus:
+    """What someone has requested, and no process has finished."""
+
+    kind: str
+    """What it is: "build", "check", "prune" or "compare"."""
+    section: str
+    """The section to build; "" for all."""
+    requested_by: str
+    """Who requested it."""
+    requested_at: str
+    """When."""
+    is_overdue: bool
+    """Whether that is so long ago that a message to a worker counts as lost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SiteStatus:
     """A site with its publication, sections and builds."""
 
@@ -97,6 +113,8 @@ class SiteStatus:
     """The export; None if there is none, or nothing is published, or it was not asked for."""
     pause: Pause | None = None
     """Who paused publishing, and why; None if it is not paused."""
+    requests: Sequence[RequestStatus] = ()
+    """What is requested and not done, the oldest first."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON takes it."""
@@ -136,6 +154,7 @@ def status_of(
     publication: Any = builds.publication
     newest = list(Build.objects.filter(site=site.key).order_by("-pk")[:SHOWN_BUILDS])
     states = states_of(newest)
+    requests: Any = BuildRequest.objects.open(site)
     sections, checked_at = _sections(site, publication.build if publication else None)
     return SiteStatus(
         site=site.key,
@@ -160,6 +179,16 @@ def status_of(
         ),
         export=export_status(site) if export else None,
         pause=pause_at(publication, publication.now) if publication else None,
+        requests=tuple(
+            RequestStatus(
+                kind=asked.kind,
+                section=asked.section,
+                requested_by=asked.requested_by,
+                requested_at=asked.requested_at.isoformat(timespec="seconds"),
+                is_overdue=asked.is_overdue,
+            )
+            for asked in requests
+        ),
     )
 
 

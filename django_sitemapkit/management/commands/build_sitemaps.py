@@ -203,8 +203,9 @@ class Command(SiteCommand):
             )
 
     def _run_queued_requests(self, site: SitemapSite) -> None:
-        """Run the builds that were requested and are still queued."""
-        kinds = [BuildRequest.Kind.BUILD]
+        """Run the builds that were requested and are still queued, and all that is overdue."""
+        overdue = BuildRequest.objects.overdue([site.key]).values_list("kind", flat=True)
+        kinds = {BuildRequest.Kind.BUILD, *overdue}
         for queued in process_requests(site, lambda: self.runner, kinds=kinds, wait_seconds=0):
             line = f"Requested by {queued.requested_by}: {queued.outcome}"
             if queued.failed:

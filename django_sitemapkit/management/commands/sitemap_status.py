@@ -70,6 +70,15 @@ class Command(PublishedCommand):
             write(f"  {text}")
         for section in report.sections:
             self._show_section(section)
+        for asked in report.requests:
+            what = " ".join(filter(None, (asked.kind, asked.section)))
+            line = f"  requested: {what}, {_when(asked.requested_at, report)}"
+            is_late = asked.is_overdue and not report.running
+            self.stdout.write(
+                f"{line}, by {asked.requested_by or 'someone'}"
+                f"{': not started. Run build_sitemaps, which does it' if is_late else ''}",
+                self.style.WARNING if is_late else None,
+            )
         if report.export is not None:
             export = report.export
             state = f"due: {export.due}"

@@ -195,6 +195,23 @@ def test_hostile_text_is_escaped(tmp_path):
     assert table(tmp_path, "links.csv")[-1][5] == "'@cmd"
 
 
+@pytest.mark.parametrize("order", ["\x1b[2J", "\x9b2J", "\x07", "\x7f", "\u2028"])
+def test_no_text_gives_a_terminal_orders(tmp_path, order):
+    """Whoever prints a file; what joins letters and emoji stays."""
+    joined = "می\u200cخواهم 👩\u200d💻"
+    run = crawl(
+        {"path": "/", "title": f"{joined}{order}"},
+        {"path": "/%C2%9B2J/%C2%9B/"},
+        {"path": "/gone/", "outcome": "broken", "status": 404, "detail": order},
+    )
+    link(run, "/", "/gone/", f"{joined}{order}")
+    for name in write_output(SITE, run, tmp_path):
+        text = (tmp_path / name).read_text("utf-8")
+        assert order not in text, name
+        assert "\x9b" not in text, name
+        assert (joined in text) == (name in {"sitemap.html", "pages.csv", "links.csv"})
+
+
 # CSV
 
 

@@ -15,6 +15,7 @@ from django.utils.encoding import uri_to_iri
 from django.utils.formats import number_format
 
 from django_sitemapkit.audit.sorting import sorted_on_disk
+from django_sitemapkit.printable import without_controls
 from django_sitemapkit.sites import SitemapSite
 
 LINKS_PER_PAGE = 500
@@ -43,7 +44,7 @@ class PageLink:
     @property
     def text(self) -> str:
         """What people read: the title, else the path, decoded."""
-        return self.title.strip() or uri_to_iri(self.path)
+        return without_controls(self.title.strip() or uri_to_iri(self.path))
 
     def folder_at(self, depth: int) -> str:
         """Return the folder, or the folder that holds it at a depth."""
@@ -112,7 +113,7 @@ def _groups(links: list[PageLink]) -> list[tuple[str, list[PageLink]]]:
     """Return links by folder: by deep folders if these have enough links each."""
     for depth in range(DEEPEST_GROUP, -1, -1):
         groups = [
-            (uri_to_iri(folder), list(group))
+            (without_controls(uri_to_iri(folder)), list(group))
             for folder, group in groupby(links, methodcaller("folder_at", depth))
         ]
         if len(groups) * LINKS_PER_GROUP <= len(links):
