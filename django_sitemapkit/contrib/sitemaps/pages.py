@@ -30,7 +30,7 @@ def reader_for(
 
     Raises ImproperlyConfigured where its items could not be paged correctly.
     """
-    reader = NumberedReader(adapt(sitemap, name)(site))
+    reader = NumberedReader(adapt(sitemap, name, lambda: sitemap)(site))
     if overrides is not None:
         reader = with_overrides(reader, overrides)
     require_pageable(reader)
