@@ -94,8 +94,8 @@ def video_element(
         + _text_tag(_VIDEO["title"], video.title)
         + _text_tag(_VIDEO["description"], video.description)
     )
-    for error in wrong:
-        report(error)
+    for one in wrong:
+        report(one)
     xml = (
         required
         + sources
