@@ -55,13 +55,16 @@ class Registry:
         """Return the sections, and what is external too."""
         return list(self._sections.values())
 
-    def add(self, section: Any, name: str | None = None) -> None:
+    def add(
+        self, section: Any, name: str | None = None, make: Callable[[], Any] | None = None
+    ) -> None:
         """Add a class of sections, or a contrib sitemap, as a class or an instance.
 
-        Raises ImproperlyConfigured for anything else, and for a name that is wrong or taken.
+        ``make`` returns the contrib sitemap of each read. Raises ImproperlyConfigured for anything
+        else, and for a name that is wrong or taken.
         """
         if is_contrib(section):
-            section = adapt(section, name)
+            section = adapt(section, name, make)
         elif not (
             isinstance(section, type) and issubclass(section, (BaseSection, ExternalSection))
         ):
@@ -93,7 +96,7 @@ class Registry:
         """Add sections by name; a value may be called without arguments and return one."""
         for name, section in sections.items():
             is_factory = callable(section) and not isinstance(section, type)
-            self.add(section() if is_factory else section, name)
+            self.add(*((section(), name, section) if is_factory else (section, name)))
 
     def add_function(self, function: SectionsOf) -> None:
         """Add what a function returns for a site, whenever the site is asked for its sections."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 from django.conf import settings as django_settings
@@ -11,12 +11,14 @@ from django_sitemapkit.conf import settings
 from django_sitemapkit.identities import label_of
 from django_sitemapkit.protocol.extensions import NAMESPACES
 from django_sitemapkit.protocol.limits import MAX_NEWS
-from django_sitemapkit.reading.chunks import Chunk, each
+from django_sitemapkit.reading.chunks import Chunk, each, optional_values
 from django_sitemapkit.reading.digests import INTEGERS
 from django_sitemapkit.reading.keysets import CHUNK, KeyRange, Keyset
 from django_sitemapkit.reading.languages import (
     Languages,
     ObjectLanguages,
+    ReadValues,
+    Version,
     extensions_of,
     in_languages,
 )
@@ -157,6 +159,54 @@ class SectionReader:
                 found[option] = source
         return found
 
+    @cached_property
+    def sources_by_language(self) -> dict[str, dict[str, Source]]:
+        """The tags whose values may differ by language: where they come from in each of them.
+
+        A method may always ask for the language; whatever else is the same in all is read once.
+        """
+        plan = self.language_plan
+        found: dict[str, dict[str, Source]] = {tag: {} for tag in TAGS}
+        read: dict[str, list[Any]] = {tag: [] for tag in TAGS}
+        for code in plan.listed if plan else ():
+            with plan.active(code):  # type: ignore[union-attr]
+                for tag in TAGS:
+                    found[tag][code] = self.source(tag)
+                    read[tag].append(self.what_is_read(found[tag][code]))
+        return {
+            tag: sources
+            for tag, sources in found.items()
+            if tag not in self.setting_values
+            and (
+                any(isinstance(source, Method) for source in sources.values())
+                or any(one != read[tag][0] for one in read[tag])
+            )
+        }
+
+    def what_is_read(self, source: Source) -> Any:
+        """Return what differs if a source gives other values in the active language."""
+        return source
+
+    def _tags_by_language(self, keys: Sequence[Any]) -> dict[str, dict[str, ReadValues]]:
+        """Return what reads the tags that differ by language, of the rows with these keys."""
+        return {
+            tag: {code: partial(self._values_of, tag, source, keys) for code, source in by.items()}
+            for tag, by in self.sources_by_language.items()
+        }
+
+    def _values_of(
+        self, tag: str, source: Source, keys: Sequence[Any], objects: Any, there: Sequence[bool]
+    ) -> Sequence[Any]:
+        if isinstance(source, Method):
+            return optional_values(source.function, objects, tag, there)
+        if isinstance(source, Column):
+            return self.column_of(source, keys)
+        return [source.value] * len(keys)
+
+    def column_of(self, column: Column, keys: Sequence[Any]) -> Sequence[Any]:
+        """Return what the rows with these keys have in a column in the active language."""
+        raise NotImplementedError
+
     @property
     def constant_tags(self) -> dict[str, Any]:
         """The optional tags that are the same for all entries."""
@@ -251,12 +301,20 @@ class SectionReader:
         """Return a chunk with the locations that a method returns, in each language."""
         if self.language_plan is not None:
             versions = self.language_plan.located(objects, locate, languages)
-            self.language_plan.extend(versions, objects, self.extension_sources)
-            return in_languages(chunk, versions)
+            return self.in_languages(chunk, objects, versions)
         chunk.locations, refusals = each(locate, objects, "location")
         chunk.refusals |= refusals
         chunk.extensions |= extensions_of(self.extension_sources, objects)
         return chunk
+
+    def in_languages(
+        self, chunk: Chunk, objects: Sequence[Any], versions: Sequence[Version]
+    ) -> Chunk:
+        """Return a chunk of rows as one of all their versions, with what differs by language."""
+        if self.language_plan is not None:
+            tags = self._tags_by_language(chunk.keys)
+            self.language_plan.extend(versions, objects, self.extension_sources, tags)
+        return in_languages(chunk, versions)
 
     def with_prefetch(
         self, prefetch: Prefetch, connection_lock: AbstractContextManager[Any]

@@ -56,7 +56,7 @@ class ItemReader(SectionReader):
         """Return items by column."""
         chunk = Chunk(self.keys_of(rows), ())
         for tag, source in self.sources.items():
-            if isinstance(source, Method):
+            if isinstance(source, Method) and self.language_plan is None:
                 chunk.columns[tag] = optional_values(source.function, rows, tag)
         languages = self.languages_by_method(rows, chunk.refusals)
         return self.located(chunk, rows, self.locate, languages)

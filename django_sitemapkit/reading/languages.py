@@ -23,6 +23,9 @@ from django_sitemapkit.sites import SitemapSite, site_at
 ObjectLanguages = set[tuple[int, str]]
 """Places of objects, with each of their languages."""
 
+ReadValues = Callable[[Sequence[Any], Sequence[bool]], Sequence[Any]]
+"""Takes objects, and which of them have a version; returns a value for each."""
+
 LINKS = 10_000
 """Links in one chunk, about: in twenty languages each object has four hundred of them."""
 
@@ -53,6 +56,8 @@ class Version:
     """Why a version is refused, by its object's place."""
     extensions: dict[str, Sequence[Any]] = field(default_factory=dict)
     """Images, videos, news and own elements that differ by language, by option."""
+    columns: dict[str, Sequence[Any]] = field(default_factory=dict)
+    """The tags that differ by language, by name."""
 
 
 class Languages:
@@ -98,16 +103,23 @@ class Languages:
         versions: Iterable[Version],
         objects: Sequence[Any],
         extension_sources: Mapping[str, Source],
+        tags: Mapping[str, Mapping[str, ReadValues]],
     ) -> None:
-        """Add the images, videos, news and elements of objects, in the language of each version.
+        """Add what differs by language: tags, images, videos, news and elements of objects.
 
-        Versions that other sites list have none here.
+        ``tags`` has for each tag what reads it in each language. Versions that other sites list
+        have nothing here. Without ``objects`` there are no methods to ask.
         """
         for version in versions:
             is_listed = version.language in self.listed
             there = [is_listed and location is not None for location in version.locations]
             with self.active(version.language, objects):
-                version.extensions = extensions_of(extension_sources, objects, there)
+                if objects:
+                    version.extensions = extensions_of(extension_sources, objects, there)
+                for tag, read in tags.items():
+                    version.columns[tag] = (
+                        read[version.language](objects, there) if is_listed else [None] * len(there)
+                    )
 
     @contextmanager
     def active(self, code: str, objects: Iterable[Any] = ()) -> Iterator[None]:
@@ -181,6 +193,8 @@ def in_languages(chunk: Chunk, versions: Sequence[Version]) -> Chunk:
     )
     for option in versions[0].extensions if versions else ():
         spread.extensions[option] = [version.extensions[option][place] for place, version in order]
+    for tag in versions[0].columns if versions else ():
+        spread.columns[tag] = [version.columns[tag][place] for place, version in order]
     for row, (place, version) in enumerate(order):
         refusal = version.refusals.get(place) or chunk.refusals.get(place)
         if refusal is not None:

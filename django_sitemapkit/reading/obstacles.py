@@ -43,6 +43,8 @@ def image_prefix_of(reader: "QuerySetReader") -> str:
 
 
 def _obstacle_of_tags(reader: "QuerySetReader") -> str:
+    if reader.sources_by_language:
+        return f"{', '.join(reader.sources_by_language)} differ by language"
     for tag in ("changefreq", "priority"):
         if isinstance(reader.sources.get(tag), Column):
             return f"{tag} differs from row to row"

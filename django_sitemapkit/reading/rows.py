@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from functools import cached_property
+from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import Any, Self
 
@@ -20,8 +21,14 @@ from django_sitemapkit.reading.chunks import Chunk, optional_values
 from django_sitemapkit.reading.digests import digests_of, row_hash
 from django_sitemapkit.reading.entries import with_entries
 from django_sitemapkit.reading.images import ImagePath
-from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset, each_once
-from django_sitemapkit.reading.languages import ObjectLanguages, extensions_of, in_languages
+from django_sitemapkit.reading.keysets import (
+    EVERYTHING,
+    MAX_PARAMETERS,
+    KeyRange,
+    Keyset,
+    each_once,
+)
+from django_sitemapkit.reading.languages import ObjectLanguages, extensions_of
 from django_sitemapkit.reading.lastmod_text import as_text, days_of, shows_changes, w3c_texts
 from django_sitemapkit.reading.locating import RouteLocator
 from django_sitemapkit.reading.newest import has_newest_index, newest_by_index
@@ -85,6 +92,7 @@ class QuerySetReader(SectionReader):
         sources = [self.location_source, *self.sources.values(), *self.extension_sources.values()]
         if self.language_plan is not None:
             sources.append(self.languages_source)
+            sources += chain.from_iterable(by.values() for by in self.sources_by_language.values())
         return any(isinstance(source, Method) for source in sources)
 
     @property
@@ -151,7 +159,31 @@ class QuerySetReader(SectionReader):
     def lastmod_text(self) -> Func | None:
         """What reads the column lastmod as the database's text, where that is the same."""
         column = self.columns.get("lastmod")
+        if "lastmod" in self.sources_by_language:
+            return None
         return None if column is None else as_text(column, self.rows, by_day=self.lastmod_by_day)
+
+    def what_is_read(self, source: Source) -> Any:
+        """Return a source, or what the database is asked for where that may be something else."""
+        if not isinstance(source, Column):
+            return source
+        if type(source.expression) is F and not _django.changes_values(self.keyset.queryset):
+            return source.expression
+        try:
+            rows = self.keyset.queryset.values_list(as_expression(source.expression))
+            return _django.select_sql(rows, self.rows.db)
+        except EmptyResultSet:
+            return ""
+
+    def column_of(self, column: Column, keys: Sequence[Any]) -> Sequence[Any]:
+        """Return what the rows with these keys have in a column in the active language."""
+        found: dict[Any, Any] = {}
+        for start in range(0, len(keys), MAX_PARAMETERS):
+            some = keys[start : start + MAX_PARAMETERS]
+            rows = self.keyset.queryset.filter(**{f"{self.options.key}__in": some}).order_by()
+            with self.connection_lock:  # The same connection may be reading the next rows.
+                found.update(rows.values_list(self.options.key, as_expression(column.expression)))
+        return [found.get(key) for key in keys]
 
     @cached_property
     def row_value_columns(self) -> dict[str, str]:
@@ -238,7 +270,7 @@ class QuerySetReader(SectionReader):
         for tag, source in self.sources.items():
             if isinstance(source, Column):
                 chunk.columns[tag] = columns[tag]
-            elif isinstance(source, Method):
+            elif isinstance(source, Method) and tag not in self.sources_by_language:
                 chunk.columns[tag] = optional_values(source.function, objects, tag)
         if self.lastmod_text is not None:
             texts, refusals = self.lastmod_texts(columns["lastmod"])
@@ -293,9 +325,7 @@ class QuerySetReader(SectionReader):
             return chunk
         languages = self.languages_of(chunk, objects)
         versions = locator.versions(arguments, chunk.keys, languages, self.related)
-        if objects and plan is not None:
-            plan.extend(versions, objects, self.extension_sources)
-        return in_languages(chunk, versions)
+        return self.in_languages(chunk, objects, versions)
 
     def with_prefetch(
         self, prefetch: Prefetch, connection_lock: AbstractContextManager[Any]
@@ -324,7 +354,7 @@ class QuerySetReader(SectionReader):
         split.
         """
         column = self.sources.get("lastmod")
-        if keys != EVERYTHING or not isinstance(column, Column):
+        if keys != EVERYTHING or not isinstance(column, Column) or self.sources_by_language:
             return super().newest_lastmod(keys)
         if not has_newest_index(self.keyset, column.expression):
             return super().newest_lastmod(keys)
@@ -334,7 +364,7 @@ class QuerySetReader(SectionReader):
 
     def _newest(self, keys: KeyRange, at_most: int | None) -> tuple[int, Any] | None:
         column = self.sources.get("lastmod")
-        if not isinstance(column, Column):
+        if not isinstance(column, Column) or "lastmod" in self.sources_by_language:
             return None
         rows = self.keyset.within(keys).values(sitemapkit_lastmod=column.expression)
         with self.site.active():
@@ -351,7 +381,7 @@ class QuerySetReader(SectionReader):
         if not self.trust_lastmod:
             return self._digests(ranges)
         column, newest = self.sources.get("lastmod"), {}
-        if isinstance(column, Column):
+        if isinstance(column, Column) and not self.sources_by_language:
             newest = newest_by_index(self.keyset, column.expression, ranges)
         trusted = [self._trusted(keys, newest.get(keys)) for keys in ranges]
         others = [keys for keys, found in zip(ranges, trusted, strict=True) if found is None]
@@ -396,12 +426,14 @@ class QuerySetReader(SectionReader):
 
     @property
     def reads_related(self) -> bool:
-        """Whether related rows are read, of which each row may have any number.
+        """Whether more is read of a row than its columns: in a language, or related rows.
 
         Translations that are rows of their own are not among them: ``rendering`` reads these.
         """
+        by_language = chain.from_iterable(by.values() for by in self.sources_by_language.values())
         return bool(
-            (self.locator and self.locator.related)
+            any(not isinstance(source, Method) for source in by_language)
+            or (self.locator and self.locator.related)
             or (self.language_plan and self.languages_path)
             or (self.images_path and self.images_path.is_of_many)
         )

@@ -2,6 +2,9 @@
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from django.db.models.fields.files import FieldFile
@@ -24,6 +27,13 @@ from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.chunks import INFRASTRUCTURE, refusal_of
 from django_sitemapkit.rendering.problems import ProblemLog
+from django_sitemapkit.rendering.tags import is_future
+
+Report = Callable[[InvalidValue], None]
+"""Takes what is wrong with a value, or a part of it."""
+
+EXPIRED_VIDEO = "expired-video"
+"""The problem of a video that is listed with the day in the past until which it could be seen."""
 
 MAX_VALUES = {"images": MAX_IMAGES, "news": 1}
 """Values of one entry that are written, by option."""
@@ -37,14 +47,14 @@ class ExtensionFormatter:
         self._problems = problems
         self._namespaces = section.options.namespaces
         self._zone = timezone.get_default_timezone()
-        self._write: dict[str, Callable[[Any, str], str]] = {
+        self._write: dict[str, Callable[[Any, str, Report], str]] = {
             "images": self._image,
             "videos": self._video,
             "news": self._news,
             "elements": self._own,
         }
         self.changes_at: dt.datetime | None = None
-        """When the first article is two days old, and no news any more."""
+        """When an article comes that is in the future, or is two days old and no news any more."""
 
     def texts(
         self, columns: dict[str, Sequence[Any]], keys: Sequence[Any], locations: Sequence[Any]
@@ -67,46 +77,79 @@ class ExtensionFormatter:
 
     def _elements(self, option: str, value: Any, key: Any, location: str) -> Iterator[str]:
         """Yield the elements of one row; what is wrong with a value costs that value alone."""
-        most = MAX_VALUES.get(option)
+        most, report = MAX_VALUES.get(option), partial(self._report, key)
         for number, one in enumerate(_several(value)):
             if number == most:
                 message = (
                     f"Too many tags: {option} has more than {most:,} values for one URL; the"
                     " rest are skipped."
                 )
-                self._problems.add(key, "too-many-tags", message, skipped=False)
+                report(InvalidValue("too-many-tags", message))
                 return
             try:
                 # Each entry is one line, as tools that compare files expect.
-                yield self._write[option](one, location).replace("\n", "&#10;")
+                yield self._write[option](one, location, report).replace("\n", "&#10;")
             except INFRASTRUCTURE:
                 raise
             except Exception as error:  # noqa: BLE001  a project's storage may raise anything
-                refusal = refusal_of(error, option)
-                self._problems.add(key, refusal.code, str(refusal), skipped=False)
+                report(refusal_of(error, option))
 
-    def _image(self, value: Any, location: str) -> str:
+    def _report(self, key: Any, refusal: InvalidValue) -> None:
+        is_whole = refusal.code == EXPIRED_VIDEO
+        self._problems.add(key, refusal.code, str(refusal), skipped=False, is_whole=is_whole)
+
+    def _image(self, value: Any, location: str, report: Report) -> str:
         if isinstance(value, FieldFile):
             value = value.url
         image = Image(location=value) if isinstance(value, str) else value
         return image_element(_of(Image, image, "images"), self._scope)
 
-    def _video(self, value: Any, location: str) -> str:
-        return video_element(_of(Video, value, "videos"), self._scope, location, self._zone)
+    def _video(self, value: Any, location: str, report: Report) -> str:
+        video = _of(Video, value, "videos")
+        if future := self._future("published of a video", video.published):
+            video = replace(video, published=None)
+        xml = video_element(video, self._scope, location, self._zone, report)
+        if future:
+            report(future)
+        with suppress(InvalidValue, OverflowError):  # An invalid date is reported already.
+            text, now = format_lastmod(video.expires, self._zone), dt.datetime.now(dt.UTC)
+            today = now.astimezone(self._zone).date().isoformat()
+            is_day = text is not None and len(text) == len(today)
+            # A video may be seen on the whole day on which it expires.
+            if text and (text < today if is_day else moment_of(text, self._zone) < now):
+                message = f"Expired video: expires of a video: {text} is in the past."
+                report(InvalidValue(EXPIRED_VIDEO, message))
+        return xml
 
-    def _news(self, value: Any, location: str) -> str:
+    def _news(self, value: Any, location: str, report: Report) -> str:
         article = _of(News, value, "news")
         xml = news_element(article, self._zone)
+        if future := self._future("published of news", article.published):
+            raise future
         # Its own text is right: the element would have been refused otherwise.
         begin = moment_of(format_lastmod(article.published, self._zone) or "", self._zone)
         until = begin.astimezone(dt.UTC) + NEWS_WINDOW
         if until < dt.datetime.now(dt.UTC):
             return ""
-        if self.changes_at is None or until < self.changes_at:
-            self.changes_at = until
+        self._changes(until)
         return xml
 
-    def _own(self, value: Any, location: str) -> str:
+    def _future(self, what: str, value: Any) -> InvalidValue | None:
+        """Return what is wrong with a date that is in the future; None for any other value."""
+        with suppress(InvalidValue):
+            if is_future(value, dt.datetime.now(dt.UTC), self._zone):
+                text = format_lastmod(value, self._zone) or ""
+                with suppress(OverflowError):  # A "never", such as 9999-12-31: it does not come.
+                    self._changes(moment_of(text, self._zone).astimezone(dt.UTC))
+                return InvalidValue(
+                    "future-date", f"Invalid date: {what}: {text} is in the future."
+                )
+        return None
+
+    def _changes(self, moment: dt.datetime) -> None:
+        self.changes_at = min(filter(None, (self.changes_at, moment)))
+
+    def _own(self, value: Any, location: str, report: Report) -> str:
         return own_element(_of(Element, value, "elements"), self._namespaces)
 
 

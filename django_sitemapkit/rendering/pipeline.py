@@ -5,14 +5,14 @@ Each step first tries the whole column at once, and goes row by row only where t
 
 import datetime as dt
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from itertools import repeat
 from typing import Any
 
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.overrides import OverrideResult
-from django_sitemapkit.protocol.locations import Scope
+from django_sitemapkit.protocol.locations import Scope, is_escaped_twice
 from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.reading.chunks import Chunk
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
@@ -178,7 +178,20 @@ class ChunkPipeline:
         for row in sorted(refusals.keys() - foreign):
             self.problems.add(chunk.keys[row], refusals[row].code, str(refusals[row]))
         absent = refusals.keys() | without_url
+        self._report_escaped(chunk.keys, locations, unlisted)
         return without(entries, absent) if absent else entries
+
+    def _report_escaped(
+        self, keys: Sequence[Any], locations: Sequence[Any], unlisted: Set[int]
+    ) -> None:
+        """Report the locations that look escaped twice; they are listed as declared."""
+        text = "\n".join(filter(None, locations))
+        if not any(mark in text for mark in ("%25", ";", "%3B")):
+            return
+        for row, location in enumerate(locations):
+            if location and row not in unlisted and is_escaped_twice(location):
+                message = f"Invalid URL: {location} looks escaped twice; give it as it is opened."
+                self.problems.add(keys[row], "escaped-twice", message, skipped=False, is_whole=True)
 
     def _locate(self, chunk: Chunk) -> list[Any]:
         """Return the locations as absolute URLs in the scope; a row that has none is refused."""

@@ -12,7 +12,7 @@ EXAMPLES_PER_KIND = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One row that was left out of a sitemap, or one value that was left out of its row."""
+    """One row or value that was left out of a sitemap, or that is listed and is doubtful."""
 
     section: str
     """The section's name."""
@@ -24,9 +24,11 @@ class Problem:
     """What is wrong and what to do, in the words Search Console uses."""
     skipped: bool = True
     """Whether the whole row was left out, or only the value."""
+    is_whole: bool = False
+    """Whether nothing was left out."""
 
     def __str__(self) -> str:
-        left_out = "skipped" if self.skipped else "listed without it"
+        left_out = "skipped" if self.skipped else "listed" if self.is_whole else "listed without it"
         return printable(f"{self.section} {self.key!a}: {self.message} ({left_out})")
 
 
@@ -45,14 +47,15 @@ class ProblemLog:
     def __len__(self) -> int:
         return self.counts.total()
 
-    def add(self, key: Any, code: str, message: str, *, skipped: bool = True) -> None:
+    def add(
+        self, key: Any, code: str, message: str, *, skipped: bool = True, is_whole: bool = False
+    ) -> None:
         """Count a problem, and remember it if it is among the first of its kind."""
         self.counts[code] += 1
         self.skipped += skipped
         if self.counts[code] <= EXAMPLES_PER_KIND:
-            self.examples.append(
-                Problem(section=self.section, key=key, code=code, message=message, skipped=skipped)
-            )
+            found = {"section": self.section, "key": key, "code": code, "message": message}
+            self.examples.append(Problem(**found, skipped=skipped, is_whole=is_whole))
 
     def kinds(self) -> dict[str, tuple[int, str]]:
         """Return by code how many problems there were, and the first of them."""

@@ -5,7 +5,13 @@ for ``django.contrib.sitemaps`` are adapted. ``ExternalSection`` names what some
 None of them knows a model of this package.
 """
 
-from django_sitemapkit.sections.contrib import ContribSection, adapt, is_contrib, own_members
+from django_sitemapkit.sections.contrib import (
+    ContribSection,
+    adapt,
+    copied,
+    is_contrib,
+    own_members,
+)
 from django_sitemapkit.sections.declarations import (
     BaseSection,
     Entry,
@@ -32,6 +38,7 @@ __all__ = [
     "Translated",
     "absolute_url_of",
     "adapt",
+    "copied",
     "is_contrib",
     "name_of",
     "own_members",

@@ -1,19 +1,28 @@
 """Sitemaps written for ``django.contrib.sitemaps``, as sections."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
+from functools import partial
 from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib.sitemaps import Sitemap
+from django.db.models import QuerySet
 
 from django_sitemapkit import _django
 from django_sitemapkit.sections.declarations import ItemSection, name_of
+from django_sitemapkit.sites import SitemapSite
 
 
 class ContribSection(ItemSection):
     """A section that takes its options from a ``django.contrib.sitemaps.Sitemap``."""
 
-    sitemap: ClassVar[Any]
+    new_sitemap: ClassVar[Callable[[], Any]]
+
+    def __init__(self, site: SitemapSite) -> None:
+        super().__init__(site)
+        self.sitemap = type(self).new_sitemap()
+        """The sitemap of this read: what an instance keeps, it may keep no longer."""
 
     @property
     def items(self) -> Any:
@@ -60,20 +69,44 @@ class ContribSection(ItemSection):
         return languages
 
 
-def adapt(sitemap: Any, name: str | None = None) -> type[ContribSection]:
-    """Return a section class for a contrib sitemap, which is a class or an instance."""
+def adapt(
+    sitemap: Any, name: str | None = None, new_sitemap: Callable[[], Any] | None = None
+) -> type[ContribSection]:
+    """Return a section class for a contrib sitemap, which is a class or an instance.
+
+    Each read has an instance of its own: of the class, or what ``new_sitemap`` returns, or a copy
+    of the instance as it is now.
+    """
+    # A class that cannot be instantiated fails here, and not at a request.
     instance = sitemap() if isinstance(sitemap, type) else sitemap
     old = type(instance)
+    if new_sitemap is None:
+        new_sitemap = sitemap if instance is not sitemap else partial(copied, copied(instance))
     return type(
         old.__name__,
         (ContribSection,),
         {
             "name": name or name_of(old.__name__),
-            "sitemap": instance,
+            "new_sitemap": staticmethod(new_sitemap),
             "__module__": old.__module__,
             "__doc__": old.__doc__,
         },
     )
+
+
+def copied(value: Any) -> Any:
+    """Return a copy of a contrib sitemap that shares with it no list, dict, set or rows read."""
+    if isinstance(value, Sitemap):
+        new = copy(value)
+        vars(new).update({name: copied(one) for name, one in vars(value).items()})
+        return new
+    if isinstance(value, QuerySet):
+        return value.all()
+    if type(value) is dict:
+        return {key: copied(one) for key, one in value.items()}
+    if type(value) in (list, set):
+        return type(value)(map(copied, value))
+    return value
 
 
 def is_contrib(candidate: Any) -> bool:

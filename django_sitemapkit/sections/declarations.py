@@ -20,7 +20,8 @@ class BaseSection:
 
     Declare one by its children: ``Section`` for a queryset, ``StaticSection`` for a few pages,
     ``ItemSection`` for items of any kind. It holds options and hooks only, so every other name is
-    free for your own use. There is one instance for each site, which it has as ``self.site``.
+    free for your own use. There is one instance for each site and read: it has the site as
+    ``self.site``, and what it keeps is gone afterwards.
     """
 
     #: The name in addresses: ``sitemap-<name>-1.xml``. Lower-case letters, digits, single ``-`` and

@@ -1,7 +1,7 @@
 """Every mistake in a declaration has a check, with an id of its own and the way out."""
 
 import re
-from datetime import date
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,9 +12,10 @@ from django.core.checks import Warning  # noqa: A004  Django's name
 from django.core.exceptions import ImproperlyConfigured
 from django.core.files.storage import Storage
 from django.db import OperationalError, models
-from django.db.models import Count, F, Window
-from django.db.models.functions import Lower, RowNumber
+from django.db.models import Count, F, Q, Value, Window
+from django.db.models.functions import Lower, Now, RowNumber
 from django.test.utils import isolate_apps, override_settings
+from django.utils.timezone import now
 
 from django_sitemapkit import (
     Route,
@@ -26,10 +27,12 @@ from django_sitemapkit import (
     register,
 )
 from django_sitemapkit.conf import SETTING_NAMES
+from django_sitemapkit.mixins import section_for
 from django_sitemapkit.protocol.extensions import XHTML
 from django_sitemapkit.protocol.limits import NAMESPACE
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.validation import require_pageable
+from django_sitemapkit.reading.validation.frozen import STARTED
 from django_sitemapkit.runners.dummy import DummyRunner
 from django_sitemapkit.sites import SitemapSite
 from tests.testapp.models import Draft, Place, Product, Shop, Tag
@@ -57,6 +60,61 @@ def test_a_sound_section_is_left_alone(sections):
     declare(StaticSection, name="pages", items=["home", "/press/"], lastmod=date(2026, 1, 2))
     declare(name="titled", title="shop__slug", heading="Things")
     assert found() == []
+
+
+IMPORTED = STARTED + timedelta(seconds=3, microseconds=7)
+LONG_AGO = datetime(2020, 1, 1, 5, 30, tzinfo=UTC)
+NEWER = {"updated_at__lte": IMPORTED}
+FROZEN = {
+    "filter": {"queryset": Product.objects.filter(**NEWER)},
+    "exclude": {"queryset": Product.objects.exclude(updated_at__gt=IMPORTED)},
+    "Q": {"queryset": Product.objects.filter(Q(public=True) | Q(**NEWER))},
+    "a range": {"queryset": Product.objects.filter(updated_at__range=(LONG_AGO, IMPORTED))},
+    "an annotation": {"queryset": Product.objects.annotate(at=Value(IMPORTED))},
+    "a subquery": {"queryset": Product.objects.filter(pk__in=Product.objects.filter(**NEWER))},
+    "a day": {"queryset": Product.objects.filter(updated_at__date=STARTED.date())},
+    "two weeks ago": {
+        "queryset": Product.objects.filter(updated_at__gt=IMPORTED - timedelta(days=14))
+    },
+    "a constant": {"lastmod": IMPORTED},
+    "items": {"base": StaticSection, "items": Product.objects.filter(**NEWER)},
+}
+HONEST = {
+    "a date": {"queryset": Product.objects.filter(updated_at__date__gte=date(2020, 1, 1))},
+    "a moment": {"queryset": Product.objects.filter(updated_at__lt=LONG_AGO)},
+    "the end of a day": {
+        "queryset": Product.objects.filter(
+            updated_at__lte=datetime.combine(date(2020, 1, 1), time.max, UTC)
+        )
+    },
+    "Now()": {"queryset": Product.objects.filter(updated_at__lte=Now())},
+    "a method": {"get_queryset": lambda self: Product.objects.filter(updated_at__lte=now())},
+    "a constant": {"lastmod": LONG_AGO},
+    "a text": {"queryset": Product.objects.filter(slug="2020-13-01")},
+}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("options", FROZEN.values(), ids=FROZEN)
+def test_a_moment_of_the_import_is_reported(sections, options):
+    """Such a class never selects a later row while the process runs."""
+    declare(**options)
+    assert "sitemapkit.W164" in found()
+
+
+def test_an_old_class_and_a_model_may_have_a_moment_of_the_import_too(sections):
+    """In the queryset that Django's own class is given, and in the condition of a mixin."""
+    old = {"queryset": Product.objects.filter(**NEWER), "date_field": "updated_at"}
+    register(sitemaps.GenericSitemap(old), name="old")
+    sections.add(section_for(Product, type("Sitemap", (), {"filter": Q(**NEWER), "name": "own"})))
+    assert found().count("sitemapkit.W164") == 2
+
+
+@pytest.mark.parametrize("options", HONEST.values(), ids=HONEST)
+def test_a_date_that_somebody_wrote_is_not_reported(sections, options):
+    """Nor what is asked for at each read."""
+    declare(**options)
+    assert "sitemapkit.W164" not in found()
 
 
 LINKED = {"i18n": True, "alternates": True}

@@ -3,11 +3,13 @@
 import copy
 import datetime as dt
 import pickle
+from collections import Counter
 from dataclasses import FrozenInstanceError, fields, replace
 from decimal import Decimal
 from xml.etree import ElementTree as ET
 
 import pytest
+from django.conf import global_settings
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -350,11 +352,56 @@ def test_a_video_without_what_it_needs(changes, field):
 
 
 def test_a_video_has_32_tags_at_most():
-    """32 tags are written, in their order; 33 are refused."""
+    """32 tags are written, in their order; more are refused."""
     tags = [f"t{number}" for number in range(33)]
     assert video(tags=tags[:32]).count("<video:tag>") == 32
     code, message = refusal(video, tags=tags)
-    assert (code, "are 33, the limit is 32" in message) == ("too-many-tags", True)
+    assert (code, "the limit is 32" in message) == ("too-many-tags", True)
+
+
+PARTS = [
+    ({"tags": ["t"] * 40}, {"too-many-tags": 1}, "<video:tag>t</video:tag>" * 32),
+    ({"tags": ["a", "", 1, "b"]}, {"missing-xml-tag": 1, "invalid-tag-value": 1},
+     "<video:tag>a</video:tag><video:tag>b</video:tag>"),
+    ({"tags": 5}, {"invalid-tag-value": 1}, ""),
+    ({"tags": None}, {}, ""),
+    ({"tags": iter("ab")}, {}, "<video:tag>a</video:tag><video:tag>b</video:tag>"),
+    ({"family_friendly": "no"}, {"invalid-tag-value": 1}, ""),
+    ({"rating": 9}, {"invalid-tag-value": 1}, ""),
+    ({"duration": "PT1H"}, {"invalid-tag-value": 1}, ""),
+    ({"views": 10**5000}, {"invalid-tag-value": 1}, ""),
+    ({"expires": "soon"}, {"invalid-date": 1}, ""),
+    ({"uploader": "u" * 256}, {"invalid-tag-value": 1}, ""),
+    ({"uploader": "u", "uploader_info": "mailto:u"}, {"invalid-url": 1},
+     "<video:uploader>u</video:uploader>"),
+    ({"restriction": Allow("IE", "uk")}, {"invalid-tag-value": 1},
+     '<video:restriction relationship="allow">IE</video:restriction>'),
+    ({"platform": Deny("radio")}, {"invalid-tag-value": 1}, ""),
+    ({"player": PAGE}, {"invalid-tag-value": 1}, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "problems", "written"), PARTS)
+def test_an_optional_part_costs_itself(changes, problems, written):
+    """The video keeps what is right, and each part that it loses is reported."""
+    found = Counter()
+    whole = replace(VIDEO, **changes)
+    xml = video_element(whole, SCOPE, PAGE, MADRID, lambda error: found.update([error.code]))
+    assert xml.replace(written, "") == video()
+    assert written in xml
+    assert found == problems
+
+
+def test_a_source_that_is_wrong_leaves_the_other():
+    """A video needs one of them; without any, it is refused and not reported in parts."""
+    found = []
+    one = replace(VIDEO, content="mailto:x", player="/p")
+    xml = video_element(one, SCOPE, PAGE, MADRID, found.append)
+    assert ("<video:player_loc>" in xml, "content_loc" in xml) == (True, False)
+    assert [error.code for error in found] == ["invalid-url"]
+    with pytest.raises(InvalidValue):
+        video_element(replace(one, player=PAGE), SCOPE, PAGE, MADRID, found.append)
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("field", ["thumbnail", "content", "player", "uploader_info"])
@@ -398,15 +445,29 @@ def test_a_whole_article():
     )
 
 
-@pytest.mark.parametrize("language", ["en", "EN", "ast", "zh-cn", "zh-TW", "ZH-CN"])
-def test_the_languages_of_news(language):
-    """Two or three letters, and two codes of Chinese, are written in lower case."""
-    assert f"<news:language>{language.lower()}</news:language>" in news(language=language)
+@pytest.mark.parametrize(
+    ("language", "written"),
+    [
+        *(("en", "en"), ("EN", "en"), ("ast", "ast"), ("zh-cn", "zh-cn"), ("zh-TW", "zh-tw")),
+        *(("en-us", "en"), ("en_GB", "en"), ("pt-br", "pt"), ("es-419", "es"), ("sr-latn", "sr")),
+        *(("zh-hans", "zh-cn"), ("zh-hant", "zh-tw"), ("zh-Hant-CN", "zh-tw"), ("zh", "zh")),
+        *(("zh-hk", "zh-tw"), ("zh-sg", "zh-cn"), ("zh_cn", "zh-cn")),
+    ],
+)
+def test_the_languages_of_news(language, written):
+    """Codes as Django has them are written as Google takes them: without a region, but Chinese."""
+    assert f"<news:language>{written}</news:language>" in news(language=language)
 
 
-@pytest.mark.parametrize("language", ["e", "engl", "en-gb", "zh-hk", "zh_cn", "e1", "en ", "ñ€"])
+def test_each_language_that_django_knows_is_one_of_news():
+    """Whatever LANGUAGE_CODE is, an article in it is written."""
+    for language, _ in global_settings.LANGUAGES:
+        assert "<news:language>" in news(language=language)
+
+
+@pytest.mark.parametrize("language", ["e", "engl", "english-gb", "-en", "e1", "en ", "ñ€", 5])
 def test_what_is_no_language_of_news(language):
-    """A region is not allowed, but for those of Chinese."""
+    """What has no code of two or three letters is refused."""
     code, message = refusal(news, language=language)
     assert (code, "language of news" in message) == ("invalid-tag-value", True)
 

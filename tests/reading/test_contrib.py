@@ -1,6 +1,9 @@
 """Sitemaps written for ``django.contrib.sitemaps``: taken as they are, read as contrib does."""
 
 import datetime as dt
+import re
+from copy import deepcopy
+from functools import cached_property, partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from django.urls import reverse
 from django.utils.translation import get_language
 from lxml import etree
 
+from django_sitemapkit import register_all
 from django_sitemapkit.planning import pages_of
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.rendering import PageRendering
@@ -313,3 +317,80 @@ def test_contrib_sitemaps_are_told_from_all_else():
     assert is_contrib(Articles())
     assert not is_contrib(Article)
     assert not is_contrib("Articles")
+
+
+class Kept(Sitemap):
+    """A class that keeps what it has read, in each of the ways that real ones do."""
+
+    nested = None
+
+    def __init__(self):
+        self.since = clock()
+        self.cache = {"items": []}
+
+    def items(self):
+        if self.nested is None:
+            self.nested = list(Article.objects.order_by("pk"))
+            self.cache["items"].extend(self.nested)
+        return self.cache["items"]
+
+    def location(self, item):
+        return f"/{self.since}/{item.pk}/"
+
+    @cached_property
+    def lastmod(self):
+        return Article.objects.latest("edited_at").edited_at
+
+
+class KeptRows(Kept):
+    """A class that keeps a queryset, which keeps its rows."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows = Article.objects.order_by("pk")
+
+    def items(self):
+        return list(self.rows)
+
+
+CLOCK = [1]
+
+
+def clock():
+    """Return what a class computes when it is instantiated."""
+    return CLOCK[0]
+
+
+REGISTERED = {
+    "a class": (Kept, True),
+    "an instance": (Kept(), False),
+    "a factory": (partial(Kept), True),
+    "an instance with rows": (KeptRows(), False),
+}
+
+
+@pytest.mark.parametrize(("declared", "is_made_again"), REGISTERED.values(), ids=REGISTERED)
+@pytest.mark.parametrize("by_function", [False, True])
+def test_nothing_that_a_sitemap_keeps_outlives_a_read(
+    client, sections, rows, declared, is_made_again, by_function
+):
+    """A deleted row is gone from the next response, and a new one is listed."""
+    declared = deepcopy(declared)
+    every = {"kept": declared}
+    register_all((lambda site: every) if by_function else every)
+    if isinstance(declared, Kept) and not by_function:
+        declared.items()  # As contrib's own view would do, with an instance that is shared.
+
+    def listed():
+        return re.findall(r"/(\d+)/</loc>", client.get("/sitemap-kept-1.xml").text)
+
+    before = listed()
+    gone, stays = Article.objects.order_by("pk")[:2]
+    gone.delete()
+    now = stays.edited_at + dt.timedelta(days=365)
+    new = Article.objects.create(title="new", edited_at=now)
+    CLOCK[0] += 1
+    assert set(listed()) == {*before, str(new.pk)} - {before[0]}
+    page = client.get("/sitemap-kept-1.xml").text
+    assert f"/{CLOCK[0] if is_made_again else 1}/" in page
+    assert now.isoformat(timespec="seconds") in page

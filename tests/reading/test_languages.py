@@ -1,20 +1,25 @@
 """Rows in several languages: which of them an object has, and how pages of them are read."""
 
 import datetime as dt
+import re
 
 import pytest
+from django.contrib.sitemaps import Sitemap
 from django.db import connection
-from django.db.models import Case, DateTimeField, When
+from django.db.models import Case, CharField, DateField, DateTimeField, Value, When
+from django.db.models.functions import Coalesce
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from django.utils.translation import get_language
 
 from django_sitemapkit import Allow, Element, Image, News, Route, StaticSection, Video
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.planning import pages_of, refresh
-from django_sitemapkit.reading import languages, reader_of
+from django_sitemapkit.reading import languages, obstacle, reader_of
 from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange
 from django_sitemapkit.rendering import PageRendering
+from django_sitemapkit.sections import adapt
 from django_sitemapkit.sites import SitemapSite, all_sites
 from tests.factories import SITE, declare
 from tests.languages import (
@@ -137,7 +142,7 @@ def test_the_language_is_active_wherever_something_is_asked():
     for code in ("en", "es", "fr"):
         image = f"<image:image><image:loc>https://www.example.com/{code}.jpg<"
         assert f"/{code}/</loc>{image}" in document
-    assert asked == ["en-us"]
+    assert asked == ["en", "es", "fr"]
 
 
 def test_objects_that_hold_a_language_are_told_it():
@@ -561,3 +566,94 @@ def test_a_path_is_one_page_in_all_languages():
     )
     assert [url for url, _ in shown(section).items()] == ["/en/", "/es/", "/press/"]
     assert problems(section) == {}
+
+
+class Spoken(Value):
+    """An expression that looks for the language when it becomes a statement."""
+
+    def __init__(self):
+        super().__init__("0.5", output_field=CharField())
+
+    def as_sql(self, compiler, connection):
+        return "%s", [PRIORITIES[get_language()]]
+
+
+DATES = {"en": "2024-01-01", "es": "2024-06-01", "fr": "2024-12-01"}
+PRIORITIES = {"en-us": "0.1", "en": "0.9", "es": "0.5", "fr": "0.3"}
+FREQUENCIES = {"en-us": "never", "en": "daily", "es": "weekly", "fr": "yearly"}
+BY_METHOD = {
+    "lastmod": lambda self, obj: DATES[get_language()],
+    "priority": lambda self, obj: PRIORITIES[get_language()],
+    "changefreq": lambda self, obj: FREQUENCIES[get_language()],
+}
+BY_LANGUAGE = {
+    "methods": BY_METHOD,
+    "expressions made in a property": {
+        "lastmod": property(
+            lambda self: Case(
+                When(slug="a", then=Value(dt.date.fromisoformat(DATES[get_language()[:2]]))),
+                output_field=DateField(),
+            )
+        ),
+        "priority": Spoken(),
+        "changefreq": property(lambda self: FREQUENCIES[get_language()]),
+    },
+    "columns by name": {
+        "lastmod": property(lambda self: f"at_{get_language()[:2]}"),
+        "priority": Coalesce(Spoken(), Value("0.5")),
+        "changefreq": property(lambda self: f(FREQUENCIES[get_language()])),
+    },
+}
+
+
+def f(frequency):
+    """Return a text as a column of the database."""
+    return Value(frequency, output_field=CharField())
+
+
+def tags_of(section):
+    """Return the tags of each URL of a section by its language."""
+    document = render(section)[1].decode()
+    found = re.findall(
+        r"<loc>[^<]*/(en|es|fr)/[^<]*</loc><lastmod>([^<]*)</lastmod>"
+        r"<changefreq>([^<]*)</changefreq><priority>([^<]*)</priority>",
+        document,
+    )
+    return {code: (date[:10], freq, priority) for code, date, freq, priority in found}
+
+
+EXPECTED = {code: (DATES[code], FREQUENCIES[code], PRIORITIES[code]) for code in DATES}
+
+
+@pytest.mark.parametrize("by_object", [False, True], ids=["columns", "objects"])
+@pytest.mark.parametrize("options", BY_LANGUAGE.values(), ids=BY_LANGUAGE)
+def test_tags_are_those_of_each_language(options, by_object):
+    """Methods are asked, and columns read, in the language of each version."""
+    place("a")
+    dated = {f"at_{code}": Value(dt.date.fromisoformat(DATES[code])) for code in DATES}
+    rows = Place.objects.annotate(**dated)
+    more = {"images": lambda self, obj: None} if by_object else {}
+    assert tags_of(places(queryset=rows, **options, **more)) == EXPECTED
+
+
+def test_tags_of_a_list_and_of_contribs_classes_are_those_of_each_language():
+    """Methods and properties; contrib's own view asks in one language for all."""
+    assert tags_of(declare(StaticSection, items=["home"], **BY_METHOD, **IN_ALL)) == EXPECTED
+    place("a")
+    body = {
+        "items": lambda self: Place.objects.all(),
+        "location": lambda self, obj: f"/{get_language()}/{obj.slug}/",
+        "changefreq": property(lambda self: FREQUENCIES[get_language()]),
+    }
+    old = type("Old", (Sitemap,), {**BY_METHOD, **IN_ALL, **body})
+    assert tags_of(reader_of(adapt(old)(SITE))) == EXPECTED
+
+
+def test_a_change_in_one_language_renders_the_page_again():
+    """What the database shows in one language does not stand for the others."""
+    same = places(lastmod=Value(dt.date(2024, 1, 1), output_field=DateField()))
+    assert same.fingerprints([EVERYTHING])[0][1]
+    changes = places(lastmod=BY_LANGUAGE["expressions made in a property"]["lastmod"])
+    assert changes.fingerprints([EVERYTHING]) == [(0, "")]
+    assert "lastmod" in obstacle(changes)
+    assert obstacle(places(lastmod=Coalesce("seen_at", "seen_at"))) == ""

@@ -126,9 +126,8 @@ WRONG = {
         {"/\x0b"}, ["/\x0b"], Image(location=""),
     ],
     "videos": [
-        "text", Video(**VIDEO | {"content": None}), Video(**VIDEO | {"duration": 0}),
+        "text", Video(**VIDEO | {"content": None}), Video(**VIDEO | {"description": "d" * 2049}),
         Video(**VIDEO | {"title": "\x0b"}), Video(**VIDEO | {"content": "/a/"}),
-        Video(**VIDEO, rating=5.1), Video(**VIDEO, tags=["t"] * 33),
     ],
     "news": [
         News(publication="P", language="English", published=NOW, title="T"),
@@ -291,6 +290,54 @@ def test_news_is_of_the_last_two_days(at, settings, published, is_news):
     inside, problems = of(news=article(published))
     assert inside.startswith("<news:news>") == is_news
     assert problems == {}
+
+
+FUTURE = [NOW + 3 * HOUR, (NOW + 3 * HOUR).isoformat(), dt.date(2026, 3, 2), "9999-12-31"]
+
+
+@pytest.mark.parametrize("published", FUTURE, ids=str)
+def test_news_of_the_future_is_not_news_yet(at, published):
+    """It is reported; the page lists its URL, and is rendered again when the moment has come."""
+    at(NOW)
+    place("a")
+    assert of(news=article(published)) == ("", {"future-date": 1})
+    assert of(videos=lambda self, obj: Video(**VIDEO, published=published))[1] == {"future-date": 1}
+    rendering, _ = render(plain(news=article(NOW + 3 * HOUR)))
+    assert rendering.changes_at == NOW + 3 * HOUR
+
+
+def test_a_video_of_the_future_has_no_date_yet(at):
+    """It costs the date alone, which comes when it is true."""
+    at(NOW)
+    place("a")
+    section = plain(videos=lambda self, obj: Video(**VIDEO, published=NOW + HOUR, views=3))
+    rendering, document = render(section)
+    assert texts(document, "v:video/v:view_count") == [["3"]]
+    assert texts(document, "v:video/v:publication_date") == [[]]
+    assert rendering.changes_at == NOW + HOUR
+    at(NOW + HOUR)
+    assert len(texts(render(section)[1], "v:video/v:publication_date")[0]) == 1
+
+
+@pytest.mark.parametrize(
+    ("expires", "is_expired"),
+    [
+        (NOW - HOUR, True),
+        ((NOW - HOUR).isoformat(), True),
+        (dt.date(2026, 2, 28), True),
+        (dt.date(2026, 3, 1), False),
+        (NOW + HOUR, False),
+        ("9999-12-31", False),
+    ],
+)
+def test_an_expired_video_is_listed_and_reported(at, expires, is_expired):
+    """Its date tells search engines to stop showing it; nothing of it is left out."""
+    at(NOW)
+    place("a")
+    rendering, document = render(plain(videos=lambda self, obj: Video(**VIDEO, expires=expires)))
+    assert len(texts(document, "v:video/v:expiration_date")[0]) == 1
+    assert rendering.problems.counts == ({"expired-video": 1} if is_expired else {})
+    assert not rendering.problems.skipped
 
 
 def test_one_page_is_one_article():

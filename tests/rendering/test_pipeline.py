@@ -312,6 +312,16 @@ def test_the_log_counts_all_and_remembers_some_of_each_kind():
     )
 
 
+@pytest.mark.parametrize("normal", [False, True])
+def test_a_url_that_is_escaped_twice_is_listed_and_reported(normal):
+    """Its row is named, and nothing is left out: a page may be there."""
+    urls = ["/a?x=1&amp;y=2", "/b?x=1&y=2;z", "/caf%25C3%25A9/", "/c/"]
+    entries, problems = check(urls, normal=normal)
+    assert entries.locations == [f"https://www.example.com{url}" for url in urls]
+    assert shown(problems) == [(0, "escaped-twice", False), (2, "escaped-twice", False)]
+    assert [str(problem).endswith("(listed)") for problem in problems.examples] == [True, True]
+
+
 def test_a_problem_names_section_key_and_reason_in_text_for_any_log():
     """Also where the key is a character that no log can hold."""
     problem = Problem(section="things", key="\ud800", code="x", message="Invalid URL.")

@@ -29,10 +29,12 @@ _CORRECT = _("Correct the value in the row, or what the section makes of it.")
 
 PROBLEMS: dict[str, tuple[Any, Any]] = {
     "duplicate-url": (_("Duplicate URL"), _("Let only one row or section produce each URL.")),
+    "escaped-twice": (_("URL escaped twice"), _("Correct what the section takes the URL from.")),
     "exception": (_("Error in a method"), _("Correct the method of the section or the model.")),
+    "expired-video": (_("Expired video"), _CORRECT),
     "file-too-large": (_("Entry too large"), _("Give the URL fewer images, videos or languages.")),
     "future-date": (
-        _("lastmod in the future"),
+        _("Date in the future"),
         _("Give the date of the last change. Until it has come, the URL is listed without it."),
     ),
     "invalid-attribute-value": (_("Invalid attribute value"), _CORRECT),

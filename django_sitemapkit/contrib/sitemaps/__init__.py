@@ -55,7 +55,7 @@ class Sitemap(contrib.Sitemap):  # type: ignore[type-arg]
         if not callable(lastmod):
             return lastmod
         site = self._served[0] if self._served else site_here()
-        reads = NumberedReader(adapt(self)(site)).reads(EVERYTHING)
+        reads = NumberedReader(adapt(self, None, lambda: self)(site)).reads(EVERYTHING)
         try:
             return max(map(lastmod, chain.from_iterable(reads)), default=None)
         except TypeError:

@@ -30,7 +30,7 @@ def reader_for(
 
     Raises ImproperlyConfigured where its items could not be paged correctly.
     """
-    reader = NumberedReader(adapt(sitemap, name)(site))
+    reader = NumberedReader(adapt(sitemap, name, lambda: sitemap)(site))
     if overrides is not None:
         reader = with_overrides(reader, overrides)
     require_pageable(reader)
@@ -75,7 +75,10 @@ class NumberedPage:
         return {
             "item": (item, languages[row]) if languages else item,
             "location": entries.locations[row],
-            "lastmod": self._lastmod(place, _text(entries.tags.get("lastmod"), row)),
+            "lastmod": self._lastmod(
+                (place, languages[row] if languages else None),
+                _text(entries.tags.get("lastmod"), row),
+            ),
             "changefreq": _text(entries.tags.get("changefreq"), row),
             "priority": _text(entries.tags.get("priority"), row) or "",
             "alternates": [
@@ -84,11 +87,11 @@ class NumberedPage:
             ],
         }
 
-    def _lastmod(self, place: int, text: str | None) -> Any:
+    def _lastmod(self, version: tuple[int, str | None], text: str | None) -> Any:
         """Return a lastmod with its time, if what is listed is the day of what the sitemap gave."""
         if text is None:
             return None
-        given = self.reader.lastmods.get(place, self.reader.constant_lastmod)
+        given = self.reader.lastmods.get(version, self.reader.constant_lastmod)
         listed = dt.date.fromisoformat(text)
         return given if day_of(given, timezone.get_default_timezone()) == listed else listed
 

@@ -4,6 +4,7 @@ import datetime as dt
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 from django.core.paginator import EmptyPage, PageNotAnInteger
@@ -59,8 +60,8 @@ class NumberedReader(ContribReader):
         self.lastmod_by_day = True
         self.items: Sequence[Any] = ()
         """The items of the last chunk."""
-        self.lastmods: dict[int, Any] = {}
-        """Their lastmods as the sitemap gives them, by place; empty where all have the same."""
+        self.lastmods: dict[tuple[int, str | None], Any] = {}
+        """Their lastmods as the sitemap gives them, by place and language, unless all are equal."""
         self._newest: dt.datetime | None = None
         self._all_dated = True
 
@@ -86,7 +87,9 @@ class NumberedReader(ContribReader):
             chunk.versions = Versions(range(len(rows)), None)
         values = chunk.columns.get("lastmod")
         self.items = rows
-        self.lastmods = dict(zip(chunk.versions.objects, values or (), strict=False))
+        languages = chunk.versions.languages or repeat(None)
+        versions = zip(chunk.versions.objects, languages, strict=False)
+        self.lastmods = dict(zip(versions, values or (), strict=False))
         self._note([self.constant_lastmod] if values is None else values)
         return chunk
 

@@ -7,7 +7,6 @@ sites framework's host with the scheme of the request. A host that anyone may wr
 import datetime as dt
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -40,7 +39,7 @@ from django_sitemapkit.protocol.extensions import NAMESPACES
 from django_sitemapkit.protocol.limits import MAX_BYTES, MAX_URLS
 from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.rendering import compressor, gzip_decompressor
-from django_sitemapkit.sections import own_members
+from django_sitemapkit.sections import copied, own_members
 from django_sitemapkit.sites import SitemapSite, site_for
 from django_sitemapkit.views.responses import accepts_gzip, asynchronous
 
@@ -115,7 +114,7 @@ class _Place:
 
     def _serving(self, name: str, sitemap: Any) -> Any:
         """Return a sitemap that knows its site; an instance serves many requests at a time."""
-        sitemap = copy(sitemap)
+        sitemap = copied(sitemap)
         sitemap._served = self.site, name, self.overrides
         return sitemap
 

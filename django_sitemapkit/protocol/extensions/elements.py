@@ -1,18 +1,20 @@
 """Writes images, videos, news and other elements as XML.
 
 Each function returns one element, and raises InvalidValue where a value is not valid; the message
-has the field, the value and the limit. The rules are those of ``rules``.
+has the field, the value and the limit. What is wrong with an optional part of a video goes to the
+caller's ``report``, and costs that part alone. The rules are those of ``rules``.
 """
 
 import datetime as dt
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from decimal import Decimal
 from typing import Any, TypeVar
 
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.dates import format_lastmod
+from django_sitemapkit.protocol.extensions.languages import news_language
 from django_sitemapkit.protocol.extensions.rules import (
     RULES,
     TagRule,
@@ -35,6 +37,9 @@ from django_sitemapkit.protocol.writers import escaped
 
 Returned = TypeVar("Returned")
 
+Report = Callable[[InvalidValue], object]
+"""Takes what is wrong with a part that is left out; it may raise it."""
+
 _IMAGE, _VIDEO, _NEWS = RULES["image"], RULES["video"], RULES["news"]
 # XML allows names beyond ASCII too, but no reader of sitemaps is known to have met one.
 _LOCAL_NAME = r"[A-Za-z_][A-Za-z0-9._-]*"
@@ -49,35 +54,63 @@ def image_element(image: Image, scope: Scope) -> str:
     return f"<image:image>{_url_tag(_IMAGE['loc'], image.location, scope)}</image:image>"
 
 
-def video_element(video: Video, scope: Scope, location: str, zone: dt.tzinfo) -> str:
+def _raised(error: InvalidValue) -> None:
+    raise error
+
+
+def video_element(
+    video: Video, scope: Scope, location: str, zone: dt.tzinfo, report: Report = _raised
+) -> str:
     """Return a ``video:video`` of the page at ``location``, which is in normal form.
 
     A path in it is on the origin of ``scope``, the sitemap's; a naive datetime is in ``zone``. A
-    title of more than 100 characters is written: the validator only warns of it.
+    title of more than 100 characters is written: the validator only warns of it. An optional part
+    that is not valid is given to ``report``, and left out unless that raises.
     """
     if not video.content and not video.player:
         raise InvalidValue(
             "missing-xml-tag",
             "Missing XML tag: a video has neither content nor player; give one of them.",
         )
-    xml = (
+
+    def optional(write: Callable[..., str], *arguments: Any) -> str:
+        try:
+            return write(*arguments)
+        except InvalidValue as error:
+            report(error)
+            return ""
+
+    wrong: list[InvalidValue] = []
+    sources = ""
+    for tag, url in (("content_loc", video.content), ("player_loc", video.player)):
+        try:
+            sources += _source_tag(_VIDEO[tag], url, scope, location)
+        except InvalidValue as error:
+            wrong.append(error)
+    if not sources:
+        raise wrong[0]
+    required = (
         _url_tag(_VIDEO["thumbnail_loc"], video.thumbnail, scope)
         + _text_tag(_VIDEO["title"], video.title)
         + _text_tag(_VIDEO["description"], video.description)
-        + _source_tag(_VIDEO["content_loc"], video.content, scope, location)
-        + _source_tag(_VIDEO["player_loc"], video.player, scope, location)
-        + _duration(video.duration)
-        + _date_tag(_VIDEO["expiration_date"], video.expires, zone)
-        + _rating(video.rating)
-        + _whole(_VIDEO["view_count"], video.views)
-        + _date_tag(_VIDEO["publication_date"], video.published, zone)
-        + _tags(video.tags)
-        + _yes_or_no(_VIDEO["family_friendly"], video.family_friendly)
-        + _restriction(_VIDEO["restriction"], video.restriction)
-        + _yes_or_no(_VIDEO["requires_subscription"], video.requires_subscription)
-        + _uploader(video, scope, location)
-        + _restriction(_VIDEO["platform"], video.platform)
-        + _yes_or_no(_VIDEO["live"], video.live)
+    )
+    for one in wrong:
+        report(one)
+    xml = (
+        required
+        + sources
+        + optional(_duration, video.duration)
+        + optional(_date_tag, _VIDEO["expiration_date"], video.expires, zone)
+        + optional(_rating, video.rating)
+        + optional(_whole, _VIDEO["view_count"], video.views)
+        + optional(_date_tag, _VIDEO["publication_date"], video.published, zone)
+        + optional(_tags, video.tags, report)
+        + optional(_yes_or_no, _VIDEO["family_friendly"], video.family_friendly)
+        + optional(_restriction, _VIDEO["restriction"], video.restriction, report)
+        + optional(_yes_or_no, _VIDEO["requires_subscription"], video.requires_subscription)
+        + optional(_uploader, video, scope, location, report)
+        + optional(_restriction, _VIDEO["platform"], video.platform, report)
+        + optional(_yes_or_no, _VIDEO["live"], video.live)
     )
     return f"<video:video>{xml}</video:video>"
 
@@ -85,13 +118,11 @@ def video_element(video: Video, scope: Scope, location: str, zone: dt.tzinfo) ->
 def news_element(news: News, zone: dt.tzinfo) -> str:
     """Return a ``news:news``; a naive datetime is in ``zone``.
 
-    The age of the article is not checked here: an article that grows old stays valid.
+    Its language may be a code as Django has it: ``en-us`` is written as ``en``. The age of the
+    article is not checked here: an article that grows old stays valid.
     """
-    language = news.language
-    if isinstance(language, str):
-        language = language.lower()
     publication = _text_tag(_NEWS["publication/name"], news.publication) + _text_tag(
-        _NEWS["publication/language"], language
+        _NEWS["publication/language"], news_language(news.language)
     )
     return (
         f"<news:news><news:publication>{publication}</news:publication>"
@@ -138,7 +169,7 @@ def _source_tag(rule: TagRule, url: str | None, scope: Scope, location: str) -> 
     return _element(rule, source)
 
 
-def _uploader(video: Video, scope: Scope, location: str) -> str:
+def _uploader(video: Video, scope: Scope, location: str, report: Report) -> str:
     rule = _VIDEO["uploader"]
     if not video.uploader:
         if video.uploader_info:
@@ -147,26 +178,40 @@ def _uploader(video: Video, scope: Scope, location: str) -> str:
     info = ""
     if video.uploader_info:
         what = "uploader_info of a video"
-        url = _normal_url(what, video.uploader_info, scope)
-        if not on_same_host(url, location):
-            raise _invalid_field(what, url, "is not on the host of the video's page")
-        info = f' info="{_escaped(url)}"'
+        try:
+            url = _normal_url(what, video.uploader_info, scope)
+            if not on_same_host(url, location):
+                raise _invalid_field(what, url, "is not on the host of the video's page")
+            info = f' info="{_escaped(url)}"'
+        except InvalidValue as error:
+            report(error)
     return _text_tag(rule, video.uploader, info)
 
 
-def _tags(tags: Sequence[str]) -> str:
+def _tags(tags: Iterable[str] | None, report: Report) -> str:
     if isinstance(tags, str):
         raise _invalid_field("tags of a video", tags, "is a single string; give a list of strings")
-    if len(tags) > MAX_TAGS:
-        raise InvalidValue(
-            "too-many-tags",
-            f"Too many tags: tags of a video: there are {len(tags):,}, the limit is {MAX_TAGS}.",
-        )
-    rule = _VIDEO["tag"]
-    return "".join(_text_tag(rule, tag) for tag in tags)
+    if tags is not None and not isinstance(tags, Iterable):
+        raise _invalid_field("tags of a video", tags, "is not a list of strings")
+    written: list[str] = []
+    for tag in tags or ():
+        if len(written) == MAX_TAGS:
+            report(
+                InvalidValue(
+                    "too-many-tags",
+                    f"Too many tags: tags of a video: the limit is {MAX_TAGS}; the rest are"
+                    " skipped.",
+                )
+            )
+            break
+        try:
+            written.append(_text_tag(_VIDEO["tag"], tag))
+        except InvalidValue as error:
+            report(error)
+    return "".join(written)
 
 
-def _restriction(rule: TagRule, restriction: Restriction | None) -> str:
+def _restriction(rule: TagRule, restriction: Restriction | None, report: Report) -> str:
     if restriction is None:
         return ""
     if not isinstance(restriction, (Allow, Deny)):
@@ -174,12 +219,17 @@ def _restriction(rule: TagRule, restriction: Restriction | None) -> str:
     if not restriction.values:
         raise _missing_field(rule.field, "; omit it, or name something to allow or deny")
     check = check_platform if rule is _VIDEO["platform"] else check_country
+    valid = []
     for value in restriction.values:
-        if not isinstance(value, str):
-            raise _invalid_field(rule.field, value, "is not a string")
-        _named(rule.field, check, value)
+        try:
+            if not isinstance(value, str):
+                raise _invalid_field(rule.field, value, "is not a string")
+            _named(rule.field, check, value)
+            valid.append(value)
+        except InvalidValue as error:
+            report(error)
     relationship = f' relationship="{restriction.relationship}"'
-    return _element(rule, " ".join(restriction.values), relationship)
+    return _element(rule, " ".join(valid), relationship) if valid else ""
 
 
 def _duration(duration: object) -> str:
@@ -193,6 +243,10 @@ def _whole(rule: TagRule, value: object) -> str:
         return ""
     if not isinstance(value, int) or isinstance(value, bool):
         raise _invalid_field(rule.field, value, "is not a whole number")
+    if abs(value) >= 10**18:  # Python refuses to write a number of thousands of digits.
+        raise InvalidValue(
+            "invalid-tag-value", f"Invalid tag value: {rule.field}: it has more than 18 digits."
+        )
     text = str(int(value))
     _named(rule.field, rule.check, text)
     return f"<{rule.name}>{text}</{rule.name}>"

@@ -6,6 +6,7 @@ A language of ISO 639-1, and then perhaps a script of ISO 15924 and a region of 
 
 import re
 from functools import lru_cache
+from typing import Any
 
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
@@ -37,6 +38,14 @@ _REGIONS = (
 )
 REGIONS = frozenset(_REGIONS.split())
 """The 249 regions of ISO 3166-1; the United Kingdom is GB."""
+
+_CHINESE = {
+    frozenset({"hant"}): "zh-tw",
+    frozenset({"hans"}): "zh-cn",
+    frozenset({"tw", "hk", "mo"}): "zh-tw",
+    frozenset({"cn", "sg", "my"}): "zh-cn",
+}
+"""What news has for Chinese by its script, else by its region."""
 
 _CODE = re.compile(r"[a-z]{2,8}(?:-[a-z0-9]{1,8}){0,4}", re.IGNORECASE | re.ASCII)
 _UNDERSTOOD = re.compile(r"([a-z]+)(?:-[A-Z][a-z]{3})?(?:-([A-Z]{2}))?")
@@ -77,6 +86,22 @@ def hreflang_doubt(code: str) -> str:
         instead = "; write GB" if region == "UK" else ""
         return f"{region} in {code} is not a region of ISO 3166-1{instead}."
     return ""
+
+
+def news_language(code: Any) -> Any:
+    """Return a language code as news has it: ``en`` for ``en-us``, ``zh-tw`` for ``zh-hant``.
+
+    Google takes a language alone, but for Chinese in its two scripts. What cannot be a code is
+    returned unchanged, for the rule of the tag to judge.
+    """
+    if not isinstance(code, str) or not _CODE.fullmatch(code := code.replace("_", "-").lower()):
+        return code
+    language, *rest = code.split("-")
+    if language == "zh":
+        for names, written in _CHINESE.items():
+            if names.intersection(rest):
+                return written
+    return language
 
 
 @lru_cache(maxsize=512)

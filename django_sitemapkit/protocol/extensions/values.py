@@ -119,7 +119,7 @@ class News:
     publication: str
     """The name of the publication, as in Google News."""
     language: str
-    """The language of the publication: ISO 639, two or three letters, or zh-cn, or zh-tw."""
+    """The language of the publication: a code of ISO 639, or one as Django has it, ``en-us``."""
     published: Date
     """When the article was first published; Google lists those of the last two days."""
     title: str

@@ -11,6 +11,7 @@ from django_sitemapkit.protocol.limits import MAX_URLS
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
 from django_sitemapkit.reading.base import SectionReader
 from django_sitemapkit.reading.sources import Column, Constant, source_of
+from django_sitemapkit.reading.validation.frozen import frozen_moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,17 @@ class SectionChecks:
                 )
         return None
 
+    def frozen_moment(self) -> Mistake | None:
+        """Find a moment at which the class was imported: what it selects stays as it was then."""
+        moment = frozen_moment(self.options)
+        if moment is None:
+            return None
+        return Mistake(
+            f"it compares with {moment}, the time at which it was imported, or has it as lastmod:"
+            " until the process ends, it stays the same",
+            "Use Now() of django.db.models.functions, or a method: def get_queryset(self).",
+        )
+
     CHECKS: ClassVar[dict[str, FindMistake]] = {
         "sitemapkit.E122": wrong_limit,
         "sitemapkit.E123": wrong_constant(
@@ -123,6 +135,7 @@ class SectionChecks:
         ),
         "sitemapkit.W152": idle_languages,
         "sitemapkit.W153": doubtful_language,
+        "sitemapkit.W164": frozen_moment,
     }
     """The checks of a kind of section by id, in their order."""
 
