@@ -145,9 +145,9 @@ class Registry:
         """
         return [s for s in self._at(site).values() if issubclass(s, BaseSection)]
 
-    def registered(self, site: SitemapSite) -> list[SectionReader]:
-        """Return what ``of`` does, without the sections that only functions know."""
-        return [reader_of(s(site)) for s in self if _is_on(s, site, NOT_SWITCHED)]
+    def registered(self, site: SitemapSite) -> list[type[BaseSection]]:
+        """Return the enabled section classes of a site, without those that only functions know."""
+        return [section for section in self if _is_on(section, site, NOT_SWITCHED)]
 
     def get(
         self, site: SitemapSite, name: str, switched: Switched = NOT_SWITCHED

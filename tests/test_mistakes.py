@@ -18,7 +18,16 @@ from django.urls import clear_url_caches, include, path
 from django.utils.translation import get_language
 from django.views.decorators.cache import cache_page
 
-from django_sitemapkit import Route, Section, StaticSection, checks, register, register_all, views
+from django_sitemapkit import (
+    ExternalSection,
+    Route,
+    Section,
+    StaticSection,
+    checks,
+    register,
+    register_all,
+    views,
+)
 from tests import factories
 from tests.testapp.models import Product, Shop, Tag
 
@@ -64,7 +73,15 @@ def raising(self):
 
 
 RENAME = "Rename it to get_queryset() and return a QuerySet; for a list derive from ItemSection."
-RETURN = "Let items() return a list or a QuerySet whenever it is called; there is no request."
+WHENEVER = (
+    " work whenever it is called: before tables have rows, without a request, and while other"
+    " services are down."
+)
+RAISED = (
+    f"raising() raised KeyError: 'prices' (tests.test_mistakes, line"
+    f" {raising.__code__.co_firstlineno + 2})."
+)
+RETURN = f"Let raising(){WHENEVER}"
 VALUES = "Use a list of its keys or values, such as list(urls.values())."
 DECLARATIONS = {
     "items() on a Section": (
@@ -126,12 +143,12 @@ DECLARATIONS = {
     ),
     "items() that raises": (
         (StaticSection, {"items": raising}),
-        "items() raised KeyError: 'prices'.",
+        RAISED,
         RETURN,
     ),
     "items() of an old class that raises": (
         (Sitemap, {"items": raising}),
-        "items() raised KeyError: 'prices'.",
+        RAISED,
         RETURN,
     ),
     "items() without return": (
@@ -238,9 +255,7 @@ def test_a_section_that_raises_leaves_the_others_in_the_index(sections, client, 
     assert b"sitemap-sound-1" in document
     assert b"sitemap-things-1" not in document
     (record,) = caplog.records
-    assert record.getMessage() == (
-        "Section 'things' raised KeyError: 'prices'. It is not in the index."
-    )
+    assert record.getMessage() == f"Section 'things': {RAISED} {RETURN} It is not in the index."
     assert record.exc_info is None
     response = client.get("/sitemap-things-1.xml")
     assert (response.status_code, response.headers["Retry-After"]) == (503, "30")
@@ -252,7 +267,7 @@ def test_while_a_site_is_developed_the_page_itself_says_why(sections, client):
     """The log is easily overlooked."""
     declare(Sitemap, items=raising)
     text = client.get("/sitemap-things-1.xml").content.decode()
-    assert "Section 'things': items() raised KeyError: 'prices'." in text
+    assert f"Section 'things': {RAISED}" in text
     assert RETURN in text
 
 
@@ -267,7 +282,7 @@ def storage(settings):
 def test_a_build_names_the_section_that_raises(sections, storage):
     """One error, and the fix."""
     declare(Sitemap, items=raising)
-    with pytest.raises(CommandError, match=r"Section 'things': items\(\) raised KeyError"):
+    with pytest.raises(CommandError, match=r"Section 'things': raising\(\) raised KeyError"):
         call_command("build_sitemaps", skip_checks=True)
 
 
@@ -279,6 +294,102 @@ def test_items_that_the_database_cannot_give_yet_are_no_mistake(sections):
 
     declare(StaticSection, items=items)
     assert said() == []
+
+
+def unreachable(self, *args):
+    """Stand for a method that asks a service that is down."""
+    raise ConnectionError("refused")
+
+
+def broken_init(self, *args):
+    """Stand for a class that needs rows to be made."""
+    Shop.objects.get()
+
+
+OF_CODE = {
+    "items() of an empty table": (Sitemap, {"items": lambda self: [Shop.objects.latest("pk")]}),
+    "items() of an API": (Sitemap, {"items": unreachable}),
+    "items of an API": (StaticSection, {"items": unreachable}),
+    "items() without a row": (Sitemap, {"items": lambda self: Shop.objects.first()}),
+    "items that name no URL": (StaticSection, {"items": lambda self: ["hoem"]}),
+    "items() that joins": (
+        Sitemap,
+        {"items": lambda self: Product.objects.annotate(tag=F("tags__name"))},
+    ),
+    "an iterator": (StaticSection, {"items": lambda self: (unreachable(n) for n in [1])}),
+    "get_queryset()": (Section, {"get_queryset": lambda self: Shop.objects.get().products.all()}),
+    "get_queryset() without rows": (Section, {"get_queryset": lambda self: Shop.objects.first()}),
+    "a class": (Section, {"queryset": Product.objects.all(), "__init__": broken_init}),
+    "a property": (StaticSection, {"items": ["/"], "alternates": property(unreachable)}),
+    "an external": (ExternalSection, {"sitemaps": property(unreachable)}),
+}
+
+
+@pytest.mark.parametrize(("base", "options"), OF_CODE.values(), ids=OF_CODE)
+@pytest.mark.django_db
+def test_what_a_projects_code_does_is_never_an_error(sections, capsys, base, options):
+    """Commands such as ``migrate`` and ``loaddata`` run; a warning says what and where."""
+    declare(base, **options)
+    call_command("check")
+    text = capsys.readouterr().err
+    assert "Section 'things'" in text or "check_external" in text
+    assert "sitemapkit.E" not in text
+    if "raised" in text:
+        assert "tests.test_mistakes, line " in text
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        pytest.param(Shop.objects.get, id="raises"),
+        pytest.param(lambda: None, id="returns None"),
+        pytest.param(lambda: {"a": {"BASE_URL": ""}}, id="an invalid URL"),
+        pytest.param(lambda: {key: {"BASE_URL": "https://a.example"} for key in "ab"}, id="twice"),
+        pytest.param(
+            lambda: {"a": {"BASE_URL": "https://a.example", "SECTIONS": ["x"]}}, id="unknown"
+        ),
+        pytest.param(
+            lambda: {"a": {"BASE_URL": "https://a.example", "URLCONF": "no.such"}}, id="URLconf"
+        ),
+    ],
+)
+@pytest.mark.django_db
+def test_what_the_function_of_sites_returns_is_never_an_error(
+    sections, capsys, monkeypatch, returned
+):
+    """Its rows may be what ``migrate`` and ``loaddata`` are about to bring."""
+    monkeypatch.setattr("tests.test_mistakes.sites_of_rows", returned, raising=False)
+    with override_settings(SITEMAPKIT_SITES="tests.test_mistakes.sites_of_rows"):
+        call_command("check")
+    text = capsys.readouterr().err
+    assert "sitemapkit.W0" in text
+    assert "sitemapkit.E" not in text
+
+
+CONTRIB_VALUES = {
+    "changefreq": ({"changefreq": "Weekly"}, "W124", b"<changefreq>weekly</changefreq>"),
+    "a method": ({"changefreq": lambda self, item: "DAILY"}, None, b"<changefreq>daily<"),
+    "an unknown word": ({"changefreq": "fortnightly"}, "W124", None),
+    "priority": ({"priority": 10}, "W125", None),
+    "limit": ({"limit": 100_000}, "W122", None),
+    "lastmod": ({"lastmod": 2026}, "W123", None),
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "identifier", "listed"), CONTRIB_VALUES.values(), ids=CONTRIB_VALUES
+)
+@pytest.mark.django_db
+def test_values_that_contrib_accepts_stop_no_project(sections, client, options, identifier, listed):
+    """They are lower-cased, left out or capped, and a warning says so."""
+    old = {"items": lambda self: ["/a/"], "location": lambda self, item: item}
+    register_all({"things": type("Things", (Sitemap,), old | options)})
+    found = [message.id for message in checks.declarations.check_declarations()]
+    assert found == ([f"sitemapkit.{identifier}"] if identifier else [])
+    document = client.get("/sitemap-things-1.xml").content
+    assert b"/a/</loc>" in document
+    tags = (b"<changefreq>", b"<priority>", b"<lastmod>")
+    assert listed in document if listed else not any(tag in document for tag in tags)
 
 
 # What is taken as it is

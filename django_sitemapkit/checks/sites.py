@@ -25,7 +25,7 @@ from django_sitemapkit.checks.base import (
     sites_in_settings,
     value_of,
 )
-from django_sitemapkit.conf import SETTING_NAMES, Settings, settings
+from django_sitemapkit.conf import SETTING_NAMES, FunctionFailed, Settings, settings
 from django_sitemapkit.models import Build
 from django_sitemapkit.models.migrated import unapplied_migrations
 from django_sitemapkit.registry import registry
@@ -43,10 +43,23 @@ def check_settings() -> Found:
     for name in SETTING_NAMES:
         try:
             getattr(settings, name)
+        except FunctionFailed:
+            continue
         except ImproperlyConfigured as error:
             yield str(error), " ".join(getattr(Settings, name).__doc__.split())
         except DatabaseFailure:
             continue  # Sites may be rows of a table that a migration is about to make.
+
+
+@check("sitemapkit.W001", Tags.sites)
+def check_sites_function() -> Found:
+    """Report that the function of SITEMAPKIT_SITES raises, or does not return sites."""
+    try:
+        _ = settings.SITES
+    except FunctionFailed as error:
+        yield str(error), "Until it returns a dict of sites, nothing is built or served."
+    except (ImproperlyConfigured, DatabaseFailure):
+        return
 
 
 @check("sitemapkit.W002", Tags.sites)

@@ -22,7 +22,7 @@ from django_sitemapkit.reading import (
 )
 from django_sitemapkit.reading.chunks import INFRASTRUCTURE
 from django_sitemapkit.reading.validation.columns import QuerySetChecks, columns_of
-from django_sitemapkit.reading.validation.common import Mistake, SectionChecks
+from django_sitemapkit.reading.validation.common import Mistake, SectionChecks, raised
 from django_sitemapkit.reading.validation.contrib import ContribChecks
 from django_sitemapkit.reading.validation.items import ItemChecks, StaticChecks
 from django_sitemapkit.reading.validation.options import options_of
@@ -37,6 +37,7 @@ __all__ = [
     "columns_of",
     "naming",
     "options_of",
+    "raised",
     "require_pageable",
 ]
 
@@ -82,7 +83,7 @@ def require_pageable(reader: SectionReader) -> None:
         raise
     except Exception as error:
         raise ImproperlyConfigured(
-            f"Section {reader.get_name()!r} raised {type(error).__name__}: {error}."
+            f"Section {reader.get_name()!r}: {raised(error).text}"
         ) from error
     if mistake:
         raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {mistake.text}")
