@@ -169,8 +169,8 @@ def _messages_of(reader: SectionReader) -> Iterator[CheckMessage]:
             yield raised_message(f"Section {reader.get_name()!r}", error, type(reader.options))
             return
         if mistake is not None:
-            identifier = warned_of(identifier, found.OF_CODE if found.calls_code else ())
-            yield _message(identifier, reader, f": {mistake.sentence}", mistake.hint)
+            reported = warned_of(identifier, found.OF_CODE if found.calls_code else ())
+            yield _message(reported, reader, f": {mistake.sentence}", mistake.hint)
 
 
 @check("sitemapkit.W156", Tags.models)
