@@ -4,12 +4,13 @@ import logging
 import sys
 from functools import partial
 from types import ModuleType
+from unittest import mock
 
 import pytest
 from django.contrib.sitemaps import GenericSitemap, Sitemap
 from django.core.management import CommandError, call_command
 from django.db import OperationalError
-from django.db.models import CharField, F, Value
+from django.db.models import CharField, F, OuterRef, Subquery, Value
 from django.db.models.functions import Concat
 from django.db.models.query import ModelIterable
 from django.http import HttpResponse
@@ -390,6 +391,77 @@ def test_values_that_contrib_accepts_stop_no_project(sections, client, options, 
     assert b"/a/</loc>" in document
     tags = (b"<changefreq>", b"<priority>", b"<lastmod>")
     assert listed in document if listed else not any(tag in document for tag in tags)
+
+
+# A table of the project's own
+
+
+@pytest.fixture
+def without_tags(sections, monkeypatch):
+    """Let the model Tag have no table, in a project with a sound section."""
+    monkeypatch.setattr(Tag._meta, "db_table", "testapp_nowhere")
+    register(type("Sound", (StaticSection,), {"items": ["home"]}))
+
+
+NO_TABLE = {
+    "rows": (Section, {"get_queryset": lambda self: Tag.objects.all(), "location": F("name")}),
+    "a list of rows": (StaticSection, {"items": lambda self: list(Tag.objects.all())}),
+    "a contrib class": (Sitemap, {"items": lambda self: Tag.objects.all()}),
+    "a column": (
+        Section,
+        {
+            "get_queryset": lambda self: Product.objects.annotate(
+                tag=Subquery(Tag.objects.filter(pk=OuterRef("pk")).values("name"))
+            ),
+            "location": F("tag"),
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize(("base", "options"), NO_TABLE.values(), ids=NO_TABLE)
+@pytest.mark.django_db(transaction=True)
+def test_a_missing_table_is_named_with_its_section(
+    without_tags, client, storage, caplog, settings, base, options
+):
+    """In the log, under DEBUG in the response, and by the build; the other sections are served."""
+    factories.products(1)
+    declare(base, **options)
+    settings.DEBUG = True
+    named = "The database lacks a table or column of testapp.Tag."
+    text = client.get("/sitemap-things-1.xml").content.decode()
+    assert text.startswith("This sitemap cannot be served right now.\nSection 'things': ")
+    assert named in text
+    assert named in caplog.text
+    assert "does not answer" not in caplog.text
+    index = client.get(INDEX)
+    assert index.status_code == 200
+    assert b"sitemap-sound-1" in index.content
+    assert client.get("/sitemap-sound-1.xml").status_code == 200
+    with pytest.raises(CommandError, match="Section 'things': ") as error:
+        call_command("build_sitemaps", skip_checks=True)
+    assert named in str(error.value)
+    assert "Traceback" not in str(error.value)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_index_without_any_section_that_can_be_read_waits(without_tags, sections, client):
+    """It may list something as soon as the table is there: 503, not 404."""
+    sections.remove("sound")
+    declare(Section, queryset=Tag.objects.all(), location=F("name"))
+    assert client.get(INDEX).status_code == 503
+
+
+@pytest.mark.parametrize("debug", [True, False])
+@pytest.mark.django_db
+def test_a_database_that_cannot_be_used_is_the_reason(sections, client, settings, debug):
+    """Under DEBUG the response says so; else only the log."""
+    error = OperationalError("too many connections")
+    settings.DEBUG = debug
+    with mock.patch("django_sitemapkit.views.published_page", side_effect=error, autospec=True):
+        response = client.get("/sitemap-things-1.xml")
+    assert response.status_code == 503
+    assert (b"too many connections" in response.content) == debug
 
 
 # What is taken as it is

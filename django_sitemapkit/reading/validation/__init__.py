@@ -10,9 +10,12 @@ from weakref import WeakKeyDictionary
 
 from django.conf import settings as django_settings
 from django.core.exceptions import FieldError, ImproperlyConfigured
+from django.db import Error as DatabaseFailure
 from django.db.models import QuerySet
 from django.urls import NoReverseMatch
 
+from django_sitemapkit.models import Plan
+from django_sitemapkit.models.migrated import lacking_model, schema_fault
 from django_sitemapkit.reading import (
     ContribReader,
     ItemReader,
@@ -80,7 +83,8 @@ def require_pageable(reader: SectionReader) -> None:
     except ImproperlyConfigured as error:
         raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {error}") from error
     except INFRASTRUCTURE:
-        raise
+        with naming(reader):
+            raise
     except Exception as error:
         raise ImproperlyConfigured(
             f"Section {reader.get_name()!r}: {raised(error).text}"
@@ -93,11 +97,17 @@ def require_pageable(reader: SectionReader) -> None:
 
 @contextmanager
 def naming(reader: SectionReader) -> Iterator[None]:
-    """Name the section where a column or a URL of its declaration does not exist.
+    """Name the section if a column, a URL or a table of its declaration does not exist.
 
-    A system check finds that earlier; to look for it at each request would cost too much.
+    A system check finds most of that earlier; to look for it at each request would cost too much.
     """
     try:
         yield
+    except DatabaseFailure as error:
+        model = lacking_model(error)
+        if model is None or model._meta.app_label == Plan._meta.app_label:
+            raise
+        message = f"Section {reader.get_name()!r}: {schema_fault(error)}"
+        raise ImproperlyConfigured(message) from error
     except (FieldError, NoReverseMatch) as error:
         raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {error}") from error
