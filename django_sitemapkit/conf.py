@@ -245,6 +245,11 @@ class FunctionFailed(ImproperlyConfigured):
     """A project's function raised, or did not return sites."""
 
 
+def sites_are_returned() -> bool:
+    """Return whether SITEMAPKIT_SITES names a function, which may return none for this tenant."""
+    return isinstance(getattr(django_settings, "SITEMAPKIT_SITES", None), str)
+
+
 def _returned_sites(name: str, function: ReadSites) -> dict[str, SiteSettings]:
     """Return the sites that a project's function returns.
 

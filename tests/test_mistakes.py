@@ -1,13 +1,17 @@
 """A beginner's mistakes: each is named by the exact message and its fix, without a traceback."""
 
 import logging
+import subprocess
 import sys
+from abc import ABC, abstractmethod
 from functools import partial
 from types import ModuleType
 from unittest import mock
 
 import pytest
+from django.contrib import admin
 from django.contrib.sitemaps import GenericSitemap, Sitemap
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from django.db import OperationalError
 from django.db.models import CharField, F, OuterRef, Subquery, Value
@@ -29,6 +33,7 @@ from django_sitemapkit import (
     register_all,
     views,
 )
+from django_sitemapkit.models import Build
 from tests import factories
 from tests.testapp.models import Product, Shop, Tag
 
@@ -464,6 +469,197 @@ def test_a_database_that_cannot_be_used_is_the_reason(sections, client, settings
     assert (b"too many connections" in response.content) == debug
 
 
+# Registered wrongly
+
+
+def test_a_class_that_is_registered_twice(sections):
+    """The message names it and both places; another name would list its URLs twice."""
+    twice = declare(StaticSection, items=["home"])
+    first = r"tests\.test_mistakes, line \d+"
+    named = rf"tests\.test_mistakes\.Things is registered twice, in {first} and in {first}: "
+    with pytest.raises(ImproperlyConfigured, match=named):
+        register(twice)
+    old = type("Old", (Sitemap,), {})
+    register_all({"old": old})
+    with pytest.raises(ImproperlyConfigured, match="Old is registered twice, in "):
+        register(old)
+    with pytest.raises(ImproperlyConfigured, match="set name on one of them"):
+        register(type("Others", (StaticSection,), {"name": "things"}))
+
+
+class AbstractOld(Sitemap, ABC):
+    """A base that only says what its classes need."""
+
+    @abstractmethod
+    def items(self):
+        """Return the items."""
+
+
+class AbstractOwn(Section, ABC):
+    """The same for a class of ours."""
+
+    @abstractmethod
+    def get_queryset(self):
+        """Return the rows."""
+
+
+class AbstractHook(StaticSection, ABC):
+    """A base that lacks a method of its own."""
+
+    @abstractmethod
+    def paths(self):
+        """Return the paths."""
+
+
+@pytest.mark.parametrize("base", [AbstractOld, AbstractOwn, AbstractHook])
+def test_an_abstract_base_is_named(sections, base):
+    """With what it lacks, and what to register instead."""
+    (lacks,) = base.__abstractmethods__
+    message = rf"{base.__name__} is abstract: it lacks {lacks}\. Register the classes derived from"
+    with pytest.raises(ImproperlyConfigured, match=message):
+        register(base)
+
+
+def test_a_base_without_a_queryset(sections):
+    """Nothing is said of rows, of which there may be many."""
+    declare(Section, location=PRODUCT)
+    ((message, hint),) = said()
+    assert message == "Section 'things': it has neither queryset nor get_queryset()."
+    assert "Do not register a base" in hint
+
+
+@pytest.mark.parametrize("combined", ["union", "intersection", "difference"])
+@pytest.mark.django_db
+def test_a_combined_queryset_has_one_mistake(sections, combined):
+    """Nothing is said of the columns, which cannot be added to it."""
+    rows = getattr(Shop.objects.all(), combined)(Shop.objects.all())
+    declare(Section, queryset=rows, location=F("slug"), lastmod="slug", title="slug")
+    found = [message.id for message in checks.declarations.check_declarations()]
+    assert found == ["sitemapkit.E104"]
+
+
+def test_the_app_is_not_installed():
+    """Whatever imports its tables says which line of the settings is missing."""
+    code = (
+        "import django\n"
+        "from django.conf import settings\n"
+        "settings.configure(INSTALLED_APPS=['django.contrib.contenttypes'])\n"
+        "django.setup()\n"
+        "from django_sitemapkit import register\n"
+        "import django_sitemapkit.{module}\n"
+    )
+    for module in ("urls", "views", "builds"):
+        done = subprocess.run(
+            [sys.executable, "-c", code.format(module=module)],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 1
+        error = done.stderr.splitlines()[-1]
+        assert "ImproperlyConfigured" in error
+        assert '"django_sitemapkit" is not in INSTALLED_APPS' in error
+
+
+# Where the sites are
+
+BASE_URLS = {
+    "FORCE_SCRIPT_NAME": ({"FORCE_SCRIPT_NAME": "/shop"}, "https://a.example", True),
+    "another path": ({"FORCE_SCRIPT_NAME": "/shop/"}, "https://a.example/store", True),
+    "the same path": ({"FORCE_SCRIPT_NAME": "/shop/"}, "https://a.example/shop", False),
+    "an encoded path": ({"FORCE_SCRIPT_NAME": "/caf\u00e9"}, "https://a.example/caf%C3%A9", False),
+    "http": ({"SECURE_SSL_REDIRECT": True}, "http://a.example", True),
+    "https": ({"SECURE_SSL_REDIRECT": True}, "https://a.example", False),
+    "http alone": ({"SECURE_SSL_REDIRECT": False}, "http://a.example", False),
+}
+
+
+@pytest.mark.parametrize(("options", "base", "is_wrong"), BASE_URLS.values(), ids=BASE_URLS)
+@pytest.mark.parametrize("several", [False, True])
+def test_a_base_url_that_is_not_that_of_the_pages(settings, options, base, is_wrong, several):
+    """The check names the setting and the base URL to use."""
+    sites = {"SITEMAPKIT_SITES": {"a": {"BASE_URL": base}}} if several else {}
+    sites = sites or {"SITEMAPKIT_BASE_URL": base}
+    with override_settings(**options, **sites):
+        found = said(checks.sites.check_base_urls)
+    assert len(found) == is_wrong
+    for message, _ in found:
+        assert next(iter(options)) in message
+        assert base in message
+
+
+@pytest.mark.parametrize(
+    ("hosts", "debug", "is_reported"),
+    [(["*"], False, True), ([".example.com"], False, True), (["*"], True, False)],
+)
+def test_hosts_that_anyone_may_name_without_a_base_url(settings, hosts, debug, is_reported):
+    """Plain ``check`` says it: all sitemaps answer 503."""
+    settings.ALLOWED_HOSTS, settings.DEBUG = hosts, debug
+    settings.SITEMAPKIT_BASE_URL = None
+    assert bool(said(checks.sites.check_host)) == is_reported
+
+
+def test_addresses_that_are_included_twice(monkeypatch):
+    """At whatever depth."""
+    nested = include([path("b/", include("django_sitemapkit.urls"))])
+    for patterns, count in (([OURS], 0), ([OURS, OURS], 1), ([OURS, path("a/", nested)], 1)):
+        urlconf = ModuleType("tests.included_twice")
+        urlconf.urlpatterns = patterns
+        monkeypatch.setitem(sys.modules, urlconf.__name__, urlconf)
+        clear_url_caches()
+        with override_settings(ROOT_URLCONF=urlconf.__name__):
+            found = said(checks.addresses.check_included_twice)
+        assert len(found) == count
+        assert all(urlconf.__name__ in message for message, _ in found)
+
+
+def test_an_admin_site_without_the_screens(monkeypatch):
+    """A project with a site of its own, to which nobody has registered them."""
+    own = admin.AdminSite(name="shop-admin")
+    urlconf = ModuleType("tests.own_admin")
+    urlconf.urlpatterns = [path("office/", own.urls)]
+    monkeypatch.setitem(sys.modules, urlconf.__name__, urlconf)
+    with override_settings(ROOT_URLCONF=urlconf.__name__):
+        ((message, _),) = said(checks.addresses.check_admin_sites)
+        assert "'shop-admin'" in message
+        own.register(Build)
+        assert said(checks.addresses.check_admin_sites) == []
+    urlconf.urlpatterns = [path("admin/", admin.site.urls)]
+    clear_url_caches()
+    with override_settings(ROOT_URLCONF=urlconf.__name__):
+        assert said(checks.addresses.check_admin_sites) == []
+
+
+def test_a_folder_that_cannot_be_written_to(settings, tmp_path, sections, db):
+    """The check and the build name the setting."""
+    (tmp_path / "file").touch()
+    backend = "django.core.files.storage.FileSystemStorage"
+    options = {"location": tmp_path / "file" / "sitemaps"}
+    disk = {"BACKEND": backend, "OPTIONS": options}
+    settings.STORAGES = {**settings.STORAGES, "sitemaps": disk}
+    ((message, _),) = said(checks.files.check_writable)
+    assert "STORAGES['sitemaps']" in message
+    assert str(tmp_path / "file") in message
+    declare(StaticSection, items=["home"])
+    with pytest.raises(CommandError, match=r'STORAGES\["sitemaps"\]'):
+        call_command("build_sitemaps", skip_checks=True)
+    options["location"] = tmp_path / "new" / "sitemaps"
+    settings.STORAGES = {**settings.STORAGES, "sitemaps": disk}
+    assert said(checks.files.check_writable) == []
+
+
+@pytest.mark.django_db
+def test_a_function_that_returns_no_site_for_a_tenant(sections, client, caplog, monkeypatch):
+    """It is an unknown host, and not asked for a base URL, which would be that of all tenants."""
+    monkeypatch.setattr("tests.test_mistakes.no_sites", dict, raising=False)
+    declare(StaticSection, items=["home"])
+    with override_settings(SITEMAPKIT_SITES="tests.test_mistakes.no_sites"):
+        assert client.get(INDEX).status_code == 404
+        assert client.get("/sitemap-things-1.xml").status_code == 404
+        with pytest.raises(CommandError) as error:
+            call_command("build_sitemaps", skip_checks=True)
+    assert "BASE_URL" not in f"{error.value}{caplog.text}"
+    assert "SITEMAPKIT_SITES" in str(error.value)
+
+
 # What is taken as it is
 
 
@@ -565,7 +761,7 @@ def test_nothing_is_registered(sections, client, storage):
         call_command("build_sitemaps", skip_checks=True)
     assert str(error.value).startswith(
         "Site 'default': no section is registered; declare one in the module sitemaps.py of an"
-        " installed app, with @register above it. The published build stays."
+        " installed app, with @register above it."
     )
     assert client.get(INDEX).status_code == 404
     declare(StaticSection, items=["home"])

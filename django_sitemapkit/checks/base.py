@@ -12,7 +12,7 @@ from django.core.checks import CheckMessage
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
-from django_sitemapkit.conf import settings, sites_kept
+from django_sitemapkit.conf import settings, sites_are_returned, sites_kept
 from django_sitemapkit.printable import printable
 from django_sitemapkit.reading.validation import raised
 from django_sitemapkit.registry import Declared, belongs_to, registry
@@ -55,8 +55,7 @@ def check(
     def register_it(find: Callable[[], Found]) -> Callable[..., list[CheckMessage]]:
         @sites_kept()
         def run(**options: Any) -> list[CheckMessage]:
-            sites = getattr(django_settings, "SITEMAPKIT_SITES", None)
-            reported = warned_of(identifier, OF_FUNCTION if isinstance(sites, str) else ())
+            reported = warned_of(identifier, OF_FUNCTION if sites_are_returned() else ())
             try:
                 return [message_of(reported, *mistake) for mistake in find()]
             except DatabaseError:  # The tables may not exist yet.

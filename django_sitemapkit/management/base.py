@@ -287,7 +287,7 @@ def held_back(result: BuildResult) -> str:
         [
             f"Build {build} of site {result.site!r} is held for review:",
             f"  {printable(result.reason)}.",
-            "The site still serves the published build.",
+            "The site serves what it served before.",
             how_to_review(build),
         ]
     )

@@ -77,7 +77,10 @@ class RowChecks(OptionChecks):
                 "Rename it to get_queryset() and return a QuerySet; for a list derive from"
                 " ItemSection.",
             )
-        return Mistake("it has no rows", "Set queryset, or override get_queryset().")
+        return Mistake(
+            "it has neither queryset nor get_queryset()",
+            "Set queryset, or override get_queryset(). Do not register a base of other sections.",
+        )
 
     def no_model_rows(self) -> Mistake | None:
         """Find rows that are not a queryset, or one of dicts and tuples."""
