@@ -241,18 +241,29 @@ def forget_sites() -> None:
         known.clear()
 
 
+class FunctionFailed(ImproperlyConfigured):
+    """A project's function raised, or did not return sites."""
+
+
+def sites_are_returned() -> bool:
+    """Return whether SITEMAPKIT_SITES names a function, which may return none for this tenant."""
+    return isinstance(getattr(django_settings, "SITEMAPKIT_SITES", None), str)
+
+
 def _returned_sites(name: str, function: ReadSites) -> dict[str, SiteSettings]:
     """Return the sites that a project's function returns.
 
-    Raises ImproperlyConfigured where it raises, but for what the database raises.
+    Raises FunctionFailed where it raises, but for what the database raises, or returns other
+    things than sites.
     """
     try:
-        returned = function()
-    except (DatabaseError, ImproperlyConfigured):
+        return _sites_of(name, function())
+    except DatabaseError:
         raise
+    except ImproperlyConfigured as error:
+        raise FunctionFailed(str(error)) from error
     except Exception as error:
-        raise ImproperlyConfigured(f"{name} raised {type(error).__name__}: {error}.") from error
-    return _sites_of(name, returned)
+        raise FunctionFailed(f"{name} raised {type(error).__name__}: {error}.") from error
 
 
 def _sites(name: str, value: Any) -> dict[str, SiteSettings] | ReadSites:

@@ -1,9 +1,11 @@
 """The sections of a project, by name."""
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from types import MappingProxyType
+from inspect import isabstract
+from types import FrameType, MappingProxyType
 from typing import Any, Self, TypeVar, overload
 
 from django.core.exceptions import ImproperlyConfigured
@@ -47,6 +49,8 @@ class Registry:
     def __init__(self) -> None:
         self._sections: dict[str, Declared] = {}
         self._functions: list[SectionsOf] = []
+        self._places: dict[str, str] = {}
+        """The module and line that registered each section, by name."""
 
     def __iter__(self) -> Iterator[type[BaseSection]]:
         return (s for s in self._sections.values() if issubclass(s, BaseSection))
@@ -63,6 +67,12 @@ class Registry:
         ``make`` returns the contrib sitemap of each read. Raises ImproperlyConfigured for anything
         else, and for a name that is wrong or taken.
         """
+        if isabstract(section):
+            lacks = ", ".join(sorted(section.__abstractmethods__))
+            raise ImproperlyConfigured(
+                f"{_path(section)} is abstract: it lacks {lacks}. Register the classes derived from"
+                " it instead."
+            )
         if is_contrib(section):
             section = adapt(section, name, make)
         elif not (
@@ -85,12 +95,18 @@ class Registry:
             raise ImproperlyConfigured(
                 f"{_path(section)}: the name {name!r} is reserved for the URLs added in the admin."
             )
+        place = _place()
         if taken := self._sections.get(name):
-            raise ImproperlyConfigured(
-                f"Two sections are named {name!r}: {_path(taken)} and {_path(section)};"
-                " set name on one of them."
-            )
-        self._sections[name] = section
+            both = f"in {self._places.get(name)} and in {place}"
+            if _path(taken) == _path(section):
+                message = f"{_path(section)} is registered twice, {both}: remove one of them."
+            else:
+                message = (
+                    f"Two sections are named {name!r}: {_path(taken)} and {_path(section)},"
+                    f" registered {both}; set name on one of them."
+                )
+            raise ImproperlyConfigured(message)
+        self._sections[name], self._places[name] = section, place
 
     def add_all(self, sections: Mapping[str, Any]) -> None:
         """Add sections by name; a value may be called without arguments and return one."""
@@ -148,9 +164,9 @@ class Registry:
         """
         return [s for s in self._at(site).values() if issubclass(s, BaseSection)]
 
-    def registered(self, site: SitemapSite) -> list[SectionReader]:
-        """Return what ``of`` does, without the sections that only functions know."""
-        return [reader_of(s(site)) for s in self if _is_on(s, site, NOT_SWITCHED)]
+    def registered(self, site: SitemapSite) -> list[type[BaseSection]]:
+        """Return the enabled section classes of a site, without those that only functions know."""
+        return [section for section in self if _is_on(section, site, NOT_SWITCHED)]
 
     def get(
         self, site: SitemapSite, name: str, switched: Switched = NOT_SWITCHED
@@ -249,6 +265,14 @@ def belongs_to(section: Declared, site: SitemapSite) -> bool:
 
 def _is_on(section: Declared, site: SitemapSite, switched: Switched) -> bool:
     return switched.get(section.get_name(), section.enabled) and belongs_to(section, site)
+
+
+def _place() -> str:
+    """Return the module and line of the project's code that registers a section."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame and str(frame.f_globals.get("__name__")).startswith("django_sitemapkit."):
+        frame = frame.f_back
+    return f"{frame.f_globals.get('__name__')}, line {frame.f_lineno}" if frame else "?"
 
 
 def _path(section: Any) -> str:

@@ -36,7 +36,7 @@ from django.utils import timezone, translation
 from django.utils.module_loading import import_string
 
 from django_sitemapkit._django import prefixes_default_language
-from django_sitemapkit.conf import SiteSettings, keep_sites_for, settings
+from django_sitemapkit.conf import SiteSettings, keep_sites_for, settings, sites_are_returned
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.locations import Scope, normalise_base
 
@@ -165,6 +165,8 @@ def all_sites() -> list[SitemapSite]:
     """Return every site known without a request. Raises ImproperlyConfigured if there is none."""
     if configured := _configured_sites():
         return list(configured)
+    if sites_are_returned():
+        raise ImproperlyConfigured("The function of SITEMAPKIT_SITES returns no site here.")
     if apps.is_installed("django.contrib.sites"):
         return _from_framework()
     raise ImproperlyConfigured(
@@ -191,8 +193,11 @@ def site_for(request: HttpRequest) -> SitemapSite:
     ImproperlyConfigured where only a Host header that anyone may write could tell.
     """
     keep_sites_for(request)
-    if configured := _configured_sites():
-        return _by_host(configured, request) if settings.SITES else configured[0]
+    configured = _configured_sites()
+    if settings.SITES or sites_are_returned():
+        return _by_host(configured, request)
+    if configured:
+        return configured[0]
     if apps.is_installed("django.contrib.sites"):
         return _current(request)
     return _from_request(request)
@@ -208,7 +213,7 @@ def site_of_context(context: Context) -> SitemapSite:
 def _configured_sites() -> tuple[SitemapSite, ...]:
     if sites := settings.SITES:
         return _sites_of(tuple(sites.items()))
-    base_url = settings.BASE_URL
+    base_url = None if sites_are_returned() else settings.BASE_URL
     return _sites_of(((DEFAULT_KEY, SiteSettings(base_url=base_url)),)) if base_url else ()
 
 

@@ -1,15 +1,20 @@
 """A beginner's mistakes: each is named by the exact message and its fix, without a traceback."""
 
 import logging
+import subprocess
 import sys
+from abc import ABC, abstractmethod
 from functools import partial
 from types import ModuleType
+from unittest import mock
 
 import pytest
+from django.contrib import admin
 from django.contrib.sitemaps import GenericSitemap, Sitemap
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from django.db import OperationalError
-from django.db.models import CharField, F, Value
+from django.db.models import CharField, F, OuterRef, Subquery, Value
 from django.db.models.functions import Concat
 from django.db.models.query import ModelIterable
 from django.http import HttpResponse
@@ -18,7 +23,17 @@ from django.urls import clear_url_caches, include, path
 from django.utils.translation import get_language
 from django.views.decorators.cache import cache_page
 
-from django_sitemapkit import Route, Section, StaticSection, checks, register, register_all, views
+from django_sitemapkit import (
+    ExternalSection,
+    Route,
+    Section,
+    StaticSection,
+    checks,
+    register,
+    register_all,
+    views,
+)
+from django_sitemapkit.models import Build
 from tests import factories
 from tests.testapp.models import Product, Shop, Tag
 
@@ -64,7 +79,15 @@ def raising(self):
 
 
 RENAME = "Rename it to get_queryset() and return a QuerySet; for a list derive from ItemSection."
-RETURN = "Let items() return a list or a QuerySet whenever it is called; there is no request."
+WHENEVER = (
+    " work whenever it is called: before tables have rows, without a request, and while other"
+    " services are down."
+)
+RAISED = (
+    f"raising() raised KeyError: 'prices' (tests.test_mistakes, line"
+    f" {raising.__code__.co_firstlineno + 2})."
+)
+RETURN = f"Let raising(){WHENEVER}"
 VALUES = "Use a list of its keys or values, such as list(urls.values())."
 DECLARATIONS = {
     "items() on a Section": (
@@ -126,12 +149,12 @@ DECLARATIONS = {
     ),
     "items() that raises": (
         (StaticSection, {"items": raising}),
-        "items() raised KeyError: 'prices'.",
+        RAISED,
         RETURN,
     ),
     "items() of an old class that raises": (
         (Sitemap, {"items": raising}),
-        "items() raised KeyError: 'prices'.",
+        RAISED,
         RETURN,
     ),
     "items() without return": (
@@ -238,9 +261,7 @@ def test_a_section_that_raises_leaves_the_others_in_the_index(sections, client, 
     assert b"sitemap-sound-1" in document
     assert b"sitemap-things-1" not in document
     (record,) = caplog.records
-    assert record.getMessage() == (
-        "Section 'things' raised KeyError: 'prices'. It is not in the index."
-    )
+    assert record.getMessage() == f"Section 'things': {RAISED} {RETURN} It is not in the index."
     assert record.exc_info is None
     response = client.get("/sitemap-things-1.xml")
     assert (response.status_code, response.headers["Retry-After"]) == (503, "30")
@@ -252,7 +273,7 @@ def test_while_a_site_is_developed_the_page_itself_says_why(sections, client):
     """The log is easily overlooked."""
     declare(Sitemap, items=raising)
     text = client.get("/sitemap-things-1.xml").content.decode()
-    assert "Section 'things': items() raised KeyError: 'prices'." in text
+    assert f"Section 'things': {RAISED}" in text
     assert RETURN in text
 
 
@@ -267,7 +288,7 @@ def storage(settings):
 def test_a_build_names_the_section_that_raises(sections, storage):
     """One error, and the fix."""
     declare(Sitemap, items=raising)
-    with pytest.raises(CommandError, match=r"Section 'things': items\(\) raised KeyError"):
+    with pytest.raises(CommandError, match=r"Section 'things': raising\(\) raised KeyError"):
         call_command("build_sitemaps", skip_checks=True)
 
 
@@ -279,6 +300,364 @@ def test_items_that_the_database_cannot_give_yet_are_no_mistake(sections):
 
     declare(StaticSection, items=items)
     assert said() == []
+
+
+def unreachable(self, *args):
+    """Stand for a method that asks a service that is down."""
+    raise ConnectionError("refused")
+
+
+def broken_init(self, *args):
+    """Stand for a class that needs rows to be made."""
+    Shop.objects.get()
+
+
+OF_CODE = {
+    "items() of an empty table": (Sitemap, {"items": lambda self: [Shop.objects.latest("pk")]}),
+    "items() of an API": (Sitemap, {"items": unreachable}),
+    "items of an API": (StaticSection, {"items": unreachable}),
+    "items() without a row": (Sitemap, {"items": lambda self: Shop.objects.first()}),
+    "items that name no URL": (StaticSection, {"items": lambda self: ["hoem"]}),
+    "items() that joins": (
+        Sitemap,
+        {"items": lambda self: Product.objects.annotate(tag=F("tags__name"))},
+    ),
+    "an iterator": (StaticSection, {"items": lambda self: (unreachable(n) for n in [1])}),
+    "get_queryset()": (Section, {"get_queryset": lambda self: Shop.objects.get().products.all()}),
+    "get_queryset() without rows": (Section, {"get_queryset": lambda self: Shop.objects.first()}),
+    "a class": (Section, {"queryset": Product.objects.all(), "__init__": broken_init}),
+    "a property": (StaticSection, {"items": ["/"], "alternates": property(unreachable)}),
+    "an external": (ExternalSection, {"sitemaps": property(unreachable)}),
+}
+
+
+@pytest.mark.parametrize(("base", "options"), OF_CODE.values(), ids=OF_CODE)
+@pytest.mark.django_db
+def test_what_a_projects_code_does_is_never_an_error(sections, capsys, base, options):
+    """Commands such as ``migrate`` and ``loaddata`` run; a warning says what and where."""
+    declare(base, **options)
+    call_command("check")
+    text = capsys.readouterr().err
+    assert "Section 'things'" in text or "check_external" in text
+    assert "sitemapkit.E" not in text
+    if "raised" in text:
+        assert "tests.test_mistakes, line " in text
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        pytest.param(Shop.objects.get, id="raises"),
+        pytest.param(lambda: None, id="returns None"),
+        pytest.param(lambda: {"a": {"BASE_URL": ""}}, id="an invalid URL"),
+        pytest.param(lambda: {key: {"BASE_URL": "https://a.example"} for key in "ab"}, id="twice"),
+        pytest.param(
+            lambda: {"a": {"BASE_URL": "https://a.example", "SECTIONS": ["x"]}}, id="unknown"
+        ),
+        pytest.param(
+            lambda: {"a": {"BASE_URL": "https://a.example", "URLCONF": "no.such"}}, id="URLconf"
+        ),
+    ],
+)
+@pytest.mark.django_db
+def test_what_the_function_of_sites_returns_is_never_an_error(
+    sections, capsys, monkeypatch, returned
+):
+    """Its rows may be what ``migrate`` and ``loaddata`` are about to bring."""
+    monkeypatch.setattr("tests.test_mistakes.sites_of_rows", returned, raising=False)
+    with override_settings(SITEMAPKIT_SITES="tests.test_mistakes.sites_of_rows"):
+        call_command("check")
+    text = capsys.readouterr().err
+    assert "sitemapkit.W0" in text
+    assert "sitemapkit.E" not in text
+
+
+CONTRIB_VALUES = {
+    "changefreq": ({"changefreq": "Weekly"}, "W124", b"<changefreq>weekly</changefreq>"),
+    "a method": ({"changefreq": lambda self, item: "DAILY"}, None, b"<changefreq>daily<"),
+    "an unknown word": ({"changefreq": "fortnightly"}, "W124", None),
+    "priority": ({"priority": 10}, "W125", None),
+    "limit": ({"limit": 100_000}, "W122", None),
+    "lastmod": ({"lastmod": 2026}, "W123", None),
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "identifier", "listed"), CONTRIB_VALUES.values(), ids=CONTRIB_VALUES
+)
+@pytest.mark.django_db
+def test_values_that_contrib_accepts_stop_no_project(sections, client, options, identifier, listed):
+    """They are lower-cased, left out or capped, and a warning says so."""
+    old = {"items": lambda self: ["/a/"], "location": lambda self, item: item}
+    register_all({"things": type("Things", (Sitemap,), old | options)})
+    found = [message.id for message in checks.declarations.check_declarations()]
+    assert found == ([f"sitemapkit.{identifier}"] if identifier else [])
+    document = client.get("/sitemap-things-1.xml").content
+    assert b"/a/</loc>" in document
+    tags = (b"<changefreq>", b"<priority>", b"<lastmod>")
+    assert listed in document if listed else not any(tag in document for tag in tags)
+
+
+# A table of the project's own
+
+
+@pytest.fixture
+def without_tags(sections, monkeypatch):
+    """Let the model Tag have no table, in a project with a sound section."""
+    monkeypatch.setattr(Tag._meta, "db_table", "testapp_nowhere")
+    register(type("Sound", (StaticSection,), {"items": ["home"]}))
+
+
+NO_TABLE = {
+    "rows": (Section, {"get_queryset": lambda self: Tag.objects.all(), "location": F("name")}),
+    "a list of rows": (StaticSection, {"items": lambda self: list(Tag.objects.all())}),
+    "a contrib class": (Sitemap, {"items": lambda self: Tag.objects.all()}),
+    "a column": (
+        Section,
+        {
+            "get_queryset": lambda self: Product.objects.annotate(
+                tag=Subquery(Tag.objects.filter(pk=OuterRef("pk")).values("name"))
+            ),
+            "location": F("tag"),
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize(("base", "options"), NO_TABLE.values(), ids=NO_TABLE)
+@pytest.mark.django_db(transaction=True)
+def test_a_missing_table_is_named_with_its_section(
+    without_tags, client, storage, caplog, settings, base, options
+):
+    """In the log, under DEBUG in the response, and by the build; the other sections are served."""
+    factories.products(1)
+    declare(base, **options)
+    settings.DEBUG = True
+    named = "The database lacks a table or column of testapp.Tag."
+    text = client.get("/sitemap-things-1.xml").content.decode()
+    assert text.startswith("This sitemap cannot be served right now.\nSection 'things': ")
+    assert named in text
+    assert named in caplog.text
+    assert "does not answer" not in caplog.text
+    index = client.get(INDEX)
+    assert index.status_code == 200
+    assert b"sitemap-sound-1" in index.content
+    assert client.get("/sitemap-sound-1.xml").status_code == 200
+    with pytest.raises(CommandError, match="Section 'things': ") as error:
+        call_command("build_sitemaps", skip_checks=True)
+    assert named in str(error.value)
+    assert "Traceback" not in str(error.value)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_index_without_any_section_that_can_be_read_waits(without_tags, sections, client):
+    """It may list something as soon as the table is there: 503, not 404."""
+    sections.remove("sound")
+    declare(Section, queryset=Tag.objects.all(), location=F("name"))
+    assert client.get(INDEX).status_code == 503
+
+
+@pytest.mark.parametrize("debug", [True, False])
+@pytest.mark.django_db
+def test_a_database_that_cannot_be_used_is_the_reason(sections, client, settings, debug):
+    """Under DEBUG the response says so; else only the log."""
+    error = OperationalError("too many connections")
+    settings.DEBUG = debug
+    with mock.patch("django_sitemapkit.views.published_page", side_effect=error, autospec=True):
+        response = client.get("/sitemap-things-1.xml")
+    assert response.status_code == 503
+    assert (b"too many connections" in response.content) == debug
+
+
+# Registered wrongly
+
+
+def test_a_class_that_is_registered_twice(sections):
+    """The message names it and both places; another name would list its URLs twice."""
+    twice = declare(StaticSection, items=["home"])
+    first = r"tests\.test_mistakes, line \d+"
+    named = rf"tests\.test_mistakes\.Things is registered twice, in {first} and in {first}: "
+    with pytest.raises(ImproperlyConfigured, match=named):
+        register(twice)
+    old = type("Old", (Sitemap,), {})
+    register_all({"old": old})
+    with pytest.raises(ImproperlyConfigured, match="Old is registered twice, in "):
+        register(old)
+    with pytest.raises(ImproperlyConfigured, match="set name on one of them"):
+        register(type("Others", (StaticSection,), {"name": "things"}))
+
+
+class AbstractOld(Sitemap, ABC):
+    """A base that only says what its classes need."""
+
+    @abstractmethod
+    def items(self):
+        """Return the items."""
+
+
+class AbstractOwn(Section, ABC):
+    """The same for a class of ours."""
+
+    @abstractmethod
+    def get_queryset(self):
+        """Return the rows."""
+
+
+class AbstractHook(StaticSection, ABC):
+    """A base that lacks a method of its own."""
+
+    @abstractmethod
+    def paths(self):
+        """Return the paths."""
+
+
+@pytest.mark.parametrize("base", [AbstractOld, AbstractOwn, AbstractHook])
+def test_an_abstract_base_is_named(sections, base):
+    """With what it lacks, and what to register instead."""
+    (lacks,) = base.__abstractmethods__
+    message = rf"{base.__name__} is abstract: it lacks {lacks}\. Register the classes derived from"
+    with pytest.raises(ImproperlyConfigured, match=message):
+        register(base)
+
+
+def test_a_base_without_a_queryset(sections):
+    """Nothing is said of rows, of which there may be many."""
+    declare(Section, location=PRODUCT)
+    ((message, hint),) = said()
+    assert message == "Section 'things': it has neither queryset nor get_queryset()."
+    assert "Do not register a base" in hint
+
+
+@pytest.mark.parametrize("combined", ["union", "intersection", "difference"])
+@pytest.mark.django_db
+def test_a_combined_queryset_has_one_mistake(sections, combined):
+    """Nothing is said of the columns, which cannot be added to it."""
+    rows = getattr(Shop.objects.all(), combined)(Shop.objects.all())
+    declare(Section, queryset=rows, location=F("slug"), lastmod="slug", title="slug")
+    found = [message.id for message in checks.declarations.check_declarations()]
+    assert found == ["sitemapkit.E104"]
+
+
+def test_the_app_is_not_installed():
+    """Whatever imports its tables says which line of the settings is missing."""
+    code = (
+        "import django\n"
+        "from django.conf import settings\n"
+        "settings.configure(INSTALLED_APPS=['django.contrib.contenttypes'])\n"
+        "django.setup()\n"
+        "from django_sitemapkit import register\n"
+        "import django_sitemapkit.{module}\n"
+    )
+    for module in ("urls", "views", "builds"):
+        done = subprocess.run(
+            [sys.executable, "-c", code.format(module=module)],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 1
+        error = done.stderr.splitlines()[-1]
+        assert "ImproperlyConfigured" in error
+        assert '"django_sitemapkit" is not in INSTALLED_APPS' in error
+
+
+# Where the sites are
+
+BASE_URLS = {
+    "FORCE_SCRIPT_NAME": ({"FORCE_SCRIPT_NAME": "/shop"}, "https://a.example", True),
+    "another path": ({"FORCE_SCRIPT_NAME": "/shop/"}, "https://a.example/store", True),
+    "the same path": ({"FORCE_SCRIPT_NAME": "/shop/"}, "https://a.example/shop", False),
+    "an encoded path": ({"FORCE_SCRIPT_NAME": "/caf\u00e9"}, "https://a.example/caf%C3%A9", False),
+    "http": ({"SECURE_SSL_REDIRECT": True}, "http://a.example", True),
+    "https": ({"SECURE_SSL_REDIRECT": True}, "https://a.example", False),
+    "http alone": ({"SECURE_SSL_REDIRECT": False}, "http://a.example", False),
+}
+
+
+@pytest.mark.parametrize(("options", "base", "is_wrong"), BASE_URLS.values(), ids=BASE_URLS)
+@pytest.mark.parametrize("several", [False, True])
+def test_a_base_url_that_is_not_that_of_the_pages(settings, options, base, is_wrong, several):
+    """The check names the setting and the base URL to use."""
+    sites = {"SITEMAPKIT_SITES": {"a": {"BASE_URL": base}}} if several else {}
+    sites = sites or {"SITEMAPKIT_BASE_URL": base}
+    with override_settings(**options, **sites):
+        found = said(checks.sites.check_base_urls)
+    assert len(found) == is_wrong
+    for message, _ in found:
+        assert next(iter(options)) in message
+        assert base in message
+
+
+@pytest.mark.parametrize(
+    ("hosts", "debug", "is_reported"),
+    [(["*"], False, True), ([".example.com"], False, True), (["*"], True, False)],
+)
+def test_hosts_that_anyone_may_name_without_a_base_url(settings, hosts, debug, is_reported):
+    """Plain ``check`` says it: all sitemaps answer 503."""
+    settings.ALLOWED_HOSTS, settings.DEBUG = hosts, debug
+    settings.SITEMAPKIT_BASE_URL = None
+    assert bool(said(checks.sites.check_host)) == is_reported
+
+
+def test_addresses_that_are_included_twice(monkeypatch):
+    """At whatever depth."""
+    nested = include([path("b/", include("django_sitemapkit.urls"))])
+    for patterns, count in (([OURS], 0), ([OURS, OURS], 1), ([OURS, path("a/", nested)], 1)):
+        urlconf = ModuleType("tests.included_twice")
+        urlconf.urlpatterns = patterns
+        monkeypatch.setitem(sys.modules, urlconf.__name__, urlconf)
+        clear_url_caches()
+        with override_settings(ROOT_URLCONF=urlconf.__name__):
+            found = said(checks.addresses.check_included_twice)
+        assert len(found) == count
+        assert all(urlconf.__name__ in message for message, _ in found)
+
+
+def test_an_admin_site_without_the_screens(monkeypatch):
+    """A project with a site of its own, to which nobody has registered them."""
+    own = admin.AdminSite(name="shop-admin")
+    urlconf = ModuleType("tests.own_admin")
+    urlconf.urlpatterns = [path("office/", own.urls)]
+    monkeypatch.setitem(sys.modules, urlconf.__name__, urlconf)
+    with override_settings(ROOT_URLCONF=urlconf.__name__):
+        ((message, _),) = said(checks.addresses.check_admin_sites)
+        assert "'shop-admin'" in message
+        own.register(Build)
+        assert said(checks.addresses.check_admin_sites) == []
+    urlconf.urlpatterns = [path("admin/", admin.site.urls)]
+    clear_url_caches()
+    with override_settings(ROOT_URLCONF=urlconf.__name__):
+        assert said(checks.addresses.check_admin_sites) == []
+
+
+def test_a_folder_that_cannot_be_written_to(settings, tmp_path, sections, db):
+    """The check and the build name the setting."""
+    (tmp_path / "file").touch()
+    backend = "django.core.files.storage.FileSystemStorage"
+    options = {"location": tmp_path / "file" / "sitemaps"}
+    disk = {"BACKEND": backend, "OPTIONS": options}
+    settings.STORAGES = {**settings.STORAGES, "sitemaps": disk}
+    ((message, _),) = said(checks.files.check_writable)
+    assert "STORAGES['sitemaps']" in message
+    assert str(tmp_path / "file") in message
+    declare(StaticSection, items=["home"])
+    with pytest.raises(CommandError, match=r'STORAGES\["sitemaps"\]'):
+        call_command("build_sitemaps", skip_checks=True)
+    options["location"] = tmp_path / "new" / "sitemaps"
+    settings.STORAGES = {**settings.STORAGES, "sitemaps": disk}
+    assert said(checks.files.check_writable) == []
+
+
+@pytest.mark.django_db
+def test_a_function_that_returns_no_site_for_a_tenant(sections, client, caplog, monkeypatch):
+    """It is an unknown host, and not asked for a base URL, which would be that of all tenants."""
+    monkeypatch.setattr("tests.test_mistakes.no_sites", dict, raising=False)
+    declare(StaticSection, items=["home"])
+    with override_settings(SITEMAPKIT_SITES="tests.test_mistakes.no_sites"):
+        assert client.get(INDEX).status_code == 404
+        assert client.get("/sitemap-things-1.xml").status_code == 404
+        with pytest.raises(CommandError) as error:
+            call_command("build_sitemaps", skip_checks=True)
+    assert "BASE_URL" not in f"{error.value}{caplog.text}"
+    assert "SITEMAPKIT_SITES" in str(error.value)
 
 
 # What is taken as it is
@@ -382,7 +761,7 @@ def test_nothing_is_registered(sections, client, storage):
         call_command("build_sitemaps", skip_checks=True)
     assert str(error.value).startswith(
         "Site 'default': no section is registered; declare one in the module sitemaps.py of an"
-        " installed app, with @register above it. The published build stays."
+        " installed app, with @register above it."
     )
     assert client.get(INDEX).status_code == 404
     declare(StaticSection, items=["home"])

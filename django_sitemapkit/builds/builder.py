@@ -36,6 +36,7 @@ from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, refresh
 from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.reading.validation import naming
 from django_sitemapkit.sites import SitemapSite
 
 logger = logging.getLogger("django_sitemapkit")
@@ -166,16 +167,17 @@ class Builder:
         counts = self._fingerprints.prefetch if published and not self.full else None
         kept = {row.section for row in self.builds.rows_of(published)} if self.chosen else set()
         kept -= set(self.chosen)
-        return {
-            section.get_name(): refresh(
-                section,
-                heartbeat=self.lease.heartbeat,
-                counts=counts,
-                sizes=self.builds.sizes_of(section.get_name()),
-            ).planned
-            for section in self.sections
-            if section.get_name() not in kept
-        }
+        plans = {}
+        for name, section in ((each.get_name(), each) for each in self.sections):
+            if name not in kept:
+                with naming(section):
+                    plans[name] = refresh(
+                        section,
+                        heartbeat=self.lease.heartbeat,
+                        counts=counts,
+                        sizes=self.builds.sizes_of(name),
+                    ).planned
+        return plans
 
     def _resume(self) -> Build | None:
         """Return the build that a killed process left, if it is still what would be built now."""

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
+from django.apps import apps
+from django.conf import settings as django_settings
 from django.core.checks import Tags
 from django.core.exceptions import ImproperlyConfigured
 from django.urls import Resolver404, ResolverMatch, URLResolver, get_resolver, resolve
@@ -16,6 +18,7 @@ from django_sitemapkit.checks.base import (
     sites_in_settings,
     urlconf_error,
 )
+from django_sitemapkit.models import Build
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sites import SitemapSite
 
@@ -56,6 +59,30 @@ def check_scope() -> Found:
                 " i18n_patterns() or below another path, unless you want that restriction."
             )
             yield message, hint
+
+
+@check("sitemapkit.W035", Tags.urls)
+def check_included_twice() -> Found:
+    """Report that the package's URLs are included more than once."""
+    for site in configured():
+        if len(get_resolver(site.urlconf).app_dict.get("sitemapkit", ())) > 1:
+            urlconf = site.urlconf or django_settings.ROOT_URLCONF
+            message = f"{urlconf} includes django_sitemapkit.urls twice; one of them is used."
+            yield f"Site {site.key!r}: {message}", "Remove the others."
+
+
+@check("sitemapkit.W036", Tags.urls)
+def check_admin_sites() -> Found:
+    """Report that no admin of the URLconf has the package's screens."""
+    if not apps.is_installed("django.contrib.admin"):
+        return
+    from django.contrib.admin.sites import all_sites  # noqa: PLC0415  imports models
+
+    served = set(get_resolver().app_dict.get("admin", ()))
+    named = [each for each in all_sites if each.name in served]
+    if named and not any(each.is_registered(Build) for each in named):
+        message = f"No screen of the package is in the admin {named[0].name!r} of the URLconf."
+        yield message, "Register its models there, as docs/admin.md shows: A custom admin site."
 
 
 @check("sitemapkit.W025", Tags.urls)

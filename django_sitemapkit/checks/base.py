@@ -1,6 +1,6 @@
 """What checks share: how one is registered, and the settings and sites they look at."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from importlib import import_module
 from typing import Any, TypeAlias
@@ -12,7 +12,9 @@ from django.core.checks import CheckMessage
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
-from django_sitemapkit.conf import settings, sites_kept
+from django_sitemapkit.conf import settings, sites_are_returned, sites_kept
+from django_sitemapkit.printable import printable
+from django_sitemapkit.reading.validation import raised
 from django_sitemapkit.registry import Declared, belongs_to, registry
 from django_sitemapkit.sites import SitemapSite, all_sites
 
@@ -26,6 +28,16 @@ _LEVELS: dict[str, Callable[..., CheckMessage]] = {
 }
 
 
+OF_FUNCTION = ("sitemapkit.W003", "sitemapkit.W004", "sitemapkit.W010", "sitemapkit.W013")
+"""What these ids warn of is an error unless SITEMAPKIT_SITES is a function, which reads rows."""
+
+
+def warned_of(identifier: str, warnings: Collection[str]) -> str:
+    """Return a check's id, with W for an error that is among ``warnings``."""
+    warning = identifier.replace(".E", ".W")
+    return warning if warning in warnings else identifier
+
+
 def message_of(identifier: str, message: str, hint: str, obj: Any = None) -> CheckMessage:
     """Return a check's message, whose level is the letter of its id."""
     level = _LEVELS[identifier.partition(".")[2][0]]
@@ -35,17 +47,33 @@ def message_of(identifier: str, message: str, hint: str, obj: Any = None) -> Che
 def check(
     identifier: str, *tags: str, deploy: bool = False
 ) -> Callable[[Callable[[], Found]], Callable[..., list[CheckMessage]]]:
-    """Register a generator of mistakes as the system check with that id."""
+    """Register a generator of mistakes as the system check with that id.
+
+    What a project's code raises in it is a warning: commands such as ``migrate`` must run.
+    """
 
     def register_it(find: Callable[[], Found]) -> Callable[..., list[CheckMessage]]:
         @sites_kept()
         def run(**options: Any) -> list[CheckMessage]:
-            return [message_of(identifier, *mistake) for mistake in find()]
+            reported = warned_of(identifier, OF_FUNCTION if sites_are_returned() else ())
+            try:
+                return [message_of(reported, *mistake) for mistake in find()]
+            except DatabaseError:  # The tables may not exist yet.
+                return []
+            except Exception as error:  # noqa: BLE001  a project's code may raise anything
+                return [raised_message(find.__name__, error)]
 
         run.__name__, run.__doc__ = find.__name__, find.__doc__
         return checks.register(*tags, deploy=deploy)(run)
 
     return register_it
+
+
+def raised_message(where: str, error: Exception, obj: Any = None) -> CheckMessage:
+    """Return the warning of what a project's code raised in a check."""
+    mistake = raised(error)
+    message = printable(f"{where}: {mistake.sentence}")
+    return message_of("sitemapkit.W100", message, mistake.hint, obj)
 
 
 def value_of(name: str) -> Any:

@@ -17,8 +17,10 @@ from django_sitemapkit.checks.base import (
     check,
     configured,
     message_of,
+    raised_message,
     serves_by_drop_in,
     site_of,
+    warned_of,
 )
 from django_sitemapkit.mixins import SitemapMixin, declared_models, own_options
 from django_sitemapkit.printable import printable
@@ -30,7 +32,7 @@ from django_sitemapkit.sites import NoFrameworkSite
 DECLARATION_IDS = frozenset(
     identifier
     for kind in KINDS.values()
-    for identifier in (*kind.CHECKS, *kind.ITEM_CHECKS, *kind.COSTS)
+    for identifier in (*kind.CHECKS, *kind.ITEM_CHECKS, *kind.COSTS, *kind.OF_CODE)
 )
 """The ids of all mistakes in declarations."""
 
@@ -130,18 +132,23 @@ def _has_method(manager: Any, name: str) -> bool:
 
 @register(Tags.models)
 def check_declarations(**options: Any) -> list[CheckMessage]:
-    """Report sections that raise (E100, W100), and mistakes in their declarations."""
+    """Report sections that raise (W100), and mistakes in their declarations."""
     messages: list[CheckMessage] = []
-    for reader in _readers():
+    for reader in _readers(messages):
         messages += _messages_of(reader)
     return messages
 
 
-def _readers() -> Iterator[SectionReader]:
-    """Yield the readers of the sections that a known site has."""
+def _readers(messages: list[CheckMessage]) -> Iterator[SectionReader]:
+    """Yield the readers of the sections that a known site has; add a message if one raises."""
     for section in registry:
         if site := site_of(section):
-            yield reader_of(section(site))
+            try:
+                reader = reader_of(section(site))
+            except Exception as error:  # noqa: BLE001  a project's code may raise anything
+                messages.append(raised_message(f"Section {section.get_name()!r}", error, section))
+            else:
+                yield reader
 
 
 def _messages_of(reader: SectionReader) -> Iterator[CheckMessage]:
@@ -150,41 +157,33 @@ def _messages_of(reader: SectionReader) -> Iterator[CheckMessage]:
         try:
             mistake = check_one(found)
         except NoFrameworkSite:
-            return  # E156 reports it.
+            return  # W156 reports it.
         except DatabaseError as error:
             # Items may be a list of rows, and the tables may not exist yet.
             if isinstance(reader, QuerySetReader):
-                yield _message(
-                    # An error would keep ``migrate`` from creating the table.
-                    "sitemapkit.W100",
-                    reader,
-                    f" reads the database while it is declared: {error}",
-                    "Build the queryset without reading rows; use a Subquery.",
-                )
+                text = f" reads the database while it is declared: {error}"
+                hint = "Build the queryset without reading rows; use a Subquery."
+                yield _message("sitemapkit.W100", reader, text, hint)
             return
         except Exception as error:  # noqa: BLE001  a project's method may raise anything
-            yield _message(
-                "sitemapkit.E100",
-                reader,
-                f" raised {type(error).__name__}: {error}",
-                "get_queryset() must work without rows, and without tables it does not read.",
-            )
+            yield raised_message(f"Section {reader.get_name()!r}", error, type(reader.options))
             return
         if mistake is not None:
-            yield _message(identifier, reader, f": {mistake.sentence}", mistake.hint)
+            reported = warned_of(identifier, found.OF_CODE if found.calls_code else ())
+            yield _message(reported, reader, f": {mistake.sentence}", mistake.hint)
 
 
-@check("sitemapkit.E156", Tags.models)
+@check("sitemapkit.W156", Tags.models)
 def check_current_sites() -> Found:
     """Report a section that asks for the current site, which the sites framework does not have."""
     sites = configured()
     for site in sites if len(sites) > 1 else ():
-        for reader in registry.registered(site):
+        for section in registry.registered(site):
             try:
-                reader.prepare()
+                reader_of(section(site)).prepare()
             except NoFrameworkSite as error:
-                message = f"Section {reader.get_name()!r} on site {site.key!r}: {error.message}"
-                yield message, error.hint, type(reader.options)
+                message = f"Section {section.get_name()!r} on site {site.key!r}: {error.message}"
+                yield message, error.hint, section
             except Exception:  # noqa: BLE001, S112  check_declarations() reports it
                 continue
 
@@ -193,7 +192,7 @@ def check_current_sites() -> Found:
 def check_costs(**options: Any) -> list[CheckMessage]:
     """Report a section that reads objects where columns would do (I142), for a deployment."""
     messages: list[CheckMessage] = []
-    for reader in _readers():
+    for reader in _readers([]):
         found = checks_of(reader)
         for identifier, check_one in () if _is_broken(found) else found.COSTS.items():
             if mistake := check_one(found):
@@ -205,7 +204,7 @@ def check_costs(**options: Any) -> list[CheckMessage]:
 def _is_broken(found: Any) -> bool:
     try:
         return any(check_one(found) for check_one in found.PAGEABLE)
-    except Exception:  # noqa: BLE001  what check_declarations() reports as E100
+    except Exception:  # noqa: BLE001  what check_declarations() reports as W100
         return True
 
 

@@ -1,5 +1,6 @@
 """Checks of where files are stored, and how they are made and sent."""
 
+import os
 from pathlib import Path
 
 from django.conf import settings as django_settings
@@ -47,6 +48,17 @@ def check_storage() -> Found:
         " them."
     )
     yield f'STORAGES has no "{ALIAS}": {what}', ADD_ENTRY
+
+
+@check("sitemapkit.W037", Tags.files, deploy=True)
+def check_writable() -> Found:
+    """Report a folder of the files that this process, if it builds, may not write to."""
+    place = _place(_sitemap_storage()) if value_of("SERVE_FROM") != "live" else None
+    if isinstance(place, Path):
+        folder = next(each for each in (place, *place.parents) if each.exists())
+        if not folder.is_dir() or not os.access(folder, os.W_OK):
+            message = f"STORAGES[{ALIAS!r}] stores its files in {place}: {folder} is not writable."
+            yield message, "Change its location, or let the user of builds write there."
 
 
 @check("sitemapkit.E009", Tags.files)

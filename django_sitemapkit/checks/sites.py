@@ -6,7 +6,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from itertools import chain
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from django.apps import apps
 from django.conf import settings as django_settings
@@ -22,14 +22,22 @@ from django_sitemapkit.checks.base import (
     check,
     configured,
     message_of,
+    serves_by_drop_in,
     sites_in_settings,
     value_of,
 )
-from django_sitemapkit.conf import SETTING_NAMES, Settings, settings
+from django_sitemapkit.conf import (
+    SETTING_NAMES,
+    FunctionFailed,
+    Settings,
+    settings,
+    sites_are_returned,
+)
 from django_sitemapkit.models import Build
 from django_sitemapkit.models.migrated import unapplied_migrations
 from django_sitemapkit.registry import registry
 from django_sitemapkit.runners.choosing import get_runner
+from django_sitemapkit.sites import all_sites
 
 PREFIX = "SITEMAPKIT_"
 
@@ -43,10 +51,23 @@ def check_settings() -> Found:
     for name in SETTING_NAMES:
         try:
             getattr(settings, name)
+        except FunctionFailed:
+            continue
         except ImproperlyConfigured as error:
             yield str(error), " ".join(getattr(Settings, name).__doc__.split())
         except DatabaseFailure:
             continue  # Sites may be rows of a table that a migration is about to make.
+
+
+@check("sitemapkit.W001", Tags.sites)
+def check_sites_function() -> Found:
+    """Report that the function of SITEMAPKIT_SITES raises, or does not return sites."""
+    try:
+        _ = settings.SITES
+    except FunctionFailed as error:
+        yield str(error), "Until it returns a dict of sites, nothing is built or served."
+    except (ImproperlyConfigured, DatabaseFailure):
+        return
 
 
 @check("sitemapkit.W002", Tags.sites)
@@ -103,15 +124,38 @@ def check_section_sites() -> Found:
                 )
 
 
-@check("sitemapkit.W007", Tags.security, deploy=True)
+@check("sitemapkit.W007", Tags.security)
 def check_host() -> Found:
-    """Report that only the Host header says where the site is."""
-    if configured() or apps.is_installed("django.contrib.sites") or _is_invalid():
+    """Report that only the Host header says where the site is.
+
+    Under DEBUG that is enough.
+    """
+    known = configured() or apps.is_installed("django.contrib.sites") or sites_are_returned()
+    if known or _is_invalid() or django_settings.DEBUG or serves_by_drop_in():
         return
     yield (
         "Sitemaps take their host from the request; with wildcards in ALLOWED_HOSTS they fail.",
         'Set SITEMAPKIT_BASE_URL = "https://www.example.com".',
     )
+
+
+@check("sitemapkit.W034", Tags.sites)
+def check_base_urls() -> Found:
+    """Report a base URL that is not that of the pages, so that every listed URL is wrong."""
+    script = (django_settings.FORCE_SCRIPT_NAME or "").rstrip("/")
+    for site in sites_in_settings():
+        if script and unquote(site.path) != script:
+            message = f"FORCE_SCRIPT_NAME is {script!r}, and Django serves no page elsewhere."
+            yield f"Site {site.key!r} is at {site.base}: {message}", f"Use {site.origin}{script}."
+        if django_settings.SECURE_SSL_REDIRECT and site.origin.startswith("http:"):
+            message = "SECURE_SSL_REDIRECT answers each of its URLs with a redirect."
+            yield f"Site {site.key!r} is at {site.base}: {message}", "Use https:// in its base URL."
+    if sites_in_settings() or sites_are_returned() or django_settings.DEBUG:
+        return
+    for site in all_sites() if apps.is_installed("django.contrib.sites") else ():
+        if site.origin == "https://example.com":
+            message = f"Site {site.key} of the sites framework is still example.com, as migrated."
+            yield message, "Change its domain in the admin, or set SITEMAPKIT_BASE_URL."
 
 
 @check("sitemapkit.W033", Tags.sites)
@@ -153,21 +197,22 @@ def check_allowed_hosts() -> Found:
             yield message, hint
 
 
-@register(Tags.database)
+@register(Tags.models)
 def check_migrations(
     databases: Collection[str] | None = None, **options: Any
 ) -> list[CheckMessage]:
     """Report that the tables are missing, or not as this version needs them.
 
-    ``migrate`` runs the checks of the database too, before it does what this one asks for.
+    Only ``check``, or a command that names the database, may connect to it. ``migrate`` does too,
+    before it does what this check asks for.
     """
-    alias = router.db_for_write(Build)
-    if alias not in (databases or ()) or sys.argv[1:2] == ["migrate"]:
+    alias, command = router.db_for_write(Build), sys.argv[1:2]
+    if command == ["migrate"] or (alias not in (databases or ()) and command != ["check"]):
         return []
     with suppress(DatabaseFailure):
         connections[alias].ensure_connection()
     missing = unapplied_migrations(own=True)
-    hint = "Correct the settings; until then nothing is built or served."
+    hint = "Until then nothing is built or served."
     return [message_of("sitemapkit.W041", missing, hint)] if missing else []
 
 

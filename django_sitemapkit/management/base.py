@@ -28,7 +28,7 @@ from django.utils.translation import override
 from django_sitemapkit.builds import BuildResult, FileResult
 from django_sitemapkit.conf import sites_kept
 from django_sitemapkit.exceptions import BuildCancelled, BuildRunning, SitemapKitError
-from django_sitemapkit.models.migrated import unapplied_migrations
+from django_sitemapkit.models.migrated import schema_fault
 from django_sitemapkit.printable import count_of, printable, printable_lines
 from django_sitemapkit.sites import SitemapSite, all_sites
 
@@ -148,12 +148,11 @@ class SiteCommand(BaseCommand):
         except CommandError as error:
             error.args = (printable_lines(error),)
             raise
-        except SitemapKitError as error:
+        except (SitemapKitError, ImproperlyConfigured) as error:
             raise CommandError(printable_lines(error), returncode=exit_code_of(error)) from error
         except DatabaseError as error:
-            if missing := unapplied_migrations():
-                message = f"{printable(error)}. {missing}"
-                raise CommandError(message, returncode=Exit.FAILED) from error
+            if reason := schema_fault(error):
+                raise CommandError(printable(reason), returncode=Exit.FAILED) from error
             raise
         finally:
             self.stdout, self.stderr = out, err
@@ -309,7 +308,7 @@ def held_back(result: BuildResult) -> str:
         [
             f"Build {build} of site {result.site!r} is held for review:",
             f"  {printable(result.reason)}.",
-            "The site still serves the published build.",
+            "The site serves what it served before.",
             how_to_review(build),
         ]
     )

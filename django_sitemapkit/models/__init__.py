@@ -1,5 +1,13 @@
 """The tables: the plan, leases, builds, and what editors set."""
 
+from django.apps import apps
+from django.core.exceptions import ImproperlyConfigured
+
+if not apps.is_installed("django_sitemapkit"):
+    raise ImproperlyConfigured(
+        '"django_sitemapkit" is not in INSTALLED_APPS: add it there, or remove what imports it.'
+    )
+
 from django_sitemapkit.models.builds import (
     Build,
     BuildDifferences,

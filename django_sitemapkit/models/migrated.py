@@ -1,11 +1,36 @@
 """The message for a database on which ``migrate`` was not run."""
 
+import re
 from contextlib import suppress
 
+from django.apps import apps as installed
 from django.db import Error, connections, router
 from django.db.migrations.loader import MigrationLoader
+from django.db.models import Model
 
 from django_sitemapkit.models.builds import Build
+
+_LACKS = re.compile(r"no such|does ?n[o\']t exist|Unknown column|42P01|42703|ORA-00(942|904)")
+"""What databases say of a table or column that does not exist; PostgreSQL's codes, too."""
+
+
+def lacking_model(error: BaseException) -> type[Model] | None:
+    """Return the model whose table or column the database lacks, if its error says that."""
+    text = f"{error} {getattr(error.__cause__, 'sqlstate', '')}"
+    models = installed.get_models(include_auto_created=True) if _LACKS.search(text) else ()
+    named = (m for m in models if re.search(rf"\b{re.escape(m._meta.db_table)}\b", text))
+    return next(named, None)
+
+
+def schema_fault(error: BaseException) -> str:
+    """Return an error of the database with what the database lacks and what to run.
+
+    Returns "" if nothing is known to be missing. The same holds for it as for the function below.
+    """
+    model, missing = lacking_model(error), unapplied_migrations()
+    lacks = f" The database lacks a table or column of {model._meta.label}." if model else ""
+    run = missing or (model and "Make and apply its migrations: `makemigrations`, `migrate`.")
+    return f"{error}.{lacks} {run}" if run else ""
 
 
 def unapplied_migrations(*, own: bool = False) -> str:

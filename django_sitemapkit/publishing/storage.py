@@ -58,8 +58,8 @@ ATTEMPTS = 3
 HOPELESS = {errno.ENOSPC, errno.EACCES, errno.EPERM, errno.EROFS, errno.EDQUOT, errno.ENAMETOOLONG}
 """Errors that a retry does not cure."""
 
-DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
-"""Those of them that say who may write where."""
+DENIED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR}
+"""Those that say that this process cannot write somewhere."""
 
 FULL = {errno.ENOSPC, errno.EDQUOT}
 """Those of them that say that a disk or a quota is used up."""

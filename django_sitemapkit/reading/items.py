@@ -20,6 +20,10 @@ UNORDERED = (set, frozenset)
 """What has another order in each process, so that no page would be the same in two of them."""
 
 
+def _lower(value: Any) -> Any:
+    return value.lower() if isinstance(value, str) else value
+
+
 class ItemReader(SectionReader):
     """Reads the items of an ``ItemSection``."""
 
@@ -98,9 +102,15 @@ class ContribReader(ItemReader):
     options: ContribSection
 
     def source(self, option: str) -> Source:
-        """Return where the values of an option come from: of a tag, the sitemap has them."""
+        """Return where the values of an option come from: of a tag, the sitemap has them.
+
+        Contrib writes a changefreq as it is, and "Weekly" is read by search engines as "weekly".
+        """
         owner = self.options.sitemap if option in TAGS else self.options
-        return source_of(getattr(owner, option, None))
+        value = getattr(owner, option, None)
+        if option != "changefreq" or value is None:
+            return source_of(value)
+        return source_of((lambda item: _lower(value(item))) if callable(value) else _lower(value))
 
     @cached_property
     def keyset(self) -> Keyset | None:

@@ -5,14 +5,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django.core.exceptions import ImproperlyConfigured
+from django.db import Error as DatabaseFailure
 
 from django_sitemapkit.conf import settings
+from django_sitemapkit.models.migrated import lacking_model
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, pages_of_all
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.writers import IndexWriter
 from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.validation import require_pageable
+from django_sitemapkit.reading.validation import naming, require_pageable
 from django_sitemapkit.rendering.externals import external_entries
 from django_sitemapkit.rendering.nonempty_pages import nonempty_pages
 from django_sitemapkit.rendering.problems import ProblemLog
@@ -69,6 +71,22 @@ def index_entries(
     else there is none. Raises NotPlanned while a large section is being planned.
     """
     sections = list(usable_sections(site) if sections is None else sections)
+    try:
+        yield from list(_entries(site, sections))
+    except DatabaseFailure as error:
+        if lacking_model(error) is None:
+            raise
+        for section in sections:
+            try:
+                with naming(section):
+                    found = list(_entries(site, [section]))
+            except ImproperlyConfigured as broken:
+                logger.error("%s It is not in the index.", broken)  # noqa: TRY400  as below
+            else:
+                yield from found
+
+
+def _entries(site: SitemapSite, sections: Sequence[SectionReader]) -> Iterator[LivePage]:
     for section, pages in nonempty_pages(sections, pages_of_all(sections)):
         address = page_addresses(site, section.get_name())
         for page in pages:

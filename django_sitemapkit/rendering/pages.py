@@ -22,6 +22,7 @@ from django_sitemapkit.reading.entries import too_many_urls
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.lastmod_text import shows_changes
 from django_sitemapkit.reading.sources import TAGS
+from django_sitemapkit.reading.validation import naming
 from django_sitemapkit.rendering.entry_columns import EntryColumns
 from django_sitemapkit.rendering.line_entries import LineBlock, LineEntries, WrittenBlock
 from django_sitemapkit.rendering.pipeline import ChunkPipeline, Seen
@@ -155,10 +156,11 @@ class PageRendering:
         The parts that are not proven make a document of their own.
         """
         head = self._writer.begin()
-        written = self._of_rows() if self._lines is None else self._of_lines(self._lines)
-        for data, unproven in written:
-            yield head + data, head + unproven
-            head = b""
+        with naming(self.section):
+            written = self._of_rows() if self._lines is None else self._of_lines(self._lines)
+            for data, unproven in written:
+                yield head + data, head + unproven
+                head = b""
         self.complete = True
         if self.urls:
             yield self._writer.end(), self._writer.end()

@@ -10,6 +10,7 @@ from django.contrib.sitemaps import Sitemap
 from django.db.models import QuerySet
 
 from django_sitemapkit import _django
+from django_sitemapkit.protocol.limits import MAX_URLS
 from django_sitemapkit.sections.declarations import ItemSection, name_of
 from django_sitemapkit.sites import SitemapSite
 
@@ -37,8 +38,8 @@ class ContribSection(ItemSection):
 
     @property
     def limit(self) -> int:  # type: ignore[override]
-        """The sitemap's URLs in one file."""
-        return int(self.sitemap.limit)
+        """The sitemap's URLs in one file, up to what search engines read."""
+        return min(int(self.sitemap.limit), MAX_URLS)
 
     @property
     def i18n(self) -> bool:  # type: ignore[override]

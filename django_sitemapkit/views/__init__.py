@@ -31,7 +31,7 @@ from django.views.decorators.http import require_safe
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import NotPlanned, NotPublished
-from django_sitemapkit.models.migrated import unapplied_migrations
+from django_sitemapkit.models.migrated import schema_fault
 from django_sitemapkit.registry import NOT_REGISTERED, registry
 from django_sitemapkit.rendering.templates import template_blocks
 from django_sitemapkit.sites import site_for
@@ -66,9 +66,10 @@ def public_view(view: View) -> View:
             logger.error("%s", error)  # noqa: TRY400  the text says it all
             return _come_back(str(error) if django_settings.DEBUG else "")
         except (DatabaseError, InterfaceError) as error:
-            if not _will_pass(error):
+            if not (reason := _passing_reason(error)):
                 raise
-            return _come_back()
+            logger.error("%s", reason)  # noqa: TRY400  the text says it all
+            return _come_back(reason if django_settings.DEBUG else "")
         if settings.CACHE_CONTROL:
             response.headers["Cache-Control"] = settings.CACHE_CONTROL
         return response
@@ -79,15 +80,12 @@ def public_view(view: View) -> View:
     return login_not_required(answer)
 
 
-def _will_pass(error: Exception) -> bool:
-    """Log an error of the database; return whether it is one that time or ``migrate`` ends."""
-    if missing := unapplied_migrations():
-        logger.error("%s. %s", error, missing)
-        return True
-    if isinstance(error, (OperationalError, InterfaceError)):
-        logger.error("The database does not answer.", exc_info=error)
-        return True
-    return False
+def _passing_reason(error: Exception) -> str:
+    """Return what to say of an error of the database that time or ``migrate`` ends; else ""."""
+    if reason := schema_fault(error):
+        return reason
+    is_unusable = isinstance(error, (OperationalError, InterfaceError))
+    return f"The database cannot be read: {error}" if is_unusable else ""
 
 
 def _come_back(reason: str = "") -> HttpResponse:

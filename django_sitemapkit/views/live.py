@@ -13,10 +13,10 @@ from django.utils.http import http_date
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.overrides import section_of, sections_of
-from django_sitemapkit.planning import PlannedPage, page_of, remember, split, stored_page
+from django_sitemapkit.planning import PlannedPage, page_of, pages_of, remember, split, stored_page
 from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.validation import naming, require_pageable
+from django_sitemapkit.reading.validation import naming
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import Index, PageRendering, render_index, validators_of
 from django_sitemapkit.sites import SitemapSite
@@ -30,7 +30,8 @@ def live_index(site: SitemapSite, responder: Responder) -> HttpResponseBase | No
     index = render_index(site)
     if index is None:
         for section in sections_of(site):
-            require_pageable(section)  # What cannot be read may list something: not 404.
+            with naming(section):
+                pages_of(section)  # What cannot be read may list something: not 404.
         return None
     return sent_index(site, index, responder)
 
@@ -48,10 +49,11 @@ def live_page(
     """Return a page rendered from the database, or None where there is none or it is empty."""
     stored, state = stored_page(site, name, number)
     section = section_of(site, name, state)
-    planned = page_of(section, number, stored) if section else None
-    if section is None or planned is None:
+    if section is None:
         return None
-    return rendered(section, planned, responder)
+    with naming(section):
+        planned = page_of(section, number, stored)
+        return rendered(section, planned, responder) if planned else None
 
 
 def empty_news(
@@ -87,8 +89,7 @@ def rendered(
         return unchanged
     rendering = PageRendering(section, page.keys, scope)
     blocks = _delivered(rendering, section, page, planned=planned)
-    with naming(section):
-        first = list(islice(blocks, 2))
+    first = list(islice(blocks, 2))
     if not first:
         return None
     whole = rendering.complete

@@ -71,11 +71,11 @@ def test_each_host_lists_its_own_flat_pages(flat_pages, client):
 def test_a_host_that_the_framework_does_not_have_lists_no_other_hosts_pages(
     flat_pages, framework, client
 ):
-    """It is an error by check, which names section, host and the way out; the page waits."""
+    """It is a warning of check, which names section, host and the way out; the page waits."""
     assert checks.declarations.check_current_sites() == []
     framework.objects.filter(domain=HOSTS[1]).update(domain="renamed.example")
     (message,) = checks.declarations.check_current_sites()
-    assert message.id == "sitemapkit.E156"
+    assert message.id == "sitemapkit.W156"
     assert message.msg == (
         "Section 'flat-pages' on site 'other.example': the section asked for the current site of"
         " the sites framework, which has no site for 'other.example'; SITE_ID belongs to another"

@@ -5,7 +5,6 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.core.management.base import SystemCheckError
 
 from django_sitemapkit.models import Build
 from tests.builds import Products, Readings, edit_product, fill, run
@@ -58,7 +57,6 @@ def test_a_roll_back_is_done_and_the_fault_reported(first):
     assert (code, out) == (0, f"Site 'default' now serves build {first}.\n")
     assert Build.objects.published(SITE).pk == first
     assert FAULT in err
-    assert "continues despite" in err
 
 
 @pytest.mark.parametrize("quick", [[], ["--quick"]])
@@ -106,8 +104,7 @@ def test_a_repair_says_that_it_needs_the_section(first):
     path_of(line_of("products", 2)).unlink()
     code, _, err = checked("validate_sitemaps", "--repair")
     assert code == 1
-    assert FAULT in err
-    assert "--repair" in err
+    assert err.count(FAULT) == 2  # By the check, and by the repair.
     assert Build.objects.published(SITE).pk == before
     assert not Build.objects.filter(status="running").exists()
 
@@ -121,6 +118,6 @@ def test_old_files_are_pruned(first):
 
 
 def test_a_build_needs_all_sections(first):
-    """It is refused before it begins, as ever."""
-    with pytest.raises(SystemCheckError, match=FAULT):
+    """One section that fails ends it."""
+    with pytest.raises(CommandError, match=FAULT):
         call_command("build_sitemaps", skip_checks=False)

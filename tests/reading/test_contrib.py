@@ -283,7 +283,7 @@ def test_an_exception_in_a_method_for_a_tag_of_the_old_class_costs_its_item_the_
 
 
 def test_a_word_that_is_no_frequency_costs_its_item_the_tag():
-    """As contrib writes it, search engines refuse the file; without it they lose nothing."""
+    """As contrib writes it, search engines refuse the file; one in capitals is lower-cased."""
 
     class Daily(Sitemap):
         def items(self):
@@ -293,7 +293,7 @@ def test_a_word_that_is_no_frequency_costs_its_item_the_tag():
             return item
 
         def changefreq(self, item):
-            return {"/a": "Daily", "/b": "daily"}[item]
+            return {"/a": "often", "/b": "Daily"}[item]
 
     found, (problem,) = ours(Daily)
     assert {(entry[0], entry[2]) for entry in found} == {

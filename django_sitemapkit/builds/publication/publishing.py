@@ -148,7 +148,8 @@ def publish_finished(
         kept.record()
         with lease.fenced_transaction():
             _end(record, Build.Status.FAILED, reason=reason)
-        raise NothingToPublish(f"Site {site.key!r}: {reason} The published build stays.")
+        stays = " The published build stays." if builds.published else ""
+        raise NothingToPublish(f"Site {site.key!r}: {reason}{stays}")
     if outcome := _end_unchanged(finished, builds, lease, index, distrusted, whole=whole):
         return outcome
     published = builds.published

@@ -10,9 +10,12 @@ from weakref import WeakKeyDictionary
 
 from django.conf import settings as django_settings
 from django.core.exceptions import FieldError, ImproperlyConfigured
+from django.db import Error as DatabaseFailure
 from django.db.models import QuerySet
 from django.urls import NoReverseMatch
 
+from django_sitemapkit.models import Plan
+from django_sitemapkit.models.migrated import lacking_model, schema_fault
 from django_sitemapkit.reading import (
     ContribReader,
     ItemReader,
@@ -22,7 +25,7 @@ from django_sitemapkit.reading import (
 )
 from django_sitemapkit.reading.chunks import INFRASTRUCTURE
 from django_sitemapkit.reading.validation.columns import QuerySetChecks, columns_of
-from django_sitemapkit.reading.validation.common import Mistake, SectionChecks
+from django_sitemapkit.reading.validation.common import Mistake, SectionChecks, raised
 from django_sitemapkit.reading.validation.contrib import ContribChecks
 from django_sitemapkit.reading.validation.items import ItemChecks, StaticChecks
 from django_sitemapkit.reading.validation.options import options_of
@@ -37,6 +40,7 @@ __all__ = [
     "columns_of",
     "naming",
     "options_of",
+    "raised",
     "require_pageable",
 ]
 
@@ -79,10 +83,11 @@ def require_pageable(reader: SectionReader) -> None:
     except ImproperlyConfigured as error:
         raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {error}") from error
     except INFRASTRUCTURE:
-        raise
+        with naming(reader):
+            raise
     except Exception as error:
         raise ImproperlyConfigured(
-            f"Section {reader.get_name()!r} raised {type(error).__name__}: {error}."
+            f"Section {reader.get_name()!r}: {raised(error).text}"
         ) from error
     if mistake:
         raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {mistake.text}")
@@ -92,11 +97,17 @@ def require_pageable(reader: SectionReader) -> None:
 
 @contextmanager
 def naming(reader: SectionReader) -> Iterator[None]:
-    """Name the section where a column or a URL of its declaration does not exist.
+    """Name the section if a column, a URL or a table of its declaration does not exist.
 
-    A system check finds that earlier; to look for it at each request would cost too much.
+    A system check finds most of that earlier; to look for it at each request would cost too much.
     """
     try:
         yield
+    except DatabaseFailure as error:
+        model = lacking_model(error)
+        if model is None or model._meta.app_label == Plan._meta.app_label:
+            raise
+        message = f"Section {reader.get_name()!r}: {schema_fault(error)}"
+        raise ImproperlyConfigured(message) from error
     except (FieldError, NoReverseMatch) as error:
         raise ImproperlyConfigured(f"Section {reader.get_name()!r}: {error}") from error

@@ -52,7 +52,7 @@ class QuerySetChecks(RowChecks):
     def unknown_column(self) -> Mistake | None:
         """Find an option or Route argument that names no column."""
         rows = self.queryset
-        if rows is None or _django.combinator(rows):
+        if rows is None:
             return None
         columns, title = columns_of(self.reader), self.reader.source("title")
         if isinstance(title, Column):

@@ -1,7 +1,9 @@
 """What a check of a declaration is, and the mistakes that every kind of section can have."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from traceback import walk_tb
 from typing import Any, ClassVar
 
 from django_sitemapkit.exceptions import InvalidValue
@@ -35,6 +37,27 @@ class Mistake:
 
 
 FindMistake = Callable[[Any], Mistake | None]
+
+NOT_OF_PROJECT = frozenset({"django", "django_sitemapkit", *sys.stdlib_module_names})
+"""The packages whose code is not a project's."""
+
+
+def raised(error: Exception) -> Mistake:
+    """Return what a project's code raised: which function, where, and what it must do."""
+    what, place = "its code", ""
+    for frame, line in walk_tb(error.__traceback__):
+        module = str(frame.f_globals.get("__name__"))
+        if module.partition(".")[0] not in NOT_OF_PROJECT:
+            name = frame.f_code.co_name
+            what = f"{name}()" if name.isidentifier() else name
+            place = f" ({module}, line {line})"
+            break
+    reason = ": ".join(filter(None, [type(error).__name__, str(error)]))
+    return Mistake(
+        f"{what} raised {reason}{place}",
+        f"Let {what} work whenever it is called: before tables have rows, without a request, and"
+        " while other services are down.",
+    )
 
 
 def wrong_constant(tag: str, format_tag: Callable[[Any], str | None], hint: str) -> FindMistake:
@@ -144,6 +167,17 @@ class SectionChecks:
 
     COSTS: ClassVar[dict[str, FindMistake]] = {}
     """What works, but costs more than it has to; found in a deployment only."""
+
+    OF_CODE: ClassVar[tuple[str, ...]] = ()
+    """What these ids warn of is an error as long as it is declared, not returned by code.
+
+    An error would end ``migrate`` and ``loaddata``, by which the code gets the rows it needs.
+    """
+
+    @property
+    def calls_code(self) -> bool:
+        """Whether a method of the project returns what the checks in ``OF_CODE`` judge."""
+        return False
 
     PAGEABLE: ClassVar[tuple[FindMistake, ...]] = (wrong_limit,)
     """The mistakes that would lose rows or list them twice: such a section refuses to run."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from django.db.models import QuerySet
 
 from django_sitemapkit import _django
+from django_sitemapkit.protocol.limits import CHANGEFREQS, MAX_URLS
 from django_sitemapkit.reading.items import ContribReader
 from django_sitemapkit.reading.validation.common import FindMistake, Mistake, SectionChecks
 from django_sitemapkit.reading.validation.items import kind_of, wrong_items_of
@@ -33,7 +34,7 @@ class ContribChecks(SectionChecks):
         """
         try:
             keyset, rows = self.reader.keyset, self.reader.rows
-        except Exception:  # noqa: BLE001  wrong_items() names it
+        except Exception:  # noqa: BLE001  wrong_items() raises it again
             return None
         if keyset is not None:
             return repeated_rows(keyset.queryset)
@@ -42,11 +43,31 @@ class ContribChecks(SectionChecks):
         return None if _django.combinator(rows) else repeated_rows(rows)
 
     def wrong_items(self) -> Mistake | None:
-        """Find items that cannot be listed, and ``items()`` that raises."""
+        """Find items that cannot be listed."""
         declared = self.options.sitemap.items
         if not callable(declared):
             return Mistake(f"items is {kind_of(declared)}", "Write a method: def items(self).")
         return wrong_items_of(self.reader, declared)
+
+    def large_limit(self) -> Mistake | None:
+        """Find a limit that contrib follows, and search engines do not."""
+        limit = int(self.options.sitemap.limit)
+        if limit <= MAX_URLS:
+            return self.wrong_limit()
+        return Mistake(
+            f"limit is {limit:,}; its files have {MAX_URLS:,} URLs, the most that search engines"
+            " read",
+            f"Set it to a whole number from 1 to {MAX_URLS:,}.",
+        )
+
+    def wrong_changefreq(self) -> Mistake | None:
+        """Find a changefreq that is no word of the protocol, or is written in another case."""
+        value = getattr(self.options.sitemap, "changefreq", None)
+        if isinstance(value, str) and value.lower() in CHANGEFREQS and value not in CHANGEFREQS:
+            return Mistake(
+                f"changefreq is {value!r}; it is listed in lower case", f"Use {value.lower()!r}."
+            )
+        return SectionChecks.CHECKS["sitemapkit.E124"](self)
 
     def overridden_urls(self) -> Mistake | None:
         """Find a contrib sitemap that makes its entries in a way of its own, which is not used."""
@@ -74,12 +95,25 @@ class ContribChecks(SectionChecks):
 
     CHECKS: ClassVar[dict[str, FindMistake]] = SectionChecks.CHECKS | {
         "sitemapkit.E105": repeated,
+        "sitemapkit.E122": large_limit,
+        "sitemapkit.E124": wrong_changefreq,
         "sitemapkit.E157": of_wagtail,
         "sitemapkit.E129": SectionChecks.column_without_rows,
         "sitemapkit.W151": overridden_urls,
     }
 
     ITEM_CHECKS: ClassVar[dict[str, FindMistake]] = {"sitemapkit.E155": wrong_items}
+
+    OF_CODE: ClassVar[tuple[str, ...]] = (
+        "sitemapkit.W105",
+        "sitemapkit.W122",
+        "sitemapkit.W123",
+        "sitemapkit.W124",
+        "sitemapkit.W125",
+        "sitemapkit.W155",
+    )
+    calls_code = True
+    """Contrib accepts what they warn of."""
 
     PAGEABLE: ClassVar[tuple[FindMistake, ...]] = (repeated, SectionChecks.wrong_limit, wrong_items)
 

@@ -4,15 +4,12 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, ClassVar
 
-from django.core.exceptions import ImproperlyConfigured
 from django.urls import NoReverseMatch
 
-from django_sitemapkit.reading.chunks import INFRASTRUCTURE
 from django_sitemapkit.reading.items import UNORDERED, ItemReader
 from django_sitemapkit.reading.validation.common import FindMistake, Mistake, SectionChecks
 from django_sitemapkit.reading.validation.options import OptionChecks
 from django_sitemapkit.sections import StaticSection
-from django_sitemapkit.sites import NoFrameworkSite
 
 MAX_CHECKED_ITEMS = 1000
 """Items of a section of which a check looks up the URLs."""
@@ -24,8 +21,15 @@ class ItemChecks(OptionChecks):
     reader: ItemReader
 
     def wrong_items(self) -> Mistake | None:
-        """Find items that cannot be listed, and ``items()`` that raises."""
+        """Find items that cannot be listed."""
         return wrong_items_of(self.reader, self.options.items)
+
+    @property
+    def calls_code(self) -> bool:
+        """Whether items is a method."""
+        return callable(self.options.items)
+
+    OF_CODE: ClassVar[tuple[str, ...]] = ("sitemapkit.W134", "sitemapkit.W155")
 
     CHECKS: ClassVar[dict[str, FindMistake]] = OptionChecks.CHECKS | {
         "sitemapkit.E129": SectionChecks.column_without_rows,
@@ -68,24 +72,13 @@ class StaticChecks(ItemChecks):
 
 
 def wrong_items_of(reader: ItemReader, declared: Any) -> Mistake | None:
-    """Find items that cannot be listed, and ``items()`` that raises."""
+    """Find items that cannot be listed."""
     if isinstance(declared, Iterator):
         return Mistake(
             f"items is {kind_of(declared)}, which can be read only once",
             "Use a list, or write a method: def items(self).",
         )
-    try:
-        items = reader.rows
-    except Exception as error:
-        if isinstance(error, NoFrameworkSite):
-            raise
-        if isinstance(error, INFRASTRUCTURE) and not isinstance(error, ImproperlyConfigured):
-            raise
-        return Mistake(
-            f"items() raised {type(error).__name__}: {error}",
-            "Let items() return a list or a QuerySet whenever it is called; there is no request.",
-        )
-    return _unlisted(items, "items() returned" if callable(declared) else "items is")
+    return _unlisted(reader.rows, "items() returned" if callable(declared) else "items is")
 
 
 def _unlisted(items: Any, said: str) -> Mistake | None:

@@ -39,8 +39,9 @@ class RowChecks(OptionChecks):
 
     @property
     def queryset(self) -> QuerySet[Any] | None:
-        """The rows if they are a queryset."""
-        return self.rows if isinstance(self.rows, QuerySet) else None
+        """The rows if they are a queryset; not a combined one, which nothing can be added to."""
+        rows = self.rows
+        return rows if isinstance(rows, QuerySet) and not _django.combinator(rows) else None
 
     @property
     def key_field(self) -> "Field[Any, Any] | None":
@@ -76,7 +77,10 @@ class RowChecks(OptionChecks):
                 "Rename it to get_queryset() and return a QuerySet; for a list derive from"
                 " ItemSection.",
             )
-        return Mistake("it has no rows", "Set queryset, or override get_queryset().")
+        return Mistake(
+            "it has neither queryset nor get_queryset()",
+            "Set queryset, or override get_queryset(). Do not register a base of other sections.",
+        )
 
     def no_model_rows(self) -> Mistake | None:
         """Find rows that are not a queryset, or one of dicts and tuples."""
@@ -119,8 +123,8 @@ class RowChecks(OptionChecks):
 
     def combined(self) -> Mistake | None:
         """Find a union, intersection or difference: it cannot be filtered by key."""
-        rows = self.queryset
-        if rows is None or not _django.combinator(rows):
+        rows = self.rows
+        if not isinstance(rows, QuerySet) or not _django.combinator(rows):
             return None
         return Mistake(
             f"its queryset is a {_django.combinator(rows)}()",
@@ -213,3 +217,10 @@ class RowChecks(OptionChecks):
     """What would lose rows or list them twice."""
 
     CHECKS: ClassVar[dict[str, FindMistake]] = OptionChecks.CHECKS | ROW_CHECKS
+
+    OF_CODE: ClassVar[tuple[str, ...]] = ("sitemapkit.W101", "sitemapkit.W102")
+
+    @property
+    def calls_code(self) -> bool:
+        """Whether get_queryset() is the project's."""
+        return type(self.options).get_queryset is not Section.get_queryset
