@@ -60,6 +60,15 @@ QUICK_URL = re.compile(
 )
 """Matches most valid URLs: neither too long nor with a dot segment."""
 
+_ESCAPED_ENTITY = re.compile(
+    "(?:&|%26)(?:amp|lt|gt|quot|apos|(?:#|%23)(?:[0-9]+|x[0-9a-f]+))(?:;|%3B)", re.IGNORECASE
+)
+# Of what has to be escaped alone: "/100%2550/" is "100%50". Bytes beyond ASCII come in pairs.
+_ESCAPED_ESCAPE = re.compile(
+    "%25(?:2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCD]|[C-F][0-9A-F]%25[89AB][0-9A-F])", re.IGNORECASE
+)
+_HOLDS_URL = re.compile("[/:]|%2F|%3A", re.IGNORECASE)
+
 _AUTHORITY = re.compile(r"https?://([^/?#]+)", re.IGNORECASE)
 _ESCAPE = re.compile(ESCAPE)
 _UNRESERVED_ESCAPES = {f"%{ord(one):02X}": one for one in ascii_letters + digits + "-._~"}
@@ -343,6 +352,21 @@ def _encode(path: str) -> str:
 def has_dot_segment(path: str) -> bool:
     """Return whether a path with its query has a ``.`` or ``..`` segment, encoded or not."""
     return _DOT_SEGMENT.search(path.partition("?")[0]) is not None
+
+
+def is_escaped_twice(location: str) -> bool:
+    """Return whether a URL looks escaped twice: ``?a=1&amp;b=2`` or ``/caf%25C3%25A9``.
+
+    ``location`` is without the escaping of XML. A parameter that holds a URL has escapes that are
+    escaped, which is right.
+    """
+    if "%25" not in location and ";" not in location and "%3" not in location:
+        return False
+    if _ESCAPED_ENTITY.search(location):
+        return True
+    path, _, query = location.partition("?")
+    texts = [path, *(text for text in query.split("&") if not _HOLDS_URL.search(text))]
+    return any(map(_ESCAPED_ESCAPE.search, texts))
 
 
 def _check_dot_segments(path: str) -> None:

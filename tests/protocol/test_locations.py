@@ -18,6 +18,7 @@ from django_sitemapkit.protocol.locations import (
     QUICK_URL,
     Scope,
     check_url,
+    is_escaped_twice,
     normalise_base,
     normalise_path,
     normalise_url,
@@ -551,3 +552,26 @@ def test_the_quick_form_takes_no_invalid_url(scheme, host, port, rest):
     url = f"{scheme}//{host}{port}/{rest}"
     if QUICK_URL.fullmatch(url):
         assert normalise_written(url)
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("/a?x=1&amp;y=2", True),
+        ("/a?x=1&#38;y=2", True),
+        ("/tom%26amp%3Bjerry/", True),
+        ("/caf%25C3%25A9/", True),
+        ("/caf%25c3%25a9/", True),
+        ("/a%2520b/", True),
+        ("/search?q=caf%25C3%25A9", True),
+        ("/caf%C3%A9/?x=1&y=2", False),
+        ("/a;b?x=1;y=2", False),
+        ("/100%25/", False),
+        ("/100%2550/", False),
+        ("/login?next=%2Fa%2Fcaf%25C3%25A9", False),
+        ("/login?next=/a?b=%2520", False),
+    ],
+)
+def test_a_url_that_is_escaped_twice_is_known(location, expected):
+    """What has to be escaped is never left to be escaped again, but in a URL within a URL."""
+    assert is_escaped_twice(f"{ORIGIN}{location}") is expected
