@@ -42,6 +42,10 @@ class InvalidSitemap(SitemapKitError, ValueError):
         self.code = code
 
 
+class MissingExtra(SitemapKitError, ImportError):
+    """What is asked for needs an extra that is not installed; the message says which one."""
+
+
 class RepeatedRow(SitemapKitError):
     """A section's queryset gives a row more than once, or not in the order of its key.
 

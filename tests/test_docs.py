@@ -557,6 +557,26 @@ def test_every_command_is_documented():
     assert set(found_in_pages(r"manage\.py (\w+_sitemaps|\w*sitemap_\w+)")) == set(COMMANDS)
 
 
+LINES_TO_THE_APP = 12
+"""Lines after the first mention of a command in which its app is named: an introduction."""
+
+
+def test_the_app_of_an_optional_command_is_named_with_it():
+    """Without its app a command is unknown: each page that names the command names the app."""
+    optional = {name: app for name, app in APP_OF.items() if app != "django_sitemapkit"}
+    assert len(optional) > 4
+    optional["--against"] = "django_sitemapkit.audit"
+    missing = []
+    for page in PAGES:
+        lines = page.read_text(encoding="utf-8").splitlines()
+        for command, app in optional.items():
+            named = [number for number, line in enumerate(lines) if command in line]
+            if page.name != "CHANGELOG.md" and named:
+                before = "\n".join(lines[: named[0] + LINES_TO_THE_APP])
+                missing += [] if app in before else [f"{page.name}:{named[0] + 1} {command}"]
+    assert missing == []
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_of_a_command_is_documented(name):
     """The table of a command has its own arguments and options, and nothing else."""

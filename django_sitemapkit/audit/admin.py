@@ -18,10 +18,10 @@ from django.utils.translation import gettext_lazy as _
 from django_sitemapkit.admin.base import ReadOnlyAdmin, SiteFilter, number
 from django_sitemapkit.admin.editor_settings import log_rows
 from django_sitemapkit.admin.log_messages import EXCLUDED
-from django_sitemapkit.audit.crawl.rows import read_by_key
 from django_sitemapkit.audit.health import current_runs, findings_of
 from django_sitemapkit.audit.kinds import ADVICE, FindingKind
 from django_sitemapkit.audit.models import AuditFinding, AuditRun, SavedPage
+from django_sitemapkit.audit.rows import read_by_key
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import UrlOverride, hash_of
 from django_sitemapkit.overrides.pasting import pasted_path

@@ -8,6 +8,8 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
+from django_sitemapkit.extras import import_extra
+
 if TYPE_CHECKING:
     from django_sitemapkit.builds import FinishedBuild
 
@@ -38,5 +40,5 @@ def audit_before_publishing(finished: "FinishedBuild") -> str:
     value = getattr(settings, "SITEMAPKIT_AUDIT", {})
     if isinstance(value, Mapping) and value.get("max_bad") is None:
         return ""
-    reason: str = import_module("django_sitemapkit.audit.gate").audit_build(finished)
+    reason: str = import_extra("django_sitemapkit.audit.gate", "audit").audit_build(finished)
     return reason

@@ -6,6 +6,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemapkit.audit.options import audit_options
 from django_sitemapkit.checks.base import Found, check
+from django_sitemapkit.extras import how_to_install
 
 
 @check("sitemapkit.E162")
@@ -27,5 +28,5 @@ def check_audit_extra() -> Found:
     if max_bad is not None and find_spec("protego") is None:
         yield (
             'SITEMAPKIT_AUDIT has "max_bad", and audits need the package protego.',
-            'Install the extra: pip install "django-sitemapkit[audit]".',
+            f"Install the extra: {how_to_install('audit')}.",
         )

@@ -10,9 +10,10 @@ from django.core.files.storage import FileSystemStorage, InMemoryStorage, Storag
 
 from django_sitemapkit.checks.base import Found, check, serves_by_drop_in, value_of
 from django_sitemapkit.exceptions import StorageFailure
+from django_sitemapkit.extras import how_to_install
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.publishing.storage import ADD_ENTRY, ALIAS
-from django_sitemapkit.rendering.compression import is_installed
+from django_sitemapkit.rendering.compression import CODECS, is_installed
 
 OVERWRITING = ("file_overwrite", "overwrite_files", "allow_overwrite")
 """The options of django-storages' backends (S3, Azure, FTP) that let them replace a file."""
@@ -144,18 +145,14 @@ def check_storage_methods() -> Found:
             yield f"{what} has no {methods}: {losses}.", hint
 
 
-_EXTRAS = {"isal": "fast", "zlib-ng": "zlib-ng"}
-"""The extra that installs each codec."""
-
-
 @check("sitemapkit.E014", Tags.files)
 def check_codec() -> Found:
     """Report that the codec of the settings is not installed."""
     codec = value_of("GZIP_BACKEND")
-    if codec in _EXTRAS and not is_installed(codec):
+    if codec in CODECS and not is_installed(codec):
         yield (
             f'SITEMAPKIT_GZIP_BACKEND is "{codec}", which is not installed.',
-            f'Install django-sitemapkit[{_EXTRAS[codec]}], or set it to "auto".',
+            f'Install the extra: {how_to_install(CODECS[codec][2])}, or set it to "auto".',
         )
 
 

@@ -2,13 +2,15 @@
 
 from typing import Any
 
-from boto3.s3.transfer import TransferConfig
-from storages.backends.s3 import S3Storage
-
 from django_sitemapkit.conf import settings
+from django_sitemapkit.extras import import_extra
+
+# Django reports the error of the import, which names the extra.
+_TransferConfig: Any = import_extra("boto3.s3.transfer", "s3").TransferConfig
+_S3Storage: Any = import_extra("storages.backends.s3", "s3").S3Storage
 
 
-class SitemapS3Storage(S3Storage):  # type: ignore[misc]
+class SitemapS3Storage(_S3Storage):  # type: ignore[misc]
     """Stores sitemaps as readers take them: pages as gzip files, the index as XML.
 
     For a name that ends with ``.gz``, S3Storage guesses ``Content-Encoding: gzip``. A reader would
@@ -34,7 +36,7 @@ class SitemapS3Storage(S3Storage):  # type: ignore[misc]
     gzip = False
     # S3 takes up to 5 GB by one request. A sitemap has at most 50 MB before it is compressed, so
     # threads would gain nothing either.
-    transfer_config = TransferConfig(multipart_threshold=5 * 1024**3, use_threads=False)
+    transfer_config = _TransferConfig(multipart_threshold=5 * 1024**3, use_threads=False)
 
     def get_object_parameters(self, name: str) -> dict[str, Any]:
         """Return what a file of that name is stored with."""

@@ -27,7 +27,12 @@ from django.utils.translation import override
 
 from django_sitemapkit.builds import BuildResult, FileResult
 from django_sitemapkit.conf import sites_kept
-from django_sitemapkit.exceptions import BuildCancelled, BuildRunning, SitemapKitError
+from django_sitemapkit.exceptions import (
+    BuildCancelled,
+    BuildRunning,
+    MissingExtra,
+    SitemapKitError,
+)
 from django_sitemapkit.models.migrated import schema_fault
 from django_sitemapkit.printable import count_of, printable, printable_lines
 from django_sitemapkit.sites import SitemapSite, all_sites
@@ -60,6 +65,8 @@ def exit_code_of(error: Exception) -> Exit:
     """Return the exit code of a command that ends with an error."""
     if isinstance(error, BuildRunning):
         return Exit.RUNNING
+    if isinstance(error, MissingExtra):
+        return Exit.USAGE
     return Exit.CANCELLED if isinstance(error, BuildCancelled) else Exit.FAILED
 
 

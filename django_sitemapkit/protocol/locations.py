@@ -17,6 +17,7 @@ from string import ascii_letters, digits
 from urllib.parse import quote, urlsplit
 
 from django_sitemapkit.exceptions import InvalidValue
+from django_sitemapkit.extras import how_to_install
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.limits import MAX_LOCATION
 
@@ -325,7 +326,7 @@ def _ascii_host(host: str, url: str) -> str:
             host = _international(host)
         except ModuleNotFoundError as error:
             raise _invalid_url(
-                url, f"write the host {host!r} in punycode, or install django-sitemapkit[idna]"
+                url, f"write the host {host!r} in punycode, or {how_to_install('idna')}"
             ) from error
         except UnicodeError as error:
             raise _invalid_url(url, f"the host {host!r} is not allowed by IDNA 2008") from error

@@ -8,9 +8,14 @@ from itertools import islice
 from typing import Any, Protocol
 
 from django_sitemapkit.conf import settings
+from django_sitemapkit.extras import import_extra
 
-CODECS = {"isal": ("isal.isal_zlib", 2), "zlib-ng": ("zlib_ng.zlib_ng", 6), "zlib": ("zlib", 6)}
-"""The module and the level of each codec; "auto" is the first that is installed.
+CODECS = {
+    "isal": ("isal.isal_zlib", 2, "fast"),
+    "zlib-ng": ("zlib_ng.zlib_ng", 6, "zlib-ng"),
+    "zlib": ("zlib", 6, ""),
+}
+"""The module, the level and the extra of each codec; "auto" is the first that is installed.
 
 For zlib, level 9 takes 1.4 times as long for a file smaller by one percent. ISA-L has 0 to 3.
 """
@@ -29,17 +34,21 @@ class Compressor(Protocol):
 def compressor() -> Compressor:
     """Return what makes one gzip stream; its header holds no time and no name.
 
-    The same blocks always give the same bytes, but each codec gives its own. Raises
-    ModuleNotFoundError where the codec that the setting names is not installed.
+    The same blocks always give the same bytes, but each codec gives its own. Raises MissingExtra if
+    the codec that the setting names is not installed.
     """
-    name, level = CODECS[_codec()]
-    module: Any = import_module(name)
+    name, level, extra = CODECS[_codec()]
+    module = import_extra(name, extra)
     return module.compressobj(level, module.DEFLATED, module.MAX_WBITS | 16)  # type: ignore[no-any-return]
 
 
 def gzip_decompressor() -> tuple[Any, type[Exception]]:
-    """Return a ``zlib.decompressobj`` of one gzip stream, by the same codec, and what it raises."""
-    module: Any = import_module(CODECS[_codec()][0])
+    """Return a ``zlib.decompressobj`` of one gzip stream, by the same codec, and what it raises.
+
+    zlib reads what a codec wrote that is no longer installed: the file is not damaged.
+    """
+    codec = _codec()
+    module: Any = import_module(CODECS[codec if is_installed(codec) else "zlib"][0])
     return module.decompressobj(module.MAX_WBITS | 16), module.error
 
 

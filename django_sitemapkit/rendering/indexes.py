@@ -27,8 +27,8 @@ ANY_NUMBER = 987_654_321
 """Stands for all numbers of pages, for as long as an address is being made."""
 
 TOO_MANY = (
-    "%(count)s sitemaps do not fit into one index, which has room for %(room)s. Give the sections a"
-    " larger limit, or divide them among several sites."
+    "%(count)s sitemaps do not fit into one index, which has room for %(room)s; give the sections a"
+    " larger limit, or divide them among several sites"
 )
 """Of an index that cannot list all sitemaps of a site."""
 

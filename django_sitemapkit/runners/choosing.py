@@ -8,6 +8,7 @@ from django.utils.module_loading import import_string
 
 from django_sitemapkit.builds import Runner
 from django_sitemapkit.conf import settings
+from django_sitemapkit.extras import how_to_install
 
 RUNNERS = {
     "inline": "django_sitemapkit.builds.InlineRunner",
@@ -19,8 +20,8 @@ RUNNERS = {
 """The runners that are known by a short name."""
 
 PACKAGES = {
-    "celery": 'the extra "celery": pip install "django-sitemapkit[celery]"',
-    "tasks": 'Django 6.0, or the extra "tasks": pip install "django-sitemapkit[tasks]"',
+    "celery": f'the extra "celery": {how_to_install("celery")}',
+    "tasks": f'Django 6.0, or the extra "tasks": {how_to_install("tasks")}',
 }
 """What some of them need."""
 

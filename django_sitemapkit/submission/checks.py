@@ -6,6 +6,7 @@ from pathlib import Path
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemapkit.checks.base import Found, check, sites_in_settings
+from django_sitemapkit.extras import how_to_install
 from django_sitemapkit.submission.options import submit_options
 
 
@@ -29,7 +30,7 @@ def check_credentials() -> Found:
         return
     for name in ("google.oauth2", "requests"):
         if not _is_installed(name):
-            hint = 'Install the extra: pip install "django-sitemapkit[google]".'
+            hint = f"Install the extra: {how_to_install('google')}."
             yield f"Search Console needs {name}.", hint
     if not Path(path).is_file():
         yield (

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from importlib import import_module
 from urllib.parse import urlsplit
 
 from django.urls import NoReverseMatch, reverse
 
 from django_sitemapkit.builds import Difference
 from django_sitemapkit.builds.lease import acquire
-from django_sitemapkit.exceptions import StorageFailure
+from django_sitemapkit.exceptions import SitemapKitError, StorageFailure
+from django_sitemapkit.extras import import_extra
 from django_sitemapkit.models import Build
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.submission import indexnow
@@ -121,11 +121,11 @@ def _submit_sitemaps(ledger: Ledger, options: SubmitOptions, result: SubmissionR
     published = Build.objects.published(site)
     if published is None:
         return
-    module = import_module("django_sitemapkit.submission.search_console")
     site_property = options.google_properties.get(site.key, f"{site.base}/")
     try:
+        module = import_extra("django_sitemapkit.submission.search_console", "google")
         console = module.SearchConsole(options.google_credentials, options.google_endpoint)
-    except module.SearchConsoleError as error:
+    except SitemapKitError as error:
         result.problems.append(str(error))
         return
     address = site.address("index")

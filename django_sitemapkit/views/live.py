@@ -39,7 +39,7 @@ def live_index(site: SitemapSite, responder: Responder) -> HttpResponseBase | No
 def sent_index(site: SitemapSite, index: Index, responder: Responder) -> HttpResponseBase:
     """Return an index as a response; one that cannot list all sitemaps is logged as an error."""
     if index.problem:
-        logger.error("Site %r: %s", site.key, index.problem)
+        logger.error("Site %r: %s.", site.key, index.problem)
     return responder.send(index.data)
 
 

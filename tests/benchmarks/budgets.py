@@ -131,7 +131,8 @@ BUDGETS = (
         bounds=(faster("kit-objects-zlib", "contrib", 3),),
         reason=(
             "Both create an object for each row and call its method, and `reverse()` in that"
-            " method takes most of the time. `advise_sitemaps` finds the route that replaces it."
+            " method takes most of the time. `advise_sitemaps` of the app"
+            " `django_sitemapkit.advice` finds the route that replaces it."
         ),
     ),
     Budget(

@@ -395,7 +395,7 @@ def test_without_idna_the_refusal_names_the_way_out(monkeypatch):
     locations._international.cache_clear()
     error = refusal("https://bücher.example/")
     assert error.code == "invalid-url"
-    assert "punycode, or install django-sitemapkit[idna]" in str(error)
+    assert 'punycode, or pip install "django-sitemapkit[idna]"' in str(error)
     assert SCOPE.normalise("/ü") == f"{ORIGIN}/%C3%BC"
     assert Scope.of("https://xn--bcher-kva.example/x").origin == "https://xn--bcher-kva.example"
 

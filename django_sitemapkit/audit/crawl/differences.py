@@ -6,8 +6,8 @@ from enum import Enum
 from itertools import groupby
 from operator import itemgetter
 
-from django_sitemapkit.audit.crawl.rows import read_by_key
 from django_sitemapkit.audit.models import AuditRun, CrawledUrl
+from django_sitemapkit.audit.rows import read_by_key
 from django_sitemapkit.audit.sorting import sorted_on_disk
 
 MAX_EXAMPLES = 3

@@ -10,8 +10,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import router, transaction
 from django.db.models import QuerySet
 
-from django_sitemapkit.audit.crawl.rows import read_by_key
 from django_sitemapkit.audit.models import AuditRun, CrawledUrl, SavedPage
+from django_sitemapkit.audit.rows import read_by_key
 from django_sitemapkit.audit.sections import CrawledSection
 from django_sitemapkit.builds.lease import BuildLease, acquire
 from django_sitemapkit.exceptions import InvalidValue

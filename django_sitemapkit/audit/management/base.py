@@ -5,17 +5,17 @@ from abc import abstractmethod
 from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from typing import Any, ClassVar
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 
-from django_sitemapkit.audit.crawl.rows import read_by_key
 from django_sitemapkit.audit.kinds import ADVICE, BAD_KINDS, FindingKind
 from django_sitemapkit.audit.management.kinds import parse_kinds
 from django_sitemapkit.audit.models import AuditRun
-from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
+from django_sitemapkit.audit.rows import read_by_key
+from django_sitemapkit.exceptions import BuildRunning, MissingExtra, SitemapKitError
+from django_sitemapkit.extras import import_extra
 from django_sitemapkit.management.base import Exit, PublishedCommand, ending_cleanly
 from django_sitemapkit.printable import count_of, quoted
 from django_sitemapkit.sites import SitemapSite
@@ -97,7 +97,7 @@ class FindingsCommand(PublishedCommand):
                 try:
                     run = self._examine(site, options, fetching)
                     self.report(site, run, options)
-                except ImproperlyConfigured as error:
+                except (ImproperlyConfigured, MissingExtra) as error:
                     raise CommandError(str(error), returncode=Exit.USAGE) from error
                 except SitemapKitError as error:
                     failed.append(str(error))
@@ -214,11 +214,5 @@ def positive_number(text: str) -> float:
 
 
 def module(name: str) -> Any:
-    """Return a module of the app that needs the extra ``audit``. Raises CommandError."""
-    try:
-        return import_module(f"django_sitemapkit.audit.{name}")
-    except ImportError as error:
-        raise CommandError(
-            f'{error}. Install the extra: pip install "django-sitemapkit[audit]".',
-            returncode=Exit.USAGE,
-        ) from error
+    """Return a module of the app that needs the extra ``audit``. Raises MissingExtra."""
+    return import_extra(f"django_sitemapkit.audit.{name}", "audit")

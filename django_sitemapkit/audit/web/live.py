@@ -1,6 +1,6 @@
 """Fetches web pages over HTTP, with bounds on what a server can do to us, and we to it.
 
-Needs urllib3: ``pip install django-sitemapkit[audit]``.
+Needs urllib3, of the extra ``audit``.
 """
 
 import time

@@ -1,6 +1,6 @@
 """robots.txt: what may be crawled, by Google's rules (RFC 9309), which protego implements.
 
-The one module that needs protego: ``pip install django-sitemapkit[audit]``.
+The one module that needs protego, of the extra ``audit``.
 """
 
 from protego import Protego

@@ -143,13 +143,13 @@ def publish_finished(
     site, record, pages = finished.site, finished.build, finished.pages
     index = _index_of(finished, storage)
     if index is None or index.problem:
-        nothing = NOT_REGISTERED if registry.is_empty else "no section has a URL."
+        nothing = NOT_REGISTERED if registry.is_empty else "no section has a URL"
         reason = index.problem if index else nothing
         kept.record()
         with lease.fenced_transaction():
             _end(record, Build.Status.FAILED, reason=reason)
         stays = " The published build stays." if builds.published else ""
-        raise NothingToPublish(f"Site {site.key!r}: {reason}{stays}")
+        raise NothingToPublish(f"Site {site.key!r}: {reason}.{stays}")
     if outcome := _end_unchanged(finished, builds, lease, index, distrusted, whole=whole):
         return outcome
     published = builds.published

@@ -201,5 +201,5 @@ def test_without_lxml_the_message_names_the_extra(schemas, monkeypatch):
     monkeypatch.delitem(sys.modules, "django_sitemapkit.audit.schemas", raising=False)
     monkeypatch.setitem(sys.modules, "lxml", None)
     code, _, err = run("validate_sitemaps", "--schema", schemas)
-    assert (code, err) == (2, "--schema needs lxml: pip install django-sitemapkit[schema]")
+    assert (code, 'pip install "django-sitemapkit[schema]"' in err) == (2, True)
     assert run("validate_sitemaps")[0] == 0

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 
-from django_sitemapkit.audit.crawl.rows import ROWS_PER_QUERY
+from django_sitemapkit.audit.rows import ROWS_PER_QUERY
 from django_sitemapkit.conf import settings
 from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry

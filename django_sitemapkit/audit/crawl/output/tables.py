@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from django_sitemapkit.audit.crawl.rows import read_by_key
 from django_sitemapkit.audit.models import AuditRun, CrawledLink, CrawledUrl
+from django_sitemapkit.audit.rows import read_by_key
 from django_sitemapkit.overrides.transfer import csv_lines
 
 URL_COLUMNS = {

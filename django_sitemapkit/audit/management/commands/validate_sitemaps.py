@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from http.client import HTTPException
-from importlib import import_module
 from pathlib import Path
 from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from django_sitemapkit.audit.validation import (
     validate_source,
 )
 from django_sitemapkit.builds import build
+from django_sitemapkit.extras import import_extra
 from django_sitemapkit.management.base import (
     Exit,
     Progress,
@@ -287,12 +287,10 @@ def _seconds(text: str) -> float:
 
 
 def _schemas(path: str) -> "Schemas":
-    """Return the schemas at a path. Raises CommandError where there are none, or no lxml."""
+    """Return the schemas at a path; raises CommandError or MissingExtra."""
+    module = import_extra("django_sitemapkit.audit.schemas", "schema")
     try:
-        schemas: Schemas = import_module("django_sitemapkit.audit.schemas").Schemas(Path(path))
-    except ModuleNotFoundError as error:
-        message = "--schema needs lxml: pip install django-sitemapkit[schema]"
-        raise CommandError(message, returncode=Exit.USAGE) from error
+        schemas: Schemas = module.Schemas(Path(path))
     except ValueError as error:
         raise CommandError(f"--schema: {printable(error)}.", returncode=Exit.USAGE) from error
     return schemas
