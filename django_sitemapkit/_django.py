@@ -5,6 +5,7 @@ Private is what Django's documentation does not name: names with an underscore, 
 5.2, 6.0 and 6.1, and ``tests/test_django_private.py`` fails where one of them stops to work.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -13,7 +14,7 @@ from django.core.exceptions import FieldError
 from django.db import connections
 from django.db.models import Aggregate, DateTimeField, F, Field, ForeignObjectRel, Model, QuerySet
 from django.db.models.constants import LOOKUP_SEP
-from django.db.models.expressions import Col
+from django.db.models.expressions import Col, Subquery
 from django.db.models.functions import Extract
 from django.db.models.functions.datetime import TruncBase
 from django.db.models.query import ModelIterable
@@ -41,6 +42,9 @@ __all__ = [
     "UUIDConverter",
     "escape_leading_slashes",
 ]
+
+_OVER = re.compile(r"^(?!\s*\(?\s*(?:SELECT|WITH)\b).*\bOVER\s*[(\w]", re.IGNORECASE | re.DOTALL)
+"""SQL with a window function that is not a subquery's."""
 
 AnyQuerySet = TypeVar("AnyQuerySet", bound=QuerySet[Any])
 
@@ -94,12 +98,17 @@ def changes_values(queryset: QuerySet[Any]) -> bool:
     return kind.values is not QuerySet.values or kind.values_list is not QuerySet.values_list
 
 
-def filters_on_windows(queryset: QuerySet[Any]) -> bool:
-    """Return whether a queryset filters on a window function.
+def reads_windows(queryset: QuerySet[Any]) -> bool:
+    """Return whether a queryset filters on a window function, or has an annotation with one.
 
     A further filter, such as one for a key range, then changes what the window sees.
     """
-    return bool(queryset.query.where.contains_over_clause)
+    query = queryset.query
+    return (
+        bool(query.where.contains_over_clause)
+        or any(map(is_window, query.annotations.values()))
+        or any(_OVER.search(sql) for sql, _ in query.extra.values())
+    )
 
 
 def filters_on_aggregates(queryset: QuerySet[Any]) -> bool:
@@ -313,8 +322,19 @@ def field_type(expression: Any) -> str:
 
 
 def is_window(expression: Any) -> bool:
-    """Return whether a resolved expression contains a window function."""
-    return bool(expression.contains_over_clause)
+    """Return whether a resolved expression contains a window function, in its own SQL too.
+
+    A subquery has windows of its own, which no filter of the rows changes.
+    """
+    if isinstance(expression, (Query, Subquery)):
+        return False
+    texts = [getattr(expression, "sql", ""), *getattr(expression, "extra", {}).values()]
+    texts.append(getattr(expression, "template", ""))
+    return (
+        bool(expression.contains_over_clause)
+        or any(isinstance(text, str) and _OVER.search(text) for text in texts)
+        or any(map(is_window, filter(None, expression.get_source_expressions())))
+    )
 
 
 def tables_read(expression: Any) -> Iterator[str]:

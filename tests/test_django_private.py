@@ -118,8 +118,10 @@ def test_functions_of_text():
 def test_windows_groups_and_orders():
     """What a filter or an order changes."""
     window = Window(RowNumber(), order_by="pk")
-    assert _django.filters_on_windows(ROWS.annotate(place=window).filter(place=1))
-    assert not _django.filters_on_windows(ROWS)
+    assert _django.reads_windows(ROWS.alias(place=window))
+    assert _django.reads_windows(ROWS.alias(place=window).filter(place=1))
+    assert _django.reads_windows(ROWS.extra(select={"place": "RANK() OVER (ORDER BY id)"}))
+    assert not _django.reads_windows(ROWS.extra(select={"place": "'over'"}))
     assert _django.is_window(resolved(window))
     assert _django.is_grouped(GROUPED.query)
     assert not _django.is_grouped(ROWS.query)

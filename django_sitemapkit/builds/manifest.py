@@ -98,8 +98,8 @@ def covers(row: BuildFile, published: BuildFile, keyset: Keyset) -> bool:
         return True
     lower, upper = keyset.decode(row.lower), keyset.decode(row.upper)
     first, last = keyset.decode(published.first), keyset.decode(published.last)
-    from_first = lower is None or lower == first or keyset.increasing([lower, first])
-    return from_first and (upper is None or keyset.increasing([last, upper]))
+    from_first = keyset.covers(KeyRange(lower), first)
+    return from_first and keyset.covers(KeyRange(None, upper), last)
 
 
 def keys_of(row: BuildFile, section: SectionReader) -> KeyRange:

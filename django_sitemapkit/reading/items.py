@@ -122,7 +122,7 @@ class ContribReader(ItemReader):
             _django.is_sliced(items)
             or _django.combinator(items)
             or _django.is_distinct_on_fields(items)
-            or _django.filters_on_windows(items)
+            or _django.reads_windows(items)
         ):
             return None
         rows = items.distinct() if _django.joins_repeat_rows(items) else items

@@ -23,7 +23,7 @@ from django.db.models import (
     QuerySet,
     UUIDField,
 )
-from django.db.models.functions import Cast
+from django.db.models.functions import Cast, Collate
 
 from django_sitemapkit import _django
 from django_sitemapkit.exceptions import RepeatedRow
@@ -64,7 +64,8 @@ def noop() -> None:
 class Keyset:
     """A queryset in the order of a unique, not null key.
 
-    Keys are compared by the database alone: collations and UUID orders differ from Python's.
+    Keys are compared by the database alone, in the order of their column: collations and UUID
+    orders differ from Python's.
     """
 
     def __init__(
@@ -177,7 +178,9 @@ class Keyset:
         key: Any = F(self.name)
         vendor = connections[self.queryset.db].vendor
         if isinstance(self.stored, UUIDField) and vendor == "postgresql":
-            key = Cast(key, CharField())  # PostgreSQL has no max(uuid); as text the order is equal
+            # PostgreSQL has no max(uuid). Texts are in the same order by their bytes alone: the
+            # collation of a database may sort numbers by value, or letters before digits.
+            key = Collate(Cast(key, CharField()), "C")
         rows = self.within(keys).values(sitemapkit_key=key)[: count + 1]
         with self.active():
             found = rows.aggregate(rows=Count("*"), last=Max("sitemapkit_key"))
@@ -224,14 +227,15 @@ class Keyset:
     def covers(self, keys: KeyRange, key: Any) -> bool:
         """Return whether a key lies in a range, be there a row that has it or not."""
         lower, upper = keys.lower, keys.upper
-        from_lower = lower is None or lower == key or self.increasing([lower, key])
+        # To a collation two keys may be equal that are two to Python.
+        from_lower = lower is None or lower == key or not self.increasing([key, lower])
         return from_lower and (upper is None or self.increasing([key, upper]))
 
     def place_of(self, key: Any, ranges: Sequence[KeyRange]) -> int:
         """Return which of some ranges one behind the other has a key; the database compares."""
 
         def begins_after(keys: KeyRange) -> bool:
-            return keys.lower != key and not self.increasing([keys.lower, key])
+            return keys.lower != key and self.increasing([key, keys.lower])
 
         # What lies before all of them counts to the first.
         return bisect_left(ranges[1:], True, key=begins_after)

@@ -1,7 +1,5 @@
 """Reads sections whose URLs are rows of the database."""
 
-import datetime as dt
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
@@ -33,6 +31,7 @@ from django_sitemapkit.reading.lastmod_text import as_text, days_of, shows_chang
 from django_sitemapkit.reading.locating import RouteLocator
 from django_sitemapkit.reading.newest import has_newest_index, newest_by_index
 from django_sitemapkit.reading.sources import Column, Method, Source, source_of
+from django_sitemapkit.reading.statements import Statement, fixed_parts
 from django_sitemapkit.sections import Route, Section, absolute_url_of
 
 _ALIAS = "sitemapkit_{}"
@@ -448,31 +447,22 @@ class QuerySetReader(SectionReader):
             for one in patterns
         ]
         images = self.images_path.base() if self.images_path else ""
-        state = super().declaration(), self._statement(), list(self.columns), templates, images
+        statement = fixed_parts(self._statement(), self._again)
+        state = super().declaration(), statement, list(self.columns), templates, images
         return repr(state)
 
-    def _statement(self) -> tuple[str, str]:
-        """Return the statement that reads the rows: an expression's own text has its address.
-
-        Moments are left out: ``filter(published_at__lte=timezone.now())`` is the same each time,
-        and the rows show what it finds. A set of texts has another order in each process.
-        """
+    def _statement(self) -> Statement:
+        """Return the statement that reads the rows: an expression's own text has its address."""
         try:
-            statement, parameters = _django.select_sql(self.queryset, DEFAULT_DB_ALIAS)
+            return _django.select_sql(self.queryset, DEFAULT_DB_ALIAS)
         except EmptyResultSet:
-            return "", ""
-        return statement, repr(sorted(repr(_timeless(value)) for value in parameters))
+            return "", ()
 
-
-_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]+([+-][0-9:]+|Z)?)?")
-"""A date or moment as databases are given it that know it as text."""
-
-
-def _timeless(value: Any) -> Any:
-    """Return a parameter of a statement, but for all dates and moments the same."""
-    if isinstance(value, dt.date) or (isinstance(value, str) and _MOMENT.fullmatch(value)):
-        return "a moment"
-    return value
+    def _again(self) -> Statement:
+        """Return the same statement, with the moment of another call of the project's code."""
+        again = type(self)(self.options)
+        again.setting_values = self.setting_values
+        return again._statement()
 
 
 def as_expression(column: Any) -> Any:

@@ -65,12 +65,13 @@ _LASTMODS = (
     "MAX(sitemapkit_lastmod)::text",
     "COUNT(sitemapkit_lastmod)",
 )
+_KEYS = "ARRAY_AGG(sitemapkit_key)"
+# The first key and the last are told by their place: a comparison might have another order.
 _COLUMNS = (
-    *("COUNT(*)", "MIN(sitemapkit_key)", "MAX(sitemapkit_key)"),
+    *("COUNT(*)", f"({_KEYS})[1]", f"({_KEYS})[COUNT(*)]"),
     "STRING_AGG(sitemapkit_text, E'\\n')",
     *_LASTMODS,
 )
-_KEYS = "ARRAY_AGG(sitemapkit_key)"
 
 
 @dataclass(slots=True)
@@ -167,11 +168,8 @@ class TextQuery:
         self._has_hashes = False
         self._field = keyset.field
         self._has_lastmod = lastmod_text is not None
-        key: Any = F(keyset.name)
-        if isinstance(keyset.stored, UUIDField):
-            key = Cast(key, CharField())  # PostgreSQL has no max(uuid); as text the order is equal
         line = _line(keyset.queryset, columns, lastmod_text)
-        named = {"key": key, "text": _without_own_values(line, own_values)}
+        named = {"key": F(keyset.name), "text": _without_own_values(line, own_values)}
         if lastmod_text is not None:
             (named["lastmod"],) = lastmod_text.get_source_expressions()
         named = {_NAME.format(name): column for name, column in named.items()}
@@ -243,8 +241,7 @@ class TextQuery:
         found.digest = digest
         if self._has_lastmod:
             found.lastmods = tuple(others)
-        # UUIDs come as texts, all others as the field has them.
-        found.keys = list(map(to_python, keys or ())) if isinstance(first, str) else keys or ()
+        found.keys = keys or ()
         return found
 
 

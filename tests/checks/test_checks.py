@@ -12,8 +12,21 @@ from django.core.checks import Warning  # noqa: A004  Django's name
 from django.core.exceptions import ImproperlyConfigured
 from django.core.files.storage import Storage
 from django.db import OperationalError, models
-from django.db.models import Count, F, Q, Value, Window
-from django.db.models.functions import Lower, Now, RowNumber
+from django.db.models import (
+    Count,
+    F,
+    FloatField,
+    Func,
+    Max,
+    OuterRef,
+    Q,
+    Subquery,
+    TextField,
+    Value,
+    Window,
+)
+from django.db.models.expressions import RawSQL
+from django.db.models.functions import Concat, Lead, Lower, Now, RowNumber
 from django.test.utils import isolate_apps, override_settings
 from django.utils.timezone import now
 
@@ -117,6 +130,7 @@ def test_a_date_that_somebody_wrote_is_not_reported(sections, options):
     assert "sitemapkit.W164" not in found()
 
 
+WINDOWED = Window(Max("slug"), partition_by="shop")
 LINKED = {"i18n": True, "alternates": True}
 ELEMENTS = {"elements": lambda self, obj: None}
 MISTAKES = {
@@ -143,6 +157,27 @@ MISTAKES = {
                 place=Window(RowNumber(), partition_by="shop", order_by="pk")
             ).filter(place=1)
         },
+        "E106",
+    ),
+    "a window in an annotation": (
+        {"queryset": Product.objects.annotate(place=Window(RowNumber(), order_by="pk"))},
+        "E106",
+    ),
+    "a window in an option": ({"lastmod": Window(Lead("updated_at"), order_by="pk")}, "E106"),
+    "a window within an expression": (
+        {"location": Route("product", Concat("slug", WINDOWED, output_field=TextField()), "pk")},
+        "E106",
+    ),
+    "a window in the text of SQL": (
+        {"priority": RawSQL("rank() over(order by rank)", [], FloatField())},
+        "E106",
+    ),
+    "a window by a template": (
+        {"priority": Func("rank", template="SUM(rank)\nOVER w", output_field=FloatField())},
+        "E106",
+    ),
+    "a window of extra()": (
+        {"queryset": Product.objects.extra(select={"n": "row_number() OVER (ORDER BY id)"})},
         "E106",
     ),
     "distinct on a field": (
@@ -288,12 +323,29 @@ def test_a_column_on_items(sections):
         Product.objects.filter(tags__name="x").distinct(),
         Product.objects.annotate(tagged=Count("tags")),
         Product.objects.filter(shop__slug="x"),
-        Product.objects.filter(tags__isnull=True).only("slug"),
-    ][:3],
-    ids=["distinct", "grouped", "joined to one"],
+        Product.objects.annotate(
+            last=Subquery(
+                Product.objects.filter(shop=OuterRef("shop")).annotate(w=WINDOWED).values("w")[:1]
+            )
+        ),
+        Product.objects.annotate(over=Concat("slug", Value(" over(")), turnover=F("rank")),
+        Product.objects.annotate(
+            n=RawSQL("(SELECT RANK() OVER (ORDER BY id) FROM testapp_shop LIMIT 1)", [])
+        ),
+        Product.objects.filter(pk__in=Product.objects.annotate(w=WINDOWED).values("pk")),
+    ],
+    ids=[
+        "distinct",
+        "grouped",
+        "joined to one",
+        "subquery",
+        "text",
+        "SQL of a subquery",
+        "wrapped",
+    ],
 )
-def test_rows_that_do_not_repeat_are_allowed(sections, queryset):
-    """A join to many is refused only where it repeats rows."""
+def test_rows_that_a_page_does_not_change_are_allowed(sections, queryset):
+    """A join to many is refused only where it repeats rows, a window only where pages cut it."""
     declare(queryset=queryset)
     assert found() == []
 

@@ -11,7 +11,8 @@ from django.contrib import sitemaps as contrib
 from django.contrib.sitemaps import GenericSitemap, Sitemap
 from django.contrib.sitemaps.views import sitemap as contrib_view
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Window
+from django.db.models.functions import RowNumber
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils.translation import get_language
@@ -191,10 +192,14 @@ def some_articles():
             lambda: Article.objects.filter(title="").union(Article.objects.all()), id="union"
         ),
         pytest.param(lambda: list(Article.objects.order_by("pk")[:6]), id="list"),
+        pytest.param(
+            lambda: Article.objects.annotate(n=Window(RowNumber(), order_by="pk")).order_by("n"),
+            id="window",
+        ),
     ],
 )
 def test_items_without_a_key_to_go_by_page_by_position(rows, items):
-    """Slices and unions cannot be cut by key, and are listed all the same."""
+    """Slices, unions and windows cannot be cut by key, and are listed all the same."""
     sitemap = type("Some", (Articles,), {"items": lambda self: items()})
     section = reader_of(adapt(sitemap)(SITE))
     assert section.keyset is None

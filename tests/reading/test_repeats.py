@@ -236,7 +236,9 @@ LISTED = {
     "a column of one": lambda: ALL.annotate(shop_name=Upper("shop__slug")).distinct(),
     "one of many": lambda: ALL.annotate(tag=Subquery(TAGS.values("tag__name")[:1])).distinct(),
     "whether there are any": lambda: ALL.filter(Exists(TAGS)),
-    "a window": lambda: ALL.annotate(place=Window(RowNumber())),
+    "a window of a subquery": lambda: ALL.annotate(
+        place=Subquery(TAGS.annotate(place=Window(RowNumber())).values("place")[:1])
+    ),
     "without some of many": lambda: ALL.exclude(tags__name=""),
 }
 

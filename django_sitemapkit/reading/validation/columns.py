@@ -49,15 +49,19 @@ class QuerySetChecks(RowChecks):
             return Mistake(f"{option}: {error}", hint)
         return None
 
+    @property
+    def _columns(self) -> list[tuple[str, Any]]:
+        """The columns that options name, that of the page for people too."""
+        title = self.reader.source("title")
+        named = [("title", title.expression)] if isinstance(title, Column) else []
+        return columns_of(self.reader) + named
+
     def unknown_column(self) -> Mistake | None:
         """Find an option or Route argument that names no column."""
         rows = self.queryset
         if rows is None:
             return None
-        columns, title = columns_of(self.reader), self.reader.source("title")
-        if isinstance(title, Column):
-            columns.append(("title", title.expression))
-        for option, expression in columns:
+        for option, expression in self._columns:
             if mistake := self._unreadable(option, expression, _NAME_A_FIELD):
                 return mistake
             named = rows.values(sitemap_column=as_expression(expression))
@@ -94,6 +98,23 @@ class QuerySetChecks(RowChecks):
                         "Compute it with a Subquery.",
                     )
         return None
+
+    def windowed(self) -> Mistake | None:
+        """Find a window function: the filter for a page would change what it sees."""
+        rows = self.queryset
+        if rows is None:
+            return None
+        where = "its queryset" if _django.reads_windows(rows) else ""
+        for option, expression in self._columns:
+            with suppress(FieldError, TypeError, ValueError):  # Which unknown_column() reports.
+                where = where or option * _django.is_window(_django.resolved(expression, rows)[0])
+        if not where or self.repeated() or self.column_of_many():
+            return None
+        return Mistake(
+            f"{where} has a window function, which would see the rows of one page only",
+            "Compute it by a Subquery, or store it in a column; to filter on it, use"
+            " Model.objects.filter(pk__in=queryset.values('pk')).",
+        )
 
     def undated_lastmod(self) -> Mistake | None:
         """Find a lastmod column that holds no date."""
@@ -299,6 +320,7 @@ class QuerySetChecks(RowChecks):
         return None
 
     CHECKS: ClassVar[dict[str, FindMistake]] = RowChecks.CHECKS | {
+        "sitemapkit.E106": windowed,
         "sitemapkit.E118": no_time_zones,
         "sitemapkit.E126": unknown_column,
         "sitemapkit.E127": column_of_many,
@@ -319,6 +341,7 @@ class QuerySetChecks(RowChecks):
 
     PAGEABLE: ClassVar[tuple[FindMistake, ...]] = (
         *RowChecks.ROW_CHECKS.values(),
+        windowed,
         column_of_many,
         wrong_entries,
         wrong_translations,

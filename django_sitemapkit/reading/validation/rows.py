@@ -135,16 +135,6 @@ class RowChecks(OptionChecks):
         """Find what gives a row more than once."""
         return None if self.queryset is None else repeated_rows(self.queryset)
 
-    def windowed(self) -> Mistake | None:
-        """Find a filter on a window function: the filter for a page would change what it sees."""
-        rows = self.queryset
-        if rows is None or not _django.filters_on_windows(rows):
-            return None
-        return Mistake(
-            "its queryset filters on a window function",
-            "Wrap it: Model.objects.filter(pk__in=queryset.values('pk')).",
-        )
-
     def distinct_on(self) -> Mistake | None:
         """Find a queryset that is distinct on some fields: which row stays depends on the page."""
         rows = self.queryset
@@ -206,7 +196,6 @@ class RowChecks(OptionChecks):
         "sitemapkit.E103": sliced,
         "sitemapkit.E104": combined,
         "sitemapkit.E105": repeated,
-        "sitemapkit.E106": windowed,
         "sitemapkit.E107": distinct_on,
         "sitemapkit.E111": unknown_key,
         "sitemapkit.E112": composite_key,

@@ -1,6 +1,7 @@
 """Builds render again just what changed, by whatever way it did."""
 
 import datetime as dt
+import time
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -9,8 +10,8 @@ from django.conf import settings as django_settings
 from django.core.files.storage import storages
 from django.core.management import call_command
 from django.db import connection
-from django.db.models import F, Max, Value
-from django.db.models.functions import Concat
+from django.db.models import Case, F, Max, Value, When
+from django.db.models.functions import Concat, Greatest
 from django.test import override_settings
 from django.urls import path
 from django.utils import timezone
@@ -73,6 +74,8 @@ PRODUCTS = {FIRST, SECOND, THIRD}
 READINGS = {("readings", number) for number in (1, 2, 3)}
 ARTICLES = {("articles", 1)}
 HOUR, DAY = dt.timedelta(hours=1), dt.timedelta(days=1)
+DAYS = dt.date(2024, 1, 1), dt.date(2025, 5, 5)
+LATER = EPOCH + DAY
 
 
 class Observed:
@@ -1042,16 +1045,103 @@ def test_a_lastmod_that_never_comes_is_left_out(site, settings, use_tz):
     assert {line.changes_at for line in manifest().values()} == {None}
 
 
-def test_a_filter_with_a_moment_of_its_own_is_no_other_declaration():
+def declaration_of(queryset, **options):
+    """Return the declaration of a section whose queryset is made by a call."""
+    methods = {"queryset": None, "get_queryset": lambda self: queryset()}
+    return reader_of(type("Products", (Products,), methods | options)(SITE)).declaration()
+
+
+ROWS = Product.objects
+MOMENTS = {
+    "now": lambda: ROWS.filter(updated_at__lte=timezone.now()),
+    "days ago": lambda: ROWS.filter(updated_at__gte=timezone.now() - dt.timedelta(days=14)),
+    "the second": lambda: ROWS.filter(updated_at__lte=timezone.now().replace(microsecond=0)),
+    "today": lambda: ROWS.filter(released_on__lte=dt.datetime.now(dt.UTC).date()),
+    "an annotation": lambda: ROWS.annotate(age=Value(timezone.now()) - F("updated_at")),
+    "a case": lambda: ROWS.annotate(
+        new=Case(When(updated_at__gt=timezone.now(), then=1), default=0)
+    ),
+}
+
+
+@pytest.mark.parametrize("queryset", MOMENTS.values(), ids=MOMENTS)
+def test_a_filter_with_a_moment_of_its_own_is_no_other_declaration(queryset):
     """It is the code's own filter each time; what it finds is reported by the rows."""
-    declared = {
-        reader_of(type("Products", (Products,), {"queryset": queryset})(SITE)).declaration()
-        for queryset in (
-            Product.objects.filter(updated_at__lte=EPOCH),
-            Product.objects.filter(updated_at__lte=EPOCH + DAY),
+    first = declaration_of(queryset)
+    time.sleep(0.002)
+    assert declaration_of(queryset) == first
+
+
+def options_of(queryset, route=None, lastmod="updated_at"):
+    """Return the options of a section over a queryset, and of what it reads."""
+    return {"queryset": queryset, "location": route or Products.location, "lastmod": lastmod}
+
+
+CHANGED = {
+    "a date as text": [
+        options_of(ROWS.all(), Route("product", shop=Value(day), slug="slug"))
+        for day in ("2024-01-01", "2025-05-05")
+    ],
+    "a date in a filter": [
+        options_of(ROWS.filter(released_on=dt.date(year, 1, 1))) for year in (2024, 2025)
+    ],
+    "a moment in a filter": [options_of(ROWS.filter(updated_at__gt=at)) for at in (EPOCH, LATER)],
+    "a year": [options_of(ROWS.filter(updated_at__year=year)) for year in (2024, 2025)],
+    "texts that swap places": [
+        options_of(
+            ROWS.all(), Route("product", shop=Concat(Value(one), "slug", Value(other)), slug="slug")
         )
-    }
-    assert len(declared) == 1
+        for one, other in ("ab", "ba")
+    ],
+    "texts that a method reads": [
+        options_of(
+            ROWS.annotate(one=Value(one), other=Value(other)),
+            lambda self, row: f"/{row.one}/{row.slug}/{row.other}/",
+        )
+        | {"depends_on": ["slug"]}
+        for one, other in ("ab", "ba")
+    ],
+    "dates that swap places": [
+        options_of(ROWS.filter(released_on__range=days)) for days in (DAYS, DAYS[::-1])
+    ],
+    "a date as lastmod": [
+        options_of(ROWS.all(), lastmod=Greatest("updated_at", Value(at))) for at in (EPOCH, LATER)
+    ],
+    "a date beside a moment": [
+        options_of(ROWS.filter(updated_at__lte=timezone.now(), released_on__gt=day)) for day in DAYS
+    ],
+    "a list with another text": [
+        options_of(ROWS.filter(slug__in=slugs)) for slugs in (["a", "b"], ["a", "c"])
+    ],
+    "texts that change lists": [
+        options_of(ROWS.filter(slug__in=one, note__in=other)) for one, other in ("ab", "ba")
+    ],
+}
+
+
+@pytest.mark.parametrize("declared", CHANGED.values(), ids=CHANGED)
+def test_what_the_project_writes_is_part_of_its_declaration(declared):
+    """Dates too, and at which place in the statement: no row shows that they changed."""
+    one, other = (reader_of(type("Products", (Products,), some)(SITE)) for some in declared)
+    again = reader_of(type("Products", (Products,), declared[0])(SITE))
+    assert one.declaration() == again.declaration() != other.declaration()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("changed", ["a date as text", "a date in a filter", "a year"])
+def test_a_trusted_page_is_made_again_if_a_date_is_changed(site, changed, client, settings):
+    """And no reader is told that it has not changed."""
+    Product.objects.filter(slug="p0").update(released_on=dt.date(2024, 1, 1))
+    Product.objects.filter(slug="p1").update(
+        released_on=dt.date(2025, 1, 1), updated_at=EPOCH + 366 * DAY
+    )
+    redeclare(Products, trust_lastmod=True, **CHANGED[changed][0])
+    site.build()
+    settings.SITEMAPKIT_SERVE_FROM = "live"
+    etag = client.get("/sitemap-products-1.xml")["ETag"]
+    redeclare(Products, trust_lastmod=True, **CHANGED[changed][1])
+    assert client.get("/sitemap-products-1.xml", headers={"if-none-match": etag}).status_code == 200
+    assert site.build().status == "published"
 
 
 def test_the_order_of_a_set_is_no_other_declaration():
