@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from django.db.models import Max
@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from django_sitemapkit.admin.base import pause_text, request_text
 from django_sitemapkit.admin.health.items import HealthItem, Level, register_health
 from django_sitemapkit.builds.publication.pausing import pause_at
-from django_sitemapkit.builds.report.running import INTERRUPTED, states_of
+from django_sitemapkit.builds.report.running import INTERRUPTED, living_leases, states_of
 from django_sitemapkit.models import Build, BuildFile, BuildRequest, Publication, StoredNow
 from django_sitemapkit.sites import SitemapSite
 
@@ -71,7 +71,7 @@ def builds_found(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator
     succeeded = _last_success(keys)
     yield from _held(keys)
     yield from _unfinished(keys)
-    yield from _overdue_requests(sites, keys)
+    yield from _overdue_requests(keys)
     yield from _failed_requests(keys, succeeded)
     yield from _problems(published)
     for publication in published.values():
@@ -139,9 +139,9 @@ def _unfinished(keys: Iterable[str]) -> Iterator[HealthItem]:
             )
 
 
-def _overdue_requests(sites: Sequence[SitemapSite], keys: Iterable[str]) -> Iterator[HealthItem]:
+def _overdue_requests(keys: Collection[str]) -> Iterator[HealthItem]:
     """Yield the requests of each site that are open for long although nobody builds the site."""
-    running = set(living_leases(sites).values_list("name", flat=True))
+    running = set(living_leases(keys).values_list("name", flat=True))
     for row in BuildRequest.objects.overdue(keys):
         if f"build:{row.site}" not in running:
             yield HealthItem(

@@ -90,7 +90,7 @@ def compare(
     kept = [row for row in present if row.name in before]
     kept = kept if sum(row.urls for row in kept) <= MAX_KEPT_URLS else []
     stays = cache(lambda: set(hashes_of(kept, storage, heartbeat)))
-    for difference in _changes(old, new, storage, folder, heartbeat):
+    for difference in _changes(old, new, storage, folder, heartbeat, duplicates):
         if difference.kind is DifferenceKind.CHANGED or hash(difference.location) not in stays():
             yield difference
 
@@ -101,6 +101,7 @@ def _changes(
     storage: SitemapStorage,
     folder: Path,
     heartbeat: Callable[[], None],
+    duplicates: Duplicates | None,
 ) -> Iterator[Difference]:
     parts = max(1, -(-sum(row.urls for row in (*old, *new)) // (2 * PART)))
     if parts == 1:
