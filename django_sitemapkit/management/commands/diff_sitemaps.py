@@ -109,7 +109,12 @@ class Command(PublishedCommand):
 
     def _write_difference(self, line: str) -> None:
         """Print a difference in the colour of its sign, as Django's ``diffsettings`` does."""
-        styles = {"+": self.style.SUCCESS, "-": self.style.ERROR, "~": self.style.WARNING}
+        styles = {
+            "+": self.style.SUCCESS,
+            "-": self.style.ERROR,
+            "~": self.style.WARNING,
+            "!": self.style.NOTICE,
+        }
         self.stdout.write(line, styles.get(line[0]))
 
     def _write_duplicates(self, duplicates: dict[str, list[str]], *, as_json: bool) -> None:
@@ -118,8 +123,7 @@ class Command(PublishedCommand):
             if as_json:
                 self.write_json({"change": "duplicate", "url": url, "pages": pages})
             else:
-                line = f"! {url} is listed more than once: {'; '.join(pages)}"
-                self.stdout.write(line, self.style.WARNING)
+                self._write_difference(f"! {url} is listed more than once: {'; '.join(pages)}")
 
     def _comparison(self, sites: list[SitemapSite], options: dict[str, Any]) -> Any:
         """Return the comparison that the options describe; raise CommandError for wrong ones."""
