@@ -109,12 +109,7 @@ class Command(PublishedCommand):
 
     def _write_difference(self, line: str) -> None:
         """Print a difference in the colour of its sign, as Django's ``diffsettings`` does."""
-        styles = {
-            "+": self.style.SUCCESS,
-            "-": self.style.ERROR,
-            "~": self.style.WARNING,
-            "!": self.style.NOTICE,
-        }
+        styles = {"+": self.style.SUCCESS, "-": self.style.ERROR, "~": self.style.WARNING}
         self.stdout.write(line, styles.get(line[0]))
 
     def _write_duplicates(self, duplicates: dict[str, list[str]], *, as_json: bool) -> None:
