@@ -23,12 +23,7 @@ from django_sitemapkit.builds.publication.pausing import pause_of
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import identity_of
-from django_sitemapkit.inspection import (
-    UrlInspection,
-    inspect_path,
-    listings_of,
-    similar_path,
-)
+from django_sitemapkit.inspection import UrlInspection, inspect_path, listings_of, similar_path
 from django_sitemapkit.models import ExclusionRule, UrlOverride, hash_of
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.overrides.pasting import pasted_path

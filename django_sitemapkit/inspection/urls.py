@@ -107,8 +107,7 @@ def inspect_path(site: SitemapSite, path: str, *, without: str = "") -> UrlInspe
 def listings_of(site: SitemapSite, path: str) -> list[UrlInspection]:
     """Return each row and item that lists a URL, in the order of the index.
 
-    There are several if two sections or two rows have the same URL. Of a section, at most
-    ``MAX_CANDIDATES`` rows are returned, and one item.
+    Of a section, at most ``MAX_CANDIDATES`` rows are returned, or one item.
     """
     order = [section.get_name() for section in sections_of(site)]
     listed = [inspected for inspected in _inspections(site, path) if inspected.listed]

@@ -109,6 +109,7 @@ def events_of(records):
     return [(record.event, record.levelname) for record in records]
 
 
+@pytest.mark.inline_runner
 def test_a_build_is_announced_from_its_start_to_its_end(heard):
     """With a signal for each page that is rendered, and none for the index."""
     first = run()
@@ -264,6 +265,7 @@ def test_a_build_that_another_process_takes_over_is_no_error(heard, caplog):
 
 
 @pytest.mark.slow
+@pytest.mark.inline_runner
 def test_a_build_whose_pages_a_view_splits_is_abandoned_and_another_one_follows(heard, sections):
     """Each build that starts also ends."""
     shop = Shop.objects.get()
@@ -286,6 +288,7 @@ def test_a_build_whose_pages_a_view_splits_is_abandoned_and_another_one_follows(
     ]
 
 
+@pytest.mark.inline_runner
 def test_a_build_is_one_record_for_each_moment(heard, caplog):
     """At INFO, with attributes for JSON; the messages say the same."""
     with logged(caplog) as records:

@@ -364,6 +364,7 @@ def test_pages_that_were_cut_by_bytes_stay_as_they_are(storage, settings, sectio
 
 
 @pytest.mark.parametrize(("state", "most"), [("first", 60), ("unchanged", 21)])
+@pytest.mark.inline_runner
 def test_a_small_build_costs_few_queries(
     storage, sections, django_assert_max_num_queries, state, most
 ):
@@ -451,6 +452,7 @@ def test_a_killed_build_is_finished_by_the_next_call(storage, client, settings, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["save", "size"])
+@pytest.mark.inline_runner
 def test_a_storage_that_goes_down_ends_the_build_and_the_next_goes_on(storage, method):
     """Files that arrived before stay; the lease is given back."""
 

@@ -26,7 +26,7 @@ class ComparedPage:
     ::
 
         page = ComparedPage.find(row)  # None if its URLs need not be compared
-        urls = page.finder(previous)
+        urls = page.finder("products", previous)
         ...  # render the page without what ``urls`` finds
         page.take(urls, duplicates=2)
         page.record(lease)
@@ -48,7 +48,7 @@ class ComparedPage:
         """Whether a comparison has found that the page has to be made, and without which URLs."""
         return self._urls.left_out is not None
 
-    def finder(self, previous: Iterable[BuildFile]) -> DuplicateFinder:
+    def finder(self, section: str, previous: Iterable[BuildFile]) -> DuplicateFinder:
         """Return what finds the duplicates of the page, as far as they are known.
 
         Until the pages are compared that is a guess: what one of its ``previous`` rows left out.
@@ -63,7 +63,7 @@ class ComparedPage:
                 return {}
             return {place: known[one] for place, one in enumerate(hashes) if one in known}
 
-        return DuplicateFinder(self.row.section, find)
+        return DuplicateFinder(section, find)
 
     def take(self, urls: DuplicateFinder, duplicates: int) -> DedupState:
         """Take what the page lists as it is rendered, and return what its row has to say."""

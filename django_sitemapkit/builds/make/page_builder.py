@@ -24,7 +24,6 @@ from django_sitemapkit.builds.make.page_file import (
 )
 from django_sitemapkit.builds.make.prefetch import Prefetcher
 from django_sitemapkit.builds.make.reuse import Reuse
-from django_sitemapkit.builds.make.url_hashes import DuplicateFinder
 from django_sitemapkit.builds.manifest import (
     KeptRows,
     SiteBuilds,
@@ -190,7 +189,8 @@ class PageBuilder:
             if self._can_keep(row, section):
                 return RenderedPage(row)
         compared = self._compared(row) if distinct is None else None
-        urls = self._finder(row, distinct or compared)
+        page = distinct or compared
+        urls = None if page is None else page.finder(row.section, self.previous_of(row))
         keys = keys_of(row, section)
         rendering = rendering_of(
             section.with_prefetch(self._prefetcher, self._prefetcher.connection_lock),
@@ -265,14 +265,6 @@ class PageBuilder:
         if compared is not None and row.section not in self.hashed:
             self.hashed = {*self.hashed, row.section}
         return compared
-
-    def _finder(
-        self, row: BuildFile, page: Deduplicator | ComparedPage | None
-    ) -> DuplicateFinder | None:
-        """Return what finds the duplicates of a page; None where it has none, or may have some."""
-        if isinstance(page, Deduplicator):
-            return page.finder(row.section, self.previous_of(row))
-        return None if page is None else page.finder(self.previous_of(row))
 
     def _is_made_again(
         self, row: BuildFile, section: SectionReader, file: PageFile, compared: ComparedPage | None

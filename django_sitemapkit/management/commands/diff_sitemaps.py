@@ -118,8 +118,7 @@ class Command(PublishedCommand):
             if as_json:
                 self.write_json({"change": "duplicate", "url": url, "pages": pages})
             else:
-                line = f"! {url} is listed more than once: {'; '.join(pages)}"
-                self.stdout.write(line, self.style.WARNING)
+                self._write_difference(f"! {url} is listed more than once: {'; '.join(pages)}")
 
     def _comparison(self, sites: list[SitemapSite], options: dict[str, Any]) -> Any:
         """Return the comparison that the options describe; raise CommandError for wrong ones."""

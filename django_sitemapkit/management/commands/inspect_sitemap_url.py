@@ -7,12 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from django_sitemapkit.builds import search_published
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.inspection import (
-    UrlInspection,
-    inspect_path,
-    listings_of,
-    similar_path,
-)
+from django_sitemapkit.inspection import UrlInspection, inspect_path, listings_of, similar_path
 from django_sitemapkit.management.base import Exit, PublishedCommand
 from django_sitemapkit.sites import SitemapSite
 
@@ -105,15 +100,13 @@ def _report(site: SitemapSite, url: str) -> dict[str, Any]:
             "section": found.section,
             "reason": found.why,
             "values": _values(found),
-            "also": [_place_of(each) for each in listings[1:]],
+            "also": [
+                {"section": each.section, "row": str(each.pk or ""), "file": each.page}
+                for each in listings[1:]
+            ],
         },
         "similar": "" if is_known else similar_path(site, path),
     }
-
-
-def _place_of(listing: UrlInspection) -> dict[str, str]:
-    row = "" if listing.pk is None else str(listing.pk)
-    return {"section": listing.section, "row": row, "file": listing.page}
 
 
 def _values(found: UrlInspection) -> dict[str, dict[str, str]]:

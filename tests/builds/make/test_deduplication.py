@@ -140,6 +140,7 @@ db = pytest.mark.django_db
 
 @pytest.mark.slow
 @db
+@pytest.mark.inline_runner
 def test_the_first_section_wins(bench):
     """In the order of the index; the others report what they leave out, and say where it is."""
     add("firsts", "abc")
@@ -231,6 +232,7 @@ def test_what_editors_exclude_another_section_may_list(bench, way):
 
 @pytest.mark.slow
 @db
+@pytest.mark.inline_runner
 def test_a_page_that_is_split_lists_what_it_would_have(bench, monkeypatch):
     """What its first rendering has seen does not count for its halves, nor against others."""
     add("firsts", "ab")
@@ -292,6 +294,7 @@ def test_nothing_is_made_or_read_where_nothing_has_changed(built):
 
 
 @db
+@pytest.mark.inline_runner
 def test_a_page_of_the_same_urls_has_no_other_made(built):
     """It is read once itself, for its URLs to be known; the others need not be."""
     Product.objects.filter(shop__slug="firsts", note="c").update(updated_at=None)
@@ -302,6 +305,7 @@ def test_a_page_of_the_same_urls_has_no_other_made(built):
 
 @pytest.mark.slow
 @db
+@pytest.mark.inline_runner
 def test_a_url_that_comes_first_leaves_a_later_page(built):
     """That is rendered again though its rows are what they were, and no other is."""
     Product.objects.filter(shop__slug="firsts", note="d").update(note="t")
@@ -322,6 +326,7 @@ def test_a_url_that_goes_is_listed_by_a_later_page(built):
 
 
 @db
+@pytest.mark.inline_runner
 def test_a_url_that_comes_late_is_left_out(built):
     """The pages before keep their files."""
     add("thirds", "xv")
@@ -344,6 +349,7 @@ def test_a_duplicate_that_leaves_the_file_as_it_was_is_remembered(built):
 
 @pytest.mark.slow
 @db
+@pytest.mark.inline_runner
 def test_a_page_made_anew_trusts_its_former_urls_only_if_those_before_are_the_same(bench):
     """One before it may have been built by itself since, and keep its file now."""
     add("firsts", "abcd")
@@ -424,6 +430,7 @@ def test_pages_are_due_for_duplicates(built, settings):
 
 @pytest.mark.slow
 @db
+@pytest.mark.inline_runner
 def test_switched_on_it_makes_the_pages_concerned(built, settings):
     """And switched off again; the others keep their files, which are read when it is on."""
     settings.SITEMAPKIT_DEDUPLICATE = False
@@ -529,6 +536,7 @@ def test_a_killed_build_of_the_other_setting_is_given_up(built, settings):
 
 @pytest.mark.slow
 @db
+@pytest.mark.inline_runner
 def test_a_build_that_is_held_back_is_compared_with(built, settings):
     """The build after it makes no page that it has."""
     settings.SITEMAPKIT_MAX_SHRINK = 0
@@ -633,6 +641,7 @@ def test_a_damaged_page_does_not_stay_because_it_is_made_the_same(built, way):
 @db
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("dry", [True, False])
+@pytest.mark.inline_runner
 def test_a_build_of_one_section_does_without_a_lost_page_of_another(
     built, settings, caplog, known, dry
 ):
@@ -653,6 +662,7 @@ def test_a_build_of_one_section_does_without_a_lost_page_of_another(
 
 
 @db
+@pytest.mark.inline_runner
 def test_a_full_disk_ends_the_build(built, monkeypatch):
     """With an error that says what it is; what is published stays."""
 
@@ -858,6 +868,7 @@ def keeping_site():
         ),
     ],
 )
+@pytest.mark.inline_runner
 def test_each_change_ends_in_each_url_once(runner, changes):
     """Whoever makes the pages; the next build finds nothing to do, and so does a full one."""
     with keeping_site(), by(runner):

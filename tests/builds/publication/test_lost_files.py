@@ -117,6 +117,7 @@ def test_an_exclusion_publishes_no_lost_file(storage, client):
 
 
 @pytest.mark.slow
+@pytest.mark.inline_runner
 def test_a_storage_that_keeps_nothing_publishes_nothing(storage, left):
     """The build ends with the name of a file, and is not published."""
     lost = manifest(left.pk)["products", 1].name
