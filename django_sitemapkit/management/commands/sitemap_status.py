@@ -132,6 +132,9 @@ class Command(PublishedCommand):
         if any(item.error for item in report.due):
             text = "A build would fail: correct what cannot be read."
             self.stdout.write(f"  {text}", self.style.ERROR)
+        elif report.progress is not None and report.progress.state != Build.Status.RUNNING:
+            text = f"Run build_sitemaps to resume build {report.progress.build}."
+            self.stdout.write(f"  {text}", self.style.NOTICE)
         elif _is_due(report) and not report.running:
             self.stdout.write("  Run build_sitemaps to build what is due.", self.style.NOTICE)
         elif not (_is_due(report) or held):
