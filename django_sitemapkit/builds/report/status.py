@@ -62,7 +62,7 @@ class BuildStatus:
     """What its lastmods say that can hardly be true."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RequestStatus:
     """What someone has requested, and no process has finished."""
 
@@ -148,7 +148,6 @@ def status_of(
     builds = builds or SiteBuilds(site)
     publication: Any = builds.publication
     newest = Build.objects.filter(site=site.key).order_by("-pk")[:SHOWN_BUILDS]
-    requests: Any = BuildRequest.objects.open(site)
     sections, checked_at = _sections(site, publication.build if publication else None)
     return SiteStatus(
         site=site.key,
@@ -175,13 +174,10 @@ def status_of(
         pause=pause_at(publication, publication.now) if publication else None,
         requests=tuple(
             RequestStatus(
-                kind=asked.kind,
-                section=asked.section,
-                requested_by=asked.requested_by,
-                requested_at=asked.requested_at.isoformat(timespec="seconds"),
-                is_overdue=asked.is_overdue,
+                *(asked.kind, asked.section, asked.requested_by),
+                *(asked.requested_at.isoformat(timespec="seconds"), asked.is_overdue),
             )
-            for asked in requests
+            for asked in BuildRequest.objects.open(site)
         ),
     )
 
