@@ -78,8 +78,8 @@ class _Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
         return self._open(HTTPSConnection, req)
 
     def _open(self, kind: Any, req: urllib.request.Request) -> HTTPResponse:
-        self.response = self.do_open(partial(self._connection, kind), req)
-        return self.response
+        self.response = response = self.do_open(partial(self._connection, kind), req)
+        return response
 
     def close_connection(self) -> None:
         """Close the connection: reading it then finds the end."""

@@ -27,10 +27,7 @@ def printable(value: object) -> str:
 
 
 def without_controls(text: str) -> str:
-    """Return a text for people, in which only control characters become escapes.
-
-    Line feeds and tabs stay, and so do the invisible characters that join letters and emoji.
-    """
+    """Escape control characters; line feeds, tabs and what joins letters and emoji stay."""
     return _CONTROLS.sub(lambda found: _shown(found[0]), text)
 
 

@@ -218,6 +218,9 @@ def process_requests(
                 break
             time.sleep(REQUEST_POLL_SECONDS)
             continue
+        except QueueDown:  # The log has it. This process makes the pages.
+            choose = InlineRunner
+            continue
         except SitemapKitError as error:
             close_requests([asked.pk], str(error), failed=True)
         except Exception as error:
@@ -230,18 +233,13 @@ def process_requests(
 
 def _do(site: SitemapSite, asked: BuildRequest, choose: Choose) -> None:
     if asked.kind == Kind.BUILD:
-        make = partial(
-            build,
+        result = build(
             site,
             sections=[asked.section] if asked.section else (),
+            runner=choose(),
             full=asked.full,
             started_by=_starter_of(asked),
         )
-        try:
-            result = make(runner=choose())
-        except QueueDown as error:
-            logger.warning("Site %r: %s. This process makes the pages.", site.key, error)
-            result = make(runner=InlineRunner())
         close_requests([asked.pk], summary_of(result), build=result.build)
     elif asked.kind == Kind.CHECK:
         _check(site, asked)

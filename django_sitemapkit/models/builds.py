@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models import F, Q
@@ -68,19 +68,12 @@ OVERDUE_SECONDS = 600.0
 class BuildRequestManager(PrimaryManager["BuildRequest"]):
     """Finds open requests."""
 
-    def open(self, site: SitemapSite) -> "models.QuerySet[BuildRequest]":
-        """Return the requests of a site that have not ended, oldest first, with ``is_overdue``."""
-        is_overdue = models.ExpressionWrapper(_is_overdue(), output_field=models.BooleanField())
-        rows = self.filter(site=site.key, ended_at=None).order_by("pk")
-        return rows.annotate(is_overdue=is_overdue)
-
-    def overdue(self, sites: Iterable[str]) -> "models.QuerySet[BuildRequest]":
-        """Return the requests of some sites, by key, that are open for OVERDUE_SECONDS."""
-        return self.filter(_is_overdue(), site__in=sites, ended_at=None)
-
-
-def _is_overdue() -> Q:
-    return Q(requested_at__lt=StoredNow() - dt.timedelta(seconds=OVERDUE_SECONDS))
+    def open(self, *sites: SitemapSite) -> "models.QuerySet[Any]":
+        """Return the requests of sites that have not ended, oldest first, with ``is_overdue``."""
+        late = Q(requested_at__lt=StoredNow() - dt.timedelta(seconds=OVERDUE_SECONDS))
+        is_overdue = models.ExpressionWrapper(late, output_field=models.BooleanField())
+        rows = self.filter(site__in=[site.key for site in sites], ended_at=None)
+        return rows.annotate(is_overdue=is_overdue).order_by("pk")
 
 
 class Build(models.Model):

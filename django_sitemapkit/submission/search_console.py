@@ -4,8 +4,6 @@ https://developers.google.com/webmaster-tools/v1/sitemaps
 """
 
 import datetime as dt
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,26 +63,27 @@ class SearchConsole:
 
     def submit(self, site_property: str, address: str) -> None:
         """Submit a sitemap. Raises SearchConsoleError."""
-        with _failures():
-            self._call("PUT", site_property, address)
+        self._call("PUT", site_property, address)
 
     def state(self, site_property: str, address: str) -> SitemapState:
         """Return what Google says of a sitemap. Raises SearchConsoleError."""
-        with _failures():
-            answer = self._call("GET", site_property, address)
-            contents = answer.get("contents") or []
-            return SitemapState(
-                downloaded_at=_moment(answer.get("lastDownloaded") or ""),
-                is_pending=bool(answer.get("isPending")),
-                errors=int(answer.get("errors") or 0),
-                warnings=int(answer.get("warnings") or 0),
-                submitted_urls=sum(int(content.get("submitted") or 0) for content in contents),
-            )
+        answer = self._call("GET", site_property, address)
+        contents = answer.get("contents") or []
+        return SitemapState(
+            downloaded_at=_moment(answer.get("lastDownloaded") or ""),
+            is_pending=bool(answer.get("isPending")),
+            errors=int(answer.get("errors") or 0),
+            warnings=int(answer.get("warnings") or 0),
+            submitted_urls=sum(int(content.get("submitted") or 0) for content in contents),
+        )
 
     def _call(self, method: str, site_property: str, address: str) -> dict[str, Any]:
         url = f"{self._endpoint}/sites/{quote(site_property, '')}/sitemaps/{quote(address, '')}"
-        response = self._session.request(method, url, timeout=API_SECONDS)
-        document = _document_of(response)
+        try:
+            response = self._session.request(method, url, timeout=API_SECONDS)
+            document = _document_of(response)
+        except (GoogleAuthError, requests.RequestException) as error:
+            raise SearchConsoleError(f"Search Console: {printable(error)}") from error
         if response.ok and isinstance(document, dict):
             return document
         raise SearchConsoleError(self._refusal(response, document, site_property))
@@ -98,17 +97,6 @@ class SearchConsole:
         if response.status_code in {401, 403, 404}:
             text += f" Add {self.account} as a user of the property {site_property!r}."
         return text
-
-
-@contextmanager
-def _failures() -> Iterator[None]:
-    """Raise SearchConsoleError for whatever fails: a request, or reading its answer."""
-    try:
-        yield
-    except SearchConsoleError:
-        raise
-    except Exception as error:
-        raise SearchConsoleError(f"Search Console: {printable(error)}") from error
 
 
 def _document_of(response: requests.Response) -> Any:

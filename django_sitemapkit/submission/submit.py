@@ -11,6 +11,7 @@ from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.exceptions import SitemapKitError, StorageFailure
 from django_sitemapkit.extras import import_extra
 from django_sitemapkit.models import Build
+from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.submission import indexnow
 from django_sitemapkit.submission.ledger import Ledger
@@ -38,7 +39,7 @@ def submit(
     """
     options = submit_options()
     result = SubmissionResult(site=site.key)
-    with acquire(site, "submit") as lease:
+    with acquire(site, "submit") as lease, lease.kept():
         ledger = Ledger(site, lease)
         if options.indexnow_key:
             if retry and not dry_run:
@@ -85,14 +86,13 @@ def _send(ledger: Ledger, options: SubmitOptions, result: SubmissionResult) -> N
     """Send what is pending, until all is sent or the endpoint asks to wait."""
     location = key_location(ledger.site, options.indexnow_key)
     for batch in ledger.to_send():
-        with ledger.lease.kept():
-            answer = indexnow.send(
-                options.indexnow_endpoint,
-                host=batch.host,
-                key=options.indexnow_key,
-                key_location=location if urlsplit(location).hostname == batch.host else None,
-                urls=batch.urls.split("\n"),
-            )
+        answer = indexnow.send(
+            options.indexnow_endpoint,
+            host=batch.host,
+            key=options.indexnow_key,
+            key_location=location if urlsplit(location).hostname == batch.host else None,
+            urls=batch.urls.split("\n"),
+        )
         rejected = ledger.record(batch, answer)
         result.requests += 1
         if answer.outcome is indexnow.AnswerKind.ACCEPTED:
@@ -134,17 +134,15 @@ def _submit_sitemaps(ledger: Ledger, options: SubmitOptions, result: SubmissionR
     row, _ = SubmittedSitemap.objects.get_or_create(site=site.key, address=address)
     try:
         if row.submitted_build != published.pk:
-            with ledger.lease.kept():
-                console.submit(site_property, address)
+            console.submit(site_property, address)
             row.submitted_build, row.submitted_at = published.pk, ledger.lease.now()
             result.sitemaps += 1
-        with ledger.lease.kept():
-            state = console.state(site_property, address)
-        for name, value in asdict(state).items():
+        for name, value in asdict(console.state(site_property, address)).items():
             setattr(row, name, value)
         row.read_at, row.failure = ledger.lease.now(), ""
-    except module.SearchConsoleError as error:
-        row.failure = str(error)
+    except Exception as error:  # noqa: BLE001  other sites are submitted all the same
+        is_known = isinstance(error, module.SearchConsoleError)
+        row.failure = str(error) if is_known else f"Search Console: {printable(error)}"
         result.problems.append(row.failure)
     row.save()
     result.problems += row.problems()

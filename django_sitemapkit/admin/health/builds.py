@@ -71,7 +71,7 @@ def builds_found(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator
     succeeded = _last_success(keys)
     yield from _held(keys)
     yield from _unfinished(keys)
-    yield from _overdue_requests(keys)
+    yield from _overdue_requests(sites, keys)
     yield from _failed_requests(keys, succeeded)
     yield from _problems(published)
     for publication in published.values():
@@ -139,20 +139,19 @@ def _unfinished(keys: Iterable[str]) -> Iterator[HealthItem]:
             )
 
 
-def _overdue_requests(keys: Collection[str]) -> Iterator[HealthItem]:
+def _overdue_requests(
+    sites: Sequence[SitemapSite], keys: Collection[str]
+) -> Iterator[HealthItem]:
     """Yield the requests of each site that are open for long although nobody builds the site."""
     running = set(living_leases(keys).values_list("name", flat=True))
-    for row in BuildRequest.objects.overdue(keys):
-        if f"build:{row.site}" not in running:
+    for row in BuildRequest.objects.open(*sites):
+        if row.is_overdue and f"build:{row.site}" not in running:
             yield HealthItem(
                 site=row.site,
                 title=_("%(request)s not started") % {"request": request_text(row)},
                 found_at=row.requested_at,
                 found_by=row.requested_by,
-                advice=_(
-                    "Check that the workers of the queue run, then click the button again. The next"
-                    " scheduled build also runs it."
-                ),
+                advice=_("Check that workers run. The next scheduled build also does it."),
                 url=f"{reverse('admin:sitemapkit_overview')}?{urlencode({'site': row.site})}",
             )
 

@@ -13,10 +13,8 @@ Resolve = Callable[[str, int], Sequence[str]]
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
 
-# The table of `ipaddress` differs between releases of Python. This one has what IANA's registries
-# iana-ipv4-special-registry and iana-ipv6-special-registry reserved in October 2025 (up to RFC
-# 9780), IPv6 within 2000::/3, except for AS112 and AMT relays, which are hosts. Anycast services
-# and ORCHIDs, which the registries call globally reachable, are no hosts either.
+# The table of `ipaddress` differs between releases of Python. This is IANA's, of IPv4 and IPv6
+# special-purpose addresses, of October 2025; without AS112 and AMT relays, which are hosts.
 _SPECIAL_NETWORKS = """
     0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24
     192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24

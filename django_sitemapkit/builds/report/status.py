@@ -67,7 +67,7 @@ class BuildStatus:
     """What its lastmods say that can hardly be true."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RequestStatus:
     """What someone has requested, and no process has finished."""
 
@@ -154,7 +154,6 @@ def status_of(
     publication: Any = builds.publication
     newest = list(Build.objects.filter(site=site.key).order_by("-pk")[:SHOWN_BUILDS])
     states = states_of(newest)
-    requests: Any = BuildRequest.objects.open(site)
     sections, checked_at = _sections(site, publication.build if publication else None)
     return SiteStatus(
         site=site.key,
@@ -181,13 +180,10 @@ def status_of(
         pause=pause_at(publication, publication.now) if publication else None,
         requests=tuple(
             RequestStatus(
-                kind=asked.kind,
-                section=asked.section,
-                requested_by=asked.requested_by,
-                requested_at=asked.requested_at.isoformat(timespec="seconds"),
-                is_overdue=asked.is_overdue,
+                *(asked.kind, asked.section, asked.requested_by),
+                *(asked.requested_at.isoformat(timespec="seconds"), asked.is_overdue),
             )
-            for asked in requests
+            for asked in BuildRequest.objects.open(site)
         ),
     )
 

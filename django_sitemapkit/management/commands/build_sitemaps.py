@@ -204,11 +204,11 @@ class Command(SiteCommand):
 
     def _run_queued_requests(self, site: SitemapSite) -> None:
         """Run the builds that were requested and are still queued, and all that is overdue."""
-        overdue = BuildRequest.objects.overdue([site.key]).values_list("kind", flat=True)
-        kinds = {BuildRequest.Kind.BUILD, *overdue}
-        for queued in process_requests(site, lambda: self.runner, kinds=kinds, wait_seconds=0):
-            line = f"Requested by {queued.requested_by}: {queued.outcome}"
-            if queued.failed:
+        queued = BuildRequest.objects.open(site)
+        kinds = {BuildRequest.Kind.BUILD, *(each.kind for each in queued if each.is_overdue)}
+        for asked in process_requests(site, lambda: self.runner, kinds=kinds, wait_seconds=0):
+            line = f"Requested by {asked.requested_by}: {asked.outcome}"
+            if asked.failed:
                 self.stderr.write(line, self.style.WARNING)
             elif self.verbosity:
                 self.stdout.write(line)

@@ -74,11 +74,8 @@ class Command(PublishedCommand):
             what = " ".join(filter(None, (asked.kind, asked.section)))
             line = f"  requested: {what}, {_when(asked.requested_at, report)}"
             is_late = asked.is_overdue and not report.running
-            self.stdout.write(
-                f"{line}, by {asked.requested_by or 'someone'}"
-                f"{': not started. Run build_sitemaps, which does it' if is_late else ''}",
-                self.style.WARNING if is_late else None,
-            )
+            line += f", by {asked.requested_by}{', not started' if is_late else ''}"
+            self.stdout.write(line, self.style.WARNING if is_late else None)
         if report.export is not None:
             export = report.export
             state = f"due: {export.due}"
