@@ -72,7 +72,8 @@ class ContribChecks(SectionChecks):
         if "get_urls" not in own_members(sitemap) or _forces_host(sitemap):
             return None
         try:
-            Scope(site.origin).normalise(_first_url(type(self.options), site))
+            kind: Any = type(self.options)
+            Scope(site.origin).normalise(_first_url(kind, site))
         except InvalidValue as refusal:
             return Mistake(
                 f"get_urls() of {type(sitemap).__name__} is not called, and {refusal}",
