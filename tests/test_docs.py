@@ -339,7 +339,7 @@ def assert_sound(declared):
             for name in vars(base)
             if not name.startswith("_")
         }
-        assert own - {"model", "sitemap", "queryset_method", "filter"} <= options_of(section)
+        assert own - {"model", "new_sitemap", "queryset_method", "filter"} <= options_of(section)
 
 
 def read_back(section):

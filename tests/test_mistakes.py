@@ -739,7 +739,7 @@ def test_a_dict_for_contribs_view_may_have_functions(sections):
     tags = partial(GenericSitemap, {"queryset": Tag.objects.all()}, priority=0.4)
     register_all({"tags": tags})
     (section,) = sections
-    assert section.sitemap.priority == 0.4
+    assert section(factories.SITE).sitemap.priority == 0.4
 
 
 # Nothing is registered

@@ -32,9 +32,6 @@ from django_sitemapkit.rendering.tags import is_future
 Report = Callable[[InvalidValue], None]
 """Takes what is wrong with a value, or a part of it."""
 
-EXPIRED_VIDEO = "expired-video"
-"""The problem of a video that is listed with the day in the past until which it could be seen."""
-
 MAX_VALUES = {"images": MAX_IMAGES, "news": 1}
 """Values of one entry that are written, by option."""
 
@@ -95,7 +92,7 @@ class ExtensionFormatter:
                 report(refusal_of(error, option))
 
     def _report(self, key: Any, refusal: InvalidValue) -> None:
-        is_whole = refusal.code == EXPIRED_VIDEO
+        is_whole = refusal.code == "expired-video"  # Its date says all.
         self._problems.add(key, refusal.code, str(refusal), skipped=False, is_whole=is_whole)
 
     def _image(self, value: Any, location: str, report: Report) -> str:
@@ -118,7 +115,7 @@ class ExtensionFormatter:
             # A video may be seen on the whole day on which it expires.
             if text and (text < today if is_day else moment_of(text, self._zone) < now):
                 message = f"Expired video: expires of a video: {text} is in the past."
-                report(InvalidValue(EXPIRED_VIDEO, message))
+                report(InvalidValue("expired-video", message))
         return xml
 
     def _news(self, value: Any, location: str, report: Report) -> str:

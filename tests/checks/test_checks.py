@@ -130,6 +130,43 @@ def test_a_date_that_somebody_wrote_is_not_reported(sections, options):
     assert "sitemapkit.W164" not in found()
 
 
+OTHER_HOST = "https://shop.example.net"
+GIVEN = {
+    "another host": (lambda urls: [{**url, "location": f"{OTHER_HOST}/{n}"} for n, url in urls], 1),
+    "another port": (lambda urls: [{"location": "https://example.com:8443/a/"}], 1),
+    "another host without super()": (lambda urls: [{"location": f"{OTHER_HOST}/a/"}], 1),
+    "this host": (lambda urls: [{**url, "priority": "0.1"} for _, url in urls], 0),
+    "nothing": (lambda urls: [], 0),
+    "an error": (lambda urls: urls["x"], 0),
+}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("change", "count"), GIVEN.values(), ids=GIVEN)
+def test_get_urls_on_another_host_is_refused(sections, change, count):
+    """Its class is named, and it lists nothing rather than URLs that are not there."""
+
+    class Elsewhere(sitemaps.Sitemap):
+        def items(self):
+            return ["a"]
+
+        def location(self, item):
+            return f"/{item}/"
+
+        def get_urls(self, page=1, site=None, protocol=None):
+            return change(enumerate(super().get_urls(page, site, protocol)))
+
+    register(Elsewhere)
+    (reader,) = sections.of(SitemapSite.at("https://www.example.com"))
+    messages = checks.declarations.check_declarations()
+    assert [message.id for message in messages].count("sitemapkit.W158") == count
+    if count:
+        with pytest.raises(ImproperlyConfigured, match="Elsewhere"):
+            require_pageable(reader)
+    else:
+        require_pageable(reader)
+
+
 WINDOWED = Window(Max("slug"), partition_by="shop")
 LINKED = {"i18n": True, "alternates": True}
 ELEMENTS = {"elements": lambda self, obj: None}

@@ -2,18 +2,22 @@
 
 import inspect
 from copy import copy
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 
 from django_sitemapkit import _django
+from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.limits import CHANGEFREQS, MAX_URLS
+from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.reading.items import ContribReader
 from django_sitemapkit.reading.validation.common import FindMistake, Mistake, SectionChecks
 from django_sitemapkit.reading.validation.items import kind_of, wrong_items_of
 from django_sitemapkit.reading.validation.repeats import repeated_rows
-from django_sitemapkit.sections import own_members
+from django_sitemapkit.sections import ContribSection, own_members
+from django_sitemapkit.sites import SitemapSite
 
 LOST = ("images", "videos", "news", "alternates")
 """What a get_urls() of contrib may add to entries, and a Section has options for."""
@@ -83,6 +87,24 @@ class ContribChecks(SectionChecks):
             )
         return None
 
+    def foreign_urls(self) -> Mistake | None:
+        """Find a get_urls() that makes URLs on another host, which this sitemap may not list."""
+        sitemap, site = self.options.sitemap, self.reader.site
+        if "get_urls" not in own_members(sitemap) or _forces_host(sitemap):
+            return None
+        try:
+            kind: Any = type(self.options)
+            Scope(site.origin).normalise(_first_url(kind, site))
+        except InvalidValue as refusal:
+            return Mistake(
+                f"get_urls() of {type(sitemap).__name__} is not called, and {refusal}",
+                "Declare a site of that host, or keep it on the views of the drop-in, which list"
+                " what get_urls() gives.",
+            )
+        except Exception:  # noqa: BLE001  it may raise anything; what is listed does not need it
+            return None
+        return None
+
     def of_wagtail(self) -> Mistake | None:
         """Find Wagtail's own class: only its view asks each page for its URLs."""
         bases = type(self.options.sitemap).__mro__
@@ -102,7 +124,10 @@ class ContribChecks(SectionChecks):
         "sitemapkit.W151": overridden_urls,
     }
 
-    ITEM_CHECKS: ClassVar[dict[str, FindMistake]] = {"sitemapkit.E155": wrong_items}
+    ITEM_CHECKS: ClassVar[dict[str, FindMistake]] = {
+        "sitemapkit.E155": wrong_items,
+        "sitemapkit.E158": foreign_urls,
+    }
 
     OF_CODE: ClassVar[tuple[str, ...]] = (
         "sitemapkit.W105",
@@ -111,11 +136,25 @@ class ContribChecks(SectionChecks):
         "sitemapkit.W124",
         "sitemapkit.W125",
         "sitemapkit.W155",
+        "sitemapkit.W158",
     )
     calls_code = True
     """Contrib accepts what they warn of."""
 
-    PAGEABLE: ClassVar[tuple[FindMistake, ...]] = (repeated, SectionChecks.wrong_limit, wrong_items)
+    PAGEABLE: ClassVar[tuple[FindMistake, ...]] = (
+        *(repeated, SectionChecks.wrong_limit, wrong_items, foreign_urls),
+    )
+
+
+@lru_cache(maxsize=64)
+def _first_url(kind: type[ContribSection], site: SitemapSite) -> Any:
+    """Return the first URL that the get_urls() of a class makes; asked once for each class."""
+    sitemap = kind.new_sitemap()
+    sitemap.limit = 1
+    scheme, _, domain = site.origin.partition("://")
+    with site.active():
+        found = sitemap.get_urls(site=SimpleNamespace(domain=domain, name=domain), protocol=scheme)
+        return found[0]["location"]
 
 
 def _forces_host(sitemap: Any) -> bool:
