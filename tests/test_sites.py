@@ -19,7 +19,11 @@ from django.utils import translation
 
 from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import build
-from django_sitemapkit.checks.sites import check_addresses_differ, check_settings
+from django_sitemapkit.checks.sites import (
+    check_addresses_differ,
+    check_settings,
+    check_sites_function,
+)
 from django_sitemapkit.conf import forget_sites, sites_kept
 from django_sitemapkit.registry import registry
 from django_sitemapkit.sites import SitemapSite, all_sites, site_for

@@ -204,7 +204,14 @@ def test_no_storage_of_their_own_is_told_without_deploy(settings):
             ),
         ),
         (errno.ENOSPC, "There is no space for files in {folder}: No space left on device."),
-        (errno.ENOTDIR, "No file can be created in {folder}: [Errno 20] Not a directory"),
+        (
+            errno.ENOTDIR,
+            (
+                "This process may not write to {folder} (Not a directory). Let its user write"
+                ' there, or set another location in STORAGES["sitemaps"].'
+            ),
+        ),
+        (errno.EIO, "No file can be created in {folder}: [Errno 5] Input/output error"),
     ],
 )
 def test_a_folder_that_takes_no_file(products, storage, monkeypatch, number, said):
