@@ -476,7 +476,7 @@ def test_a_class_that_is_registered_twice(sections):
     """The message names it and both places; another name would list its URLs twice."""
     twice = declare(StaticSection, items=["home"])
     first = r"tests\.test_mistakes, line \d+"
-    named = rf"tests\.test_mistakes\.Things is registered twice as 'things', in {first} and in {first}: "
+    named = rf"test_mistakes\.Things is registered twice as 'things', in {first} and in {first}: "
     with pytest.raises(ImproperlyConfigured, match=named):
         register(twice)
     old = type("Old", (Sitemap,), {})

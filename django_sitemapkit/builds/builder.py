@@ -156,7 +156,7 @@ class Builder:
         counts = self._fingerprints.prefetch if published and not self.full else None
         kept = {row.section for row in self.builds.rows_of(published)} if self.chosen else set()
         kept -= set(self.chosen)
-        plans = {}
+        plans: dict[str, Sequence[PlannedPage]] = {}
         for name, section in ((each.get_name(), each) for each in self.sections):
             if name not in kept:
                 with naming(section):

@@ -211,7 +211,6 @@ def test_no_storage_of_their_own_is_told_without_deploy(settings):
                 ' there, or set another location in STORAGES["sitemaps"].'
             ),
         ),
-        (errno.EIO, "No file can be created in {folder}: [Errno 5] Input/output error"),
     ],
 )
 def test_a_folder_that_takes_no_file(products, storage, monkeypatch, number, said):
