@@ -104,14 +104,7 @@ class ContribChecks(SectionChecks):
 
     ITEM_CHECKS: ClassVar[dict[str, FindMistake]] = {"sitemapkit.E155": wrong_items}
 
-    OF_CODE: ClassVar[tuple[str, ...]] = (
-        "sitemapkit.W105",
-        "sitemapkit.W122",
-        "sitemapkit.W123",
-        "sitemapkit.W124",
-        "sitemapkit.W125",
-        "sitemapkit.W155",
-    )
+    OF_CODE = tuple(f"sitemapkit.W{number}" for number in (105, 122, 123, 124, 125, 155))
     calls_code = True
     """Contrib accepts what they warn of."""
 
