@@ -99,7 +99,10 @@ class Registry:
         if taken := self._sections.get(name):
             both = f"in {self._places.get(name)} and in {place}"
             if _path(taken) == _path(section):
-                message = f"{_path(section)} is registered twice, {both}: remove one of them."
+                message = (
+                    f"{_path(section)} is registered twice as {name!r}, {both}: remove one of them,"
+                    " or set name if these are two classes."
+                )
             else:
                 message = (
                     f"Two sections are named {name!r}: {_path(taken)} and {_path(section)},"

@@ -22,7 +22,6 @@ from django_sitemapkit.checks.base import (
     check,
     configured,
     message_of,
-    serves_by_drop_in,
     sites_in_settings,
     value_of,
 )
@@ -131,7 +130,7 @@ def check_host() -> Found:
     Under DEBUG that is enough.
     """
     known = configured() or apps.is_installed("django.contrib.sites") or sites_are_returned()
-    if known or _is_invalid() or django_settings.DEBUG or serves_by_drop_in():
+    if known or _is_invalid() or django_settings.DEBUG:
         return
     yield (
         "Sitemaps take their host from the request; with wildcards in ALLOWED_HOSTS they fail.",

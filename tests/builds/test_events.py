@@ -181,7 +181,7 @@ def test_a_build_that_fails_says_why(heard, storage, caplog):
     heard.clear()
     with pytest.raises(NothingToPublish):
         run()
-    assert heard[-1][1]["result"].reason == "no section has a URL. The published build stays."
+    assert heard[-1][1]["result"].reason == "no section has a URL."
 
 
 def test_what_fails_before_there_is_a_build_is_announced(heard, monkeypatch):

@@ -284,3 +284,24 @@ def test_urls_that_redirect_are_left_out(framework, sections, settings, client):
     assert "/tea/black/" in one
     assert "/tea/green/" not in one
     assert "/tea/green/" in two
+
+
+@pytest.mark.parametrize("heading", ["Flat pages", "Redirects"])
+def test_the_recipes_need_no_row(framework, sections, settings, heading):
+    """A database that was just made is no mistake."""
+    framework.objects.all().delete()
+    framework.objects.clear_cache()
+    declared_by(heading)
+    assert checks.declarations.check_declarations() == []
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_the_site_that_migrations_create_is_named(framework, settings, debug):
+    """Nobody's pages are there; on a developer's machine it is as it should be."""
+    settings.DEBUG, settings.SITEMAPKIT_BASE_URL = debug, None
+    assert checks.sites.check_base_urls() == []
+    framework.objects.filter(pk=1).update(domain="example.com")
+    found = [message.id for message in checks.sites.check_base_urls()]
+    assert found == ([] if debug else ["sitemapkit.W034"])
+    settings.SITEMAPKIT_BASE_URL = "https://www.example.com"
+    assert checks.sites.check_base_urls() == []

@@ -148,17 +148,18 @@ def test_forgotten_migrate_in_the_log_of_a_503(unmigrated, client, caplog, addre
     assert record.exc_info is None
 
 
-def test_forgotten_migrate_in_the_checks(monkeypatch):
-    """``check --database default`` says it, and says nothing where all is applied."""
+@pytest.mark.parametrize("options", [{}, {"databases": ["default"]}], ids=["plain", "database"])
+def test_forgotten_migrate_in_the_checks(monkeypatch, options):
+    """``check`` says it, and says nothing where all is applied."""
+    monkeypatch.setattr("sys.argv", ["manage.py", "check"])
 
     def found():
-        messages = django_checks.run_checks(databases=["default"])
+        messages = django_checks.run_checks(**options)
         return [message.msg for message in messages if message.id == "sitemapkit.W041"]
 
     assert checks.sites.check_migrations() == []
     assert found() == []
     monkeypatch.setattr(MigrationRecorder, "applied_migrations", lambda self: {})
-    assert checks.sites.check_migrations() == []
     assert found() == ["Migrations of sitemapkit are not applied: run `python manage.py migrate`."]
     monkeypatch.setattr(sys, "argv", ["manage.py", "migrate"])
     assert found() == []
@@ -204,7 +205,13 @@ def test_no_storage_of_their_own_is_told_without_deploy(settings):
             ),
         ),
         (errno.ENOSPC, "There is no space for files in {folder}: No space left on device."),
-        (errno.ENOTDIR, "No file can be created in {folder}: [Errno 20] Not a directory"),
+        (
+            errno.ENOTDIR,
+            (
+                "This process may not write to {folder} (Not a directory). Let its user write"
+                ' there, or set another location in STORAGES["sitemaps"].'
+            ),
+        ),
     ],
 )
 def test_a_folder_that_takes_no_file(products, storage, monkeypatch, number, said):

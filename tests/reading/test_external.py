@@ -240,9 +240,9 @@ def test_it_is_no_section_with_pages(sections, client):
 def test_names_are_unique_among_all_sections(sections):
     """Whichever comes first."""
     external("paths", sitemaps=["/a.xml"])
-    with pytest.raises(ImproperlyConfigured, match="Two sections are named 'paths'"):
+    with pytest.raises(ImproperlyConfigured, match="'paths'"):
         register(type("Paths", (Paths,), {}))
-    with pytest.raises(ImproperlyConfigured, match="Two sections are named 'paths'"):
+    with pytest.raises(ImproperlyConfigured, match="'paths'"):
         external("paths")
 
 

@@ -129,15 +129,7 @@ class ContribChecks(SectionChecks):
         "sitemapkit.E158": foreign_urls,
     }
 
-    OF_CODE: ClassVar[tuple[str, ...]] = (
-        "sitemapkit.W105",
-        "sitemapkit.W122",
-        "sitemapkit.W123",
-        "sitemapkit.W124",
-        "sitemapkit.W125",
-        "sitemapkit.W155",
-        "sitemapkit.W158",
-    )
+    OF_CODE = tuple(f"sitemapkit.W{number}" for number in (105, 122, 123, 124, 125, 155, 158))
     calls_code = True
     """Contrib accepts what they warn of."""
 

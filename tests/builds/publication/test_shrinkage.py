@@ -415,7 +415,7 @@ def test_the_command_ends_with_3_and_says_the_way_out(held, client):
     assert err == (
         f"Build {held} of site 'default' is held for review:\n"
         f"  {HALF} 50%.\n"
-        "The site still serves the published build.\n"
+        "The site serves what it served before.\n"
         f"diff_sitemaps {held} shows the changes, publish_sitemaps {held} publishes them."
     )
     assert served(client) == before
