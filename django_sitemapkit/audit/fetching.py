@@ -46,14 +46,10 @@ def _decodable(blocks: Iterator[bytes], response: HTTPResponse) -> Iterator[byte
     """Yield the blocks; raise InvalidSitemap unless they are compressed as the headers say."""
     encoding = response.headers.get("Content-Encoding", "").strip().lower() or "identity"
     first = next(blocks, b"")
-    if encoding in {"gzip", "x-gzip"}:
-        wrong = bool(first) and not first.startswith(GZIP_MAGIC[: len(first)])
-    else:
-        wrong = encoding != "identity"
-    if wrong:
+    is_gzip = encoding in {"gzip", "x-gzip"} and GZIP_MAGIC.startswith(first[:2])
+    if encoding != "identity" and not is_gzip:
         message = (
-            f"Compression error: Content-Encoding is {printable(encoding)[:40]}, which the answer"
-            " should not have, or does not keep; send it plain or as gzip."
+            f"Compression error: the answer is no gzip; its header says {printable(encoding)[:40]}."
         )
         raise InvalidSitemap("compression-error", message)
     yield first

@@ -304,7 +304,8 @@ class XmlDocument:
         self._skip()
 
     def _on_item(self, item: feeds.Item) -> None:
-        for url in item.links or [None]:
+        links: list[str | None] = [*item.links]
+        for url in links or [None]:
             self._checker.count(self.line)
             self._checker.url([url, None, None, None], item.line)
         for tag, text in item.dates:

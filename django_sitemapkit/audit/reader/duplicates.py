@@ -9,11 +9,7 @@ from django_sitemapkit.audit.reader.findings import Issue
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
 from django_sitemapkit.protocol.limits import MAX_URLS
-from django_sitemapkit.protocol.locations import (
-    is_escaped_twice,
-    normalise_path,
-    normalise_written,
-)
+from django_sitemapkit.protocol.locations import is_escaped_twice, normalise_path, normalise_written
 
 MAX_COMPARED_URLS = 1_000_000
 """URLs of which is kept which document lists them, in about 100 MB; later ones are compared too."""

@@ -37,9 +37,9 @@ _OTHER_COMPRESSIONS = {
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # A page of the server, or what a program printed before the XML.
 _HTML = re.compile(
-    rb"<(?:!doctype html|html|head|body|title|meta|script|style|br|b|p|div|pre|h1)\b", re.IGNORECASE
+    rb"<(?:!doctype html|html|head|body|title|script|br|b|p|div|pre|h1)(?=[\s/>])", re.IGNORECASE
 )
-_XML = re.compile(rb"<\?xml\s|<(?:urlset|sitemapindex|rss|feed)[\s>]")
+_XML = re.compile(rb"<\?xml\s|<(?:\w+:)?(?:urlset|sitemapindex|rss|feed)[\s>]")
 _DECLARATION = re.compile(rb"<\?xml\s")
 _CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _URL_BEGINS = re.compile(rb"\s*(?:[A-Za-z][A-Za-z0-9+.-]*:)?/").match
@@ -163,10 +163,10 @@ class Opening:
             return b""
         # The parser reports a second byte order mark.
         self.is_text = not xml.startswith((b"<", BYTE_ORDER_MARK))
-        if self._spaced:
-            self._note_white_space(xml)
         if _HTML.match(xml) or (self.is_text and not _is_url_list(xml)):
             raise _no_sitemap(xml)
+        if self._spaced:
+            self._note_white_space(xml)
         # The parser gets the byte order mark, since it would also accept a second one.
         return xml if len(xml) < len(text) else block
 

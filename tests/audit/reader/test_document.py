@@ -287,6 +287,7 @@ def test_a_prefix_is_as_good_as_a_default_namespace():
         f'<s:urlset xmlns:s="{NAMESPACE}"><s:url><s:loc>{LOCATION}</s:loc></s:url></s:urlset>'
     ).encode()
     assert found(document) == []
+    assert found(document.replace(b"s:", b"p:").replace(b":s=", b":p=")) == []
 
 
 # Structure
