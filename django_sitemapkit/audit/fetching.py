@@ -3,12 +3,15 @@
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.client import HTTPResponse
+from http import HTTPStatus
+from http.client import HTTPException, HTTPResponse
 from typing import IO, Any, NoReturn
 from urllib.error import HTTPError
 
+from django_sitemapkit.audit.reader.streams import GZIP_MAGIC
 from django_sitemapkit.deadlines import Deadline, opened
 from django_sitemapkit.exceptions import InvalidSitemap
+from django_sitemapkit.printable import printable
 
 TIMEOUT = 60
 """Seconds a server may take between two blocks."""
@@ -31,10 +34,26 @@ def fetched(address: str, deadline: Deadline) -> Iterator[Iterator[bytes]]:
     request = urllib.request.Request(address, headers={"User-Agent": "django-sitemapkit"})  # noqa: S310
     try:
         with opened(request, deadline, _NoRedirects(), timeout=TIMEOUT) as response:
-            yield _response_blocks(response, deadline)
+            if response.status != HTTPStatus.OK:
+                raise HTTPException(f"HTTP Error {response.status}: {response.reason}")
+            yield _decodable(_response_blocks(response, deadline), response)
     except HTTPError as error:
         error.close()  # It has the connection, and may be kept as the cause of another error.
         raise
+
+
+def _decodable(blocks: Iterator[bytes], response: HTTPResponse) -> Iterator[bytes]:
+    """Yield the blocks; raise InvalidSitemap unless they are compressed as the headers say."""
+    encoding = response.headers.get("Content-Encoding", "").strip().lower() or "identity"
+    first = next(blocks, b"")
+    is_gzip = encoding in {"gzip", "x-gzip"} and GZIP_MAGIC.startswith(first[:2])
+    if encoding != "identity" and not is_gzip:
+        message = (
+            f"Compression error: the answer is no gzip; its header says {printable(encoding)[:40]}."
+        )
+        raise InvalidSitemap("compression-error", message)
+    yield first
+    yield from blocks
 
 
 def _response_blocks(response: HTTPResponse, deadline: Deadline) -> Iterator[bytes]:

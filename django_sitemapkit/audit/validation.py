@@ -1,5 +1,6 @@
 """Validating sitemaps: what is published, files and folders, and what an address answers."""
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -15,6 +16,7 @@ from django.db import DatabaseError
 
 from django_sitemapkit.audit.fetching import MAX_SECONDS, Redirected, fetched
 from django_sitemapkit.audit.reader import Finding, SitemapReader
+from django_sitemapkit.audit.reader.duplicates import ListedUrls
 from django_sitemapkit.audit.reader.entries import ListingScope
 from django_sitemapkit.audit.reader.findings import ERROR_KINDS as READER_ERROR_KINDS
 from django_sitemapkit.audit.reader.findings import WARNING_KINDS as READER_WARNING_KINDS
@@ -46,7 +48,7 @@ WARNING_KINDS = READER_WARNING_KINDS | {"no-schema"}
 
 ERROR_KINDS = READER_ERROR_KINDS | {
     *("damaged-file", "http-error", "incomplete-answer", "redirect", "schema", "time-limit"),
-    "wrong-name",
+    *("unreadable", "wrong-name"),
 }
 """The kinds of errors."""
 
@@ -116,7 +118,7 @@ def validate_published(
     Each file is compared with the manifest first, and then read as any other document. With
     ``schemas`` it is checked by these too.
     """
-    how = _Validation(schemas, on_progress)
+    how = _Validation(schemas, on_progress, ListedUrls())
     storage = SitemapStorage()
     hosts = declared_hosts([site])
     for file in verify_published(site):
@@ -138,34 +140,52 @@ def validate_source(
     *,
     seconds: float = MAX_SECONDS,
     on_progress: OnProgress | None = None,
+    listed: ListedUrls | None = None,
 ) -> Iterator[DocumentReport]:
     """Yield a report on each document at an address, a path or in a folder; "-" is standard input.
 
     The sitemaps that an index at an address lists are read too, on its own host and on hosts that
     external sections of any site declare; others are reported, not opened. With ``schemas`` each
     is checked by these too. An address, with all that its index lists, may take that many
-    ``seconds``. Raises OSError, HTTPException or ValueError where the source cannot be read at all.
+    ``seconds``. What cannot be read has a report that says so. Pages in ``listed`` are duplicates,
+    and those of the source are added to it.
     """
-    how = _Validation(schemas, on_progress)
-    if source == STANDARD_INPUT:
-        yield how.validate(source, _file_blocks(sys.stdin.buffer))
-        return
-    if source.startswith(("http://", "https://")):
+    how = _Validation(schemas, on_progress, listed or ListedUrls())
+    if source.lower().startswith(("http://", "https://")):
         yield from _validate_address(source, how, Deadline(seconds))
         return
-    for found in sitemap_paths(Path(source)):
-        with found.open("rb") as file:
-            yield how.validate(str(found), _file_blocks(file))
+    try:
+        if source == STANDARD_INPUT:
+            yield how.validate(source, _file_blocks(sys.stdin.buffer))
+            return
+        paths = sitemap_paths(Path(source))
+    except (OSError, ValueError) as error:
+        yield DocumentReport.failed(source, "unreadable", f"It cannot be read: {error}")
+        return
+    for path in paths:
+        name = source if path == Path(source) else str(path)
+        try:
+            with path.open("rb") as file:
+                yield how.validate(name, _file_blocks(file))
+        except (OSError, ValueError) as error:
+            yield DocumentReport.failed(name, "unreadable", f"It cannot be read: {error}")
 
 
 def sitemap_paths(path: Path) -> list[Path]:
     """Return a path, or of a folder the sitemaps in it and below, sorted.
 
-    Raises FileNotFoundError where the folder has none.
+    A folder below that cannot be read is returned, so that opening it fails. Raises OSError where
+    the folder has no sitemap, or cannot be read.
     """
     if not path.is_dir():
         return [path]
-    paths = sorted(filter(_is_named_sitemap, path.rglob("*")))
+    unreadable: list[OSError] = []
+    paths = [
+        Path(folder, name)
+        for folder, _, names in os.walk(path, onerror=unreadable.append)
+        for name in filter(_is_named_sitemap, names)
+    ]
+    paths = sorted([*paths, *(Path(error.filename) for error in unreadable)])
     if not paths:
         raise FileNotFoundError("there is no .xml, .xml.gz or sitemap*.txt file in it")
     return paths
@@ -209,10 +229,10 @@ def declared_hosts(sites: Iterable[SitemapSite]) -> set[str]:
     return hosts
 
 
-def _is_named_sitemap(path: Path) -> bool:
+def _is_named_sitemap(name: str) -> bool:
     # Other texts in a folder are robots.txt, keys and notes.
-    is_text_sitemap = path.name.startswith("sitemap") and path.name.endswith(TEXT_ENDINGS)
-    return is_text_sitemap or path.name.endswith((".xml", ".xml.gz"))
+    is_text_sitemap = name.startswith("sitemap") and name.endswith(TEXT_ENDINGS)
+    return is_text_sitemap or name.endswith((".xml", ".xml.gz"))
 
 
 def _fetch(
@@ -230,9 +250,8 @@ def _fetch(
         message = f"Redirect to {redirect}: list the target instead."
         return DocumentReport.failed(address, "redirect", message)
     except (OSError, HTTPException, ValueError) as error:
-        if not nested:
-            raise
-        return DocumentReport.failed(address, "http-error", f"HTTP error: {error}")
+        code = "http-error" if deadline.left else "time-limit"
+        return DocumentReport.failed(address, code, f"HTTP error: {error}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +260,7 @@ class _Validation:
 
     schemas: "Schemas | None"
     on_progress: OnProgress | None
+    listed: ListedUrls
 
     def validate(
         self,
@@ -252,7 +272,8 @@ class _Validation:
         hosts: Collection[str] = (),
     ) -> DocumentReport:
         """Read a document to its end, and return the report."""
-        reader = SitemapReader(address, nested=nested, hosts=hosts)
+        earlier = self.listed.by_others(source)
+        reader = SitemapReader(address, nested=nested, hosts=hosts, earlier=earlier)
         children: list[str] = []
         found: list[Finding] = []
         with SpooledTemporaryFile(MAX_BYTES_IN_MEMORY) as copy, suppress(InvalidSitemap):
@@ -261,6 +282,7 @@ class _Validation:
             children.extend(sitemap.location for sitemap in sitemaps)
             if self.schemas is not None:
                 found += self.schemas.findings(reader.kind, copy)
+        self.listed.add(source, reader.digests)
         if reader.kind not in {"text", None} and source.partition("?")[0].endswith(TEXT_ENDINGS):
             message = f"Parsing error: <{reader.kind}> is not a text sitemap, as the name says."
             found.append(Finding(code="wrong-name", message=message))

@@ -49,8 +49,8 @@ _DOT_SEGMENT = re.compile(r"/(?:\.|%2e){1,2}(?=[/?]|\Z)", re.IGNORECASE)
 # hosts that do are in use, and browsers open them.
 _LABEL = "[a-z0-9][a-z0-9-]{0,62}+"
 
-QUICK_ORIGIN = rf"https?://{_LABEL}(?:\.{_LABEL})++(?::[1-9][0-9]{{1,3}})?+"
-"""A regular expression for most origins."""
+QUICK_ORIGIN = rf"https?://{_LABEL}(?:\.{_LABEL})++(?::(?!443/|80/)[1-9][0-9]{{1,3}})?+"
+"""A regular expression for most origins in normal form, before a path."""
 
 PERHAPS_DOTS = r"\.|%2"
 """A regular expression for how a dot segment begins, encoded or not; others begin so too."""

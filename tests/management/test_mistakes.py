@@ -293,11 +293,10 @@ def test_what_a_server_says_forges_no_line(monkeypatch):
     def refuse(*args, **options):
         raise OSError(f"HTTP Error 500: {EVIL}")
 
-    command = "django_sitemapkit.audit.management.commands.validate_sitemaps"
-    monkeypatch.setattr(f"{command}.validate_source", refuse)
-    code, out, err = run("validate_sitemaps", "https://evil.example/sitemap.xml")
-    assert (code, out) == (1, "")
-    assert err == f"https://evil.example/sitemap.xml cannot be read: HTTP Error 500: {SHOWN}"
+    monkeypatch.setattr("django_sitemapkit.audit.validation.fetched", refuse)
+    code, out, _ = run("validate_sitemaps", "https://evil.example/sitemap.xml")
+    assert code == 1
+    assert out.splitlines()[1] == f"  error: HTTP error: HTTP Error 500: {SHOWN}"
 
 
 def test_what_is_kept_of_a_build_forges_no_line(products):

@@ -139,9 +139,7 @@ def _unfinished(keys: Iterable[str]) -> Iterator[HealthItem]:
             )
 
 
-def _overdue_requests(
-    sites: Sequence[SitemapSite], keys: Collection[str]
-) -> Iterator[HealthItem]:
+def _overdue_requests(sites: Sequence[SitemapSite], keys: Collection[str]) -> Iterator[HealthItem]:
     """Yield the requests of each site that are open for long although nobody builds the site."""
     running = set(living_leases(keys).values_list("name", flat=True))
     for row in BuildRequest.objects.open(*sites):

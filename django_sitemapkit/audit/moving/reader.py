@@ -75,10 +75,11 @@ class EntryReader:
         Nothing is yielded of an index: ``sitemaps`` then has what it lists. Raises InvalidSitemap
         where the document is not XML, neither a sitemap nor an index, or larger than 200 MB.
         """
-        opening = Opening(FindingLog())
+        log = FindingLog()
+        opening = Opening(log)
         size = 0
         try:
-            for block in xml_blocks(chunks, MAX_DOCUMENT_BYTES):
+            for block in xml_blocks(chunks, MAX_DOCUMENT_BYTES, log):
                 size += len(block)
                 if size > MAX_DOCUMENT_BYTES:
                     message = f"File too large: more than {MAX_DOCUMENT_BYTES:,} bytes."

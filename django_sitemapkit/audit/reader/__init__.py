@@ -56,7 +56,8 @@ class SitemapReader:
     document, so that another index is an error. A lastmod after ``now`` (aware, default the
     present) is in the future. ``hosts`` are further origins, as ``https://cdn.example.com``, where
     an index may list sitemaps and a nested sitemap pages, because the one is submitted on behalf
-    of the other. Raises InvalidValue where ``address`` is not an absolute http or https URL. ::
+    of the other. ``earlier`` has the documents that list a URL already, by its digest. Raises
+    InvalidValue where ``address`` is not an absolute http or https URL. ::
 
         reader = SitemapReader("https://www.example.com/sitemap.xml")
         with open("sitemap.xml", "rb") as file:
@@ -73,6 +74,7 @@ class SitemapReader:
         nested: bool = False,
         now: dt.datetime | None = None,
         hosts: Collection[str] = (),
+        earlier: dict[int, str] | None = None,
     ) -> None:
         self._log = FindingLog()
         scope = of_sitemaps = None
@@ -80,7 +82,7 @@ class SitemapReader:
             of_sitemaps = ListingScope(address, hosts)
             scope = of_sitemaps if nested else ListingScope(address)
         now = now or dt.datetime.now(dt.UTC)
-        self._checker = EntryChecker(self._log, now, max_urls, scope, of_sitemaps)
+        self._checker = EntryChecker(self._log, now, max_urls, scope, of_sitemaps, earlier or {})
         self._opening = Opening(self._log)
         self._document: XmlDocument | TextDocument = XmlDocument(
             self._log, self._checker, nested=nested
@@ -99,6 +101,11 @@ class SitemapReader:
     def urls(self) -> int:
         """Entries read so far, valid or not."""
         return self._checker.urls
+
+    @property
+    def digests(self) -> frozenset[int] | set[int]:
+        """Digests of the URLs that no other document should list."""
+        return self._checker.duplicates.digests
 
     @property
     def findings(self) -> list[Finding]:
@@ -135,7 +142,7 @@ class SitemapReader:
         if self._begun:
             raise RuntimeError("a reader reads one document: create another reader")
         self._begun = True
-        return self._entries(xml_blocks(chunks, self._max_bytes))
+        return self._entries(xml_blocks(chunks, self._max_bytes, self._log))
 
     def sitemaps(self, chunks: Chunks) -> Iterator[IndexEntry]:
         """Yield the sitemaps that an index lists, and of any other document nothing.

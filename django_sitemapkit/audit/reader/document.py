@@ -52,7 +52,9 @@ class XmlDocument:
         self._extensions = ExtensionChecker(log)
         self._extended = self._captures = False
         self._fed = self._depth = self._skipped = self._mark = self._entry_line = 0
-        self._namespace, self._entry_name, self._news = "", "", False
+        self._namespace, self._entry_name = "", ""
+        self._news = self._others = False
+        self._tail = b""
         self._quick: QuickEntries | None = None
         self._declared: dict[str | None, str | None] = {}
         self._ranks: dict[str, int] = {}
@@ -85,6 +87,7 @@ class XmlDocument:
             end = len(block) if end < 0 else end + len(END)
             self._parse(block[start:end])
             start = end
+        self._tail = block[-3:]
 
     def _is_between_entries(self) -> bool:
         """Return whether an entry or the root's end tag comes next, and nothing is pending."""
@@ -113,7 +116,11 @@ class XmlDocument:
 
     def _parse(self, block: bytes) -> None:
         self._fed += len(block)
-        self._parser.Parse(block)
+        try:
+            self._parser.Parse(block)
+        except expat.ExpatError as error:
+            self._refuse_other_encoding(block, error)
+            raise
         if self._fed - self._parser.CurrentByteIndex > MAX_TOKEN:
             raise _unreadable(f"a tag or comment has more than {MAX_TOKEN:,} bytes")
         if len(self._parser.intern) > MAX_NAMES:
@@ -121,12 +128,24 @@ class XmlDocument:
         if len(self._parts) > 8:
             self._fold()
 
+    def _refuse_other_encoding(self, block: bytes, error: expat.ExpatError) -> None:
+        """Raise InvalidSitemap if the parser stopped at a byte that is not UTF-8."""
+        start = self._parser.ErrorByteIndex - self._fed + len(block) + len(self._tail)
+        data = (self._tail + block)[start : start + 4] if start >= 0 else b""
+        try:
+            data.decode()
+        except UnicodeDecodeError as wrong:
+            if wrong.start == 0:
+                place = f"line {self.before + error.lineno}, column {error.offset + 1}"
+                message = f"Wrong encoding: {place}: the byte 0x{data[0]:02X} is not UTF-8"
+                raise InvalidSitemap("wrong-encoding", f"{message}; sitemaps are UTF-8.") from error
+
     def finish(self) -> None:
         """End the document. Raises InvalidSitemap or ExpatError where it is incomplete."""
         self._parser.Parse(b"", True)
         if not self._checker.urls:
             may_be_empty = self.kind in feeds.ROOTS.values() or (
-                self._news and self.kind == "urlset"
+                self._news and not self._others and self.kind == "urlset"
             )
             self._note(
                 "no-entries" if may_be_empty else "empty-sitemap",
@@ -147,7 +166,10 @@ class XmlDocument:
         self._mark = 1
 
     def _on_declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
-        if encoding and encoding.upper() != "UTF-8":
+        label = (encoding or "UTF-8").upper()
+        if label.replace("_", "") == "UTF8":
+            self._log.add_form(f"the file declares {quoted(encoding)}; write UTF-8", self.line())
+        elif label != "UTF-8":
             raise InvalidSitemap(
                 "wrong-encoding",
                 f"Wrong encoding: the file declares {quoted(encoding)}; sitemaps are UTF-8.",
@@ -163,6 +185,8 @@ class XmlDocument:
     def _on_namespace(self, prefix: str | None, namespace: str | None) -> None:
         if namespace == NEWS:
             self._news = True
+        elif namespace not in {NAMESPACE, _SCHEMA_INSTANCE.rstrip()}:
+            self._others = True
         if self.kind is None and prefix in PREFIXES:
             self._declared[prefix] = namespace
 
@@ -258,6 +282,8 @@ class XmlDocument:
                 "wrong-namespace",
                 f"Wrong namespace: <{tag}> has {quoted(namespace)}; write {NAMESPACE}.",
             )
+        if self._news:
+            self._checker.duplicates.allow_repetition()
         # The tags are read in the wrong one, for one finding instead of one for each tag.
         self._namespace = namespace
         prefix = namespace and namespace + " "
@@ -270,15 +296,20 @@ class XmlDocument:
     def _begin_feed(self, root: str) -> None:
         """Let other handlers read the rest of the document."""
         self.kind = "rss" if root == "rss" else "feed"
-        feed = feeds.Feed(root, self._on_link)
+        self._checker.duplicates.allow_repetition()
+        feed = feeds.Feed(root, self._on_item, self.line)
         self._parser.StartElementHandler = feed.on_start
         self._parser.EndElementHandler = feed.on_end
         self._parser.CharacterDataHandler = feed.on_text
         self._skip()
 
-    def _on_link(self, url: str) -> None:
-        self._checker.count(self.line)
-        self._checker.url([url, None, None, None], self.line())
+    def _on_item(self, item: feeds.Item) -> None:
+        links: list[str | None] = [*item.links]
+        for url in links or [None]:
+            self._checker.count(self.line)
+            self._checker.url([url, None, None, None], item.line)
+        for tag, text in item.dates:
+            self._checker.feed_date(tag, text, item.line)
 
     def _end_entry(self) -> None:
         if self._parts:

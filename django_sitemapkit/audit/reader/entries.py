@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from urllib.parse import quote
 
+from django_sitemapkit.audit.reader import feeds
+from django_sitemapkit.audit.reader.duplicates import DuplicateFinder
 from django_sitemapkit.audit.reader.findings import FindingLog, Issue
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.printable import quoted
@@ -72,11 +74,16 @@ class EntryChecker:
         max_urls: int,
         scope: ListingScope | None,
         of_sitemaps: ListingScope | None,
+        earlier: dict[int, str],
     ) -> None:
         self.urls = 0
         """Entries so far, valid or not."""
         self.entries: list[UrlEntry | IndexEntry] = []
         """Those with a ``loc``, however much is wrong with them; the reader takes them out."""
+        self.duplicates = DuplicateFinder(earlier)
+        """The URLs or sitemaps so far."""
+        self.max_urls = max_urls
+        """Entries that a file may have."""
         self.keeps_urls = True
         """Whether entries are kept that are no sitemaps of an index."""
         self.prefixes = scope.prefixes if scope else ()
@@ -84,28 +91,24 @@ class EntryChecker:
         # What is two days old in UTC is past in every zone.
         self.past = (now - dt.timedelta(days=2)).date().isoformat()
         """A date; each text of a date or time that sorts before it is past in every zone."""
-        self._log, self._max_urls = log, max_urls
+        self._log = log
         self._page_rule = partial(_check_location, scope=scope)
         self._sitemap_rule = partial(_check_location, scope=of_sitemaps)
+        self._now = now
         self._lastmod_rule = partial(_check_lastmod, now=now)
         self._in_quick_form = (scope.quick if scope else QUICK_URL).fullmatch
 
-    @property
-    def is_full(self) -> bool:
-        """Whether one more entry is one too many."""
-        return self.urls == self._max_urls
-
     def count(self, line: Callable[[], int], what: str = "URLs") -> None:
         """Count one of the file's "URLs" or "sitemaps"; ``line`` returns the current line."""
-        if self.is_full:
-            message = f"Too many {what}: a file lists at most {self._max_urls:,}; write several."
+        if self.urls == self.max_urls:
+            message = f"Too many {what}: a file lists at most {self.max_urls:,}; write several."
             self._log.add(Issue(f"too-many-{what.lower()}", message), line())
         self.urls += 1
 
     def url(self, values: list[str | None], line: int) -> None:
         """Check the four values of a ``<url>`` that begins in ``line``."""
         location, lastmod, changefreq, priority = values
-        location = self._location(location, line, self._page_rule)
+        location = self._location(location, line, self._page_rule, "URL")
         if lastmod is not None:
             lastmod = self._lastmod(lastmod, line, location)
         if changefreq is not None and changefreq not in CHANGEFREQS:
@@ -122,16 +125,29 @@ class EntryChecker:
     def sitemap(self, values: list[str | None], line: int) -> None:
         """Check the first two values of a ``<sitemap>`` that begins in ``line``."""
         location, lastmod, *_ = values
-        location = self._location(location, line, self._sitemap_rule)
+        location = self._location(location, line, self._sitemap_rule, "sitemap")
         if lastmod is not None:
             lastmod = self._lastmod(lastmod, line, location)
         if location is not None:
             self.entries.append(IndexEntry(location=location, lastmod=lastmod))
 
-    def _location(self, text: str | None, line: int, rule: ValueRule) -> str | None:
+    def feed_date(self, tag: str, text: str, line: int) -> None:
+        """Check a date of an item of a feed that begins in ``line``."""
+        text = text.strip(WHITE_SPACE)
+        try:
+            moment = feeds.parse_date(tag, text)
+        except ValueError:
+            message = f"Invalid date: {tag} {quoted(text)}; write it as {feeds.DATES[tag]}."
+            self._log.add(Issue("invalid-feed-date", message, "warning"), line)
+            return
+        if moment > self._now:
+            message = f"Future date: {tag} {quoted(text)} is in the future."
+            self._log.add(Issue("future-date", message, "warning"), line)
+
+    def _location(self, text: str | None, line: int, rule: ValueRule, what: str) -> str | None:
         if text is None:
-            issue = Issue("missing-xml-tag", "Missing XML tag: an entry has no <loc>.")
-            self._log.add(issue, line)
+            message = "Missing XML tag: an entry has no <loc>, or as an item of a feed no link."
+            self._log.add(Issue("missing-xml-tag", message), line)
             return None
         if (
             self._in_quick_form(text)
@@ -140,9 +156,15 @@ class EntryChecker:
             and "/." not in text
             and "/%2" not in text
         ):
-            return text
-        location = text.strip(WHITE_SPACE)[:MAX_TEXT]
-        return self._check("loc", text, rule, line, location)
+            location = text
+            are_plain = "%" not in text and "&" not in text
+            if are_plain and self.duplicates.add_quickly([text.encode()], are_plain=True):
+                return text
+        else:
+            location = self._check("loc", text, rule, line, text.strip(WHITE_SPACE)[:MAX_TEXT])
+        for issue in self.duplicates.issues(location, what):
+            self._log.add(issue, line, location)
+        return location
 
     def _lastmod(self, text: str, line: int, location: str | None) -> str:
         if QUICK_LASTMOD.fullmatch(text) and text < self.past:

@@ -13,8 +13,9 @@ MAX_FINDINGS = 1_000
 
 WARNING_KINDS = frozenset(
     {
-        *("doubtful-hreflang", "future-date", "long-title", "missing-self-link", "no-entries"),
-        *("short-url", "uncommon-date"),
+        *("doubtful-hreflang", "duplicate-across-files", "duplicate-url", "escaped-twice"),
+        *("future-date", "invalid-feed-date", "long-title", "missing-self-link", "no-entries"),
+        *("short-url", "uncommon-date", "uncommon-form"),
     }
 )
 """The codes of warnings."""
@@ -72,6 +73,11 @@ class FindingLog:
         self.examples: list[Finding] = []
         self.counts: dict[str, int] = {}
         self.errors = 0
+
+    def add_form(self, why: str, line: int | None = None) -> None:
+        """Add the warning that a document has a form which some readers reject."""
+        message = f"Uncommon form: {why}; some readers reject the file."
+        self.add(Issue("uncommon-form", message, "warning"), line)
 
     def add(self, issue: Issue, line: int | None = None, location: str | None = None) -> None:
         """Count an issue, and keep it while there is room, or as the first of its kind."""

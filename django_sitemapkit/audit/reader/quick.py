@@ -27,6 +27,9 @@ from django_sitemapkit.protocol.limits import (
 from django_sitemapkit.protocol.locations import ESCAPE, PERHAPS_DOTS, QUICK_ORIGIN, UNENCODED
 from django_sitemapkit.protocol.writers import escaped
 
+MAX_BATCH = 1_024
+"""Entries taken at a time."""
+
 END = b"</url>"
 """Where an entry ends."""
 
@@ -79,6 +82,7 @@ class QuickEntries:
         self._match_head = re.compile(head.encode()).match
         self._match_tail = re.compile(rf"({links}){images}{END.decode()}".encode()).match
         self._tail, self._has_links = END, False
+        self._batch = 1
 
     def skip(self, block: bytes, start: int) -> int:
         """Count the ordinary valid entries from ``start`` on, and return where the last one ends.
@@ -87,21 +91,45 @@ class QuickEntries:
         not skipped either.
         """
         checker = self._checker
-        while head := self._match_head(block, start):
+        while True:
+            room = checker.max_urls - checker.urls
+            end, urls = self._match(block, start, min(self._batch, room))
+            if not urls:
+                return start
+            are_plain = block.find(b"%", start, end) < 0 and block.find(b"&", start, end) < 0
+            if checker.duplicates.add_quickly(urls, are_plain=are_plain):
+                checker.urls += len(urls)
+                start = end
+                self._batch = min(2 * self._batch, MAX_BATCH)
+            elif len(urls) == 1:  # The parser reports it.
+                return start
+            else:
+                self._batch = 1
+
+    def _match(self, block: bytes, start: int, count: int) -> tuple[int, list[bytes]]:
+        """Return where the ordinary entries from ``start`` on end, and their URLs, at most so many.
+
+        A few are taken at a time, and more as long as none is a duplicate: this costs less than to
+        compare each, and a file of duplicates takes no longer than twice its time.
+        """
+        urls: list[bytes] = []
+        match_head, past = self._match_head, self._past
+        for _ in range(count):
+            head = match_head(block, start)
+            if not head:
+                break
             end = head.end()
             # The versions of a page have the same links, one after the other.
             if not block.startswith(self._tail, end) and not self._take_tail(block, end):
                 break
             location, lastmod = head.groups()
-            if (
-                (lastmod and lastmod >= self._past)
-                or (self._has_links and b' href="%b"' % location not in self._tail)
-                or checker.is_full
+            if (lastmod and lastmod >= past) or (
+                self._has_links and b' href="%b"' % location not in self._tail
             ):
                 break
-            checker.urls += 1
+            urls.append(location)
             start = end + len(self._tail)
-        return start
+        return start, urls
 
     def _take_tail(self, block: bytes, start: int) -> bool:
         """Return whether the rest of an entry is valid, and keep it if so."""

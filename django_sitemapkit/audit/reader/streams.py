@@ -8,10 +8,12 @@ first bytes are looked at here, because the parser's own messages about them wou
 import re
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import chain
 
 from django_sitemapkit.audit.reader.findings import FindingLog, Issue
 from django_sitemapkit.exceptions import InvalidSitemap
+from django_sitemapkit.printable import quoted
 
 PARSED_BLOCK_BYTES = 65_536
 """Bytes parsed at a time. With blocks of one size the result, findings included, does not depend
@@ -21,29 +23,45 @@ MAX_MEMBERS = 10_000
 """gzip members in one file (bgzip makes about 800 of a full sitemap)."""
 
 GZIP_MAGIC = b"\x1f\x8b"
-_ZIP = b"PK\x03\x04"
+_OTHER_COMPRESSIONS = {
+    b"PK": "a zip archive",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\0": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
+    b"\x04\x22\x4d\x18": "lz4",
+    b"Rar!": "a rar archive",
+    b"\x1f\x9d": "compress",
+}
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_HTML = (b"<!doctype html", b"<html", b"<head", b"<body")
+# A page of the server, or what a program printed before the XML.
+_HTML = re.compile(
+    rb"<(?:!doctype html|html|head|body|title|script|br|b|p|div|pre|h1)(?=[\s/>])", re.IGNORECASE
+)
+_XML = re.compile(rb"<\?xml\s|<(?:\w+:)?(?:urlset|sitemapindex|rss|feed)[\s>]")
+_DECLARATION = re.compile(rb"<\?xml\s")
+_CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_URL_BEGINS = re.compile(rb"\s*(?:[A-Za-z][A-Za-z0-9+.-]*:)?/").match
+_IN_ROBOTS = re.compile(rb"(?im)^(?:user-agent|allow|disallow|sitemap)[ \t]*:")
 # The byte order marks of UTF-16 and UTF-32, and how "<" begins a document without one.
 _OTHER_ENCODINGS = (b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<", b"\0\0")
 _LINE_END = re.compile(rb"\r\n?|\n")
 
 
-def xml_blocks(chunks: Iterable[bytes], max_bytes: int) -> Iterator[bytes]:
+def xml_blocks(chunks: Iterable[bytes], max_bytes: int, log: FindingLog) -> Iterator[bytes]:
     """Yield the document in ``chunks``, plain or gzip by its first two bytes, in even blocks.
 
-    ``max_bytes`` limits the bytes read of a gzip file; the caller limits the output by not asking
-    for more. Raises InvalidSitemap where the compression is broken, after all that could be read.
+    Zeros after gzip are a finding. ``max_bytes`` limits the bytes read of a gzip file; the caller
+    limits the output by not asking for more. Raises InvalidSitemap where the compression is broken,
+    after all that could be read.
     """
     if isinstance(chunks, (bytes, bytearray, memoryview, str)):
         raise TypeError("chunks is an iterable of bytes: write [data] for one piece of data")
     source = _even(chunks)
     first = next(source, b"")
-    if first.startswith(_ZIP):
-        raise _compression_error("the file is a zip archive; sitemaps are plain or gzip")
     source = chain([first], source)
-    yield from _even(_inflate(source, max_bytes)) if first.startswith(GZIP_MAGIC) else source
+    yield from _even(_inflate(source, max_bytes, log)) if first.startswith(GZIP_MAGIC) else source
 
 
 def _even(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -68,8 +86,8 @@ def _even(chunks: Iterable[bytes]) -> Iterator[bytes]:
         yield bytes(held)
 
 
-def _inflate(source: Iterable[bytes], max_bytes: int) -> Iterator[bytes]:
-    member, members, taken = zlib.decompressobj(31), 1, 0
+def _inflate(source: Iterable[bytes], max_bytes: int, log: FindingLog) -> Iterator[bytes]:
+    member, members, taken, is_padded = zlib.decompressobj(31), 1, 0, False
     # gzip adds far less than this to incompressible data.
     limit = 2 * max_bytes + PARSED_BLOCK_BYTES
     for block in source:
@@ -80,6 +98,9 @@ def _inflate(source: Iterable[bytes], max_bytes: int) -> Iterator[bytes]:
         # Output that did not fit needs no extra round: the member's checksum comes after it.
         while data:
             if member.eof:
+                if data.startswith(b"\0"):  # Tapes and block devices pad files; gzip ignores it.
+                    is_padded, data = True, data.lstrip(b"\0")
+                    continue
                 member, members = _next_member(data, members), members + 1
             piece = _decompress(member, data)
             if piece:
@@ -87,6 +108,8 @@ def _inflate(source: Iterable[bytes], max_bytes: int) -> Iterator[bytes]:
             data = member.unused_data if member.eof else member.unconsumed_tail
     if not member.eof:
         raise _compression_error("the gzip data ends too early; write the file again")
+    if is_padded:
+        log.add_form("there are zeros after the gzip data")
 
 
 def _decompress(member: "zlib._Decompress", data: bytes) -> bytes:
@@ -115,51 +138,90 @@ class Opening:
 
     def __init__(self, log: FindingLog) -> None:
         self._log = log
-        self._seen = False
+        self._seen = self._spaced = False
         self.lines = 0
         self.over = self.is_text = False
 
     def cut(self, block: bytes) -> bytes:
         """Return ``block`` from the first byte for the parser; ``over`` is then true.
 
-        ``is_text`` says that no tag begins there. A UTF-8 byte order mark is allowed; white space
-        is a finding, and ``lines`` counts the lines of it, which the parser does not see. Raises
-        InvalidSitemap where UTF-8 cannot follow.
+        ``is_text`` says that a list of URLs begins there, not a tag. A UTF-8 byte order mark is
+        allowed; white space is a finding, and ``lines`` counts the lines of it, which the parser
+        does not see. Raises InvalidSitemap where no sitemap can follow.
         """
         text = block
         if not self._seen:
             self._seen = True
             text = block.removeprefix(BYTE_ORDER_MARK)
-            if text.startswith(_OTHER_ENCODINGS):
-                raise InvalidSitemap(
-                    "wrong-encoding", "Wrong encoding: the file is not UTF-8; sitemaps are UTF-8."
-                )
+            _refuse_other_bytes(text)
         xml = text.lstrip(b" \t\r\n")
         if len(xml) < len(text):
-            self._note_white_space(text[: len(text) - len(xml)])
+            self._spaced = True
+            self.lines += len(_LINE_END.findall(text[: len(text) - len(xml)]))
         self.over = bool(xml)
+        if not xml:
+            return b""
         # The parser reports a second byte order mark.
-        self.is_text = self.over and not xml.startswith((b"<", BYTE_ORDER_MARK))
-        if xml[:16].lower().startswith(_HTML):
-            raise served_html()
-        if xml.startswith(GZIP_MAGIC):
-            raise InvalidSitemap(
-                "compression-error", "Compression error: the file is compressed twice."
-            )
+        self.is_text = not xml.startswith((b"<", BYTE_ORDER_MARK))
+        if _HTML.match(xml) or (self.is_text and not _is_url_list(xml)):
+            raise _no_sitemap(xml)
+        if self._spaced:
+            self._note_white_space(xml)
         # The parser gets the byte order mark, since it would also accept a second one.
         return xml if len(xml) < len(text) else block
 
-    def _note_white_space(self, white_space: bytes) -> None:
-        if "leading-whitespace" not in self._log.counts:
-            self._log.add(
-                Issue(
-                    "leading-whitespace",
-                    "Leading white space: the file begins with white space; begin it with <?xml,"
-                    " or a text sitemap with a URL.",
-                ),
-                1,
-            )
-        self.lines += len(_LINE_END.findall(white_space))
+    def _note_white_space(self, xml: bytes) -> None:
+        if xml.startswith(b"<") and not _DECLARATION.match(xml):
+            self._log.add_form("there is white space before the XML", 1)
+            return
+        message = (
+            "Leading white space: the file begins with white space; begin it with <?xml, or a text"
+            " sitemap with a URL."
+        )
+        self._log.add(Issue("leading-whitespace", message), 1)
+
+
+def _refuse_other_bytes(data: bytes) -> None:
+    """Raise InvalidSitemap if a document is in another encoding, or compressed by all but gzip."""
+    if data.startswith(GZIP_MAGIC):
+        raise _compression_error("the file is compressed twice")
+    compression = "a tar archive" if data[257:262] == b"ustar" else ""
+    for magic, name in _OTHER_COMPRESSIONS.items():
+        compression = name if data.startswith(magic) else compression
+    for bits in (zlib.MAX_WBITS, -zlib.MAX_WBITS) if data[:1] != b"<" else ():
+        with suppress(zlib.error):
+            if _XML.search(zlib.decompressobj(bits).decompress(data, 1_024)):
+                compression = "deflate"
+    if compression:
+        raise _compression_error(f"the file is {compression}; sitemaps are plain or gzip")
+    if data.startswith(_OTHER_ENCODINGS):
+        raise InvalidSitemap(
+            "wrong-encoding", "Wrong encoding: the file is not UTF-8; sitemaps are UTF-8."
+        )
+    if data[:1] != b"<" and _CONTROLS.search(data[:1_024]):
+        raise _compression_error("the file is binary, as brotli is; sitemaps are plain or gzip")
+
+
+def _is_url_list(text: bytes) -> bool:
+    """Return whether half of the first lines, or more, begin as URLs do."""
+    lines = [line for line in text.splitlines()[:100] if line.strip()]
+    return 2 * sum(map(bool, map(_URL_BEGINS, lines))) >= len(lines)
+
+
+def _no_sitemap(text: bytes) -> InvalidSitemap:
+    """Return the error for a document that is neither XML nor a list of URLs."""
+    first = quoted(text.split(b"\n", 1)[0].strip().decode(errors="replace"))
+    if _XML.search(text):
+        why = f"there is text before the XML: {first}; print nothing before <?xml"
+    elif text.startswith(b"<"):
+        return served_html()
+    elif text.startswith((b"{", b"[")):
+        why = f"the file is JSON: {first}"
+    elif _IN_ROBOTS.search(text):
+        why = f"the file is a robots.txt: {first}; give the address of a sitemap"
+    else:
+        why = f"the file is neither XML nor a list of URLs: {first}"
+    return InvalidSitemap("parsing-error", f"Parsing error: {why}.")
 
 
 def served_html() -> InvalidSitemap:

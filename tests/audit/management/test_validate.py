@@ -3,11 +3,13 @@
 import gzip
 import io
 import json
+import os
 import re
 import socket
 import sys
 import threading
 import time
+import zlib
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,6 +20,7 @@ from django.core.management import CommandError, call_command
 import django_sitemapkit
 from django_sitemapkit import ExternalSection
 from django_sitemapkit.audit.management.commands import validate_sitemaps
+from django_sitemapkit.audit.reader import duplicates
 from django_sitemapkit.audit.validation import ERROR_KINDS, WARNING_KINDS
 from django_sitemapkit.management.base import CLEAR_LINE
 from django_sitemapkit.models import Build, BuildFile, Lease
@@ -277,18 +280,20 @@ def test_invalid_file(tmp_path, content):
 
 def test_missing_file(tmp_path):
     """Exit 1 and its name, not a traceback."""
-    code, _, err = run("validate_sitemaps", tmp_path / "nothing.xml")
+    code, out, _ = run("validate_sitemaps", tmp_path / "nothing.xml")
     assert code == 1
-    assert "nothing.xml cannot be read" in err
+    assert out.startswith(f"{tmp_path / 'nothing.xml'} ")
+    assert "No such file" in out
 
 
 def test_folder_without_a_sitemap(tmp_path):
     """Nothing was validated, so nothing is called valid: exit 1."""
     empty = tmp_path / "empty"
     empty.mkdir()
-    code, _, err = run("validate_sitemaps", empty)
+    code, out, _ = run("validate_sitemaps", empty)
     assert code == 1
-    assert str(empty) in err
+    assert out.startswith(f"{empty} ")
+    assert "there is no .xml" in out
 
 
 # The summary, progress and failing on kinds --------------------------------------------------
@@ -574,11 +579,12 @@ def test_redirect_of_the_index_is_an_error(answers, base):
     "address", ["{base}/nothing.xml", "http://127.0.0.1:1/sitemap.xml", "http://", "http://[/a.xml"]
 )
 def test_address_that_cannot_be_read(base, address):
-    """Exit 1 and one line."""
+    """Exit 1 and a finding."""
     address = address.format(base=base)
-    code, _, err = run("validate_sitemaps", address)
+    code, out, _ = run("validate_sitemaps", address)
     assert code == 1
-    assert err.startswith(f"{address} cannot be read: ")
+    assert out.split()[:2] == [address, "INVALID"]
+    assert out.splitlines()[1].startswith("  error: HTTP error: ")
 
 
 def test_answer_cut_short_is_an_error(answers, base):
@@ -648,6 +654,145 @@ def test_repair_of_one_section_beside_one_that_has_gone(built, sections):
     sections.remove("products")
     assert run("validate_sitemaps", "--repair")[0] == 0
     assert {line.section for line in files()} == {"", "readings"}
+
+
+# One bad source, and what is in several --------------------------------------------------------
+
+
+@pytest.fixture
+def bad_sources(tmp_path, answers, base):
+    """Return sources none of which can be read."""
+    (tmp_path / "dead.xml").symlink_to(tmp_path / "gone.xml")
+    (tmp_path / "loop.xml").symlink_to(tmp_path / "loop.xml")
+    (tmp_path / "empty").mkdir()
+    answers["/busy.xml"] = (503, {}, b"busy")
+    return [
+        *("missing.xml", "bad\0name.xml", str(tmp_path / "dead.xml"), str(tmp_path / "loop.xml")),
+        *(str(tmp_path / "empty"), "x" * 300, "ftp://www.example.com/a.xml"),
+        *(f"{base}/404.xml", f"{base}/busy.xml", "http://127.0.0.1:1/a.xml", "http://[/a.xml"),
+        *("http://a b/a.xml", "https://" + "a" * 70 + ".example/", "http://127.0.0.1:99999/a.xml"),
+    ]
+
+
+def test_a_bad_source_never_ends_the_command(bad_sources, tmp_path):
+    """It is a finding, the others are read, and totals follow: exit 1."""
+    good = tmp_path / "good.xml"
+    good.write_text(urlset(f"{BASE}/a/"))
+    code, out, err = run("validate_sitemaps", *bad_sources, good, "--json")
+    *documents, total = map(json.loads, out.splitlines())
+    assert [document["source"] for document in documents] == [*bad_sources, str(good)]
+    kinds = [list(document["counts"]) for document in documents]
+    assert kinds == [["unreadable"]] * 7 + [["http-error"]] * 7 + [[]]
+    assert [document["valid"] for document in documents] == [False] * 14 + [True]
+    assert (code, total["documents"], total["invalid"], total["urls"]) == (1, 15, 14, 1)
+    assert err == "14 documents are not valid."
+
+
+def test_a_bad_file_in_a_folder(tmp_path):
+    """The others are read; a folder that is named like a sitemap is none."""
+    (tmp_path / "a.xml").symlink_to(tmp_path / "gone.xml")
+    (tmp_path / "b.xml").write_text(urlset(f"{BASE}/a/"))
+    (tmp_path / "c.xml").mkdir()
+    (tmp_path / "c.xml" / "d.xml").write_text(urlset(f"{BASE}/b/"))
+    code, out, _ = run("validate_sitemaps", tmp_path)
+    found = [line.split()[:2] for line in documents_of(out) if not line.startswith("  ")]
+    assert code == 1
+    assert found == [
+        [str(tmp_path / "a.xml"), "INVALID"],
+        [str(tmp_path / "b.xml"), "valid"],
+        [str(tmp_path / "c.xml" / "d.xml"), "valid"],
+    ]
+
+
+@pytest.mark.parametrize("folder", ["", "below"])
+def test_a_folder_without_permission(tmp_path, monkeypatch, folder):
+    """It is not called empty, and what is beside it is read."""
+    (tmp_path / "below").mkdir()
+    (tmp_path / "a.xml").write_text(urlset(f"{BASE}/a/"))
+    closed, scan = str(tmp_path / folder).rstrip("/"), os.scandir
+
+    def refuse(path):
+        if os.fspath(path) == closed:
+            raise PermissionError(13, "Permission denied", closed)
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    code, out, _ = run("validate_sitemaps", tmp_path, "--json")
+    *documents, _ = map(json.loads, out.splitlines())
+    assert code == 1
+    assert documents[-1]["source"] == closed
+    assert list(documents[-1]["counts"]) == ["unreadable"]
+    assert [document["valid"] for document in documents[:-1]] == [True] * bool(folder)
+
+
+@pytest.mark.parametrize("status", [201, 203, 206])
+def test_another_status_than_200_is_an_error(answers, base, status):
+    """A part of a document is none."""
+    answers["/a.xml"] = (status, {}, urlset(f"{base}/1/").encode())
+    code, out, _ = run("validate_sitemaps", f"{base}/a.xml", "--json")
+    assert code == 1
+    assert json.loads(out.splitlines()[0])["counts"] == {"http-error": 1}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "pack", "counts"),
+    [
+        ("gzip", bytes, {"compression-error": 1}),
+        ("br", bytes, {"compression-error": 1}),
+        ("deflate", zlib.compress, {"compression-error": 1}),
+        ("gzip, gzip", gzip.compress, {"compression-error": 1}),
+        ("X-GZIP", gzip.compress, {}),
+        ("gzip", gzip.compress, {}),
+        ("identity", bytes, {}),
+        ("", gzip.compress, {}),
+    ],
+)
+def test_a_body_is_compressed_as_its_header_says(answers, base, encoding, pack, counts):
+    """Browsers and crawlers fail otherwise."""
+    body = pack(urlset(f"{base}/1/").encode())
+    answers["/a.xml"] = (200, {"Content-Encoding": encoding}, body)
+    out = run("validate_sitemaps", f"{base}/a.xml", "--json")[1]
+    assert json.loads(out.splitlines()[0])["counts"] == counts
+
+
+def test_the_same_url_in_two_files_is_a_warning(tmp_path):
+    """It names the other file; feeds, news and the same file once more are no duplicates."""
+    news = 'xmlns:news="http://www.google.com/schemas/sitemap-news/0.9"'
+    one, two, text = (tmp_path / name for name in ("a.xml", "b.xml", "sitemap.txt"))
+    one.write_text(urlset(*(f"{BASE}/{number}/" for number in range(2_000))))
+    two.write_text(urlset(f"{BASE}/a/", f"{BASE}/7/", f"{BASE}/b/"))
+    text.write_text(f"{BASE}/c/\n{BASE}/b/\n")
+    (tmp_path / "c.xml").write_text(feeds(BASE, f"{BASE}/7/"))
+    (tmp_path / "d.xml").write_text(urlset(f"{BASE}/7/").replace("<urlset", f"<urlset {news}"))
+    code, out, _ = run("validate_sitemaps", tmp_path, one, "--json")
+    *documents, total = map(json.loads, out.splitlines())
+    found = [document["warnings"] for document in documents]
+    assert (code, [len(warnings) for warnings in found]) == (0, [0, 1, 0, 0, 1, 0])
+    assert f"{BASE}/7/" in found[1][0]
+    assert str(one) in found[1][0]
+    assert f"{BASE}/b/" in found[4][0]
+    assert str(two) in found[4][0]
+    assert total["counts"] == {"duplicate-across-files": 2}
+
+
+def test_the_same_url_in_two_sitemaps_of_an_index_is_a_warning(answers, base):
+    """The sitemaps themselves are compared in the index."""
+    answers["/i.xml"] = ok(index(f"{base}/a.xml", f"{base}/b.xml", f"{base}/a.xml"))
+    answers["/a.xml"] = answers["/b.xml"] = ok(urlset(f"{base}/1/"))
+    code, out, _ = run("validate_sitemaps", f"{base}/i.xml", "--json")
+    *documents, _ = map(json.loads, out.splitlines())
+    kinds = [list(document["counts"]) for document in documents]
+    assert (code, kinds) == (0, [["duplicate-url"], [], ["duplicate-across-files"], []])
+
+
+def test_memory_for_urls_of_several_files_is_bounded(tmp_path, monkeypatch):
+    """Later files are compared with the URLs that are kept."""
+    monkeypatch.setattr(duplicates, "MAX_COMPARED_URLS", 2)
+    for name, numbers in {"a": "12", "b": "34", "c": "3", "d": "1"}.items():
+        (tmp_path / f"{name}.xml").write_text(urlset(*(f"{BASE}/{each}/" for each in numbers)))
+    out = run("validate_sitemaps", tmp_path, "--json")[1]
+    counts = [json.loads(line)["counts"] for line in out.splitlines()[:-1]]
+    assert counts == [{}, {}, {}, {"duplicate-across-files": 1}]
 
 
 # What an index lists beside sitemaps ------------------------------------------------------------

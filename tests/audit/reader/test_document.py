@@ -1,8 +1,10 @@
 """What the reader takes, what it refuses, and that neither size nor malice makes it heavy."""
 
+import bz2
 import datetime as dt
 import gzip
 import itertools
+import lzma
 import tracemalloc
 import zlib
 
@@ -45,9 +47,9 @@ def report_on(document, address=None, **options):
 
 
 def found(document, address=None, **options):
-    """Return code and level of all that is found in a document."""
+    """Return code and level of what is found in a document, which may repeat one URL."""
     report = report_on(document, address, **options)
-    return [(finding.code, finding.level) for finding in report.findings]
+    return [(f.code, f.level) for f in report.findings if f.code != "duplicate-url"]
 
 
 def found_in_url(inner, address=None):
@@ -163,7 +165,7 @@ def test_a_finding_says_where_it_is():
         b"</url>", b"\n<lastmod>soon</lastmod></url>"
     ).replace(b'<?xml version="1.0"?>', b"")
     [white_space, finding] = report_on(document).findings
-    assert (white_space.code, white_space.line) == ("leading-whitespace", 1)
+    assert (white_space.code, white_space.line) == ("uncommon-form", 1)
     assert (finding.line, finding.location) == (4, LOCATION)
     assert finding.message.startswith("Invalid date: 'soon'")
 
@@ -216,7 +218,7 @@ def test_an_abandoned_reading_is_not_valid():
         (urlset("<loc>https://www.example.com/&#xFFFE;</loc>"), "parsing-error"),
         (urlset("<loc>https://www.example.com/\x00</loc>"), "parsing-error"),
         (urlset("<loc>https://www.example.com/&nbsp;</loc>"), "parsing-error"),
-        (urlset(LOC).replace(b"page", "ñ".encode("latin-1")), "parsing-error"),
+        (urlset(LOC).replace(b"page", "ñ".encode("latin-1")), "wrong-encoding"),
         (b"<!DOCTYPE urlset>" + urlset(LOC)[21:], "doctype"),
         (b'<!DOCTYPE u [<!ENTITY a "b">]>' + urlset(LOC)[21:], "doctype"),
         (b'<!DOCTYPE u SYSTEM "file:///etc/passwd">' + urlset(LOC)[21:], "doctype"),
@@ -285,6 +287,7 @@ def test_a_prefix_is_as_good_as_a_default_namespace():
         f'<s:urlset xmlns:s="{NAMESPACE}"><s:url><s:loc>{LOCATION}</s:loc></s:url></s:urlset>'
     ).encode()
     assert found(document) == []
+    assert found(document.replace(b"s:", b"p:").replace(b":s=", b":p=")) == []
 
 
 # Structure
@@ -822,7 +825,7 @@ def test_gzip_is_recognized_by_its_bytes():
         lambda data: data[:-8],
         lambda data: data[: len(data) // 2],
         lambda data: data[:2],
-        lambda data: data + b"\0",
+        lambda data: data + b"\0x",
         lambda data: data + b"x",
         lambda data: data + data[:1],
         lambda data: data + data[:15],
@@ -850,7 +853,7 @@ def test_gzip_ends_where_a_block_does(more):
     assert report_on(two) == report_on(document)
 
 
-@pytest.mark.parametrize("garbage", [b"\0", b"x" * 100, b"\x1fx"])
+@pytest.mark.parametrize("garbage", [b"\0" * 99 + b"x", b"x" * 100, b"\x1fx"])
 def test_what_follows_gzip_is_named(garbage):
     """Data after the last member differs from data that ends too early."""
     [finding] = report_on(gzip.compress(urlset(LOC)) + garbage).findings
@@ -954,3 +957,214 @@ def test_quick_and_slow_dates_agree(lastmod):
     quick = f"{LOC}<lastmod>{lastmod}</lastmod>"
     slow = f"{LOC}<lastmod> {lastmod}</lastmod>"
     assert found_in_url(quick) == found_in_url(slow)
+
+
+# What is no sitemap, or hardly one: one finding each
+
+
+def only_finding(document, address=None):
+    """Return the one finding in a document, and how many entries were read."""
+    report = report_on(document, address)
+    (finding,) = report.findings
+    return finding, report.urls
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        (bz2.compress(urlset(LOC)), "bzip2"),
+        (lzma.compress(urlset(LOC)), "xz"),
+        (b"\x28\xb5\x2f\xfd\x04\x58" + urlset(LOC), "zstd"),
+        (b"7z\xbc\xaf\x27\x1c\0\4" + b"\0" * 60, "7z"),
+        (b"PK\x05\x06" + b"\0" * 18, "zip"),
+        (zlib.compress(urlset(LOC) * 9), "deflate"),
+        (zlib.compress(urlset(LOC))[2:-4], "deflate"),
+        (b"sitemap.xml".ljust(257, b"\0") + b"ustar\0" + urlset(LOC), "tar"),
+        (b"\x0b\x2f\x80" + urlset(LOC), "brotli"),
+        (b"Rar!\x1a\x07\x01\0" + urlset(LOC), "rar"),
+        (b"\x04\x22\x4d\x18\x64" + urlset(LOC), "lz4"),
+        (b"\x1f\x9d\x90" + urlset(LOC), "compress"),
+    ],
+)
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_other_compression_is_named(data, name, pack):
+    """As such, and within gzip, too."""
+    finding, urls = only_finding(pack(data))
+    assert (finding.code, urls) == ("compression-error", 0)
+    assert name in finding.message
+
+
+@pytest.mark.parametrize(
+    ("before", "word"),
+    [
+        (b"Warning: Cannot modify header in /x.php on line 3\n", "text before the XML"),
+        (b"<br />\n<b>Warning</b>:  Undefined variable in <b>/x.php</b><br />\n", "text before"),
+        (b"---\nlayout: null\n---\n", "text before the XML"),
+        (b"{% load tz %}\n", "text before the XML"),
+        (b"\xef\xbb\xbfNotice: a\n", "text before the XML"),
+    ],
+)
+def test_text_before_the_xml_is_one_error(before, word):
+    """Whatever printed it."""
+    finding, urls = only_finding(before + urlset(*[f"\n{LOC}"] * 50))
+    assert (finding.code, finding.line, urls) == ("parsing-error", 1, 0)
+    assert word in finding.message
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        (b'{\n"urls": [\n"https://www.example.com/"\n]\n}', "JSON"),
+        (b'["https://www.example.com/",\n"https://www.example.com/b"]', "JSON"),
+        (b"# a\nUser-agent: *\nDisallow: /a\nSitemap: https://www.example.com/a.xml", "robots.txt"),
+        (b"Sitemap: https://www.example.com/a.xml\r\n" * 3, "robots.txt"),
+        (b"404 Not Found\n\nThe page\nis\nnot here.\n", "neither XML nor"),
+        (b"loc,lastmod\n", "neither XML nor"),
+        (b"- [Page](https://www.example.com/)\n" * 9, "neither XML nor"),
+        (b"version https\n" * 200, "neither XML nor"),
+    ],
+)
+def test_another_text_is_one_error(text, word):
+    """Named where it is a usual one; lists of URLs with a few other lines are read."""
+    finding, urls = only_finding(text)
+    assert (finding.code, finding.line, urls) == ("parsing-error", 1, 0)
+    assert word in finding.message
+
+
+@pytest.mark.parametrize(
+    ("data", "byte", "place"),
+    [
+        (b"caf\xe9/", "0xE9", "line 2, column 38"),
+        ("ñé".encode() + b"/\xff", "0xFF", "line 2, column 38"),
+        (b"caf\xc3/", "0xC3", "line 2, column 38"),
+        (b"abc\xed\xa0\x80", "0xED", "line 2, column 38"),
+        (b"\n\nabc\xc0\x80", "0xC0", "line 4, column 4"),
+    ],
+)
+@pytest.mark.parametrize("before", [0, 2_000])
+def test_a_byte_that_is_not_utf_8_is_named(data, byte, place, before):
+    """With its line and column, however many entries precede it."""
+    head = f'<urlset xmlns="{NAMESPACE}">'.encode()
+    many = b"".join(b"<url><loc>%b/%d</loc></url>" % (LOCATION.encode(), n) for n in range(before))
+    wrong = b"<url><loc>https://www.example.com/%b</loc></url>" % data
+    finding, urls = only_finding(head + many + b"\n" + wrong + b"</urlset>")
+    assert (finding.code, urls) == ("wrong-encoding", before)
+    assert byte in finding.message
+    assert place in finding.message
+
+
+@pytest.mark.parametrize("document", [b"<urlset>\x0b", b"<urlset>\xef\xbf\xbe</urlset>", b"<a>&b;"])
+def test_other_faults_of_xml_are_parsing_errors(document):
+    """Their bytes are UTF-8."""
+    assert found(document)[-1:] in (errors("parsing-error"), errors("unknown-root"))
+
+
+@pytest.mark.parametrize("label", ["utf8", "UTF8", "utf_8", "Utf8"])
+def test_another_spelling_of_utf_8_is_a_warning(label):
+    """The document is read."""
+    document = f'<?xml version="1.0" encoding="{label}"?>'.encode() + urlset(LOC)[21:]
+    finding, urls = only_finding(document)
+    assert (finding.code, finding.level, urls) == ("uncommon-form", "warning", 1)
+    assert "write UTF-8" in finding.message
+
+
+@pytest.mark.parametrize("label", ["utf-16", "utf-7", "us-ascii"])
+def test_another_encoding_is_an_error(label):
+    """Even where the bytes are the same."""
+    document = f'<?xml version="1.0" encoding="{label}"?>'.encode() + urlset(LOC)[21:]
+    assert found(document) == errors("wrong-encoding")
+
+
+@pytest.mark.parametrize("space", [b"\n", b" \t\r\n", b"\n" * 70_000, b"\xef\xbb\xbf\n"])
+def test_white_space_before_xml_without_a_declaration_is_a_warning(space):
+    """It is well-formed; before a declaration it is not."""
+    document = urlset(LOC)[21:]
+    assert found(space + document) == warnings("uncommon-form")
+    assert found(space + b"<?xml-stylesheet a?>" + document) == warnings("uncommon-form")
+    assert found(space + urlset(LOC)) == errors("leading-whitespace")
+
+
+@pytest.mark.parametrize("padding", [b"\0", b"\0" * 512, b"\0" * 200_000])
+def test_zeros_after_gzip_are_a_warning(padding):
+    """It is padding, also between members."""
+    document = urlset(LOC)
+    halves = gzip.compress(document[:50]) + padding + gzip.compress(document[50:])
+    for packed in (gzip.compress(document) + padding, halves):
+        assert found(packed) == warnings("uncommon-form")
+        assert report_on(packed).urls == 1
+
+
+@pytest.mark.parametrize(
+    "others", [IMAGE, 'xmlns:xhtml="http://www.w3.org/1999/xhtml"', 'xmlns:x="urn:x"']
+)
+def test_an_empty_document_for_news_and_others_is_an_error(others):
+    """Only one that is for news alone may be empty."""
+    assert found(urlset(attributes=f"{NEWS} {others}")) == errors("empty-sitemap")
+    xsi = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
+    assert found(urlset(attributes=f"{NEWS} {xsi}")) == warnings("no-entries")
+
+
+# Duplicates, and what is escaped twice
+
+PLAIN = "https://www.example.com/a"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (PLAIN, PLAIN),
+        ("https://www.example.com/%c3%b1", "https://www.example.com/%C3%B1"),
+        ("https://www.example.com/%61", PLAIN),
+        ("https://www.example.com:443/a", PLAIN),
+        ("HTTPS://WWW.example.com/a", PLAIN),
+        ("https://www.example.com", "https://www.example.com/"),
+        ("https://www.example.com/?a&amp;b'", "https://www.example.com/?a&#38;b&apos;"),
+        (PLAIN, f" {PLAIN} "),
+    ],
+)
+@pytest.mark.parametrize("make", [urlset, index])
+def test_a_duplicate_is_a_warning_in_its_line(first, second, make):
+    """In whatever spelling, with any number of URLs before it, parsed or not."""
+    for pair in ((first, second), (second, first)):
+        locations = [pair[0], *(f"{PLAIN}/{number}" for number in range(3_000)), pair[1]]
+        report = report_on(make(*(f"\n<loc>{location}</loc>" for location in locations)))
+        assert report.valid
+        lines = [(f.code, f.level, f.line) for f in report.findings]
+        assert lines == [("duplicate-url", "warning", 3_002)]
+
+
+@pytest.mark.parametrize(
+    "other", [f"{PLAIN}/", f"{PLAIN}?", "https://www.example.com/A", "http://www.example.com/a"]
+)
+def test_other_urls_are_no_duplicates(other):
+    """Escapes of what has to be escaped are other URLs, too."""
+    assert report_on(urlset(f"<loc>{PLAIN}</loc>", f"<loc>{other}</loc>")).findings == ()
+    slashes = ["https://www.example.com/a%2Fb", "https://www.example.com/a/b"]
+    assert report_on(urlset(*(f"<loc>{each}</loc>" for each in slashes))).findings == ()
+
+
+def test_every_repetition_is_counted():
+    """Whether the entries are ordinary, and also where each URL is repeated."""
+    locations = [f"{PLAIN}/{number % 1_000}" for number in range(3_000)]
+    report = report_on("\n".join(locations).encode())
+    assert report.counts == {"duplicate-url": 2_000}
+    report = report_on(urlset(*(f"<loc>{location}</loc>" for location in locations)))
+    assert report.counts == {"duplicate-url": 2_000}
+
+
+@pytest.mark.parametrize("path", ["?a=1&amp;amp;b=2", "caf%25C3%25A9", "?a&amp;lt;b", "%252F"])
+@pytest.mark.parametrize("number", [0, 5])
+def test_what_is_escaped_twice_is_a_warning(path, number):
+    """In ordinary entries, too."""
+    inners = [f"<loc>{PLAIN}/{each}</loc>" for each in range(10)]
+    inners[number] = f"<loc>{PLAIN}/{path}</loc>"
+    report = report_on(urlset(*inners))
+    assert [(f.code, f.level) for f in report.findings] == warnings("escaped-twice")
+
+
+@pytest.mark.parametrize(
+    "path", ["?a=1&amp;b=2", "caf%C3%A9", "?u=https%3A%2F%2Fa.b%2F%2520", "100%25"]
+)
+def test_what_is_escaped_once_is_fine(path):
+    """A parameter may hold a URL."""
+    assert report_on(urlset(LOC, f"<loc>{PLAIN}/{path}</loc>")).findings == ()

@@ -106,7 +106,8 @@ def test_a_wrong_namespace_is_one_finding(prefix, wrong):
     report = validate(
         [urlset(*[f"{LOC}<{prefix}:{tag}/><{prefix}:{tag}/>"] * 2, namespaces={prefix: wrong})]
     )
-    (finding,) = report.findings
+    finding, *duplicates = report.findings
+    assert {each.code for each in duplicates} == {"duplicate-url"}
     assert (finding.code, finding.level) == ("wrong-namespace", "error")
     assert finding.message.endswith(f"write {NAMESPACES[prefix]}.")
 
@@ -206,9 +207,11 @@ def test_a_second_location_of_an_image():
 
 def test_images_are_counted_by_url():
     """1,000 images on each url are allowed; more of them are one finding a url."""
-    document = urlset(*[LOC + IMG * 1000] * 2)
+    locs = [LOC.replace("page", f"page/{number}") for number in range(4)]
+    document = urlset(*(loc + IMG * 1000 for loc in locs[:2]))
     assert validate([document], ADDRESS).findings == ()
-    report = validate([urlset(*[LOC + IMG * 1001, LOC + IMG] * 2)], ADDRESS)
+    images = [IMG * 1001, IMG] * 2
+    report = validate([urlset(*map("".join, zip(locs, images, strict=True)))], ADDRESS)
     assert report.counts == {"too-many-tags": 2}
     assert "1,000 <image:image>" in report.findings[0].message
 
@@ -459,7 +462,8 @@ def test_a_url_has_many_spellings(href):
 def test_each_url_has_its_own_set():
     """What one url lists says nothing of the next one."""
     other = LOC.replace("page", "other")
-    report = validate([urlset(LOC + link("en"), other + link("en"), other)], ADDRESS)
+    third = LOC.replace("page", "third")
+    report = validate([urlset(LOC + link("en"), other + link("en"), third)], ADDRESS)
     assert report.counts == {"missing-self-link": 1}
     assert report.findings[0].location == "https://www.example.com/other"
     assert report.findings[0].line == 2

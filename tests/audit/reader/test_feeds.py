@@ -75,7 +75,7 @@ def test_links_come_out(feed, link, kind, size, nested):
 )
 def test_a_broken_link_is_named(feed, link, kind, url, code):
     """With its line; the others are read."""
-    report = report_on(feed(link(LOCATION), link(url), link(LOCATION)), ADDRESS)
+    report = report_on(feed(link(LOCATION), link(url), link(f"{LOCATION}/3")), ADDRESS)
     assert [(f.code, f.line) for f in report.findings] == [(code, 4)]
     assert report.urls == 3
 
@@ -107,3 +107,60 @@ def test_a_feed_is_well_formed_and_within_limits(feed, link, kind):
     assert found(document, max_bytes=len(document) - 1) == errors("file-too-large")
     assert found(document, max_urls=1) == errors("too-many-urls")
     assert found(feed()) == warnings("no-entries")
+
+
+def test_a_permalink_is_the_link_of_an_item_without_one():
+    """A guid is one unless it says otherwise; a link takes precedence."""
+    for guid in ("<guid>{}</guid>", '<guid isPermaLink="true">{}</guid>'):
+        [entry] = SitemapReader(ADDRESS).read([rss(guid.format(LOCATION))])
+        assert entry == UrlEntry(location=LOCATION)
+        both = f"{guid.format('urn:x')}{rss_link(LOCATION)}"
+        assert found(rss(both), ADDRESS) == []
+    no_permalink = f'<guid isPermaLink="false">{LOCATION}</guid>'
+    assert found(rss(no_permalink)) == errors("missing-xml-tag")
+
+
+@pytest.mark.parametrize(
+    "feed",
+    [
+        rss("", rss_link(LOCATION)),
+        rss("<description>A</description>", rss_link(LOCATION)),
+        atom('<link rel="self" href="x"/>', atom_link(LOCATION)),
+        atom("", atom_link(LOCATION)),
+    ],
+)
+def test_an_item_without_a_link_is_named(feed):
+    """With the line where it begins, and it is an entry."""
+    report = report_on(feed, ADDRESS)
+    assert [(f.code, f.line) for f in report.findings] == [("missing-xml-tag", 3)]
+    assert report.urls == 2
+
+
+def test_an_alternate_link_may_be_a_url():
+    """As the registry of relations writes it (RFC 4287, 4.2.7.2)."""
+    rel = "http://www.iana.org/assignments/relation/alternate"
+    assert found(atom(f'<link rel="{rel}" href="{LOCATION}"/>'), ADDRESS) == []
+
+
+@pytest.mark.parametrize(
+    ("feed", "tag", "date", "expected"),
+    [
+        (rss, "pubDate", "Mon, 01 Jan 2024 00:00:00 GMT", []),
+        (rss, "pubDate", "1 Jan 24 10:00 EST", []),
+        (rss, "pubDate", "Mon, 01 Jan 2024 00:00:00 -0000", []),
+        (rss, "pubDate", "2024-13-01", warnings("invalid-feed-date")),
+        (rss, "pubDate", "2024-01-01T00:00:00Z", warnings("invalid-feed-date")),
+        (rss, "pubDate", "Tue, 30 Feb 2024 00:00:00 GMT", warnings("invalid-feed-date")),
+        (rss, "pubDate", "9" * 9_000, warnings("invalid-feed-date")),
+        (rss, "pubDate", "", warnings("invalid-feed-date")),
+        (rss, "pubDate", "Mon, 01 Jan 2029 00:00:00 GMT", warnings("future-date")),
+        (atom, "updated", " 2024-01-01T00:00:00.5+01:00 ", []),
+        (atom, "published", "2024-01-01", warnings("invalid-feed-date")),
+        (atom, "updated", "Mon, 01 Jan 2024 00:00:00 GMT", warnings("invalid-feed-date")),
+        (atom, "updated", "2029-01-01T00:00:00Z", warnings("future-date")),
+    ],
+)
+def test_dates_have_the_form_of_their_feed(feed, tag, date, expected):
+    """RFC 822 in RSS, RFC 3339 in Atom."""
+    link = rss_link(LOCATION) if feed is rss else atom_link(LOCATION)
+    assert found(feed(f"{link}<{tag}>{date}</{tag}>"), ADDRESS) == expected

@@ -192,7 +192,12 @@ def counting(monkeypatch):
 def test_ordinary_entries_are_not_parsed(monkeypatch, inner, options):
     """But for the first one, which shows the parser the root."""
     entries = counting(monkeypatch)
-    document = (head() + f"<url>{inner}</url>\n" * 5 + "</urlset>").encode()
+    inners = [
+        inner.replace("xx", "", 1).replace(f"{ORIGIN}/", f"{ORIGIN}/{number}/")
+        for number in range(5)
+    ]
+    urls = "".join(f"<url>{each}</url>\n" for each in inners)
+    document = (head() + urls + "</urlset>").encode()
     kind, urls, _, valid, counts, _ = validated(document, options)
     assert (kind, urls, valid, counts) == ("urlset", 5, True, {})
     assert len(entries) == 1
@@ -201,11 +206,12 @@ def test_ordinary_entries_are_not_parsed(monkeypatch, inner, options):
 def test_what_is_written_is_not_parsed(monkeypatch):
     """Whatever the writer of this package writes, but for videos, news and elements of others."""
     writer = UrlsetWriter(namespaces={"xhtml": XHTML, "image": IMAGE})
-    urls = [f"{ORIGIN}/en/?a='&b=%C3%B1", f"{ORIGIN}/de/"]
     image = image_element(Image(location="https://cdn.example.com/a'b&c.jpg"), Scope(ORIGIN))
-    languages = alternate_elements([("en-GB", urls[0]), ("x-default", urls[1])])
     document = writer.begin()
-    document += writer.add(urls * 3, "2026-01-01", "weekly", "0.7", languages + image)[0]
+    for number in range(3):
+        urls = [f"{ORIGIN}/en/?a='{number}&b=%C3%B1", f"{ORIGIN}/de/{number}/"]
+        languages = alternate_elements([("en-GB", urls[0]), ("x-default", urls[1])])
+        document += writer.add(urls, "2026-01-01", "weekly", "0.7", languages + image)[0]
     document += writer.end()
     entries = counting(monkeypatch)
     assert validated(document, {"address": ADDRESS})[1:5] == (6, len(document), True, {})

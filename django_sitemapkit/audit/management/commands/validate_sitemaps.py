@@ -4,7 +4,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from http.client import HTTPException
 from pathlib import Path
 from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.audit.fetching import MAX_SECONDS
 from django_sitemapkit.audit.management.kinds import parse_kinds
+from django_sitemapkit.audit.reader.duplicates import ListedUrls
 from django_sitemapkit.audit.validation import (
     ERROR_KINDS,
     WARNING_KINDS,
@@ -139,7 +139,7 @@ class Command(PublishedCommand):
         if options["sources"] and options["repair"]:
             raise CommandError("--repair cannot be combined with sources.", returncode=Exit.USAGE)
         self.began = self.shown = time.monotonic()
-        self.totals = Totals()
+        self.totals, self.listed = Totals(), ListedUrls()
         try:
             if options["sources"]:
                 for source in options["sources"]:
@@ -163,13 +163,13 @@ class Command(PublishedCommand):
         return validate_published(site, self.schemas, on_progress=self._progress)
 
     def _read(self, source: str) -> Iterable[DocumentReport]:
-        try:
-            yield from validate_source(
-                source, self.schemas, seconds=self.max_seconds, on_progress=self._progress
-            )
-        except (OSError, HTTPException, ValueError) as error:
-            message = printable(f"{source} cannot be read: {error}")
-            raise CommandError(message, returncode=Exit.FAILED) from error
+        return validate_source(
+            source,
+            self.schemas,
+            seconds=self.max_seconds,
+            on_progress=self._progress,
+            listed=self.listed,
+        )
 
     def _report(self, documents: Iterable[DocumentReport]) -> Totals:
         """Print a line for each document; return what they have in total."""
