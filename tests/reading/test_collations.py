@@ -37,9 +37,18 @@ TEXTS = [*WORDS, "a10", "a9", "A11", "a-9", "1", "01", "0x", "\U0001f600", "a'b"
 
 
 def keyed(name, **fields):
-    """Return a model of its own with a key, and a slug for its URL."""
+    """Return a model of its own with a key, a slug for its URL, and columns of other kinds."""
     meta = type("Meta", (), {"app_label": "keyed"})
-    columns = {"slug": models.SlugField(unique=True), "Meta": meta, "__module__": __name__}
+    columns = {
+        "slug": models.SlugField(unique=True),
+        "note": models.CharField(max_length=20),
+        "rank": models.IntegerField(default=0),
+        "at": models.DateTimeField(null=True),
+        "day": models.DateField(null=True),
+        "parent": models.ForeignKey("self", models.CASCADE, null=True, related_name="+"),
+        "Meta": meta,
+        "__module__": __name__,
+    }
     return type(f"Keyed{name}", (models.Model,), fields | columns)
 
 
