@@ -68,7 +68,6 @@ def public_view(view: View) -> View:
         except (DatabaseError, InterfaceError) as error:
             if not (reason := _passing_reason(error)):
                 raise
-            logger.error("%s", reason)  # noqa: TRY400  the text says it all
             return _come_back(reason if django_settings.DEBUG else "")
         if settings.CACHE_CONTROL:
             response.headers["Cache-Control"] = settings.CACHE_CONTROL
@@ -81,11 +80,14 @@ def public_view(view: View) -> View:
 
 
 def _passing_reason(error: Exception) -> str:
-    """Return what to say of an error of the database that time or ``migrate`` ends; else ""."""
-    if reason := schema_fault(error):
-        return reason
-    is_unusable = isinstance(error, (OperationalError, InterfaceError))
-    return f"The database cannot be read: {error}" if is_unusable else ""
+    """Log and return what is said of a database error that time or ``migrate`` ends; else ""."""
+    reason = schema_fault(error)
+    if reason:
+        logger.error("%s", reason)
+    elif isinstance(error, (OperationalError, InterfaceError)):
+        reason = f"The database cannot be read: {error}"
+        logger.error("%s", reason, exc_info=error)
+    return reason
 
 
 def _come_back(reason: str = "") -> HttpResponse:
