@@ -27,7 +27,7 @@ from django_sitemapkit.protocol.limits import (
 from django_sitemapkit.protocol.locations import ESCAPE, PERHAPS_DOTS, QUICK_ORIGIN, UNENCODED
 from django_sitemapkit.protocol.writers import escaped
 
-MAX_BATCH = 1_024
+MAX_BATCH = 64
 """Entries taken at a time."""
 
 END = b"</url>"
