@@ -66,7 +66,7 @@ _LASTMODS = (
     "COUNT(sitemapkit_lastmod)",
 )
 _KEYS = "ARRAY_AGG(sitemapkit_key)"
-# The first key and the last are told by their place: a comparison might have another order.
+# The first and the last key are those at the ends: a comparison might have another order.
 _COLUMNS = (
     *("COUNT(*)", f"({_KEYS})[1]", f"({_KEYS})[COUNT(*)]"),
     "STRING_AGG(sitemapkit_text, E'\\n')",

@@ -12,7 +12,7 @@ from itertools import cycle
 import pytest
 from django.conf import settings as django_settings
 from django.conf.urls.i18n import i18n_patterns
-from django.db import models, transaction
+from django.db import connection, models, transaction
 from django.db.models import functions
 from django.urls import NoReverseMatch, path, reverse
 from django.utils import timezone, translation
@@ -85,9 +85,10 @@ CALLS = st.lists(
 EXPRESSIONS = st.sampled_from(PLAIN) | st.sampled_from([*PLAIN, *WINDOWS])
 LASTMODS = st.sampled_from(
     [
-        *("F('at')", "F('day')", "Coalesce('at', Value(dt.datetime($D, 1, 1, tzinfo=dt.UTC)))"),
-        *("F('parent__at')", "Window(Max('at'), partition_by='note')"),
-    ]
+        *("F('at')", "F('day')", "F('parent__at')", "Window(Max('at'), partition_by='note')"),
+        # Of such a mixture Django cannot read what MariaDB gives.
+        "Coalesce('at', Value(dt.datetime($D, 1, 1, tzinfo=dt.UTC)))",
+    ][: 4 if connection.vendor == "mysql" else 5]
 )
 WAYS = ["text", "text", "columns", "methods", "languages"]
 DECLARATIONS = st.fixed_dictionaries(
