@@ -97,4 +97,5 @@ def test_a_check_tells_it_in_one_line(sections, error):
 
     declare(sections, Products, get_queryset=rows)
     (message,) = checks.declarations.check_declarations()
-    assert message.msg == f"Section 'products' raised ValueError: {SHOWN}"
+    assert message.msg.startswith(f"Section 'products': rows() raised ValueError: {SHOWN} (")
+    assert message.msg.isprintable()

@@ -101,6 +101,9 @@ class ContribReader(ItemReader):
 
     options: ContribSection
 
+    uses_get_urls = False
+    """Whether what ``get_urls()`` of the sitemap gives is listed, as by contrib's own views."""
+
     def source(self, option: str) -> Source:
         """Return where the values of an option come from: of a tag, the sitemap has them.
 

@@ -76,7 +76,7 @@ def test_sections_that_are_not_examined(sections):
         " Section with i18n = True and a Route reads columns instead."
     )
     assert "sliced" in reasons[3]
-    assert reasons[4] == "Section 'broken' raised RuntimeError: no rows today."
+    assert "RuntimeError: no rows today" in reasons[4]
     lines = list(next(advise(SITE)).lines())
     assert lines[1:] == ["    not examined: it has no queryset that can be read by key."]
 

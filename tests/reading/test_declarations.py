@@ -33,7 +33,7 @@ from tests.reading.test_collations import DATABASES, MODELS, TEXTS, VALUES, tabl
 from tests.urls import urlpatterns as others
 from tests.urls import view
 
-VALUES_BY_LANGUAGE = False
+VALUES_BY_LANGUAGE = True
 """Whether methods that ask for the language are drawn."""
 
 urlpatterns = [
@@ -56,7 +56,12 @@ CONDITIONS = [
     *("slug__gt='s1'", "Exists(M.objects.filter(parent=OuterRef('pk')))"),
 ]
 PLAIN = [
-    *("F('slug')", "Value('$D-01-01')", "Value('$T')", "Concat(Value('$T'), 'slug', Value('$T'))"),
+    *(
+        "F('slug')",
+        "Value('$D-01-01')",
+        "Value('$T')",
+        "Concat(Value('$T'), 'slug', Value('$T'), output_field=CharField())",
+    ),
     "Case(When(note='$T', then=Value('$T')), default=Value('$T'))",
     "Case(When(day__lt=dt.date($D, 1, 1), then=Value('old')), default=Value('new'))",
     *("Cast('rank', CharField())", "Upper('note')", "Coalesce('parent__slug', Value('$T'))"),
@@ -66,7 +71,7 @@ PLAIN = [
 WINDOWS = [
     "Cast(Window(RowNumber(), order_by='slug'), CharField())",
     "Window(Lead('slug', default=Value('$T')), order_by='slug')",
-    "Concat(Value('$T'), Window(Max('slug'), partition_by='note'))",
+    "Concat(Value('$T'), Window(Max('slug'), partition_by='note'), output_field=CharField())",
     "Cast(RawSQL('RANK() OVER (ORDER BY slug)', ()), CharField())",
 ]
 NAMES["RawSQL"] = models.expressions.RawSQL

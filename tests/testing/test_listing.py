@@ -118,7 +118,9 @@ def test_a_section_that_cannot_be_read_is_an_error(sections, check):
     sections.add(Broken)
     product = ProductFactory()
     for named in (product, "/about/"):
-        with pytest.raises(ImproperlyConfigured, match="Section 'broken' raised ZeroDivisionError"):
+        with pytest.raises(
+            ImproperlyConfigured, match=r"'broken': get_queryset\(\) raised ZeroDivisionError"
+        ):
             check(named)
 
 

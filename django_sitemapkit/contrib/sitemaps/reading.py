@@ -54,6 +54,7 @@ class NumberedReader(ContribReader):
 
     lists_repeated = True
     can_split = False
+    uses_get_urls = True
 
     def __init__(self, options: Any) -> None:
         super().__init__(options)

@@ -90,7 +90,8 @@ class ContribChecks(SectionChecks):
     def foreign_urls(self) -> Mistake | None:
         """Find a get_urls() that makes URLs on another host, which this sitemap may not list."""
         sitemap, site = self.options.sitemap, self.reader.site
-        if "get_urls" not in own_members(sitemap) or _forces_host(sitemap):
+        is_lost = "get_urls" in own_members(sitemap) and not self.reader.uses_get_urls
+        if not is_lost or _forces_host(sitemap):
             return None
         try:
             kind: Any = type(self.options)
@@ -126,10 +127,10 @@ class ContribChecks(SectionChecks):
 
     ITEM_CHECKS: ClassVar[dict[str, FindMistake]] = {
         "sitemapkit.E155": wrong_items,
-        "sitemapkit.E158": foreign_urls,
+        "sitemapkit.W158": foreign_urls,
     }
 
-    OF_CODE = tuple(f"sitemapkit.W{number}" for number in (105, 122, 123, 124, 125, 155, 158))
+    OF_CODE = tuple(f"sitemapkit.W{number}" for number in (105, 122, 123, 124, 125, 155))
     calls_code = True
     """Contrib accepts what they warn of."""
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from django_sitemapkit.audit import sorting
-from django_sitemapkit.audit.crawl import rows
+from django_sitemapkit.audit import rows, sorting
 from django_sitemapkit.audit.crawl.differences import (
     ChangeSummary,
     UrlChange,

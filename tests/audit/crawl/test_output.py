@@ -13,8 +13,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 
-from django_sitemapkit.audit import sorting
-from django_sitemapkit.audit.crawl import rows
+from django_sitemapkit.audit import rows, sorting
 from django_sitemapkit.audit.crawl.output import FIXED, MARK, people, require_folder, write_output
 from django_sitemapkit.audit.crawl.output import folder as output_folder
 from django_sitemapkit.audit.reader import SitemapReader
