@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from itertools import islice, zip_longest
 from typing import Any
 
+from django.db import DEFAULT_DB_ALIAS, connections
+
 Statement = tuple[str, Sequence[Any]]
 """The text of a statement, and its parameters in their order."""
 
@@ -27,7 +29,7 @@ def fixed_parts(statement: Statement, again: Callable[[], Statement]) -> tuple[s
     ``again``, or if it is this minute's. A date that the project writes is neither.
     """
     text, values = statement
-    if any(map(_moment_in, values)):
+    if any(moment_in(value, DEFAULT_DB_ALIAS) for value in values):
         pairs = zip_longest(values, again()[1])
         values = ["now" if one != other or _is_now(one) else one for one, other in pairs]
     rest = map(repr, values)
@@ -36,18 +38,25 @@ def fixed_parts(statement: Statement, again: Callable[[], Statement]) -> tuple[s
     return text, [*found, *rest]
 
 
-def _moment_in(value: Any) -> str:
-    """Return the text of a parameter that is a date or moment; "" of any other."""
-    text = str(value) if isinstance(value, (dt.date, str)) else ""
-    return text if _MOMENT.fullmatch(text) else ""
+def moment_in(value: Any, alias: str) -> dt.date | None:
+    """Return the date or moment that a parameter is, be it the text that a database is given."""
+    if not isinstance(value, str):
+        moment = value if isinstance(value, dt.date) else None
+    elif not _MOMENT.fullmatch(value):
+        return None
+    else:
+        try:
+            moment = dt.datetime.fromisoformat(value)
+        except ValueError:
+            return None
+        if len(value) == len("2026-01-01"):
+            return moment.date()
+    if isinstance(moment, dt.datetime) and moment.tzinfo is None:
+        return moment.replace(tzinfo=connections[alias].timezone).astimezone()
+    return moment
 
 
 def _is_now(value: Any) -> bool:
-    text = _moment_in(value)
-    try:
-        moment = dt.datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    # A database that is given text is given UTC. The beginning of a day may be a date's.
-    moment = moment.replace(tzinfo=moment.tzinfo or dt.UTC)
-    return len(text) > len("YYYY-MM-DD") and abs(dt.datetime.now(dt.UTC) - moment) < NOW
+    moment = moment_in(value, DEFAULT_DB_ALIAS)
+    # The beginning of a day may be a date's.
+    return isinstance(moment, dt.datetime) and abs(dt.datetime.now(dt.UTC) - moment) < NOW

@@ -67,11 +67,6 @@ def video_element(
     title of more than 100 characters is written: the validator only warns of it. An optional part
     that is not valid is given to ``report``, and left out unless that raises.
     """
-    if not video.content and not video.player:
-        raise InvalidValue(
-            "missing-xml-tag",
-            "Missing XML tag: a video has neither content nor player; give one of them.",
-        )
 
     def optional(write: Callable[..., str], *arguments: Any) -> str:
         try:
@@ -80,25 +75,22 @@ def video_element(
             report(error)
             return ""
 
-    wrong: list[InvalidValue] = []
-    sources = ""
-    for tag, url in (("content_loc", video.content), ("player_loc", video.player)):
-        try:
-            sources += _source_tag(_VIDEO[tag], url, scope, location)
-        except InvalidValue as error:
-            wrong.append(error)
-    if not sources:
-        raise wrong[0]
     required = (
         _url_tag(_VIDEO["thumbnail_loc"], video.thumbnail, scope)
         + _text_tag(_VIDEO["title"], video.title)
         + _text_tag(_VIDEO["description"], video.description)
     )
-    for one in wrong:
-        report(one)
+    content = optional(_source_tag, _VIDEO["content_loc"], video.content, scope, location)
+    player = optional(_source_tag, _VIDEO["player_loc"], video.player, scope, location)
+    if not content and not player:
+        raise InvalidValue(
+            "missing-xml-tag",
+            "Missing XML tag: a video has neither content nor player; give one of them.",
+        )
     xml = (
         required
-        + sources
+        + content
+        + player
         + optional(_duration, video.duration)
         + optional(_date_tag, _VIDEO["expiration_date"], video.expires, zone)
         + optional(_rating, video.rating)
