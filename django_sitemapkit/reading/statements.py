@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from itertools import islice, zip_longest
 from typing import Any
 
+from django.core.exceptions import EmptyResultSet
 from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.models import QuerySet
+from django.utils import timezone
 
-Statement = tuple[str, Sequence[Any]]
-"""The text of a statement, and its parameters in their order."""
+from django_sitemapkit import _django
 
 NOW = dt.timedelta(minutes=1)
 """How far from this moment one may be that is cut to its minute."""
@@ -21,16 +23,25 @@ _VALUES = re.compile(r"(?<!%)%s|\bIN \((?:%s, )*%s\)")
 """A parameter in a statement, or those of a list, which may be in any order."""
 
 
-def fixed_parts(statement: Statement, again: Callable[[], Statement]) -> tuple[str, list[Any]]:
-    """Return the text of a statement and its parameters, without moments from the clock.
+def statement_of(rows: QuerySet[Any], alias: str) -> tuple[str, Sequence[Any]]:
+    """Return the statement that reads rows, and its parameters; none if there cannot be any row."""
+    try:
+        return _django.select_sql(rows, alias)
+    except EmptyResultSet:
+        return "", ()
 
-    ``filter(published_at__lte=timezone.now())`` is the same each time, and the rows show what it
-    finds. A moment is from the clock if it is another one when the project's code is asked
-    ``again``, or if it is this minute's. A date that the project writes is neither.
+
+def fixed_parts(rows: QuerySet[Any], again: Callable[[], QuerySet[Any]]) -> tuple[str, list[Any]]:
+    """Return the statement that reads rows and its parameters, without moments from the clock.
+
+    The text of an expression itself would have its address. ``filter(at__lte=timezone.now())`` is
+    the same each time, and the rows show what it finds. A moment is from the clock if it is another
+    one when the project's code is asked ``again``, or if it is this minute's. A date that the
+    project writes is neither.
     """
-    text, values = statement
+    text, values = statement_of(rows, DEFAULT_DB_ALIAS)
     if any(moment_in(value, DEFAULT_DB_ALIAS) for value in values):
-        pairs = zip_longest(values, again()[1])
+        pairs = zip_longest(values, statement_of(again(), DEFAULT_DB_ALIAS)[1])
         values = ["now" if one != other or _is_now(one) else one for one, other in pairs]
     rest = map(repr, values)
     # A set of texts has another order in each process.
@@ -52,7 +63,8 @@ def moment_in(value: Any, alias: str) -> dt.date | None:
         if len(value) == len("2026-01-01"):
             return moment.date()
     if isinstance(moment, dt.datetime) and moment.tzinfo is None:
-        return moment.replace(tzinfo=connections[alias].timezone).astimezone()
+        zone = connections[alias].timezone or timezone.get_default_timezone()
+        return moment.replace(tzinfo=zone)
     return moment
 
 
