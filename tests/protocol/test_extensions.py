@@ -393,7 +393,7 @@ def test_an_optional_part_costs_itself(changes, problems, written):
 
 
 def test_a_source_that_is_wrong_leaves_the_other():
-    """A video needs one of them; without any, it is refused."""
+    """A video needs one of them; without any, it is refused and not reported in parts."""
     found = []
     one = replace(VIDEO, content="mailto:x", player="/p")
     xml = video_element(one, SCOPE, PAGE, MADRID, found.append)
@@ -401,6 +401,7 @@ def test_a_source_that_is_wrong_leaves_the_other():
     assert [error.code for error in found] == ["invalid-url"]
     with pytest.raises(InvalidValue):
         video_element(replace(one, player=PAGE), SCOPE, PAGE, MADRID, found.append)
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("field", ["thumbnail", "content", "player", "uploader_info"])
