@@ -90,6 +90,8 @@ class ContribChecks(SectionChecks):
     def foreign_urls(self) -> Mistake | None:
         """Find a get_urls() that makes URLs on another host, which this sitemap may not list."""
         sitemap, site = self.options.sitemap, self.reader.site
+        if type(self.reader) is not ContribReader:  # The drop-in lists what get_urls() makes.
+            return None
         if "get_urls" not in own_members(sitemap) or _forces_host(sitemap):
             return None
         try:
@@ -141,7 +143,7 @@ class ContribChecks(SectionChecks):
 @lru_cache(maxsize=64)
 def _first_url(kind: type[ContribSection], site: SitemapSite) -> Any:
     """Return the first URL that the get_urls() of a class makes; asked once for each class."""
-    sitemap = kind.new_sitemap()
+    sitemap = copy(kind.new_sitemap())
     sitemap.limit = 1
     scheme, _, domain = site.origin.partition("://")
     with site.active():
