@@ -1,11 +1,10 @@
 """The sections of a project, by name."""
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from inspect import isabstract
-from types import FrameType, MappingProxyType
+from types import MappingProxyType
 from typing import Any, Self, TypeVar, overload
 
 from django.core.exceptions import ImproperlyConfigured
@@ -49,8 +48,6 @@ class Registry:
     def __init__(self) -> None:
         self._sections: dict[str, Declared] = {}
         self._functions: list[SectionsOf] = []
-        self._places: dict[str, str] = {}
-        """The module and line that registered each section, by name."""
 
     def __iter__(self) -> Iterator[type[BaseSection]]:
         return (s for s in self._sections.values() if issubclass(s, BaseSection))
@@ -95,21 +92,18 @@ class Registry:
             raise ImproperlyConfigured(
                 f"{_path(section)}: the name {name!r} is reserved for the URLs added in the admin."
             )
-        place = _place()
         if taken := self._sections.get(name):
-            both = f"in {self._places.get(name)} and in {place}"
+            message = (
+                f"Two sections are named {name!r}: {_path(taken)} and {_path(section)};"
+                " set name on one of them."
+            )
             if _path(taken) == _path(section):
                 message = (
-                    f"{_path(section)} is registered twice as {name!r}, {both}: remove one of them,"
-                    " or set name if these are two classes."
-                )
-            else:
-                message = (
-                    f"Two sections are named {name!r}: {_path(taken)} and {_path(section)},"
-                    f" registered {both}; set name on one of them."
+                    f"{_path(section)} is registered twice as {name!r}: register it once, or set"
+                    " name if these are two classes."
                 )
             raise ImproperlyConfigured(message)
-        self._sections[name], self._places[name] = section, place
+        self._sections[name] = section
 
     def add_all(self, sections: Mapping[str, Any]) -> None:
         """Add sections by name; a value may be called without arguments and return one."""
@@ -268,14 +262,6 @@ def belongs_to(section: Declared, site: SitemapSite) -> bool:
 
 def _is_on(section: Declared, site: SitemapSite, switched: Switched) -> bool:
     return switched.get(section.get_name(), section.enabled) and belongs_to(section, site)
-
-
-def _place() -> str:
-    """Return the module and line of the project's code that registers a section."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame and str(frame.f_globals.get("__name__")).startswith("django_sitemapkit."):
-        frame = frame.f_back
-    return f"{frame.f_globals.get('__name__')}, line {frame.f_lineno}" if frame else "?"
 
 
 def _path(section: Any) -> str:

@@ -23,7 +23,7 @@ from django_sitemapkit.builds.publication.pausing import pause_of
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.identities import identity_of
-from django_sitemapkit.inspection import UrlInspection, inspect_path, listings_of, similar_path
+from django_sitemapkit.inspection import UrlInspection, inspect_all, similar_path
 from django_sitemapkit.models import ExclusionRule, UrlOverride, hash_of
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.overrides.pasting import pasted_path
@@ -104,8 +104,7 @@ class InspectionAdmin(OverviewAdmin):
 
     def _report(self, request: HttpRequest, site: SitemapSite, path: str) -> dict[str, Any]:
         location, user = site.origin + path, request.user
-        listings = listings_of(site, path)
-        found = listings[0] if listings else inspect_path(site, path)
+        found, *others = inspect_all(site, path)
         seconds = None if "all" in request.GET else SECONDS
         located = replace(found, location=location)  # It may be known without one.
         state = state_of(site, located, seconds)
@@ -113,7 +112,7 @@ class InspectionAdmin(OverviewAdmin):
         other = "" if is_listed else similar_path(site, path)
         override, links = self._set_for(request, site, path, found)
         also = _("Section that leaves it out") if settings.DEDUPLICATE else _("Also listed by")
-        links += [{"text": also, "link": f"{row.section} ({row.page})"} for row in listings[1:]]
+        links += [{"text": also, "link": f"{row.section} ({row.page})"} for row in others]
         links += _contributed(request, site, location)
         query = urlencode({"site": site.key, "path": path})
         actions = []

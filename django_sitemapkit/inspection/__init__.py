@@ -3,18 +3,18 @@
 from django_sitemapkit.inspection.candidates import label_or_none, paging_key
 from django_sitemapkit.inspection.urls import (
     UrlInspection,
+    inspect_all,
     inspect_object,
     inspect_path,
-    listings_of,
     similar_path,
 )
 
 __all__ = [
     "UrlInspection",
+    "inspect_all",
     "inspect_object",
     "inspect_path",
     "label_or_none",
-    "listings_of",
     "paging_key",
     "similar_path",
 ]

@@ -104,14 +104,16 @@ def inspect_path(site: SitemapSite, path: str, *, without: str = "") -> UrlInspe
     return first or _without_section(site, path, without)
 
 
-def listings_of(site: SitemapSite, path: str) -> list[UrlInspection]:
+def inspect_all(site: SitemapSite, path: str) -> list[UrlInspection]:
     """Return each row and item that lists a URL, in the order of the index.
 
-    Of a section, at most ``MAX_CANDIDATES`` rows are returned, or one item.
+    Of a section, at most ``MAX_CANDIDATES`` rows are returned, or one item. If nothing lists the
+    URL, it is what ``inspect_path`` returns.
     """
     order = [section.get_name() for section in sections_of(site)]
     listed = [inspected for inspected in _inspections(site, path) if inspected.listed]
-    return sorted(listed, key=lambda inspected: order.index(inspected.section))
+    listed.sort(key=lambda inspected: order.index(inspected.section))
+    return listed or [inspect_path(site, path)]
 
 
 def _inspections(site: SitemapSite, path: str, without: str = "") -> Iterator[UrlInspection]:

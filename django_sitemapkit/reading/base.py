@@ -17,7 +17,6 @@ from django_sitemapkit.reading.keysets import CHUNK, KeyRange, Keyset
 from django_sitemapkit.reading.languages import (
     Languages,
     ObjectLanguages,
-    ReadValues,
     Version,
     extensions_of,
     in_languages,
@@ -187,16 +186,10 @@ class SectionReader:
         """Return what differs if a source gives other values in the active language."""
         return source
 
-    def _tags_by_language(self, keys: Sequence[Any]) -> dict[str, dict[str, ReadValues]]:
-        """Return what reads the tags that differ by language, of the rows with these keys."""
-        return {
-            tag: {code: partial(self._values_of, tag, source, keys) for code, source in by.items()}
-            for tag, by in self.sources_by_language.items()
-        }
-
-    def _values_of(
-        self, tag: str, source: Source, keys: Sequence[Any], objects: Any, there: Sequence[bool]
+    def _tag_values(
+        self, keys: Sequence[Any], tag: str, code: str, objects: Any, there: Sequence[bool]
     ) -> Sequence[Any]:
+        source = self.sources_by_language[tag][code]
         if isinstance(source, Method):
             return optional_values(source.function, objects, tag, there)
         if isinstance(source, Column):
@@ -312,7 +305,9 @@ class SectionReader:
     ) -> Chunk:
         """Return a chunk of rows as one of all their versions, with what differs by language."""
         if self.language_plan is not None:
-            tags = self._tags_by_language(chunk.keys)
+            tags = {
+                tag: partial(self._tag_values, chunk.keys, tag) for tag in self.sources_by_language
+            }
             self.language_plan.extend(versions, objects, self.extension_sources, tags)
         return in_languages(chunk, versions)
 

@@ -120,13 +120,17 @@ class Keyset:
 
         A row that has none may be among them, with None for each value.
         """
-        found: list[tuple[Any, ...]] = []
         rows = self.queryset.model._base_manager.using(self.queryset.db).order_by(*order)
         with self.active():
-            for start in range(0, len(keys), MAX_PARAMETERS):
-                some = keys[start : start + MAX_PARAMETERS]
-                found += rows.filter(**{f"{self.name}__in": some}).values_list(self.name, *paths)
-        return found
+            return list(self.of_keys(rows, keys, *paths))
+
+    def of_keys(
+        self, rows: QuerySet[Any], keys: Sequence[Any], *columns: Any
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yield these keys with other columns of their rows, few enough keys in each query."""
+        for start in range(0, len(keys), MAX_PARAMETERS):
+            some = keys[start : start + MAX_PARAMETERS]
+            yield from rows.filter(**{f"{self.name}__in": some}).values_list(self.name, *columns)
 
     def chunks(self, keys: KeyRange, key_of: Callable[[Any], Any]) -> Iterator[list[Any]]:
         """Yield the rows of a range in key order, each read a query of its own.

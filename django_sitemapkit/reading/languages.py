@@ -23,8 +23,8 @@ from django_sitemapkit.sites import SitemapSite, site_at
 ObjectLanguages = set[tuple[int, str]]
 """Places of objects, with each of their languages."""
 
-ReadValues = Callable[[Sequence[Any], Sequence[bool]], Sequence[Any]]
-"""Takes objects, and which of them have a version; returns a value for each."""
+ReadValues = Callable[[str, Sequence[Any], Sequence[bool]], Sequence[Any]]
+"""Takes a language, objects, and which of them have a version in it; returns a value for each."""
 
 LINKS = 10_000
 """Links in one chunk, about: in twenty languages each object has four hundred of them."""
@@ -103,12 +103,12 @@ class Languages:
         versions: Iterable[Version],
         objects: Sequence[Any],
         extension_sources: Mapping[str, Source],
-        tags: Mapping[str, Mapping[str, ReadValues]],
+        tags: Mapping[str, ReadValues],
     ) -> None:
         """Add what differs by language: tags, images, videos, news and elements of objects.
 
-        ``tags`` has for each tag what reads it in each language. Versions that other sites list
-        have nothing here. Without ``objects`` there are no methods to ask.
+        ``tags`` has what reads each tag. Versions that other sites list have nothing here. Without
+        ``objects`` there are no methods to ask.
         """
         for version in versions:
             is_listed = version.language in self.listed
@@ -118,7 +118,7 @@ class Languages:
                     version.extensions = extensions_of(extension_sources, objects, there)
                 for tag, read in tags.items():
                     version.columns[tag] = (
-                        read[version.language](objects, there) if is_listed else [None] * len(there)
+                        read(version.language, objects, there) if is_listed else [None] * len(there)
                     )
 
     @contextmanager

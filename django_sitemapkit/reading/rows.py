@@ -8,8 +8,6 @@ from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import Any, Self
 
-from django.core.exceptions import EmptyResultSet
-from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Count, F, Func, Max, QuerySet
 
 from django_sitemapkit import _django
@@ -19,19 +17,13 @@ from django_sitemapkit.reading.chunks import Chunk, optional_values
 from django_sitemapkit.reading.digests import digests_of, row_hash
 from django_sitemapkit.reading.entries import with_entries
 from django_sitemapkit.reading.images import ImagePath
-from django_sitemapkit.reading.keysets import (
-    EVERYTHING,
-    MAX_PARAMETERS,
-    KeyRange,
-    Keyset,
-    each_once,
-)
+from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset, each_once
 from django_sitemapkit.reading.languages import ObjectLanguages, extensions_of
 from django_sitemapkit.reading.lastmod_text import as_text, days_of, shows_changes, w3c_texts
 from django_sitemapkit.reading.locating import RouteLocator
 from django_sitemapkit.reading.newest import has_newest_index, newest_by_index
 from django_sitemapkit.reading.sources import Column, Method, Source, source_of
-from django_sitemapkit.reading.statements import Statement, fixed_parts
+from django_sitemapkit.reading.statements import fixed_parts, statement_of
 from django_sitemapkit.sections import Route, Section, absolute_url_of
 
 _ALIAS = "sitemapkit_{}"
@@ -154,12 +146,15 @@ class QuerySetReader(SectionReader):
         places = {key: place for place, key in enumerate(keys)}
         return {(places[key], code) for key, code in self.related(keys, (self.languages_path,))}
 
+    @property
+    def lastmod_column(self) -> Any:
+        """The column lastmod, as an expression; None where it differs by language."""
+        return None if "lastmod" in self.sources_by_language else self.columns.get("lastmod")
+
     @cached_property
     def lastmod_text(self) -> Func | None:
         """What reads the column lastmod as the database's text, where that is the same."""
-        column = self.columns.get("lastmod")
-        if "lastmod" in self.sources_by_language:
-            return None
+        column = self.lastmod_column
         return None if column is None else as_text(column, self.rows, by_day=self.lastmod_by_day)
 
     def what_is_read(self, source: Source) -> Any:
@@ -168,20 +163,14 @@ class QuerySetReader(SectionReader):
             return source
         if type(source.expression) is F and not _django.changes_values(self.keyset.queryset):
             return source.expression
-        try:
-            rows = self.keyset.queryset.values_list(as_expression(source.expression))
-            return _django.select_sql(rows, self.rows.db)
-        except EmptyResultSet:
-            return ""
+        rows = self.keyset.queryset.values_list(as_expression(source.expression))
+        return statement_of(rows, self.rows.db)
 
     def column_of(self, column: Column, keys: Sequence[Any]) -> Sequence[Any]:
         """Return what the rows with these keys have in a column in the active language."""
-        found: dict[Any, Any] = {}
-        for start in range(0, len(keys), MAX_PARAMETERS):
-            some = keys[start : start + MAX_PARAMETERS]
-            rows = self.keyset.queryset.filter(**{f"{self.options.key}__in": some}).order_by()
-            with self.connection_lock:  # The same connection may be reading the next rows.
-                found.update(rows.values_list(self.options.key, as_expression(column.expression)))
+        rows = self.keyset.queryset.order_by()
+        with self.connection_lock:  # The same connection may be reading the next rows.
+            found = dict(self.keyset.of_keys(rows, keys, as_expression(column.expression)))
         return [found.get(key) for key in keys]
 
     @cached_property
@@ -352,23 +341,21 @@ class QuerySetReader(SectionReader):
         Then it is that of all rows, even if they are too many for the page: its next reader has it
         split.
         """
-        column = self.sources.get("lastmod")
-        if keys != EVERYTHING or not isinstance(column, Column) or self.sources_by_language:
-            return super().newest_lastmod(keys)
-        if not has_newest_index(self.keyset, column.expression):
+        column = self.lastmod_column
+        if keys != EVERYTHING or column is None or not has_newest_index(self.keyset, column):
             return super().newest_lastmod(keys)
         with self.site.active():
-            found = self.keyset.queryset.aggregate(sitemapkit_newest=Max(column.expression))
-        return _django.converted(found["sitemapkit_newest"], column.expression, self.rows)
+            found = self.keyset.queryset.aggregate(sitemapkit_newest=Max(column))
+        return _django.converted(found["sitemapkit_newest"], column, self.rows)
 
     def _newest(self, keys: KeyRange, at_most: int | None) -> tuple[int, Any] | None:
-        column = self.sources.get("lastmod")
-        if not isinstance(column, Column) or "lastmod" in self.sources_by_language:
+        column = self.lastmod_column
+        if column is None:
             return None
-        rows = self.keyset.within(keys).values(sitemapkit_lastmod=column.expression)
+        rows = self.keyset.within(keys).values(sitemapkit_lastmod=column)
         with self.site.active():
             newest = rows[:at_most].aggregate(rows=Count("*"), newest=Max("sitemapkit_lastmod"))
-            value = _django.converted(newest["newest"], column.expression, self.rows)
+            value = _django.converted(newest["newest"], column, self.rows)
             return newest["rows"], value
 
     def fingerprints(self, ranges: Sequence[KeyRange]) -> list[tuple[int, str]]:
@@ -379,9 +366,8 @@ class QuerySetReader(SectionReader):
         """
         if not self.trust_lastmod:
             return self._digests(ranges)
-        column, newest = self.sources.get("lastmod"), {}
-        if isinstance(column, Column) and not self.sources_by_language:
-            newest = newest_by_index(self.keyset, column.expression, ranges)
+        column = self.lastmod_column
+        newest = {} if column is None else newest_by_index(self.keyset, column, ranges)
         trusted = [self._trusted(keys, newest.get(keys)) for keys in ranges]
         others = [keys for keys, found in zip(ranges, trusted, strict=True) if found is None]
         read = iter(self._digests(others) if others else ())
@@ -447,22 +433,15 @@ class QuerySetReader(SectionReader):
             for one in patterns
         ]
         images = self.images_path.base() if self.images_path else ""
-        statement = fixed_parts(self._statement(), self._again)
+        statement = fixed_parts(self.queryset, self._again)
         state = super().declaration(), statement, list(self.columns), templates, images
         return repr(state)
 
-    def _statement(self) -> Statement:
-        """Return the statement that reads the rows: an expression's own text has its address."""
-        try:
-            return _django.select_sql(self.queryset, DEFAULT_DB_ALIAS)
-        except EmptyResultSet:
-            return "", ()
-
-    def _again(self) -> Statement:
-        """Return the same statement, with the moment of another call of the project's code."""
+    def _again(self) -> QuerySet[Any]:
+        """Return the rows once more, with the moment of another call of the project's code."""
         again = type(self)(self.options)
         again.setting_values = self.setting_values
-        return again._statement()
+        return again.queryset
 
 
 def as_expression(column: Any) -> Any:

@@ -6,8 +6,12 @@ from collections.abc import Callable, Sequence
 from itertools import islice, zip_longest
 from typing import Any
 
-Statement = tuple[str, Sequence[Any]]
-"""The text of a statement, and its parameters in their order."""
+from django.core.exceptions import EmptyResultSet
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from django_sitemapkit import _django
 
 NOW = dt.timedelta(minutes=1)
 """How far from this moment one may be that is cut to its minute."""
@@ -19,16 +23,25 @@ _VALUES = re.compile(r"(?<!%)%s|\bIN \((?:%s, )*%s\)")
 """A parameter in a statement, or those of a list, which may be in any order."""
 
 
-def fixed_parts(statement: Statement, again: Callable[[], Statement]) -> tuple[str, list[Any]]:
-    """Return the text of a statement and its parameters, without moments from the clock.
+def statement_of(rows: QuerySet[Any], alias: str) -> tuple[str, Sequence[Any]]:
+    """Return the statement that reads rows, and its parameters; none if there cannot be any row."""
+    try:
+        return _django.select_sql(rows, alias)
+    except EmptyResultSet:
+        return "", ()
 
-    ``filter(published_at__lte=timezone.now())`` is the same each time, and the rows show what it
-    finds. A moment is from the clock if it is another one when the project's code is asked
-    ``again``, or if it is this minute's. A date that the project writes is neither.
+
+def fixed_parts(rows: QuerySet[Any], again: Callable[[], QuerySet[Any]]) -> tuple[str, list[Any]]:
+    """Return the statement that reads rows and its parameters, without moments from the clock.
+
+    The text of an expression itself would have its address. ``filter(at__lte=timezone.now())`` is
+    the same each time, and the rows show what it finds. A moment is from the clock if it is another
+    one when the project's code is asked ``again``, or if it is this minute's. A date that the
+    project writes is neither.
     """
-    text, values = statement
-    if any(map(_moment_in, values)):
-        pairs = zip_longest(values, again()[1])
+    text, values = statement_of(rows, DEFAULT_DB_ALIAS)
+    if any(moment_in(value, DEFAULT_DB_ALIAS) for value in values):
+        pairs = zip_longest(values, statement_of(again(), DEFAULT_DB_ALIAS)[1])
         values = ["now" if one != other or _is_now(one) else one for one, other in pairs]
     rest = map(repr, values)
     # A set of texts has another order in each process.
@@ -36,18 +49,26 @@ def fixed_parts(statement: Statement, again: Callable[[], Statement]) -> tuple[s
     return text, [*found, *rest]
 
 
-def _moment_in(value: Any) -> str:
-    """Return the text of a parameter that is a date or moment; "" of any other."""
-    text = str(value) if isinstance(value, (dt.date, str)) else ""
-    return text if _MOMENT.fullmatch(text) else ""
+def moment_in(value: Any, alias: str) -> dt.date | None:
+    """Return the date or moment that a parameter is, be it the text that a database is given."""
+    if not isinstance(value, str):
+        moment = value if isinstance(value, dt.date) else None
+    elif not _MOMENT.fullmatch(value):
+        return None
+    else:
+        try:
+            moment = dt.datetime.fromisoformat(value)
+        except ValueError:
+            return None
+        if len(value) == len("2026-01-01"):
+            return moment.date()
+    if isinstance(moment, dt.datetime) and moment.tzinfo is None:
+        zone = connections[alias].timezone or timezone.get_default_timezone()
+        return moment.replace(tzinfo=zone)
+    return moment
 
 
 def _is_now(value: Any) -> bool:
-    text = _moment_in(value)
-    try:
-        moment = dt.datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    # A database that is given text is given UTC. The beginning of a day may be a date's.
-    moment = moment.replace(tzinfo=moment.tzinfo or dt.UTC)
-    return len(text) > len("YYYY-MM-DD") and abs(dt.datetime.now(dt.UTC) - moment) < NOW
+    moment = moment_in(value, DEFAULT_DB_ALIAS)
+    # The beginning of a day may be a date's.
+    return isinstance(moment, dt.datetime) and abs(dt.datetime.now(dt.UTC) - moment) < NOW

@@ -22,15 +22,13 @@ from django_sitemapkit.protocol.extensions import (
     own_element,
     video_element,
 )
+from django_sitemapkit.protocol.extensions.elements import Report
 from django_sitemapkit.protocol.limits import MAX_IMAGES, NEWS_WINDOW
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.chunks import INFRASTRUCTURE, refusal_of
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.rendering.tags import is_future
-
-Report = Callable[[InvalidValue], None]
-"""Takes what is wrong with a value, or a part of it."""
 
 MAX_VALUES = {"images": MAX_IMAGES, "news": 1}
 """Values of one entry that are written, by option."""

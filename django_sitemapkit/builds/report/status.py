@@ -1,7 +1,7 @@
 """What is published and what is going on, as values."""
 
 import datetime as dt
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -67,22 +67,6 @@ class BuildStatus:
     """What its lastmods say that can hardly be true."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestStatus:
-    """What someone has requested, and no process has finished."""
-
-    kind: str
-    """What it is: "build", "check", "prune" or "compare"."""
-    section: str
-    """The section to build; "" for all."""
-    requested_by: str
-    """Who requested it."""
-    requested_at: str
-    """When."""
-    is_overdue: bool
-    """Whether that is so long ago that a message to a worker counts as lost."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteStatus:
     """A site with its publication, sections and builds."""
@@ -113,8 +97,11 @@ class SiteStatus:
     """The export; None if there is none, or nothing is published, or it was not asked for."""
     pause: Pause | None = None
     """Who paused publishing, and why; None if it is not paused."""
-    requests: Sequence[RequestStatus] = ()
-    """What is requested and not done, the oldest first."""
+    requests: Sequence[Mapping[str, Any]] = ()
+    """What is requested and not done, the oldest first: its kind, section, and who asked when.
+
+    ``is_overdue`` says whether that is so long ago that a message to a worker counts as lost.
+    """
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON takes it."""
@@ -179,11 +166,10 @@ def status_of(
         export=export_status(site) if export else None,
         pause=pause_at(publication, publication.now) if publication else None,
         requests=tuple(
-            RequestStatus(
-                *(asked.kind, asked.section, asked.requested_by),
-                *(asked.requested_at.isoformat(timespec="seconds"), asked.is_overdue),
+            {**asked, "requested_at": asked["requested_at"].isoformat(timespec="seconds")}
+            for asked in BuildRequest.objects.open(site).values(
+                "kind", "section", "requested_by", "requested_at", "is_overdue"
             )
-            for asked in BuildRequest.objects.open(site)
         ),
     )
 

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from django_sitemapkit.builds import search_published
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.inspection import UrlInspection, inspect_path, listings_of, similar_path
+from django_sitemapkit.inspection import UrlInspection, inspect_all, similar_path
 from django_sitemapkit.management.base import Exit, PublishedCommand
 from django_sitemapkit.sites import SitemapSite
 
@@ -79,8 +79,7 @@ def _report(site: SitemapSite, url: str) -> dict[str, Any]:
     """Return a report on a URL of a site, for JSON."""
     location = site.scope().normalise(url)
     path = location.removeprefix(site.origin)
-    search, listings = search_published(site, location), listings_of(site, path)
-    found = listings[0] if listings else inspect_path(site, path)
+    search, (found, *others) = search_published(site, location), inspect_all(site, path)
     is_known = found.listed or search.found
     return {
         "site": site.key,
@@ -102,7 +101,7 @@ def _report(site: SitemapSite, url: str) -> dict[str, Any]:
             "values": _values(found),
             "also": [
                 {"section": each.section, "row": str(each.pk or ""), "file": each.page}
-                for each in listings[1:]
+                for each in others
             ],
         },
         "similar": "" if is_known else similar_path(site, path),

@@ -71,10 +71,10 @@ class Command(PublishedCommand):
         for section in report.sections:
             self._show_section(section)
         for asked in report.requests:
-            what = " ".join(filter(None, (asked.kind, asked.section)))
-            line = f"  requested: {what}, {_when(asked.requested_at, report)}"
-            is_late = asked.is_overdue and not report.running
-            line += f", by {asked.requested_by}{', not started' if is_late else ''}"
+            what = " ".join(filter(None, (asked["kind"], asked["section"])))
+            line = f"  requested: {what}, {_when(asked['requested_at'], report)}"
+            is_late = asked["is_overdue"] and not report.running
+            line += f", by {asked['requested_by']}{', not started' if is_late else ''}"
             self.stdout.write(line, self.style.WARNING if is_late else None)
         if report.export is not None:
             export = report.export

@@ -9,6 +9,7 @@ import datetime as dt
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any, TypeVar
 
 from django_sitemapkit.exceptions import InvalidValue
@@ -58,6 +59,15 @@ def _raised(error: InvalidValue) -> None:
     raise error
 
 
+def _optional(report: Report, write: Callable[..., str], *arguments: Any) -> str:
+    """Return what ``write`` returns; "" if it refuses the value, which is reported."""
+    try:
+        return write(*arguments)
+    except InvalidValue as error:
+        report(error)
+        return ""
+
+
 def video_element(
     video: Video, scope: Scope, location: str, zone: dt.tzinfo, report: Report = _raised
 ) -> str:
@@ -67,38 +77,25 @@ def video_element(
     title of more than 100 characters is written: the validator only warns of it. An optional part
     that is not valid is given to ``report``, and left out unless that raises.
     """
-    if not video.content and not video.player:
-        raise InvalidValue(
-            "missing-xml-tag",
-            "Missing XML tag: a video has neither content nor player; give one of them.",
-        )
-
-    def optional(write: Callable[..., str], *arguments: Any) -> str:
-        try:
-            return write(*arguments)
-        except InvalidValue as error:
-            report(error)
-            return ""
-
-    wrong: list[InvalidValue] = []
-    sources = ""
-    for tag, url in (("content_loc", video.content), ("player_loc", video.player)):
-        try:
-            sources += _source_tag(_VIDEO[tag], url, scope, location)
-        except InvalidValue as error:
-            wrong.append(error)
-    if not sources:
-        raise wrong[0]
+    optional = partial(_optional, report)
     required = (
         _url_tag(_VIDEO["thumbnail_loc"], video.thumbnail, scope)
         + _text_tag(_VIDEO["title"], video.title)
         + _text_tag(_VIDEO["description"], video.description)
     )
-    for one in wrong:
-        report(one)
+    refusals: list[InvalidValue] = []
+    source = partial(_optional, refusals.append, _source_tag)
+    content = source(_VIDEO["content_loc"], video.content, scope, location)
+    player = source(_VIDEO["player_loc"], video.player, scope, location)
+    if not content and not player:
+        missing = "Missing XML tag: a video has neither content nor player; give one of them."
+        raise next(iter(refusals), InvalidValue("missing-xml-tag", missing))
+    for refusal in refusals:
+        report(refusal)
     xml = (
         required
-        + sources
+        + content
+        + player
         + optional(_duration, video.duration)
         + optional(_date_tag, _VIDEO["expiration_date"], video.expires, zone)
         + optional(_rating, video.rating)
@@ -175,17 +172,18 @@ def _uploader(video: Video, scope: Scope, location: str, report: Report) -> str:
         if video.uploader_info:
             raise _missing_field(rule.field, "; uploader_info says more about one")
         return ""
-    info = ""
-    if video.uploader_info:
-        what = "uploader_info of a video"
-        try:
-            url = _normal_url(what, video.uploader_info, scope)
-            if not on_same_host(url, location):
-                raise _invalid_field(what, url, "is not on the host of the video's page")
-            info = f' info="{_escaped(url)}"'
-        except InvalidValue as error:
-            report(error)
+    info = _optional(report, _uploader_info, video.uploader_info, scope, location)
     return _text_tag(rule, video.uploader, info)
+
+
+def _uploader_info(info: str | None, scope: Scope, location: str) -> str:
+    if not info:
+        return ""
+    what = "uploader_info of a video"
+    url = _normal_url(what, info, scope)
+    if not on_same_host(url, location):
+        raise _invalid_field(what, url, "is not on the host of the video's page")
+    return f' info="{_escaped(url)}"'
 
 
 def _tags(tags: Iterable[str] | None, report: Report) -> str:
@@ -196,18 +194,11 @@ def _tags(tags: Iterable[str] | None, report: Report) -> str:
     written: list[str] = []
     for tag in tags or ():
         if len(written) == MAX_TAGS:
-            report(
-                InvalidValue(
-                    "too-many-tags",
-                    f"Too many tags: tags of a video: the limit is {MAX_TAGS}; the rest are"
-                    " skipped.",
-                )
-            )
+            message = f"tags of a video: the limit is {MAX_TAGS}; the rest are skipped."
+            report(InvalidValue("too-many-tags", f"Too many tags: {message}"))
             break
-        try:
-            written.append(_text_tag(_VIDEO["tag"], tag))
-        except InvalidValue as error:
-            report(error)
+        if text := _optional(report, _text_tag, _VIDEO["tag"], tag):
+            written.append(text)
     return "".join(written)
 
 
@@ -218,18 +209,17 @@ def _restriction(rule: TagRule, restriction: Restriction | None, report: Report)
         raise _invalid_field(rule.field, restriction, "is neither Allow(...) nor Deny(...)")
     if not restriction.values:
         raise _missing_field(rule.field, "; omit it, or name something to allow or deny")
-    check = check_platform if rule is _VIDEO["platform"] else check_country
-    valid = []
-    for value in restriction.values:
-        try:
-            if not isinstance(value, str):
-                raise _invalid_field(rule.field, value, "is not a string")
-            _named(rule.field, check, value)
-            valid.append(value)
-        except InvalidValue as error:
-            report(error)
+    values = [_optional(report, _restricted, rule, value) for value in restriction.values]
+    text = " ".join(filter(None, values))
     relationship = f' relationship="{restriction.relationship}"'
-    return _element(rule, " ".join(valid), relationship) if valid else ""
+    return _element(rule, text, relationship) if text else ""
+
+
+def _restricted(rule: TagRule, value: object) -> str:
+    if not isinstance(value, str):
+        raise _invalid_field(rule.field, value, "is not a string")
+    _named(rule.field, check_platform if rule is _VIDEO["platform"] else check_country, value)
+    return value
 
 
 def _duration(duration: object) -> str:

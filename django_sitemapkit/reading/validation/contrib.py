@@ -142,7 +142,7 @@ class ContribChecks(SectionChecks):
 @lru_cache(maxsize=64)
 def _first_url(kind: type[ContribSection], site: SitemapSite) -> Any:
     """Return the first URL that the get_urls() of a class makes; asked once for each class."""
-    sitemap = kind.new_sitemap()
+    sitemap = copy(kind.new_sitemap())
     sitemap.limit = 1
     scheme, _, domain = site.origin.partition("://")
     with site.active():

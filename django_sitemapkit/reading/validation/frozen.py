@@ -3,14 +3,15 @@
 import datetime as dt
 import inspect
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from django.contrib.sitemaps import GenericSitemap
-from django.core.exceptions import EmptyResultSet, FieldError
-from django.db import NotSupportedError, connections
+from django.core.exceptions import FieldError
+from django.db import DEFAULT_DB_ALIAS, NotSupportedError
 from django.db.models import Q, QuerySet
 
-from django_sitemapkit import _django
+from django_sitemapkit.reading.statements import moment_in, statement_of
 
 STARTED = dt.datetime.now(dt.UTC)
 """When the process imported this module; sections are declared about then."""
@@ -21,10 +22,7 @@ _HOUR = dt.timedelta(hours=1)
 
 def frozen_moment(options: Any) -> Any:
     """Return a moment of the import in a class-level queryset, ``filter`` or lastmod; else None."""
-    for value in _declared_values(options):
-        if _is_frozen(value):
-            return value
-    return None
+    return next(filter(_is_frozen, _declared_values(options)), None)
 
 
 def _declared_values(options: Any) -> Iterator[Any]:
@@ -36,7 +34,7 @@ def _declared_values(options: Any) -> Iterator[Any]:
     }
     if isinstance(owner, GenericSitemap):  # Its queryset is an argument.
         declared["queryset"] = owner.queryset
-    yield declared["lastmod"]
+    yield moment_in(declared["lastmod"], DEFAULT_DB_ALIAS)
     for rows in (declared["queryset"], declared["items"]):
         if isinstance(rows, QuerySet):
             yield from _parameters(rows)
@@ -45,31 +43,17 @@ def _declared_values(options: Any) -> Iterator[Any]:
 
 
 def _parameters(rows: QuerySet[Any]) -> Iterator[Any]:
-    """Yield the parameters of a statement; moments that a database is given as text, in UTC."""
-    try:
-        parameters = _django.select_sql(rows, rows.db)[1]
-    except (EmptyResultSet, FieldError, NotSupportedError):  # Which other checks report.
-        return
-    for value in parameters:
-        if not isinstance(value, str):
-            yield value
-            continue
-        try:
-            moment = dt.datetime.fromisoformat(value)
-        except ValueError:
-            continue
-        yield (
-            moment.date()
-            if len(value) == len("2026-01-01")
-            else moment.replace(tzinfo=moment.tzinfo or connections[rows.db].timezone)
-        )
+    """Yield the dates and moments among the parameters of a statement; None for each other."""
+    with suppress(FieldError, NotSupportedError):  # Which other checks report.
+        for value in statement_of(rows, rows.db)[1]:
+            yield moment_in(value, rows.db)
 
 
 def _is_frozen(value: Any) -> bool:
     """Return whether nobody writes a date or moment, but gets it from the clock at the import."""
     if not isinstance(value, dt.datetime):
         return isinstance(value, dt.date) and value in (STARTED.date(), STARTED.astimezone().date())
-    apart = abs((value if value.tzinfo else value.astimezone()) - STARTED)
+    apart = abs(value - STARTED)
     # "Two weeks ago", too: nobody writes microseconds, but for the last one of a day.
     is_written = value.microsecond in (0, 999_999)
     return apart < _NEAR or (not is_written and min(apart % _HOUR, -apart % _HOUR) < _NEAR)
