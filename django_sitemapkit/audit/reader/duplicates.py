@@ -15,13 +15,13 @@ MAX_COMPARED_URLS = 1_000_000
 """URLs of which is kept which document lists them, in about 100 MB; later ones are compared too."""
 
 _NOT_NORMAL = re.compile(
-    rb"%(?![01][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF]|[89A-F][0-9A-F]).."
+    rb"%(?![0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF]).."
 )
 _NORMAL_ESCAPES = {
     escape.encode(): normalise_path(f"/x{escape}")[2:].encode()
     for escape in map("%{0[0]}{0[1]}".format, product(hexdigits, repeat=2))
 }
-_PERHAPS_TWICE = (b"%25", b";", b"%3B", b"%3b")
+_PERHAPS_TWICE = (b"%25", b";", b"%3")
 
 
 class ListedUrls:
@@ -59,18 +59,18 @@ class DuplicateFinder:
         """Compare the URLs with each other only: feeds and news repeat what sitemaps list."""
         self._earlier, self._is_repetition = {}, True
 
-    def add_quickly(self, urls: Sequence[bytes], *, are_plain: bool) -> bool:
-        """Add valid URLs as XML has them; return False, and add none, where there is any issue.
+    def add_quickly(self, urls: Sequence[bytes]) -> bool:
+        """Add URLs that are valid as they are; return False, and add none, if there is any issue.
 
-        ``are_plain`` says that none has an escape or entity.
+        What costs less for all of them at once than for each is looked at so.
         """
-        if not are_plain:
-            text = b"\n".join(urls).replace(b"&apos;", b"'").replace(b"&amp;", b"&")
-            if any(part in text for part in _PERHAPS_TWICE) and any(
-                map(is_escaped_twice, text.decode().split("\n"))
-            ):
-                return False
-            for escape in set(_NOT_NORMAL.findall(text)):
+        text = b"\n".join(urls)
+        if any(part in text for part in _PERHAPS_TWICE) and any(
+            map(is_escaped_twice, text.decode().split("\n"))
+        ):
+            return False
+        if escapes := set(_NOT_NORMAL.findall(text)):
+            for escape in escapes:
                 text = text.replace(escape, _NORMAL_ESCAPES[escape])
             urls = text.split(b"\n")
         digests = set(map(hash, urls))

@@ -96,7 +96,8 @@ class EntryChecker:
         self._sitemap_rule = partial(_check_location, scope=of_sitemaps)
         self._now = now
         self._lastmod_rule = partial(_check_lastmod, now=now)
-        self._in_quick_form = (scope.quick if scope else QUICK_URL).fullmatch
+        self.quick_form = scope.quick if scope else QUICK_URL
+        """Matches most valid locations, which may be too long, or have a dot segment."""
 
     def count(self, line: Callable[[], int], what: str = "URLs") -> None:
         """Count one of the file's "URLs" or "sitemaps"; ``line`` returns the current line."""
@@ -150,15 +151,14 @@ class EntryChecker:
             self._log.add(Issue("missing-xml-tag", message), line)
             return None
         if (
-            self._in_quick_form(text)
+            self.quick_form.fullmatch(text)
             and MIN_LOCATION <= len(text) <= MAX_LOCATION
             # A dot segment may follow; "%2" begins an encoded one.
             and "/." not in text
             and "/%2" not in text
         ):
             location = text
-            are_plain = "%" not in text and "&" not in text
-            if are_plain and self.duplicates.add_quickly([text.encode()], are_plain=True):
+            if self.duplicates.add_quickly([text.encode()]):
                 return text
         else:
             location = self._check("loc", text, rule, line, text.strip(WHITE_SPACE)[:MAX_TEXT])

@@ -1,11 +1,14 @@
 """Text sitemaps: one absolute URL a line, UTF-8, nothing else (sitemaps.org/protocol.html)."""
 
+import re
 from typing import TYPE_CHECKING
 
 from django_sitemapkit.audit.reader.entries import MAX_TEXT, WHITE_SPACE, EntryChecker, too_long
 from django_sitemapkit.audit.reader.findings import FindingLog, Issue
+from django_sitemapkit.audit.reader.quick import MAX_BATCH
 from django_sitemapkit.audit.reader.streams import BYTE_ORDER_MARK
 from django_sitemapkit.printable import quoted
+from django_sitemapkit.protocol.limits import MAX_LOCATION, MIN_LOCATION
 
 if TYPE_CHECKING:
     from django_sitemapkit.audit.reader.document import DocumentKind
@@ -18,32 +21,53 @@ class TextDocument:
         self.kind: DocumentKind | None = "text"
         self.before = 0
         self._log, self._checker = log, checker
+        self._in_quick_form = re.compile(checker.quick_form.pattern.encode()).fullmatch
         self._rest = b""
 
     def feed(self, block: bytes) -> None:
         """Read the lines that end in the next block."""
         if not self._checker.urls and not self._rest:
             block = block.removeprefix(BYTE_ORDER_MARK)
-        *lines, rest = (self._rest + block).split(b"\n")
-        for line in lines:
-            self._take(line)
+        # Lines may end as they do on Windows.
+        *lines, rest = (self._rest + block).replace(b"\r\n", b"\n").split(b"\n")
+        for start in range(0, len(lines), MAX_BATCH):
+            batch = lines[start : start + MAX_BATCH]
+            if not self._take_quickly(batch):
+                for line in batch:
+                    self._take(line)
         # The rest of a longer line is cut off: it is too long either way.
         self._rest = rest[: MAX_TEXT + 2]
 
     def finish(self) -> None:
         """Read the last line, which may lack a line end."""
         if self._rest:
-            self._take(self._rest)
+            self._take(self._rest.removesuffix(b"\r"))
 
     def line(self) -> int:
         """Return the number of the current line, from 1."""
         return self.before + self._checker.urls + 1
 
+    def _take_quickly(self, lines: list[bytes]) -> bool:
+        """Count ordinary valid lines; return False, and count none, if any line is not."""
+        checker = self._checker
+        text = b"\n".join(lines)
+        are_ordinary = (
+            not checker.keeps_urls
+            and checker.urls + len(lines) <= checker.max_urls
+            and all(map(self._in_quick_form, lines))
+            and MIN_LOCATION <= min(map(len, lines))
+            and max(map(len, lines)) <= MAX_LOCATION
+            # A dot segment may follow; "%2" begins an encoded one.
+            and b"/." not in text
+            and b"/%2" not in text
+            and checker.duplicates.add_quickly(lines)
+        )
+        checker.urls += len(lines) if are_ordinary else 0
+        return are_ordinary
+
     def _take(self, data: bytes) -> None:
         number = self.line()
         self._checker.count(self.line)
-        # Lines may end as they do on Windows.
-        data = data.removesuffix(b"\r")
         if len(data) > MAX_TEXT:
             self._log.add(too_long("invalid-url", "a line"), number)
             return
