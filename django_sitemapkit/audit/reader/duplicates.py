@@ -62,15 +62,15 @@ class DuplicateFinder:
     def add_quickly(self, urls: Sequence[bytes]) -> bool:
         """Add URLs that are valid as they are; return False, and add none, if there is any issue.
 
-        What costs less for all of them at once than for each is looked at so.
+        All are looked at together, which costs less than to look at each.
         """
         text = b"\n".join(urls)
-        if any(part in text for part in _PERHAPS_TWICE) and any(
-            map(is_escaped_twice, text.decode().split("\n"))
-        ):
-            return False
-        if escapes := set(_NOT_NORMAL.findall(text)):
-            for escape in escapes:
+        if b"%" in text or b";" in text:
+            if any(part in text for part in _PERHAPS_TWICE) and any(
+                map(is_escaped_twice, text.decode().split("\n"))
+            ):
+                return False
+            for escape in set(_NOT_NORMAL.findall(text)):
                 text = text.replace(escape, _NORMAL_ESCAPES[escape])
             urls = text.split(b"\n")
         digests = set(map(hash, urls))
