@@ -73,14 +73,15 @@ class DuplicateFinder:
             for escape in set(_NOT_NORMAL.findall(text)):
                 text = text.replace(escape, _NORMAL_ESCAPES[escape])
             urls = text.split(b"\n")
-        digests = set(map(hash, urls))
-        if (
-            len(digests) < len(urls)
-            or not self._digests.isdisjoint(digests)
-            or not self._earlier.keys().isdisjoint(digests)
-        ):
+        digests = list(map(hash, urls))
+        is_known = self._earlier and not self._earlier.keys().isdisjoint(digests)
+        if is_known or not self._digests.isdisjoint(digests):
             return False
+        before = len(self._digests)
         self._add(digests)
+        if before < len(self._digests) < before + len(digests):  # Two are the same.
+            self._digests.difference_update(digests)
+            return False
         return True
 
     def issues(self, url: str, what: str) -> Iterator[Issue]:
@@ -95,11 +96,11 @@ class DuplicateFinder:
         elif digest in self._earlier:
             message = f"Duplicate {what}: {quoted(url)} is in {self._earlier[digest]}, too."
             yield Issue("duplicate-across-files", message, "warning")
-        self._add({digest})
+        self._add([digest])
         if is_escaped_twice(url):
             message = f"Escaped twice: {quoted(url)} has an escape or entity that is escaped again."
             yield Issue("escaped-twice", message, "warning")
 
-    def _add(self, digests: set[int]) -> None:
+    def _add(self, digests: list[int]) -> None:
         if len(self._digests) < MAX_URLS:
-            self._digests |= digests
+            self._digests.update(digests)
