@@ -14,12 +14,11 @@ from django_sitemapkit.protocol.locations import is_escaped_twice, normalise_pat
 MAX_COMPARED_URLS = 1_000_000
 """URLs of which is kept which document lists them, in about 100 MB; later ones are compared too."""
 
-_NOT_NORMAL = re.compile(
-    rb"%(?![0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF]).."
-)
+_ESCAPES = re.compile(b"%..").findall
 _NORMAL_ESCAPES = {
-    escape.encode(): normalise_path(f"/x{escape}")[2:].encode()
+    escape.encode(): normal.encode()
     for escape in map("%{0[0]}{0[1]}".format, product(hexdigits, repeat=2))
+    if (normal := normalise_path(f"/x{escape}")[2:]) != escape
 }
 _PERHAPS_TWICE = (b"%25", b";", b"%3")
 
@@ -70,7 +69,7 @@ class DuplicateFinder:
                 map(is_escaped_twice, text.decode().split("\n"))
             ):
                 return False
-            for escape in set(_NOT_NORMAL.findall(text)):
+            for escape in _NORMAL_ESCAPES.keys() & _ESCAPES(text):
                 text = text.replace(escape, _NORMAL_ESCAPES[escape])
             urls = text.split(b"\n")
         digests = list(map(hash, urls))

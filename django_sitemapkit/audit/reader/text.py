@@ -1,6 +1,5 @@
 """Text sitemaps: one absolute URL a line, UTF-8, nothing else (sitemaps.org/protocol.html)."""
 
-import re
 from typing import TYPE_CHECKING
 
 from django_sitemapkit.audit.reader.entries import MAX_TEXT, WHITE_SPACE, EntryChecker, too_long
@@ -8,7 +7,6 @@ from django_sitemapkit.audit.reader.findings import FindingLog, Issue
 from django_sitemapkit.audit.reader.quick import MAX_BATCH
 from django_sitemapkit.audit.reader.streams import BYTE_ORDER_MARK
 from django_sitemapkit.printable import quoted
-from django_sitemapkit.protocol.limits import MAX_LOCATION, MIN_LOCATION
 
 if TYPE_CHECKING:
     from django_sitemapkit.audit.reader.document import DocumentKind
@@ -21,7 +19,6 @@ class TextDocument:
         self.kind: DocumentKind | None = "text"
         self.before = 0
         self._log, self._checker = log, checker
-        self._in_quick_form = re.compile(checker.quick_form.pattern.encode()).fullmatch
         self._rest = b""
 
     def feed(self, block: bytes) -> None:
@@ -32,7 +29,7 @@ class TextDocument:
         *lines, rest = (self._rest + block).replace(b"\r\n", b"\n").split(b"\n")
         for start in range(0, len(lines), MAX_BATCH):
             batch = lines[start : start + MAX_BATCH]
-            if not self._take_quickly(batch):
+            if not self._checker.take_quickly(batch):
                 for line in batch:
                     self._take(line)
         # The rest of a longer line is cut off: it is too long either way.
@@ -46,24 +43,6 @@ class TextDocument:
     def line(self) -> int:
         """Return the number of the current line, from 1."""
         return self.before + self._checker.urls + 1
-
-    def _take_quickly(self, lines: list[bytes]) -> bool:
-        """Count ordinary valid lines; return False, and count none, if any line is not."""
-        checker = self._checker
-        text = b"\n".join(lines)
-        are_ordinary = (
-            not checker.keeps_urls
-            and checker.urls + len(lines) <= checker.max_urls
-            and all(map(self._in_quick_form, lines))
-            and MIN_LOCATION <= min(map(len, lines))
-            and max(map(len, lines)) <= MAX_LOCATION
-            # A dot segment may follow; "%2" begins an encoded one.
-            and b"/." not in text
-            and b"/%2" not in text
-            and checker.duplicates.add_quickly(lines)
-        )
-        checker.urls += len(lines) if are_ordinary else 0
-        return are_ordinary
 
     def _take(self, data: bytes) -> None:
         number = self.line()
