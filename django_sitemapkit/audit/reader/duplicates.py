@@ -14,14 +14,13 @@ from django_sitemapkit.protocol.locations import is_escaped_twice, normalise_pat
 MAX_COMPARED_URLS = 1_000_000
 """URLs of which is kept which document lists them, in about 100 MB; later ones are compared too."""
 
-_NOT_NORMAL = re.compile(
-    rb"%(?![01][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF]|[89A-F][0-9A-F]).."
-)
+_ESCAPES = re.compile(b"%..").findall
 _NORMAL_ESCAPES = {
-    escape.encode(): normalise_path(f"/x{escape}")[2:].encode()
+    escape.encode(): normal.encode()
     for escape in map("%{0[0]}{0[1]}".format, product(hexdigits, repeat=2))
+    if (normal := normalise_path(f"/x{escape}")[2:]) != escape
 }
-_PERHAPS_TWICE = (b"%25", b";", b"%3B", b"%3b")
+_PERHAPS_TWICE = (b"%25", b";", b"%3")
 
 
 class ListedUrls:
@@ -59,28 +58,29 @@ class DuplicateFinder:
         """Compare the URLs with each other only: feeds and news repeat what sitemaps list."""
         self._earlier, self._is_repetition = {}, True
 
-    def add_quickly(self, urls: Sequence[bytes], *, are_plain: bool) -> bool:
-        """Add valid URLs as XML has them; return False, and add none, where there is any issue.
+    def add_quickly(self, urls: Sequence[bytes]) -> bool:
+        """Add URLs that are valid as they are; return False, and add none, if there is any issue.
 
-        ``are_plain`` says that none has an escape or entity.
+        All are looked at together, which costs less than to look at each.
         """
-        if not are_plain:
-            text = b"\n".join(urls).replace(b"&apos;", b"'").replace(b"&amp;", b"&")
+        text = b"\n".join(urls)
+        if b"%" in text or b";" in text:
             if any(part in text for part in _PERHAPS_TWICE) and any(
                 map(is_escaped_twice, text.decode().split("\n"))
             ):
                 return False
-            for escape in set(_NOT_NORMAL.findall(text)):
+            for escape in _NORMAL_ESCAPES.keys() & _ESCAPES(text):
                 text = text.replace(escape, _NORMAL_ESCAPES[escape])
             urls = text.split(b"\n")
-        digests = set(map(hash, urls))
-        if (
-            len(digests) < len(urls)
-            or not self._digests.isdisjoint(digests)
-            or not self._earlier.keys().isdisjoint(digests)
-        ):
+        digests = list(map(hash, urls))
+        is_known = self._earlier and not self._earlier.keys().isdisjoint(digests)
+        if is_known or not self._digests.isdisjoint(digests):
             return False
+        before = len(self._digests)
         self._add(digests)
+        if before < len(self._digests) < before + len(digests):  # Two are the same.
+            self._digests.difference_update(digests)
+            return False
         return True
 
     def issues(self, url: str, what: str) -> Iterator[Issue]:
@@ -95,11 +95,11 @@ class DuplicateFinder:
         elif digest in self._earlier:
             message = f"Duplicate {what}: {quoted(url)} is in {self._earlier[digest]}, too."
             yield Issue("duplicate-across-files", message, "warning")
-        self._add({digest})
+        self._add([digest])
         if is_escaped_twice(url):
             message = f"Escaped twice: {quoted(url)} has an escape or entity that is escaped again."
             yield Issue("escaped-twice", message, "warning")
 
-    def _add(self, digests: set[int]) -> None:
+    def _add(self, digests: list[int]) -> None:
         if len(self._digests) < MAX_URLS:
-            self._digests |= digests
+            self._digests.update(digests)

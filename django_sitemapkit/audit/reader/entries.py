@@ -96,7 +96,8 @@ class EntryChecker:
         self._sitemap_rule = partial(_check_location, scope=of_sitemaps)
         self._now = now
         self._lastmod_rule = partial(_check_lastmod, now=now)
-        self._in_quick_form = (scope.quick if scope else QUICK_URL).fullmatch
+        quick = scope.quick if scope else QUICK_URL
+        self._in_quick_form = re.compile(quick.pattern.encode()).fullmatch
 
     def count(self, line: Callable[[], int], what: str = "URLs") -> None:
         """Count one of the file's "URLs" or "sitemaps"; ``line`` returns the current line."""
@@ -104,6 +105,14 @@ class EntryChecker:
             message = f"Too many {what}: a file lists at most {self.max_urls:,}; write several."
             self._log.add(Issue(f"too-many-{what.lower()}", message), line())
         self.urls += 1
+
+    def take_quickly(self, locations: list[bytes]) -> bool:
+        """Count locations, if no entries are kept; return False, and count none, for any issue."""
+        room = self.max_urls - self.urls
+        if self.keeps_urls or len(locations) > room or not self._add_quickly(locations):
+            return False
+        self.urls += len(locations)
+        return True
 
     def url(self, values: list[str | None], line: int) -> None:
         """Check the four values of a ``<url>`` that begins in ``line``."""
@@ -149,22 +158,25 @@ class EntryChecker:
             message = "Missing XML tag: an entry has no <loc>, or as an item of a feed no link."
             self._log.add(Issue("missing-xml-tag", message), line)
             return None
-        if (
-            self._in_quick_form(text)
-            and MIN_LOCATION <= len(text) <= MAX_LOCATION
-            # A dot segment may follow; "%2" begins an encoded one.
-            and "/." not in text
-            and "/%2" not in text
-        ):
-            location = text
-            are_plain = "%" not in text and "&" not in text
-            if are_plain and self.duplicates.add_quickly([text.encode()], are_plain=True):
-                return text
-        else:
-            location = self._check("loc", text, rule, line, text.strip(WHITE_SPACE)[:MAX_TEXT])
+        if self._add_quickly([text.encode()]):
+            return text
+        location = self._check("loc", text, rule, line, text.strip(WHITE_SPACE)[:MAX_TEXT])
         for issue in self.duplicates.issues(location, what):
             self._log.add(issue, line, location)
         return location
+
+    def _add_quickly(self, locations: list[bytes]) -> bool:
+        """Add locations in the form of most; return False, and add none, if there is any issue."""
+        text = b"\n".join(locations)
+        return (
+            all(map(self._in_quick_form, locations))
+            and min(map(len, locations)) >= MIN_LOCATION
+            and max(map(len, locations)) <= MAX_LOCATION
+            # A dot segment may follow; "%2" begins an encoded one.
+            and b"/." not in text
+            and b"/%2" not in text
+            and self.duplicates.add_quickly(locations)
+        )
 
     def _lastmod(self, text: str, line: int, location: str | None) -> str:
         if QUICK_LASTMOD.fullmatch(text) and text < self.past:

@@ -96,8 +96,9 @@ class QuickEntries:
             end, urls = self._match(block, start, min(self._batch, room))
             if not urls:
                 return start
-            are_plain = block.find(b"%", start, end) < 0 and block.find(b"&", start, end) < 0
-            if checker.duplicates.add_quickly(urls, are_plain=are_plain):
+            if block.find(b"&", start, end) >= 0:
+                urls = [url.replace(b"&apos;", b"'").replace(b"&amp;", b"&") for url in urls]
+            if checker.duplicates.add_quickly(urls):
                 checker.urls += len(urls)
                 start = end
                 self._batch = min(2 * self._batch, MAX_BATCH)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from django_sitemapkit.audit.reader.entries import MAX_TEXT, WHITE_SPACE, EntryChecker, too_long
 from django_sitemapkit.audit.reader.findings import FindingLog, Issue
+from django_sitemapkit.audit.reader.quick import MAX_BATCH
 from django_sitemapkit.audit.reader.streams import BYTE_ORDER_MARK
 from django_sitemapkit.printable import quoted
 
@@ -24,16 +25,20 @@ class TextDocument:
         """Read the lines that end in the next block."""
         if not self._checker.urls and not self._rest:
             block = block.removeprefix(BYTE_ORDER_MARK)
-        *lines, rest = (self._rest + block).split(b"\n")
-        for line in lines:
-            self._take(line)
+        # Lines may end as they do on Windows.
+        *lines, rest = (self._rest + block).replace(b"\r\n", b"\n").split(b"\n")
+        for start in range(0, len(lines), MAX_BATCH):
+            batch = lines[start : start + MAX_BATCH]
+            if not self._checker.take_quickly(batch):
+                for line in batch:
+                    self._take(line)
         # The rest of a longer line is cut off: it is too long either way.
         self._rest = rest[: MAX_TEXT + 2]
 
     def finish(self) -> None:
         """Read the last line, which may lack a line end."""
         if self._rest:
-            self._take(self._rest)
+            self._take(self._rest.removesuffix(b"\r"))
 
     def line(self) -> int:
         """Return the number of the current line, from 1."""
@@ -42,8 +47,6 @@ class TextDocument:
     def _take(self, data: bytes) -> None:
         number = self.line()
         self._checker.count(self.line)
-        # Lines may end as they do on Windows.
-        data = data.removesuffix(b"\r")
         if len(data) > MAX_TEXT:
             self._log.add(too_long("invalid-url", "a line"), number)
             return
