@@ -6,6 +6,7 @@ from functools import partial
 
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
+from django.db import connections
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
@@ -132,11 +133,19 @@ def joined(begun: Iterable[bytes], rest: Generator[bytes, None, None]) -> Iterat
         rest.close()
 
 
-async def asynchronous(blocks: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield blocks to an event loop, each made in the request's thread and no earlier than asked.
+def asynchronous(blocks: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Return blocks for an event loop, each made in the request's thread and no earlier than asked.
 
-    Between two blocks a slow reader holds neither a transaction nor a cursor.
+    The request's connections close when it ends, or is cut off, whatever their CONN_MAX_AGE:
+    its thread ends too, and they would stay open until Python's garbage collector runs.
     """
+    for connection in connections.all(initialized_only=True):
+        connection.close_at = 0
+    return _blocks_in_thread(blocks)
+
+
+async def _blocks_in_thread(blocks: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Between two blocks a slow reader holds neither a transaction nor a cursor."""
     advance = sync_to_async(partial(next, blocks, None))
     try:
         while (block := await advance()) is not None:

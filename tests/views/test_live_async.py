@@ -1,6 +1,7 @@
 """The views under ASGI: streamed by an async iterator, and cut off without harm."""
 
 import asyncio
+import gc
 import gzip
 
 import pytest
@@ -183,3 +184,46 @@ def test_slow_readers_hold_no_transaction(
         assert reader.ended
         assert len(locations(reader.body)) == ROWS
     assert len(sessions()) <= before
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("gone", ["in the view", "after a block", "never"])
+def test_connection_ends_with_its_request(postgresql, sections, monkeypatch, gone):
+    """The request's thread ends, and nothing could use a connection that it leaves open."""
+    monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", 60)
+    current = []
+
+    def location(section, reading):
+        if gone == "in the view" and reading.level == 0:
+            asyncio.run_coroutine_threadsafe(leave(), current[1]).result(10)
+        return f"/readings/{reading.level}/"
+
+    async def leave():
+        current[0].gone.set()
+        await asyncio.sleep(0.05)  # Django cancels the request, while its thread goes on.
+
+    async def read():
+        reader = Reader(LARGE)
+        current[:] = reader, asyncio.get_running_loop()
+        if gone == "never":
+            reader.may_go_on.set()
+        task = asyncio.create_task(reader.ask())
+        if gone == "after a block":
+            await reader.has_first_block.wait()
+            reader.gone.set()
+        await task
+        return len(reader.messages)
+
+    declare(sections, Readings, location=location)
+    make_readings(range(ROWS))
+    before = len(sessions())
+    gc.disable()  # It closes connections too, at a time of its own.
+    try:
+        sent = [asyncio.run(read()) for _ in range(5)]
+        left = len(sessions()) - before
+    finally:
+        gc.enable()
+    assert left <= 0
+    assert {min(number, 3) for number in sent} == {
+        {"in the view": 0, "after a block": 2, "never": 3}[gone]
+    }
