@@ -88,7 +88,7 @@ class Responder:
         """Return a streaming response; to HEAD too, or CommonMiddleware would set a length of 0."""
         body = iter(()) if self.request.method == "HEAD" else body
         in_async = isinstance(self.request, ASGIRequest)
-        return StreamingHttpResponse(asynchronous(body) if in_async else body)
+        return StreamingHttpResponse(AsyncBlocks(body) if in_async else body)
 
     def formed(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
         """Yield the blocks of an XML document in the form that is wanted."""
@@ -133,26 +133,30 @@ def joined(begun: Iterable[bytes], rest: Generator[bytes, None, None]) -> Iterat
         rest.close()
 
 
-def asynchronous(blocks: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Return blocks for an event loop, each made in the request's thread and no earlier than asked.
+class AsyncBlocks(AsyncIterator[bytes]):
+    """Blocks for an event loop, each made in the request's thread and no earlier than asked.
 
-    The request's connections close when it ends, or is cut off, whatever their CONN_MAX_AGE:
-    its thread ends too, and they would stay open until Python's garbage collector runs.
+    Between two blocks a slow reader holds neither a transaction nor a cursor. The request's
+    connections close when it ends, or is cut off, whatever their CONN_MAX_AGE: its thread ends
+    too, and they would stay open until Python's garbage collector runs.
     """
-    for connection in connections.all(initialized_only=True):
-        connection.close_at = 0
-    return _blocks_in_thread(blocks)
 
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self.blocks = blocks
+        self.advance = sync_to_async(partial(next, blocks, None))
+        for connection in connections.all(initialized_only=True):
+            connection.close_at = 0
 
-async def _blocks_in_thread(blocks: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Between two blocks a slow reader holds neither a transaction nor a cursor."""
-    advance = sync_to_async(partial(next, blocks, None))
-    try:
-        while (block := await advance()) is not None:
-            yield block
-    finally:
-        if isinstance(blocks, Generator):
-            await sync_to_async(blocks.close)()
+    async def __anext__(self) -> bytes:
+        block: bytes | None = await self.advance()
+        if block is None:
+            raise StopAsyncIteration
+        return block
+
+    def close(self) -> None:
+        """End the reading; Django calls this in the request's thread, unlike an ``aclose``."""
+        if isinstance(self.blocks, Generator):
+            self.blocks.close()
 
 
 def digest_of(*blocks: bytes) -> str:
