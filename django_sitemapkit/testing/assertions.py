@@ -23,7 +23,7 @@ from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.rendering import PageRendering
 from django_sitemapkit.sites import SitemapSite, site_for
 from django_sitemapkit.testing.sites import site_with_key
-from django_sitemapkit.views.responses import asynchronous
+from django_sitemapkit.views.responses import AsyncBlocks
 
 MAX_SHOWN_FINDINGS = 10
 """Findings about a document that the message of a failure shows."""
@@ -178,7 +178,7 @@ def _content(response: Any) -> bytes:
         return bytes(response.content)
     if response.is_async:
         blocks = async_to_sync(_collected)(response.streaming_content)
-        response.streaming_content = asynchronous(iter(blocks))
+        response.streaming_content = AsyncBlocks(iter(blocks))
     else:
         blocks = list(response.streaming_content)
         response.streaming_content = blocks

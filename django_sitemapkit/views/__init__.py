@@ -37,7 +37,7 @@ from django_sitemapkit.rendering.templates import template_blocks
 from django_sitemapkit.sites import site_for
 from django_sitemapkit.views.live import empty_news, live_index, live_page
 from django_sitemapkit.views.published import published_index, published_page
-from django_sitemapkit.views.responses import Responder, asynchronous, joined
+from django_sitemapkit.views.responses import AsyncBlocks, Responder, joined
 
 __all__ = ["index", "old_address", "page", "public_view", "robots", "stream_template"]
 
@@ -180,5 +180,5 @@ def stream_template(
     blocks = joined(list(islice(rest, 1)), rest)
     in_async = isinstance(request, ASGIRequest)
     return StreamingHttpResponse(
-        asynchronous(blocks) if in_async else blocks, content_type=content_type
+        AsyncBlocks(blocks) if in_async else blocks, content_type=content_type
     )

@@ -30,7 +30,7 @@ from django_sitemapkit.rendering import (
 )
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.views.live import rendered, sent_index
-from django_sitemapkit.views.responses import RESPONSE_BLOCK_BYTES, Responder, asynchronous
+from django_sitemapkit.views.responses import RESPONSE_BLOCK_BYTES, AsyncBlocks, Responder
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -212,7 +212,7 @@ def _streamed(
         del response.headers["Content-Disposition"]
     else:
         blocks = _stored_blocks(stored, responder, as_stored=as_stored)
-        response = StoredResponse(stored, asynchronous(blocks) if in_async else blocks)
+        response = StoredResponse(stored, AsyncBlocks(blocks) if in_async else blocks)
     if not responder.text:
         response.headers["Content-Length"] = str(file.stored_bytes if as_stored else file.xml_bytes)
     return response

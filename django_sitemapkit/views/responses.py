@@ -6,6 +6,7 @@ from functools import partial
 
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
+from django.db import connections
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
@@ -87,7 +88,7 @@ class Responder:
         """Return a streaming response; to HEAD too, or CommonMiddleware would set a length of 0."""
         body = iter(()) if self.request.method == "HEAD" else body
         in_async = isinstance(self.request, ASGIRequest)
-        return StreamingHttpResponse(asynchronous(body) if in_async else body)
+        return StreamingHttpResponse(AsyncBlocks(body) if in_async else body)
 
     def formed(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
         """Yield the blocks of an XML document in the form that is wanted."""
@@ -132,18 +133,30 @@ def joined(begun: Iterable[bytes], rest: Generator[bytes, None, None]) -> Iterat
         rest.close()
 
 
-async def asynchronous(blocks: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield blocks to an event loop, each made in the request's thread and no earlier than asked.
+class AsyncBlocks(AsyncIterator[bytes]):
+    """Blocks for an event loop, each made in the request's thread and no earlier than asked.
 
-    Between two blocks a slow reader holds neither a transaction nor a cursor.
+    Between two blocks a slow reader holds neither a transaction nor a cursor. The request's
+    connections close when it ends, or is cut off, whatever their CONN_MAX_AGE: its thread ends
+    too, and they would stay open until Python's garbage collector runs.
     """
-    advance = sync_to_async(partial(next, blocks, None))
-    try:
-        while (block := await advance()) is not None:
-            yield block
-    finally:
-        if isinstance(blocks, Generator):
-            await sync_to_async(blocks.close)()
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self.blocks = blocks
+        self.advance = sync_to_async(partial(next, blocks, None))
+        for connection in connections.all(initialized_only=True):
+            connection.close_at = 0
+
+    async def __anext__(self) -> bytes:
+        block: bytes | None = await self.advance()
+        if block is None:
+            raise StopAsyncIteration
+        return block
+
+    def close(self) -> None:
+        """End the reading; Django calls this in the request's thread, unlike an ``aclose``."""
+        if isinstance(self.blocks, Generator):
+            self.blocks.close()
 
 
 def digest_of(*blocks: bytes) -> str:

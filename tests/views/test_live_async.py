@@ -1,6 +1,7 @@
 """The views under ASGI: streamed by an async iterator, and cut off without harm."""
 
 import asyncio
+import gc
 import gzip
 
 import pytest
@@ -115,7 +116,7 @@ def test_first_block_leaves_before_the_last_row_is_read(recording, one_connectio
 @pytest.mark.django_db
 @pytest.mark.parametrize("headers", [{}, {"accept_encoding": "gzip"}])
 def test_disconnect_ends_the_reading(recording, one_connection, caplog, headers):
-    """Where the reader goes away, no more rows are read, and the section's generator is closed."""
+    """Where the reader goes away, the section's generator is closed before its request ends."""
 
     async def read():
         reader = Reader(LARGE, **headers)
@@ -124,6 +125,7 @@ def test_disconnect_ends_the_reading(recording, one_connection, caplog, headers)
         assert recording.closed == []
         reader.gone.set()
         await task
+        assert recording.closed == [len(recording.read)]
         return reader
 
     reader = async_to_sync(read)()
@@ -183,3 +185,46 @@ def test_slow_readers_hold_no_transaction(
         assert reader.ended
         assert len(locations(reader.body)) == ROWS
     assert len(sessions()) <= before
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("gone", ["in the view", "after a block", "never"])
+def test_connection_ends_with_its_request(postgresql, sections, monkeypatch, gone):
+    """The request's thread ends, and nothing could use a connection that it leaves open."""
+    monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", 60)
+    current = []
+
+    def location(section, reading):
+        if gone == "in the view" and reading.level == 0:
+            asyncio.run_coroutine_threadsafe(leave(), current[1]).result(10)
+        return f"/readings/{reading.level}/"
+
+    async def leave():
+        current[0].gone.set()
+        await asyncio.sleep(0.05)  # Django cancels the request, while its thread goes on.
+
+    async def read():
+        reader = Reader(LARGE)
+        current[:] = reader, asyncio.get_running_loop()
+        if gone == "never":
+            reader.may_go_on.set()
+        task = asyncio.create_task(reader.ask())
+        if gone == "after a block":
+            await reader.has_first_block.wait()
+            reader.gone.set()
+        await task
+        return len(reader.messages)
+
+    declare(sections, Readings, location=location)
+    make_readings(range(ROWS))
+    before = len(sessions())
+    gc.disable()  # It closes connections too, at a time of its own.
+    try:
+        sent = [asyncio.run(read()) for _ in range(5)]
+        left = len(sessions()) - before
+    finally:
+        gc.enable()
+    assert left <= 0
+    assert {min(number, 3) for number in sent} == {
+        {"in the view": 0, "after a block": 2, "never": 3}[gone]
+    }

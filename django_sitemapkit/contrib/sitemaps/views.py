@@ -41,7 +41,7 @@ from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.rendering import compressor, gzip_decompressor
 from django_sitemapkit.sections import copied, own_members
 from django_sitemapkit.sites import SitemapSite, site_for
-from django_sitemapkit.views.responses import accepts_gzip, asynchronous
+from django_sitemapkit.views.responses import AsyncBlocks, accepts_gzip
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -263,7 +263,7 @@ def _written(
     else:
         blocks = _decompressed(pieces)
         is_async = isinstance(request, ASGIRequest)
-        response = StreamingHttpResponse(asynchronous(blocks) if is_async else blocks, **options)
+        response = StreamingHttpResponse(AsyncBlocks(blocks) if is_async else blocks, **options)
         response.headers["Content-Length"] = str(size)
     patch_vary_headers(response, ["Accept-Encoding"])
     return response
