@@ -97,7 +97,8 @@ class EntryChecker:
         self._now = now
         self._lastmod_rule = partial(_check_lastmod, now=now)
         quick = scope.quick if scope else QUICK_URL
-        self._in_quick_form = re.compile(quick.pattern.encode()).fullmatch
+        self._in_quick_form = quick.fullmatch
+        self._bytes_in_quick_form = re.compile(quick.pattern.encode()).fullmatch
 
     def count(self, line: Callable[[], int], what: str = "URLs") -> None:
         """Count one of the file's "URLs" or "sitemaps"; ``line`` returns the current line."""
@@ -158,7 +159,13 @@ class EntryChecker:
             message = "Missing XML tag: an entry has no <loc>, or as an item of a feed no link."
             self._log.add(Issue("missing-xml-tag", message), line)
             return None
-        if self._add_quickly([text.encode()]):
+        if (  # As ``_add_quickly`` does for many, in half the time for one.
+            self._in_quick_form(text)
+            and MIN_LOCATION <= len(text) <= MAX_LOCATION
+            and "/." not in text
+            and "/%2" not in text
+            and self.duplicates.add_quickly([text.encode()])
+        ):
             return text
         location = self._check("loc", text, rule, line, text.strip(WHITE_SPACE)[:MAX_TEXT])
         for issue in self.duplicates.issues(location, what):
@@ -169,7 +176,7 @@ class EntryChecker:
         """Add locations in the form of most; return False, and add none, if there is any issue."""
         text = b"\n".join(locations)
         return (
-            all(map(self._in_quick_form, locations))
+            all(map(self._bytes_in_quick_form, locations))
             and min(map(len, locations)) >= MIN_LOCATION
             and max(map(len, locations)) <= MAX_LOCATION
             # A dot segment may follow; "%2" begins an encoded one.
