@@ -8,25 +8,11 @@ from email.utils import parsedate_to_datetime
 MAX_HEADER = 16_384
 """Characters of a header or meta tag that are read."""
 
-META_AGENTS = (
-    "robots",
-    "googlebot",
-    "bingbot",
-    "msnbot",
-    "slurp",
-    "yandex",
-    "yandexbot",
-    "baiduspider",
-    "duckduckbot",
-    "applebot",
-    "naverbot",
-    "yeti",
-    "seznambot",
-)
-"""The meta names that web search engines read as rules for robots, the one for all first."""
+AGENTS = ("robots", "googlebot")
+"""The names whose rules count: all robots, and Google's. What another one is told is its own.
 
-# They keep a page out of one kind of results, not out of the search.
-_SPECIAL_AGENTS = frozenset({"googlebot-news", "googlebot-image", "googlebot-video"})
+Googlebot-News, Googlebot-Image and Googlebot-Video keep a page out of one kind of results only.
+"""
 
 _WITH_VALUE = frozenset(
     {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
@@ -51,15 +37,13 @@ class RobotsDirectives:
 
     @property
     def noindex(self) -> str:
-        """Where the page asks not to be indexed, the rule for most robots first, or ""."""
-        order = {agent: position for position, agent in enumerate(META_AGENTS)}
-        agents = sorted(self._noindex, key=lambda agent: order.get(agent, len(order)))
-        return self._noindex[agents[0]] if agents else ""
+        """Where the page asks not to be indexed, the rule for all robots first, or ""."""
+        return next((self._noindex[agent] for agent in AGENTS if agent in self._noindex), "")
 
     def add_meta(self, name: str, content: str) -> None:
-        """Add a meta tag; one that is not for robots says nothing."""
+        """Add a meta tag; one that is not for all robots or Google's says nothing."""
         agent = name.strip().lower()
-        if agent in META_AGENTS:
+        if agent in AGENTS:
             for _, rule, value in _rules(content):
                 self._add(agent, rule, value, f"meta {agent}")
 
@@ -68,7 +52,7 @@ class RobotsDirectives:
         for agent, rule, value in _rules(content):
             if agent in {"", "*", "robots"}:
                 self._add("robots", rule, value, "X-Robots-Tag")
-            elif agent not in _SPECIAL_AGENTS:
+            elif agent in AGENTS:
                 self._add(agent, rule, value, f"X-Robots-Tag: {agent}")
 
     def _add(self, agent: str, rule: str, value: str, where: str) -> None:
@@ -76,7 +60,7 @@ class RobotsDirectives:
             self._noindex.setdefault(agent, where)
         elif rule == "unavailable_after" and self._is_past(value):
             self._noindex.setdefault(agent, f"{where} (unavailable_after)")
-        if rule in {"nofollow", "none"} and agent in {"robots", "googlebot"}:
+        if rule in {"nofollow", "none"}:
             self.nofollow = True
 
     def _is_past(self, value: str) -> bool:
