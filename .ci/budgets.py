@@ -12,10 +12,12 @@ import ast
 import io
 import sys
 import tempfile
+import time
 import tokenize
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -31,15 +33,15 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"advice", "audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_796,
-    "package: tokens": 287_279,
+    "package: statements": 25_793,
+    "package: tokens": 287_204,
     "core: statements": 18_009,
     "core: tokens": 202_767,
     "builds, runners, planning, publishing: statements": 4_827,
     "fields of the tables in models/builds.py": 82,
-    "first build of five rows: functions": 454,
+    "first build of five rows: functions": 453,
     "first build of five rows: files": 70,
-    "Exclude now: functions": 422,
+    "Exclude now: functions": 423,
     "Exclude now: files": 67,
     "functions: lines, 95th percentile": 26,
     "functions: lines, longest": 71,
@@ -168,6 +170,7 @@ def journeys() -> dict[str, int]:
         (site,) = all_sites()
         built = entered(lambda: builds.build(site))
         override = UrlOverride.objects.create(site=site.key, path="/users/user-2/", include=False)
+        time.sleep(1)  # Else the index may be the same: it has the second of each file.
         excluded = entered(lambda: builds.exclude_now(site, override))
         tables = [
             model
@@ -224,7 +227,10 @@ def set_up(folder: str) -> None:
     ]
     call_command("check")
     call_command("migrate", verbosity=0)
-    User.objects.bulk_create(User(username=f"user-{number}") for number in range(1, 6))
+    User.objects.bulk_create(
+        User(username=f"user-{day}", date_joined=datetime(2024, 1, day, tzinfo=UTC))
+        for day in range(1, 6)
+    )
 
 
 def entered(action: Callable[[], object]) -> set[CodeType]:
