@@ -1,6 +1,6 @@
 """Prints the size of each room of the package, and fails if a budget is exceeded.
 
-    python .ci/budgets.py
+    tox run -e budgets
 
 Whoever adds code that exceeds a budget raises its number here, in the same commit, and says why in
 the commit's message. A statement is an ``ast.stmt`` that is no docstring; a token is one of

@@ -1,6 +1,6 @@
 """The sections of a project, by name."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from inspect import isabstract
@@ -92,6 +92,11 @@ class Registry:
             raise ImproperlyConfigured(
                 f"{_path(section)}: the name {name!r} is reserved for the URLs added in the admin."
             )
+        sites = section.sites
+        if sites is not None and (isinstance(sites, str) or not isinstance(sites, Collection)):
+            raise ImproperlyConfigured(
+                f"{_path(section)}: sites is {sites!r}; give a list of keys of sites, as strings."
+            )
         if taken := self._sections.get(name):
             message = (
                 f"Two sections are named {name!r}: {_path(taken)} and {_path(section)};"
@@ -109,7 +114,8 @@ class Registry:
         """Add sections by name; a value may be called without arguments and return one."""
         for name, section in sections.items():
             is_factory = callable(section) and not isinstance(section, type)
-            self.add(*((section(), name, section) if is_factory else (section, name)))
+            made = section() if is_factory else section
+            self.add(made, name, section if is_factory and not isinstance(made, type) else None)
 
     def add_function(self, function: SectionsOf) -> None:
         """Add what a function returns for a site, whenever the site is asked for its sections."""

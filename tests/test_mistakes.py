@@ -610,21 +610,29 @@ def test_addresses_that_are_included_twice(monkeypatch):
         assert all(urlconf.__name__ in message for message, _ in found)
 
 
-def test_an_admin_site_without_the_screens(monkeypatch):
+@pytest.mark.parametrize("name", ["shop-admin", "admin"])
+def test_an_admin_site_without_the_screens(monkeypatch, name):
     """A project with a site of its own, to which nobody has registered them."""
-    own = admin.AdminSite(name="shop-admin")
+    own = admin.AdminSite(name=name)
     urlconf = ModuleType("tests.own_admin")
     urlconf.urlpatterns = [path("office/", own.urls)]
     monkeypatch.setitem(sys.modules, urlconf.__name__, urlconf)
     with override_settings(ROOT_URLCONF=urlconf.__name__):
         ((message, _),) = said(checks.addresses.check_admin_sites)
-        assert "'shop-admin'" in message
+        assert f"'{name}'" in message
         own.register(Build)
         assert said(checks.addresses.check_admin_sites) == []
     urlconf.urlpatterns = [path("admin/", admin.site.urls)]
     clear_url_caches()
     with override_settings(ROOT_URLCONF=urlconf.__name__):
         assert said(checks.addresses.check_admin_sites) == []
+
+
+@pytest.mark.parametrize("sites", [1, "default", property(lambda self: 1)])
+def test_sites_that_are_no_list(sections, sites):
+    """The registration names the class, the option and what to write."""
+    with pytest.raises(ImproperlyConfigured, match=r"Paths: sites is .* list of keys"):
+        sections.add(type("Paths", (StaticSection,), {"items": ["home"], "sites": sites}))
 
 
 def test_a_folder_that_cannot_be_written_to(settings, tmp_path, sections, db):

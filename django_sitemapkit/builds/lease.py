@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import Any
 
-from django.db import DatabaseError, connections, router, transaction
+from django.db import connections, router, transaction
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import BuildCancelled, BuildRunning, LeaseLost
@@ -59,7 +59,7 @@ class BuildLease:
         end, is_ours = time.monotonic() + MAX_KEPT_SECONDS, True
         while is_ours and not over.wait(self._interval) and time.monotonic() < end:
             try:
-                with suppress(DatabaseError):  # The database may be back before the lease expires.
+                with suppress(Exception):  # The database may be back before the lease expires.
                     switch_to(tenants)
                     is_ours = self.row.renew()
             finally:

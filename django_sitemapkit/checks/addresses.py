@@ -8,7 +8,14 @@ from django.apps import apps
 from django.conf import settings as django_settings
 from django.core.checks import Tags
 from django.core.exceptions import ImproperlyConfigured
-from django.urls import Resolver404, ResolverMatch, URLResolver, get_resolver, resolve
+from django.urls import (
+    Resolver404,
+    ResolverMatch,
+    URLResolver,
+    get_resolver,
+    resolve,
+    reverse,
+)
 
 from django_sitemapkit.checks.base import (
     Found,
@@ -76,12 +83,12 @@ def check_admin_sites() -> Found:
     """Report that no admin of the URLconf has the package's screens."""
     if not apps.is_installed("django.contrib.admin"):
         return
-    from django.contrib.admin.sites import all_sites  # noqa: PLC0415  imports models
-
-    served = set(get_resolver().app_dict.get("admin", ()))
-    named = [each for each in all_sites if each.name in served]
-    if named and not any(each.is_registered(Build) for each in named):
-        message = f"No screen of the package is in the admin {named[0].name!r} of the URLconf."
+    served = [
+        resolve(reverse(f"{name}:index")).func.admin_site  # type: ignore[attr-defined]
+        for name in get_resolver().app_dict.get("admin", ())
+    ]
+    if served and not any(each.is_registered(Build) for each in served):
+        message = f"No screen of the package is in the admin {served[0].name!r} of the URLconf."
         yield message, "Register its models there, as docs/admin.md shows: A custom admin site."
 
 

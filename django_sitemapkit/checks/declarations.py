@@ -142,13 +142,14 @@ def check_declarations(**options: Any) -> list[CheckMessage]:
 def _readers(messages: list[CheckMessage]) -> Iterator[SectionReader]:
     """Yield the readers of the sections that a known site has; add a message if one raises."""
     for section in registry:
-        if site := site_of(section):
-            try:
+        reader = None
+        try:
+            if site := site_of(section):
                 reader = reader_of(section(site))
-            except Exception as error:  # noqa: BLE001  a project's code may raise anything
-                messages.append(raised_message(f"Section {section.get_name()!r}", error, section))
-            else:
-                yield reader
+        except Exception as error:  # noqa: BLE001  a project's code may raise anything
+            messages.append(raised_message(f"Section {section.get_name()!r}", error, section))
+        if reader is not None:
+            yield reader
 
 
 def _messages_of(reader: SectionReader) -> Iterator[CheckMessage]:

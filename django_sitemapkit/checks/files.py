@@ -56,7 +56,7 @@ def check_writable() -> Found:
     """Report a folder of the files that this process, if it builds, may not write to."""
     place = _place(_sitemap_storage()) if value_of("SERVE_FROM") != "live" else None
     if isinstance(place, Path):
-        folder = next(each for each in (place, *place.parents) if each.exists())
+        folder = next(each for each in (place, *place.parents) if os.access(each, os.F_OK))
         if not folder.is_dir() or not os.access(folder, os.W_OK):
             message = f"STORAGES[{ALIAS!r}] stores its files in {place}: {folder} is not writable."
             yield message, "Change its location, or let the user of builds write there."

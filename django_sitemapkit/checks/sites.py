@@ -149,7 +149,7 @@ def check_base_urls() -> Found:
         if django_settings.SECURE_SSL_REDIRECT and site.origin.startswith("http:"):
             message = "SECURE_SSL_REDIRECT answers each of its URLs with a redirect."
             yield f"Site {site.key!r} is at {site.base}: {message}", "Use https:// in its base URL."
-    if sites_in_settings() or sites_are_returned() or django_settings.DEBUG:
+    if sites_in_settings() or sites_are_returned() or _is_invalid() or django_settings.DEBUG:
         return
     for site in all_sites() if apps.is_installed("django.contrib.sites") else ():
         if site.origin == "https://example.com":

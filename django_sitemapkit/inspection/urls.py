@@ -111,9 +111,10 @@ def inspect_all(site: SitemapSite, path: str) -> list[UrlInspection]:
     URL, it is what ``inspect_path`` returns.
     """
     order = [section.get_name() for section in sections_of(site)]
-    listed = [inspected for inspected in _inspections(site, path) if inspected.listed]
+    found = list(_inspections(site, path))
+    listed = [inspected for inspected in found if inspected.listed]
     listed.sort(key=lambda inspected: order.index(inspected.section))
-    return listed or [inspect_path(site, path)]
+    return listed or found[:1] or [_without_section(site, path, "")]
 
 
 def _inspections(site: SitemapSite, path: str, without: str = "") -> Iterator[UrlInspection]:

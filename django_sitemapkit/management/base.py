@@ -136,7 +136,8 @@ class SiteCommand(BaseCommand):
                 sys.exit(Exit.INTERRUPTED)
             finally:
                 with ending_if_closed():
-                    sys.stdout.flush()
+                    if sys.stdout is not None:  # As with >&- in a shell.
+                        sys.stdout.flush()
         except SystemExit as ended:
             if ended.code == Exit.OUTPUT_CLOSED:
                 # Python would try once more to write what is left, and print the error.

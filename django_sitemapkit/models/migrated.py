@@ -16,7 +16,9 @@ _LACKS = re.compile(r"no such|does ?n[o\']t exist|Unknown column|42P01|42703|ORA
 
 def lacking_model(error: BaseException) -> type[Model] | None:
     """Return the model whose table or column the database lacks, if its error says that."""
-    text = f"{error} {getattr(error.__cause__, 'sqlstate', '')}"
+    # The next lines of PostgreSQL quote the statement, with tables that are there.
+    first_line = str(error).partition("\n")[0]
+    text = f"{first_line} {getattr(error.__cause__, 'sqlstate', '')}"
     models = installed.get_models(include_auto_created=True) if _LACKS.search(text) else ()
     named = (m for m in models if re.search(rf"\b{re.escape(m._meta.db_table)}\b", text))
     return next(named, None)

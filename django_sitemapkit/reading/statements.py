@@ -16,6 +16,9 @@ from django_sitemapkit import _django
 NOW = dt.timedelta(minutes=1)
 """How far from this moment one may be that is cut to its minute."""
 
+NOW_TEXT = "now"
+"""Stands for a moment that is taken from the clock."""
+
 _MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]+([+-][0-9:]+|Z)?)?")
 """A date or moment as databases are given it that know it as text."""
 
@@ -40,10 +43,15 @@ def fixed_parts(rows: QuerySet[Any], again: Callable[[], QuerySet[Any]]) -> tupl
     project writes is neither.
     """
     text, values = statement_of(rows, DEFAULT_DB_ALIAS)
+    values = [NOW_TEXT if _is_now(value) else value for value in values]
     if any(moment_in(value, DEFAULT_DB_ALIAS) for value in values):
         pairs = zip_longest(values, statement_of(again(), DEFAULT_DB_ALIAS)[1])
-        values = ["now" if one != other or _is_now(one) else one for one, other in pairs]
-    rest = map(repr, values)
+        values = [
+            NOW_TEXT if one != other and moment_in(one, DEFAULT_DB_ALIAS) else one
+            for one, other in pairs
+        ]
+    # The text of psycopg's Jsonb is cut short.
+    rest = (repr(getattr(value, "obj", value)) for value in values)
     # A set of texts has another order in each process.
     found = [sorted(islice(rest, one.group().count("%s"))) for one in _VALUES.finditer(text)]
     return text, [*found, *rest]

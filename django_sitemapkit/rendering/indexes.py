@@ -26,12 +26,6 @@ logger = logging.getLogger("django_sitemapkit")
 ANY_NUMBER = 987_654_321
 """Stands for all numbers of pages, for as long as an address is being made."""
 
-TOO_MANY = (
-    "%(count)s sitemaps do not fit into one index, which has room for %(room)s; give the sections a"
-    " larger limit, or divide them among several sites"
-)
-"""Of an index that cannot list all sitemaps of a site."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivePage(IndexEntry):
@@ -59,7 +53,11 @@ class Index:
         """Why it does not list all sitemaps, and the way out; "" if it does."""
         if not self.excess:
             return ""
-        return TOO_MANY % {"count": self.sitemaps + self.excess, "room": self.sitemaps}
+        return (
+            f"{self.sitemaps + self.excess:,} sitemaps do not fit into one index, which has room"
+            f" for {self.sitemaps:,}; give the sections a larger limit, or divide them among"
+            " several sites"
+        )
 
 
 def index_entries(

@@ -1,6 +1,7 @@
 """Sitemaps written for ``django.contrib.sitemaps``, as sections."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import copy
 from functools import partial
 from typing import Any, ClassVar
@@ -37,9 +38,12 @@ class ContribSection(ItemSection):
         return None if location is None else str(location)
 
     @property
-    def limit(self) -> int:  # type: ignore[override]
+    def limit(self) -> Any:  # type: ignore[override]
         """The sitemap's URLs in one file, up to what search engines read."""
-        return min(int(self.sitemap.limit), MAX_URLS)
+        limit: Any = self.sitemap.limit
+        with suppress(TypeError, ValueError):  # A check reports it.
+            limit = min(int(limit), MAX_URLS)
+        return limit
 
     @property
     def i18n(self) -> bool:  # type: ignore[override]
@@ -95,19 +99,22 @@ def adapt(
     )
 
 
-def copied(value: Any) -> Any:
-    """Return a copy of a contrib sitemap that shares with it no list, dict, set or rows read."""
-    if isinstance(value, Sitemap):
-        new = copy(value)
-        vars(new).update({name: copied(one) for name, one in vars(value).items()})
-        return new
+def copied(sitemap: Any) -> Any:
+    """Return a copy of a contrib sitemap that shares with it no list, dict, set or rows read.
+
+    What is in its lists and sets is shared: there may be many, or the sitemap itself.
+    """
+    new = copy(sitemap)
+    vars(new).update({name: _unshared(value) for name, value in vars(sitemap).items()})
+    return new
+
+
+def _unshared(value: Any) -> Any:
     if isinstance(value, QuerySet):
         return value.all()
     if type(value) is dict:
-        return {key: copied(one) for key, one in value.items()}
-    if type(value) in (list, set):
-        return type(value)(map(copied, value))
-    return value
+        return {key: _unshared(one) for key, one in value.items()}
+    return copy(value) if isinstance(value, (dict, list, set)) else value
 
 
 def is_contrib(candidate: Any) -> bool:

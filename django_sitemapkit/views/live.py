@@ -14,6 +14,7 @@ from django.utils.http import http_date
 from django_sitemapkit.conf import settings
 from django_sitemapkit.overrides import section_of, sections_of
 from django_sitemapkit.planning import PlannedPage, page_of, pages_of, remember, split, stored_page
+from django_sitemapkit.protocol.extensions import NAMESPACES
 from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.validation import naming
@@ -70,9 +71,9 @@ def empty_news(
     section = section_of(site, name)
     if section is None:
         return None
-    writer = UrlsetWriter(
-        namespaces=section.used_namespaces, schema_location=settings.SCHEMA_LOCATION
-    )
+    # With another namespace it would not be a news sitemap, and an empty one is not valid.
+    only_news = {"news": NAMESPACES["news"]}
+    writer = UrlsetWriter(namespaces=only_news, schema_location=settings.SCHEMA_LOCATION)
     return responder.send(writer.begin() + writer.end())
 
 

@@ -8,6 +8,7 @@ by itself.
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
@@ -23,7 +24,7 @@ from django_sitemapkit.builds.stored_files import (
     stored_entries_of,
     unescaped,
 )
-from django_sitemapkit.exceptions import BuildFailed
+from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.sites import SitemapSite
@@ -89,7 +90,13 @@ def compare(
     new = [row for row in present if row.name not in before]
     kept = [row for row in present if row.name in before]
     kept = kept if sum(row.urls for row in kept) <= MAX_KEPT_URLS else []
-    stays = cache(lambda: set(hashes_of(kept, storage, heartbeat)))
+
+    @cache
+    def stays() -> set[int]:
+        with suppress(StorageFailure):  # A lost file that did not change hides no difference.
+            return set(hashes_of(kept, storage, heartbeat))
+        return set()
+
     for difference in _changes(old, new, storage, folder, heartbeat, duplicates):
         if difference.kind is DifferenceKind.CHANGED or hash(difference.location) not in stays():
             yield difference

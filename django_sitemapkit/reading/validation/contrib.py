@@ -1,17 +1,17 @@
 """Mistakes in sections that are adapted from ``django.contrib.sitemaps``."""
 
 import inspect
+from contextlib import suppress
 from copy import copy
 from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from django.db.models import QuerySet
 
 from django_sitemapkit import _django
-from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.limits import CHANGEFREQS, MAX_URLS
-from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.reading.items import ContribReader
 from django_sitemapkit.reading.validation.common import FindMistake, Mistake, SectionChecks
 from django_sitemapkit.reading.validation.items import kind_of, wrong_items_of
@@ -55,9 +55,9 @@ class ContribChecks(SectionChecks):
 
     def large_limit(self) -> Mistake | None:
         """Find a limit that contrib follows, and search engines do not."""
-        limit = int(self.options.sitemap.limit)
-        if limit <= MAX_URLS:
-            return self.wrong_limit()
+        mistake = self.wrong_limit()
+        if mistake or (limit := int(self.options.sitemap.limit or 0)) <= MAX_URLS:
+            return mistake
         return Mistake(
             f"limit is {limit:,}; its files have {MAX_URLS:,} URLs, the most that search engines"
             " read",
@@ -90,21 +90,18 @@ class ContribChecks(SectionChecks):
     def foreign_urls(self) -> Mistake | None:
         """Find a get_urls() that makes URLs on another host, which this sitemap may not list."""
         sitemap, site = self.options.sitemap, self.reader.site
-        is_lost = "get_urls" in own_members(sitemap) and not self.reader.uses_get_urls
-        if not is_lost or _forces_host(sitemap):
+        if self.reader.uses_get_urls or "get_urls" not in own_members(sitemap):
             return None
-        try:
-            kind: Any = type(self.options)
-            Scope(site.origin).normalise(_first_url(kind, site))
-        except InvalidValue as refusal:
-            return Mistake(
-                f"get_urls() of {type(sitemap).__name__} is not called, and {refusal}",
-                "Declare a site of that host, or keep it on the views of the drop-in, which list"
-                " what get_urls() gives.",
-            )
-        except Exception:  # noqa: BLE001  it may raise anything; what is listed does not need it
+        kind: Any = type(self.options)
+        location = _first_url(kind, site)
+        if not _is_elsewhere(location, site) or _forces_host(sitemap):
             return None
-        return None
+        return Mistake(
+            f"get_urls() of {type(sitemap).__name__} is not called, and makes URLs on another host:"
+            f" {location}",
+            "Declare a site of that host, or keep it on the views of the drop-in, which list what"
+            " get_urls() gives.",
+        )
 
     def of_wagtail(self) -> Mistake | None:
         """Find Wagtail's own class: only its view asks each page for its URLs."""
@@ -140,14 +137,29 @@ class ContribChecks(SectionChecks):
 
 
 @lru_cache(maxsize=64)
-def _first_url(kind: type[ContribSection], site: SitemapSite) -> Any:
-    """Return the first URL that the get_urls() of a class makes; asked once for each class."""
-    sitemap = copy(kind.new_sitemap())
-    sitemap.limit = 1
+def _first_url(kind: type[ContribSection], site: SitemapSite) -> str:
+    """Return the first URL that the get_urls() of a class makes, or ""; asked once for each class.
+
+    It may raise anything: what is listed does not need it.
+    """
     scheme, _, domain = site.origin.partition("://")
-    with site.active():
+    with suppress(Exception), site.active():
+        sitemap = copy(kind.new_sitemap())
+        sitemap.limit = 1
         found = sitemap.get_urls(site=SimpleNamespace(domain=domain, name=domain), protocol=scheme)
-        return found[0]["location"]
+        return str(found[0]["location"])
+    return ""
+
+
+def _is_elsewhere(location: str, site: SitemapSite) -> bool:
+    """Return whether a URL is on another host than a site, or on another port of it."""
+    with suppress(ValueError):
+        hosts = [
+            (parts.hostname, None if parts.port in {80, 443} else parts.port)
+            for parts in map(urlsplit, (location, site.origin))
+        ]
+        return hosts[0][0] is not None and hosts[0] != hosts[1]
+    return False
 
 
 def _forces_host(sitemap: Any) -> bool:
