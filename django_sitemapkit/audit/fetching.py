@@ -1,5 +1,6 @@
 """Fetches documents over HTTP, without redirects, and by a deadline."""
 
+import re
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,9 @@ TIMEOUT = 60
 
 MAX_SECONDS = 3_600
 """Default time limit for an address, with all that its index lists."""
+
+# Storages send other words as well, such as aws-chunked and utf-8, which readers ignore.
+_COMPRESSIONS = re.compile(r"(?<![\w-])(?:(?:x-)?gzip|deflate|br|zstd|(?:x-)?compress)(?![\w-])")
 
 
 class Redirected(Exception):
@@ -44,10 +48,11 @@ def fetched(address: str, deadline: Deadline) -> Iterator[Iterator[bytes]]:
 
 def _decodable(blocks: Iterator[bytes], response: HTTPResponse) -> Iterator[bytes]:
     """Yield the blocks; raise InvalidSitemap unless they are compressed as the headers say."""
-    encoding = response.headers.get("Content-Encoding", "").strip().lower() or "identity"
+    encoding = response.headers.get("Content-Encoding", "").lower()
+    compressions = _COMPRESSIONS.findall(encoding)
     first = next(blocks, b"")
-    is_gzip = encoding in {"gzip", "x-gzip"} and GZIP_MAGIC.startswith(first[:2])
-    if encoding != "identity" and not is_gzip:
+    is_gzip = compressions in (["gzip"], ["x-gzip"]) and GZIP_MAGIC.startswith(first[:2])
+    if compressions and not is_gzip:
         message = (
             f"Compression error: the answer is no gzip; its header says {printable(encoding)[:40]}."
         )
