@@ -1,5 +1,6 @@
 """Fetches documents over HTTP, without redirects, and by a deadline."""
 
+import re
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,13 +12,15 @@ from urllib.error import HTTPError
 from django_sitemapkit.audit.reader.streams import GZIP_MAGIC
 from django_sitemapkit.deadlines import Deadline, opened
 from django_sitemapkit.exceptions import InvalidSitemap
-from django_sitemapkit.printable import printable
 
 TIMEOUT = 60
 """Seconds a server may take between two blocks."""
 
 MAX_SECONDS = 3_600
 """Default time limit for an address, with all that its index lists."""
+
+# Storages send other words as well, such as aws-chunked and utf-8, which readers ignore.
+_COMPRESSIONS = re.compile(r"(?<![\w-])(?:(?:x-)?gzip|deflate|br|zstd|(?:x-)?compress)(?![\w-])")
 
 
 class Redirected(Exception):
@@ -44,13 +47,12 @@ def fetched(address: str, deadline: Deadline) -> Iterator[Iterator[bytes]]:
 
 def _decodable(blocks: Iterator[bytes], response: HTTPResponse) -> Iterator[bytes]:
     """Yield the blocks; raise InvalidSitemap unless they are compressed as the headers say."""
-    encoding = response.headers.get("Content-Encoding", "").strip().lower() or "identity"
+    compressions = _COMPRESSIONS.findall(response.headers.get("Content-Encoding", "").lower())
     first = next(blocks, b"")
-    is_gzip = encoding in {"gzip", "x-gzip"} and GZIP_MAGIC.startswith(first[:2])
-    if encoding != "identity" and not is_gzip:
-        message = (
-            f"Compression error: the answer is no gzip; its header says {printable(encoding)[:40]}."
-        )
+    is_gzip = compressions in (["gzip"], ["x-gzip"]) and GZIP_MAGIC.startswith(first[:2])
+    if compressions and not is_gzip:
+        names = ", ".join(compressions[:9])
+        message = f"Compression error: the answer is no gzip; its header says {names}."
         raise InvalidSitemap("compression-error", message)
     yield first
     yield from blocks

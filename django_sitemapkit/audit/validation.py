@@ -166,7 +166,9 @@ def validate_source(
         name = source if path == Path(source) else str(path)
         try:
             with path.open("rb") as file:
-                yield how.validate(name, _file_blocks(file))
+                # A web server may have the compressed file beside the plain one.
+                identity = str(path.resolve()).removesuffix(".gz")
+                yield how.validate(name, _file_blocks(file), identity=identity)
         except (OSError, ValueError) as error:
             yield DocumentReport.failed(name, "unreadable", f"It cannot be read: {error}")
 
@@ -270,9 +272,13 @@ class _Validation:
         *,
         nested: bool = False,
         hosts: Collection[str] = (),
+        identity: str = "",
     ) -> DocumentReport:
-        """Read a document to its end, and return the report."""
-        earlier = self.listed.by_others(source)
+        """Read a document to its end, and return the report.
+
+        Documents with one ``identity``, which is ``source`` by default, are not compared.
+        """
+        earlier = self.listed.by_others(identity or source)
         reader = SitemapReader(address, nested=nested, hosts=hosts, earlier=earlier)
         children: list[str] = []
         found: list[Finding] = []
@@ -282,7 +288,7 @@ class _Validation:
             children.extend(sitemap.location for sitemap in sitemaps)
             if self.schemas is not None:
                 found += self.schemas.findings(reader.kind, copy)
-        self.listed.add(source, reader.digests)
+        self.listed.add(identity or source, source, reader.digests)
         if reader.kind not in {"text", None} and source.partition("?")[0].endswith(TEXT_ENDINGS):
             message = f"Parsing error: <{reader.kind}> is not a text sitemap, as the name says."
             found.append(Finding(code="wrong-name", message=message))

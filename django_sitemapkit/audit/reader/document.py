@@ -37,6 +37,7 @@ _VALUE_TAGS: dict[str, tuple[str, ...]] = {
     "urlset": ("loc", "lastmod", "changefreq", "priority"),
     "sitemapindex": ("loc", "lastmod"),
 }
+_NEWS_TAG = f"{NEWS} news"
 _BLANK = bytes(code if code in b"\r\n" else 32 for code in range(256))
 _UNKNOWN, _BEFORE_ALL, _AFTER_ALL = -2, -1, 4
 
@@ -282,8 +283,6 @@ class XmlDocument:
                 "wrong-namespace",
                 f"Wrong namespace: <{tag}> has {quoted(namespace)}; write {NAMESPACE}.",
             )
-        if self._news:
-            self._checker.duplicates.allow_repetition()
         # The tags are read in the wrong one, for one finding instead of one for each tag.
         self._namespace = namespace
         prefix = namespace and namespace + " "
@@ -359,6 +358,8 @@ class XmlDocument:
                 self._skip()
                 if self.kind == "urlset":
                     self._extended = True
+                    if name == _NEWS_TAG:  # Many programs declare its namespace and list none.
+                        self._checker.duplicates.allow_repetition()
                     self._captures = self._extensions.start(
                         name, attributes, self._entry_line, self._location()
                     )

@@ -30,13 +30,13 @@ class ListedUrls:
         self._sources: dict[int, str] = {}
         self._known: set[str] = set()
 
-    def by_others(self, source: str) -> dict[int, str]:
+    def by_others(self, identity: str) -> dict[int, str]:
         """Return what was read before a document, or nothing if that includes the document."""
-        return {} if source in self._known else self._sources
+        return {} if identity in self._known else self._sources
 
-    def add(self, source: str, digests: frozenset[int] | set[int]) -> None:
-        """Add the URLs of a document."""
-        self._known.add(source)
+    def add(self, identity: str, source: str, digests: frozenset[int] | set[int]) -> None:
+        """Add the URLs of a document; ``source`` is its name in messages."""
+        self._known.add(identity)
         if len(self._sources) < MAX_COMPARED_URLS:
             self._sources.update(dict.fromkeys(digests.difference(self._sources), source))
 

@@ -35,17 +35,26 @@ _OTHER_COMPRESSIONS = {
 }
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# A page of the server, or what a program printed before the XML.
-_HTML = re.compile(
-    rb"<(?:!doctype html|html|head|body|title|script|br|b|p|div|pre|h1)(?=[\s/>])", re.IGNORECASE
+_PAGE = re.compile(
+    rb"(?>(?s:<!--.*?-->)\s*)*+<(?:!doctype html|html|head|body)(?=[\s/>])", re.IGNORECASE
 )
+# Parts of a page, or what a program printed before the XML.
+_HTML = re.compile(rb"<(?:title|script|br|b|p|div|pre|h1)(?=[\s/>])", re.IGNORECASE)
 _XML = re.compile(rb"<\?xml\s|<(?:\w+:)?(?:urlset|sitemapindex|rss|feed)[\s>]")
 _DECLARATION = re.compile(rb"<\?xml\s")
-_CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-_URL_BEGINS = re.compile(rb"\s*(?:[A-Za-z][A-Za-z0-9+.-]*:)?/").match
+# Without ESC: programs print it for colours.
+_CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f]")
+# A URL, a path but no comment of a program, or a host; "Disallow:/a" has one slash.
+_URL_BEGINS = re.compile(
+    rb"[ \t]*+(?:https?:/|[a-z][a-z0-9+.-]*+://|/(?![*]|/?\s)"
+    rb"|(?:[\w\x80-\xff-]++\.)++[a-z\x80-\xff]{2,}+(?:/|:[0-9]|\s*+$))",
+    re.IGNORECASE,
+).match
 _IN_ROBOTS = re.compile(rb"(?im)^(?:user-agent|allow|disallow|sitemap)[ \t]*:")
-# The byte order marks of UTF-16 and UTF-32, and how "<" begins a document without one.
-_OTHER_ENCODINGS = (b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<", b"\0\0")
+# The byte order marks of UTF-16 and UTF-32, and how a document begins without one.
+_OTHER_ENCODING = re.compile(
+    rb"\xff\xfe|\xfe\xff|<\0|\0<|\0\0|(?:[^\0]\0(?:\0\0)?){3}|(?:\0[^\0]){3}"
+).match
 _LINE_END = re.compile(rb"\r\n?|\n")
 
 
@@ -163,6 +172,8 @@ class Opening:
             return b""
         # The parser reports a second byte order mark.
         self.is_text = not xml.startswith((b"<", BYTE_ORDER_MARK))
+        if _PAGE.match(xml):
+            raise served_html()
         if _HTML.match(xml) or (self.is_text and not _is_url_list(xml)):
             raise _no_sitemap(xml)
         if self._spaced:
@@ -194,12 +205,10 @@ def _refuse_other_bytes(data: bytes) -> None:
                 compression = "deflate"
     if compression:
         raise _compression_error(f"the file is {compression}; sitemaps are plain or gzip")
-    if data.startswith(_OTHER_ENCODINGS):
+    if _OTHER_ENCODING(data):
         raise InvalidSitemap(
             "wrong-encoding", "Wrong encoding: the file is not UTF-8; sitemaps are UTF-8."
         )
-    if data[:1] != b"<" and _CONTROLS.search(data[:1_024]):
-        raise _compression_error("the file is binary, as brotli is; sitemaps are plain or gzip")
 
 
 def _is_url_list(text: bytes) -> bool:
@@ -210,6 +219,8 @@ def _is_url_list(text: bytes) -> bool:
 
 def _no_sitemap(text: bytes) -> InvalidSitemap:
     """Return the error for a document that is neither XML nor a list of URLs."""
+    if not text.startswith(b"<") and _CONTROLS.search(text[:1_024]):
+        return _compression_error("the file is binary, as brotli is; sitemaps are plain or gzip")
     first = quoted(text.split(b"\n", 1)[0].strip().decode(errors="replace"))
     if _XML.search(text):
         why = f"there is text before the XML: {first}; print nothing before <?xml"

@@ -741,6 +741,12 @@ def test_another_status_than_200_is_an_error(answers, base, status):
         ("br", bytes, {"compression-error": 1}),
         ("deflate", zlib.compress, {"compression-error": 1}),
         ("gzip, gzip", gzip.compress, {"compression-error": 1}),
+        ("zstd", bytes, {"compression-error": 1}),
+        ("aws-chunked, gzip", bytes, {"compression-error": 1}),
+        ("aws-chunked,gzip", gzip.compress, {}),
+        ("aws-chunked", bytes, {}),
+        ("UTF-8", bytes, {}),
+        ("none", gzip.compress, {}),
         ("X-GZIP", gzip.compress, {}),
         ("gzip", gzip.compress, {}),
         ("identity", bytes, {}),
@@ -748,22 +754,28 @@ def test_another_status_than_200_is_an_error(answers, base, status):
     ],
 )
 def test_a_body_is_compressed_as_its_header_says(answers, base, encoding, pack, counts):
-    """Browsers and crawlers fail otherwise."""
+    """Browsers and crawlers fail otherwise; they ignore what is no compression."""
     body = pack(urlset(f"{base}/1/").encode())
     answers["/a.xml"] = (200, {"Content-Encoding": encoding}, body)
     out = run("validate_sitemaps", f"{base}/a.xml", "--json")[1]
     assert json.loads(out.splitlines()[0])["counts"] == counts
 
 
+NEWS = (
+    '<n:news xmlns:n="http://www.google.com/schemas/sitemap-news/0.9"><n:publication><n:name>A'
+    "</n:name><n:language>en</n:language></n:publication><n:publication_date>2024-01-01"
+    "</n:publication_date><n:title>B</n:title></n:news>"
+)
+
+
 def test_the_same_url_in_two_files_is_a_warning(tmp_path):
     """It names the other file; feeds, news and the same file once more are no duplicates."""
-    news = 'xmlns:news="http://www.google.com/schemas/sitemap-news/0.9"'
     one, two, text = (tmp_path / name for name in ("a.xml", "b.xml", "sitemap.txt"))
     one.write_text(urlset(*(f"{BASE}/{number}/" for number in range(2_000))))
     two.write_text(urlset(f"{BASE}/a/", f"{BASE}/7/", f"{BASE}/b/"))
     text.write_text(f"{BASE}/c/\n{BASE}/b/\n")
     (tmp_path / "c.xml").write_text(feeds(BASE, f"{BASE}/7/"))
-    (tmp_path / "d.xml").write_text(urlset(f"{BASE}/7/").replace("<urlset", f"<urlset {news}"))
+    (tmp_path / "d.xml").write_text(urlset(f"{BASE}/7/").replace("</loc>", f"</loc>{NEWS}"))
     code, out, _ = run("validate_sitemaps", tmp_path, one, "--json")
     *documents, total = map(json.loads, out.splitlines())
     found = [document["warnings"] for document in documents]
@@ -773,6 +785,36 @@ def test_the_same_url_in_two_files_is_a_warning(tmp_path):
     assert f"{BASE}/b/" in found[4][0]
     assert str(two) in found[4][0]
     assert total["counts"] == {"duplicate-across-files": 2}
+
+
+@pytest.mark.parametrize("number", [1, 100])
+def test_a_declaration_of_news_is_no_news(tmp_path, number):
+    """Some programs declare all namespaces; URLs after the first news are not compared."""
+    news = 'xmlns:news="http://www.google.com/schemas/sitemap-news/0.9"'
+    urls = [f"{BASE}/{each}/" for each in range(number)]
+    (tmp_path / "a.xml").write_text(urlset(*urls))
+    text = urlset(*urls).replace("<urlset", f"<urlset {news}")
+    (tmp_path / "b.xml").write_text(text)
+    (tmp_path / "c.xml").write_text(text.replace("</loc>", f"</loc>{NEWS}", 1))
+    out = run("validate_sitemaps", tmp_path, "--json")[1]
+    counts = [json.loads(line)["counts"] for line in out.splitlines()[:-1]]
+    assert counts == [{}, {"duplicate-across-files": number}, {}]
+
+
+def test_a_file_is_no_duplicate_of_itself(tmp_path, monkeypatch):
+    """Compressed beside the plain one, by another spelling of its path, or by a link to it."""
+    (tmp_path / "d").mkdir()
+    monkeypatch.chdir(tmp_path / "d")
+    text = urlset(f"{BASE}/1/")
+    Path("a.xml").write_text(text)
+    Path("a.xml.gz").write_bytes(gzip.compress(text.encode()))
+    Path("b.xml").symlink_to("a.xml")
+    sources = [".", "a.xml", "../d/a.xml", str(tmp_path / "d" / "a.xml.gz")]
+    out = run("validate_sitemaps", *sources, "--json")[1]
+    assert [json.loads(line)["counts"] for line in out.splitlines()] == [{}] * 7
+    Path("c.xml").write_text(text)
+    out = run("validate_sitemaps", "a.xml.gz", "c.xml", "--json")[1]
+    assert json.loads(out.splitlines()[1])["counts"] == {"duplicate-across-files": 1}
 
 
 def test_the_same_url_in_two_sitemaps_of_an_index_is_a_warning(answers, base):

@@ -64,6 +64,27 @@ def test_a_finding_names_its_line(line, code):
     assert report_on(document, ADDRESS).urls == 4
 
 
+@pytest.mark.parametrize(
+    "line",
+    [LINE + b"/\x0b", LINE + b"/\0", b"www.example.com/a", b"www.example.com", b"disallow:/a"],
+)
+@pytest.mark.parametrize("start", [b"", b"\n"])
+def test_one_fault_never_hides_the_others(line, start):
+    """Nor is a line among URLs taken for a sign of another format."""
+    document = start + b"\n".join([LINE, line, LINE + b"/3"])
+    assert lines(document)[-1:] == [("invalid-url", 2 + len(start))]
+    assert report_on(document).urls == 3
+
+
+@pytest.mark.parametrize("host", [b"www.example.com", b"example.com:8000", "ñ.example.рф".encode()])
+@pytest.mark.parametrize("path", [b"", b"/a"])
+def test_urls_without_a_scheme_are_named_each(host, path):
+    """They say what to write."""
+    report = report_on(b"\n".join([host + path] * 3))
+    assert [(f.code, f.line) for f in report.findings] == [("invalid-url", n) for n in (1, 2, 3)]
+    assert all("https://" in finding.message for finding in report.findings)
+
+
 def test_lines_count_from_the_beginning_of_the_file():
     """Empty lines before the first URL are one finding."""
     assert lines(b"\n\n" + LINE + b"\nx") == [("leading-whitespace", 1), ("invalid-url", 4)]
