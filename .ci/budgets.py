@@ -33,15 +33,15 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"advice", "audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_793,
-    "package: tokens": 287_204,
-    "core: statements": 18_009,
-    "core: tokens": 202_767,
-    "builds, runners, planning, publishing: statements": 4_827,
+    "package: statements": 25_820,
+    "package: tokens": 287_514,
+    "core: statements": 18_029,
+    "core: tokens": 202_999,
+    "builds, runners, planning, publishing: statements": 4_831,
     "fields of the tables in models/builds.py": 82,
-    "first build of five rows: functions": 453,
+    "first build of five rows: functions": 454,
     "first build of five rows: files": 70,
-    "Exclude now: functions": 423,
+    "Exclude now: functions": 424,
     "Exclude now: files": 67,
     "functions: lines, 95th percentile": 26,
     "functions: lines, longest": 71,

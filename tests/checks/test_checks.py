@@ -136,6 +136,10 @@ GIVEN = {
     "another port": (lambda urls: [{"location": "https://example.com:8443/a/"}], 1),
     "another host without super()": (lambda urls: [{"location": f"{OTHER_HOST}/a/"}], 1),
     "this host": (lambda urls: [{**url, "priority": "0.1"} for _, url in urls], 0),
+    "this host by http": (lambda urls: [{"location": "http://www.example.com:80/a/"}], 0),
+    "a fragment": (lambda urls: [{"location": "https://www.example.com/a/#b"}], 0),
+    "a path": (lambda urls: [{"location": "/a/"}], 0),
+    "no URL": (lambda urls: [{"location": "http://["}], 0),
     "nothing": (lambda urls: [], 0),
     "an error": (lambda urls: urls["x"], 0),
 }

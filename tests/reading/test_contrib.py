@@ -370,6 +370,7 @@ REGISTERED = {
     "a class": (Kept, True),
     "an instance": (Kept(), False),
     "a factory": (partial(Kept), True),
+    "a factory of the class": (lambda: Kept, True),
     "an instance with rows": (KeptRows(), False),
 }
 

@@ -17,6 +17,7 @@ from django_sitemapkit.inspection import inspect_object, inspect_path
 from django_sitemapkit.planning import pages_of
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.rendering import PageRendering, extensions, page_entries, validators_of
+from django_sitemapkit.testing import assert_valid_sitemap
 from tests import factories
 from tests.builds import SITE, build, manifest, states, use_storage, xml
 from tests.factories import declare
@@ -368,6 +369,16 @@ def rendered(section):
 def keys_of(document):
     """Return the locations of a document."""
     return re.findall(b"<loc>", document)
+
+
+@pytest.mark.parametrize("more", [{"images": lambda self, obj: "/a.jpg"}, {}])
+def test_an_empty_news_page_is_valid(client, sections, more):
+    """Whatever else its section declares: an empty sitemap is valid as a news sitemap alone."""
+    empty = Place.objects.filter(slug="none")
+    sections.add(type(plain(news=article(timezone.now()), queryset=empty, **more).options))
+    response = client.get("/sitemap-things-1.xml")
+    assert response.status_code == 200
+    assert_valid_sitemap(response)
 
 
 @pytest.mark.slow

@@ -161,6 +161,17 @@ def test_a_url_that_two_sections_list_is_no_difference(storage, sections):
     assert shown() == {"+ /c/", "- /b/"}
 
 
+def test_a_lost_file_that_did_not_change_hides_no_difference(edited, storage):
+    """What it lists is not known; what the others change is."""
+    Reading.objects.all().update(level=F("level") + 100)
+    run()
+    before = shown()
+    pages = BuildFile.objects.in_build(Build.objects.published(SITE)).filter(section="products")
+    storage.delete(pages.exclude(name="").first().name)
+    assert shown() == before
+    assert before
+
+
 @pytest.mark.thorough
 def test_a_section_that_comes_or_goes(storage, sections):
     """All of its URLs do."""
