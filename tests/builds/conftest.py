@@ -1,18 +1,22 @@
 """What the tests of builds share."""
 
+import os
+
 import pytest
 
 from tests.builds import ALL, fill, use_storage
 from tests.builds.runners import by
 
-EACH_RUNNER = ["inline", pytest.param("shuffled", marks=pytest.mark.slow)]
+EACH_RUNNER = ["inline", pytest.param("shuffled", marks=pytest.mark.thorough)]
+"""Which pages a runner makes first differs by no database or storage: SQLite shows it once."""
 IN_DEFAULT_RUN = {"tests.builds.test_run", "tests.builds.test_unchanged"}
 
 
 def pytest_generate_tests(metafunc):
     """Run each test of a build under each runner, unless it claims something of one of them."""
     marked = metafunc.definition.get_closest_marker
-    if marked("django_db") and not marked("inline_runner"):
+    on_s3 = os.environ.get("TEST_STORAGE") == "s3"  # It runs all tests, the thorough ones too.
+    if marked("django_db") and not marked("inline_runner") and not on_s3:
         quick = metafunc.module.__name__ in IN_DEFAULT_RUN
         runners = ["inline", "shuffled"] if quick else EACH_RUNNER
         metafunc.parametrize("each_runner", runners, indirect=True)
