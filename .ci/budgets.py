@@ -2,7 +2,7 @@
 
     tox run -e budgets
 
-Whoever adds code that exceeds a budget raises its number here, in the same commit, and says why in
+A change that exceeds a budget raises its number here, in the same commit, and says why in
 the commit's message. A statement is an ``ast.stmt`` that is no docstring; a token is one of
 ``tokenize`` that is neither comment, docstring, newline nor indentation. Migrations do not count.
 Run it with Python 3.11: newer versions split f-strings into several tokens.

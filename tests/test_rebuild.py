@@ -205,7 +205,7 @@ def test_a_lost_message_is_sent_again(settings, sections, commit):
 
 
 def test_a_worker_that_looks_again_later_is_waited_for(settings, sections, commit):
-    """Its message is as good as one of a save, however long the build of others takes."""
+    """Its message counts like one of a save, however long the build of others takes."""
     sections.add(Products)
     settings.SITEMAPKIT_RUNNER = "dummy"
     DummyRunner.enqueued.clear()

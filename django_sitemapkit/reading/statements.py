@@ -58,7 +58,7 @@ def fixed_parts(rows: QuerySet[Any], again: Callable[[], QuerySet[Any]]) -> tupl
 
 
 def moment_in(value: Any, alias: str) -> dt.date | None:
-    """Return the date or moment that a parameter is, be it the text that a database is given."""
+    """Return a parameter as a date or moment, also if it is the text of one; else None."""
     if not isinstance(value, str):
         moment = value if isinstance(value, dt.date) else None
     elif not _MOMENT.fullmatch(value):

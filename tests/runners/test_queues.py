@@ -121,7 +121,7 @@ class DownAfterRequests(Down):
 
 @pytest.mark.parametrize("queue", [Down, DownForPages, DownAfterRequests])
 def test_what_is_requested_is_built_without_a_queue_that_is_down(storage, settings, queue):
-    """By whoever does the request: a thread, or a worker."""
+    """By a thread or a worker: by the process that does the request."""
     settings.SITEMAPKIT_RUNNER = f"{__name__}.{queue.__name__}"
     asked = request(SITE, "build", by="ann")
     worker.process_requests(SITE.key, ["build"])

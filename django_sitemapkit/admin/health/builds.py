@@ -141,9 +141,10 @@ def _unfinished(keys: Iterable[str]) -> Iterator[HealthItem]:
 
 def _overdue_requests(sites: Sequence[SitemapSite], keys: Collection[str]) -> Iterator[HealthItem]:
     """Yield the requests of each site that are open for long although nobody builds the site."""
-    running = set(living_leases(keys).values_list("name", flat=True))
-    for row in BuildRequest.objects.open(*sites):
-        if row.is_overdue and f"build:{row.site}" not in running:
+    late = [row for row in BuildRequest.objects.open(*sites) if row.is_overdue]
+    running = set(living_leases(keys).values_list("name", flat=True)) if late else set()
+    for row in late:
+        if f"build:{row.site}" not in running:
             yield HealthItem(
                 site=row.site,
                 title=_("%(request)s not started") % {"request": request_text(row)},

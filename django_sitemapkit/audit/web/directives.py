@@ -9,7 +9,7 @@ MAX_HEADER = 16_384
 """Characters of a header or meta tag that are read."""
 
 AGENTS = ("robots", "googlebot")
-"""The names whose rules count: all robots, and Google's. What another one is told is its own.
+"""The names whose rules count: all robots, and Google's. Rules for another robot do not.
 
 Googlebot-News, Googlebot-Image and Googlebot-Video keep a page out of one kind of results only.
 """

@@ -196,7 +196,7 @@ def test_hostile_text_is_escaped(tmp_path):
 
 @pytest.mark.parametrize("order", ["\x1b[2J", "\x9b2J", "\x07", "\x7f", "\u2028"])
 def test_no_text_gives_a_terminal_orders(tmp_path, order):
-    """Whoever prints a file; what joins letters and emoji stays."""
+    """In a terminal, too; what joins letters and emoji stays."""
     joined = "می\u200cخواهم 👩\u200d💻"
     run = crawl(
         {"path": "/", "title": f"{joined}{order}"},

@@ -675,7 +675,8 @@ def test_too_many_entries_are_one_finding():
 @pytest.mark.slow
 def test_fifty_thousand_urls_are_the_limit():
     """50,000 URLs pass and 50,001 do not."""
-    [finding] = report_on(urlset(*[f"\n{LOC}"] * 50_001)).findings
+    locations = [f"\n<loc>https://www.example.com/{number}/</loc>" for number in range(50_001)]
+    [finding] = report_on(urlset(*locations)).findings
     assert (finding.code, finding.line) == ("too-many-urls", 50_002)
     assert "at most 50,000" in finding.message
 

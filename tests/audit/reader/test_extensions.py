@@ -389,8 +389,9 @@ def test_an_invalid_date_of_news():
 def test_one_article_a_url_and_a_thousand_a_file():
     """Both limits are one finding each."""
     error("too-many-tags", "more than one <news:news>", news() * 3)
-    assert validate([urlset(*[LOC + news()] * 1000)], ADDRESS).findings == ()
-    report = validate([urlset(*[LOC + news()] * 1001)], ADDRESS)
+    articles = [f"<loc>{LOCATION}?{number}</loc>{news()}" for number in range(1001)]
+    assert validate([urlset(*articles[:1000])], ADDRESS).findings == ()
+    report = validate([urlset(*articles)], ADDRESS)
     assert report.counts == {"too-many-tags": 1}
     assert "1,000 <news:news>" in report.findings[0].message
 

@@ -870,7 +870,7 @@ def keeping_site():
 )
 @pytest.mark.inline_runner
 def test_each_change_ends_in_each_url_once(runner, changes):
-    """Whoever makes the pages; the next build finds nothing to do, and so does a full one."""
+    """By each runner; the next build finds nothing to do, and so does a full one."""
     with keeping_site(), by(runner):
         for name, letters in zip(NAMES, ("abcd", "xayw", "tu"), strict=True):
             add(name, letters)
@@ -887,7 +887,7 @@ class AnySequence(TestCase):
     @effort(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
     @given(steps=st.lists(st.tuples(STEP, st.sampled_from(sorted(RUNNERS))), max_size=14))
     def test_any_sequence_of_changes_ends_in_each_url_once(self, steps):
-        """On the first section's page, whatever was built in between, and whoever made it."""
+        """On the first section's page, whatever was built in between, by each runner."""
         with keeping_site() as storage:
             for name in NAMES:
                 add(name, "abac")

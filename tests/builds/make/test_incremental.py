@@ -1130,7 +1130,7 @@ def test_what_the_project_writes_is_part_of_its_declaration(declared):
 @pytest.mark.django_db
 @pytest.mark.parametrize("changed", ["a date as text", "a date in a filter", "a year"])
 def test_a_trusted_page_is_made_again_if_a_date_is_changed(site, changed, client, settings):
-    """And no reader is told that it has not changed."""
+    """And no reader gets a 304."""
     Product.objects.filter(slug="p0").update(released_on=dt.date(2024, 1, 1))
     Product.objects.filter(slug="p1").update(
         released_on=dt.date(2025, 1, 1), updated_at=EPOCH + 366 * DAY

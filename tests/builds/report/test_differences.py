@@ -91,8 +91,8 @@ def test_urls_that_a_build_lists_more_than_once_are_told(storage, sections, monk
     code, out, _ = command("diff_sitemaps")
     assert (code, out.count("!"), out.count("page 1")) == (0, 1, 3)
     lines = map(json.loads, command("diff_sitemaps", "--json")[1].splitlines())
-    (told,) = (line for line in lines if line["change"] == "duplicate")
-    assert told["pages"] == expected[told["url"]]
+    (reported,) = (line for line in lines if line["change"] == "duplicate")
+    assert reported["pages"] == expected[reported["url"]]
 
 
 # What differs
