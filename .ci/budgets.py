@@ -33,10 +33,10 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"advice", "audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_820,
-    "package: tokens": 287_514,
-    "core: statements": 18_029,
-    "core: tokens": 202_999,
+    "package: statements": 25_821,
+    "package: tokens": 287_529,
+    "core: statements": 18_030,
+    "core: tokens": 203_014,
     "builds, runners, planning, publishing: statements": 4_831,
     "fields of the tables in models/builds.py": 82,
     "first build of five rows: functions": 454,
