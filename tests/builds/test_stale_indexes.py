@@ -102,6 +102,7 @@ def test_only_a_page_that_lost_rows_gets_a_new_number(client, by_word):
     assert {number: before[number] for number in kept} == {number: after[number] for number in kept}
 
 
+@pytest.mark.inline_runner  # The rows come before their page is made, which is the last one.
 def test_a_page_that_overflows_while_it_is_built_gets_new_numbers_too(client, by_word):
     """Rows that come between planning and rendering split the page in the manifest alike."""
     words(*named(*range(0, 300, 10)))

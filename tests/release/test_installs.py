@@ -308,6 +308,7 @@ def follow_s3(project):
             "OPTIONS": {"bucket_name": "shop-sitemaps", "default_acl": "private"},
         }
     """)
+    project.manage("migrate --verbosity 0")
     project.manage("check --fail-level WARNING")
     line = "from django.core.files.storage import storages as s; print(s['sitemaps'].bucket_name)"
     assert "shop-sitemaps" in project.manage(f'shell --verbosity 0 -c "{line}"')
