@@ -33,18 +33,18 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"advice", "audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_821,
-    "package: tokens": 287_529,
-    "core: statements": 18_030,
-    "core: tokens": 203_014,
-    "builds, runners, planning, publishing: statements": 4_831,
-    "fields of the tables in models/builds.py": 82,
-    "first build of five rows: functions": 454,
-    "first build of five rows: files": 70,
-    "Exclude now: functions": 424,
-    "Exclude now: files": 67,
+    "package: statements": 25_639,
+    "package: tokens": 285_510,
+    "core: statements": 17_848,
+    "core: tokens": 200_995,
+    "builds, runners, planning, publishing: statements": 4_648,
+    "fields of the tables in models/builds.py": 81,
+    "first build of five rows: functions": 451,
+    "first build of five rows: files": 68,
+    "Exclude now: functions": 421,
+    "Exclude now: files": 65,
     "functions: lines, 95th percentile": 26,
-    "functions: lines, longest": 71,
+    "functions: lines, longest": 68,
     "files: lines, longest": 463,
 }
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

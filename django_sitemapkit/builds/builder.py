@@ -7,21 +7,22 @@ from contextlib import suppress
 
 from django_sitemapkit.builds.events import announce_ended, announce_started, reason_of
 from django_sitemapkit.builds.lease import BuildLease
-from django_sitemapkit.builds.make.comparison import begin_deduplication
-from django_sitemapkit.builds.make.deduplication import PageDamaged, damaged_names, hashed_sections
+from django_sitemapkit.builds.make.compared_page import hashed_sections
+from django_sitemapkit.builds.make.comparison import PageComparison
 from django_sitemapkit.builds.make.page_builder import PageBuilder, PagesMoved
 from django_sitemapkit.builds.make.reuse import Fingerprints
 from django_sitemapkit.builds.make.runner import Runner
 from django_sitemapkit.builds.manifest import (
+    MANIFEST_ROWS_PER_QUERY,
     KeptRows,
     SiteBuilds,
     draft,
     freeze,
     index_order,
+    make_again,
     new_build,
     page_name_of,
     page_rows_of,
-    pending_copy_of,
 )
 from django_sitemapkit.builds.publication.delivery import deliver
 from django_sitemapkit.builds.publication.export import Export
@@ -32,7 +33,7 @@ from django_sitemapkit.builds.results import BuildResult, FileResult, result_of_
 from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.builds.unchanged import record_unchanged
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost, StorageFailure
-from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.models import Build, BuildFile, PageUrls
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, refresh
 from django_sitemapkit.publishing import SitemapStorage
@@ -99,14 +100,14 @@ class Builder:
     def run(self) -> BuildResult:
         """Make what is missing and publish it; return what became of it, and announce it.
 
-        Raises PagesMoved or PageDamaged if the site has to be built once more; so it has if what a
-        killed process left is NothingToPublish.
+        Raises PagesMoved if the site has to be built once more; so it has if what a killed process
+        left is NothingToPublish.
         """
         self._started, self._record = time.perf_counter(), None
         self.files, self.continued = [], False
         try:
             result = self._run()
-        except (PagesMoved, PageDamaged):  # The build was abandoned, which is announced already.
+        except PagesMoved:  # The build was abandoned, which is announced already.
             raise
         except BaseException as error:
             # Cancelled, or taken over by another process: nothing failed.
@@ -224,35 +225,23 @@ class Builder:
         builder, self._builder = self._builder or self._new_builder(record), None
         try:
             with builder:
-                comparison = begin_deduplication(
-                    builder, rows, self._hashed, self.chosen, in_order=self.runner.is_inline
-                )
-                ordered = self._hashed if comparison is None else ()
+                comparison = self._comparison(builder, rows)
                 while True:
                     if comparison is not None and comparison.is_due(rows):
-                        if not (again := comparison.compare(rows)):
+                        if not (again := self._compare(record, comparison, rows)):
                             break
                         self._forget(again)
-                        rows = list(BuildFile.objects.in_build(record))
+                        rows = sorted(BuildFile.objects.in_build(record), key=index_order)
                     pending = [row for row in rows if row.status == BuildFile.Status.PENDING]
                     if not pending:
                         break
                     total = len(self.files) + len(pending) + 1
-                    decided = comparison.decided if comparison is not None else ()
-                    self._keep(
-                        builder,
-                        [  # For others, the order decides which page has a URL.
-                            row
-                            for row in pending
-                            if row.section not in ordered and row.pk not in decided
-                        ],
-                        total,
-                    )
+                    self._keep(builder, [row for row in pending if not row.prefix_digest], total)
                     pending = [row for row in pending if row.status == BuildFile.Status.PENDING]
                     for result in self.runner.run(builder, pending):
                         self._report(result, total + len(builder.halves))
                     halves, builder.halves = builder.halves, []
-                    if self.runner.is_inline and comparison is None:
+                    if self.runner.is_inline:
                         rows += halves
                     else:  # Other processes have recorded their pages themselves.
                         self._kept.record()
@@ -261,10 +250,35 @@ class Builder:
         except BaseException as error:
             with suppress(Exception):
                 self._kept.record()
-            if isinstance(error, PagesMoved | PageDamaged):
+            if isinstance(error, PagesMoved):
                 self.abandon(record, str(error))
             raise
         return rows
+
+    def _comparison(self, builder: PageBuilder, rows: Sequence[BuildFile]) -> PageComparison | None:
+        """Return what compares the URLs of pages; None if none have to be compared."""
+        if not self._hashed:
+            return None
+        sections, kept = set(self._hashed), set[str]()
+        if self.chosen:  # The published files may be of sections that are gone.
+            sections |= {row.section for row in rows if row.section}
+            kept = sections - set(self.chosen)
+        return PageComparison(builder.keep_hashes(), sections, kept, heartbeat=builder.heartbeat)
+
+    def _compare(
+        self, record: Build, comparison: PageComparison, rows: Sequence[BuildFile]
+    ) -> list[BuildFile]:
+        """Compare the URLs of all pages; return the rows of those that are pending again."""
+        self._kept.record()
+        again, changed = comparison.compare(rows)
+        make_again(self.lease, again)
+        with self.lease.fenced_transaction():
+            BuildFile.objects.bulk_update(
+                changed, ["prefix_digest", "urls_digest"], batch_size=MANIFEST_ROWS_PER_QUERY
+            )
+            if not again:
+                PageUrls.objects.filter(build=record).delete()
+        return again
 
     def _keep(self, builder: PageBuilder, rows: Sequence[BuildFile], total: int) -> None:
         """Reuse the files of the pages that are what they were."""
@@ -279,6 +293,7 @@ class Builder:
             full=self.full,
             kept=self._kept,
             sections=self.sections,
+            hashed=self._hashed,
         )
 
     def _verify_stored(self, record: Build, rows: list[BuildFile]) -> list[BuildFile]:
@@ -289,11 +304,7 @@ class Builder:
         """
         if lost := self._lost(rows):
             self._kept.record()  # Else a row that is made again would be recorded twice.
-            for row in lost:
-                pending = pending_copy_of(row)
-                pending.pk, pending.build = row.pk, record
-                self._kept.add(pending)
-            self._kept.record()
+            make_again(self.lease, lost)
             rows = self._make_pages(record, list(BuildFile.objects.in_build(record)))
             if lost := self._lost(rows):
                 raise BuildFailed(f"{lost[0].name} was stored, but is missing from the storage.")
@@ -345,15 +356,6 @@ class Builder:
                 self.site.key,
             )
         self.builds = SiteBuilds(self.site)
-
-    def distrust_damaged(self) -> None:
-        """Make all damaged files again among the pages that a build may reuse, not only one."""
-        pages = [
-            page
-            for build in (self.builds.published, self.builds.held)
-            for page in page_rows_of(self.builds.rows_of(build))
-        ]
-        self.distrusted |= set(damaged_names(pages, self.storage, self.lease.heartbeat))
 
     def abandon(self, record: Build, reason: str) -> None:
         """Give up a build of this process or of a killed one; another one follows."""

@@ -13,7 +13,6 @@ from django.core.exceptions import ValidationError
 
 from django_sitemapkit.builds.builder import Builder
 from django_sitemapkit.builds.lease import BuildLease, acquire
-from django_sitemapkit.builds.make.deduplication import PageDamaged
 from django_sitemapkit.builds.make.override_changes import packed
 from django_sitemapkit.builds.make.page_builder import PagesMoved
 from django_sitemapkit.builds.make.runner import InlineRunner
@@ -62,7 +61,8 @@ def exclude_now(
     there is nothing to do. A build that a killed process left is abandoned, since its pages are
     older. SITEMAPKIT_MAX_SHRINK does not count what is excluded here. It is published although
     publishing is paused. The pages are rendered from the rows as they are now, so their other URLs
-    follow, too; all other pages stay as they are published.
+    follow, too; all other pages stay as they are published. With SITEMAPKIT_DEDUPLICATE the pages
+    leave out what they left out before; the next build compares them with the others.
 
     Raises BuildRunning while the site is being built, NothingToPublish if no URL would be left,
     and what else ``build`` raises; the next build takes the override into account in any case,
@@ -83,7 +83,7 @@ def exclude_now(
         builder.set_pages(listing, withdrawn, override)
         try:
             result = builder.run()
-        except (PagesMoved, PageDamaged) as error:
+        except PagesMoved as error:
             raise BuildFailed(
                 f"Site {site.key!r}: {error}. Run build_sitemaps for the whole site."
             ) from error
@@ -124,7 +124,8 @@ class _PagesBuilder(Builder):
             self.leaving[section] += urls
 
     def _refresh_plans(self) -> dict[str, Sequence[PlannedPage]]:
-        """Leave the plans as they are."""
+        """Leave the plans as they are; compare no page with others, which would read them all."""
+        self._hashed = frozenset()
         return {}
 
     def _resume(self) -> None:
@@ -136,7 +137,7 @@ class _PagesBuilder(Builder):
         if published is None:
             raise BuildFailed(f"Site {self.site.key!r} no longer has a published build.")
         rows = [
-            pending_copy_of(row) if page_name_of(row) in self._listing else copy_of(row)
+            _former_copy_of(row) if page_name_of(row) in self._listing else copy_of(row)
             for row in self.builds.rows_of(published)
             if row.section
         ]
@@ -160,6 +161,15 @@ class _PagesBuilder(Builder):
                 )
             else:
                 row.override_hashes = self._reason
+
+
+def _former_copy_of(row: BuildFile) -> BuildFile:
+    """Return a row of a page to make, without the duplicates that it leaves out already."""
+    copy = pending_copy_of(row)
+    if row.prefix_digest:
+        copy.prefix_digest, copy.duplicate_hashes = BuildFile.FORMER, row.duplicate_hashes
+        copy.urls_digest = BuildFile.FORMER  # The rows may be others, so nothing is known of it.
+    return copy
 
 
 def _pages_with(

@@ -6,11 +6,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
+from typing import Any
 
 from django.utils import timezone
 
 from django_sitemapkit.builds.lease import BuildLease
-from django_sitemapkit.models import Build, BuildFile, Publication, StoredNow
+from django_sitemapkit.models import Build, BuildFile, PageUrls, Publication, StoredNow
 from django_sitemapkit.models.builds import INDEX_ORDER
 from django_sitemapkit.planning import PlannedPage, StoredSize, all_pages, renumber
 from django_sitemapkit.protocol.dates import format_lastmod
@@ -23,12 +24,15 @@ from django_sitemapkit.sites import SitemapSite
 PageName = tuple[str, int]
 """A page by its section's name and its number; an index by its number, and no name."""
 
+DECIDED = ("prefix_digest", "urls_digest", "duplicate_hashes")
+"""What a comparison of the URLs of pages says in a row."""
+
 STORED = (
     *("name", "sha256", "urls", "xml_bytes", "stored_bytes", "lastmod"),
     *("first", "last", "skipped", "problems", "problem_kinds"),
     *("fingerprint", "override_hashes", "changes_at"),
     *("oldest_lastmod", "newest_lastmod", "newest_key", "lastmod_count"),
-    *("prefix_digest", "urls_digest", "duplicates", "duplicate_hashes"),
+    *("duplicates", *DECIDED),
 )
 """What a manifest says of a stored file, and what a row takes over that reuses it."""
 
@@ -138,6 +142,27 @@ def pending_copy_of(stored: BuildFile) -> BuildFile:
         lower=stored.lower,
         upper=stored.upper,
     )
+
+
+def decided_of(row: BuildFile) -> dict[str, Any]:
+    """Return what a pending row says of the URLs to leave out, if that is decided."""
+    return {name: getattr(row, name) for name in DECIDED}
+
+
+def make_again(lease: BuildLease, rows: Sequence[BuildFile]) -> None:
+    """Record that pages of a build are pending once more, and what each has to leave out."""
+    with lease.fenced_transaction():
+        for start in range(0, len(rows), MANIFEST_ROWS_PER_QUERY):
+            some = rows[start : start + MANIFEST_ROWS_PER_QUERY]
+            pending = list(map(pending_copy_of, some))
+            for row, copy in zip(some, pending, strict=True):
+                copy.pk, copy.build_id = row.pk, row.build_id
+                for name, value in decided_of(row).items():
+                    setattr(copy, name, value)
+            ids = [row.pk for row in some]
+            BuildFile.objects.filter(pk__in=ids).delete()
+            BuildFile.objects.bulk_create(pending)
+            PageUrls.objects.filter(page__in=ids).delete()
 
 
 def copy_of(stored: BuildFile) -> BuildFile:

@@ -4,25 +4,25 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Collection, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
 from django_sitemapkit.builds.builder import OnFile
-from django_sitemapkit.builds.make.deduplication import Deduplicator, deduplicator
-from django_sitemapkit.builds.make.page_file import (
-    PageFile,
-    compression_thread,
-    make_page,
-    rendering_of,
+from django_sitemapkit.builds.make.compared_page import (
+    ComparedPage,
+    hashed_sections,
+    hashes_of_rows,
 )
+from django_sitemapkit.builds.make.comparison import PageComparison
+from django_sitemapkit.builds.make.page_file import compression_thread, make_page, rendering_of
+from django_sitemapkit.builds.make.page_runs import PageRuns
 from django_sitemapkit.builds.manifest import SiteBuilds, page_name_of, page_rows_of
 from django_sitemapkit.builds.results import BuildResult, FileResult
-from django_sitemapkit.conf import settings
+from django_sitemapkit.models import BuildFile
 from django_sitemapkit.overrides import require_sections, sections_of
-from django_sitemapkit.planning import PlannedPage, all_pages
-from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.planning import all_pages
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import KeyRange, noop
 from django_sitemapkit.sites import SitemapSite
@@ -37,66 +37,106 @@ def preview(
     """
     require_sections(site, sections)
     started = time.perf_counter()
-    builds = SiteBuilds(site)
-    published = builds.rows_of(builds.published)
-    stored = {page_name_of(row): row.sha256 for row in published}
-    files: list[FileResult] = []
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        compression = stack.enter_context(compression_thread())
-        distinct = None
-        if settings.DEDUPLICATE:
-            distinct = stack.enter_context(deduplicator(folder, SitemapStorage(), noop))
-        path = folder / "page.xml.gz"
-        for section in sections_of(site):
-            name = section.get_name()
-            if not sections or name in sections:
-                for number, page, duplicates, more in _rendered(
-                    section, path, compression, distinct
-                ):
-                    is_same = stored.get((name, number)) == page.sha256
-                    state = "same" if is_same else "stored"
-                    state = state if page.rendering.urls else "empty"
-                    files.append(page.result(number, state, duplicates))
-                    if on_file is not None:
-                        on_file(files[-1], len(files), len(files) + more)
-            elif distinct is not None:
-                for row in page_rows_of(published):
-                    if row.section == name:
-                        distinct.pass_by(row, kept=True)
+        preview = stack.enter_context(_Preview(site, sections, folder))
+        for place, page in enumerate(preview.make(), 1):
+            if on_file is not None and page.file is not None:
+                on_file(page.file, place, max(place, len(preview.pages)))
     return BuildResult(
         site=site.key,
         build=None,
         status="dry-run",
-        files=tuple(files),
+        files=tuple(page.file for page in preview.pages if page.file is not None),
         seconds=time.perf_counter() - started,
     )
 
 
-def _rendered(
-    section: SectionReader,
-    path: Path,
-    compression: ThreadPoolExecutor,
-    distinct: Deduplicator | None,
-) -> Iterator[tuple[int, PageFile, int, int]]:
-    """Yield the pages of a section, each made at ``path``.
+@dataclass(slots=True)
+class _Page:
+    """A page of the site, in the order of the index."""
 
-    Each with its number before it, and how many duplicates it leaves out and pages follow it.
-    """
-    scope = section.site.scope()
-    waiting = deque(all_pages(section))
-    free = count(max((page.number for page in waiting), default=0) + 1)
-    while waiting:
-        number, keys = waiting[0].number, waiting.popleft().keys
-        urls = None if distinct is None else distinct.finder(section.get_name())
-        rendering = rendering_of(section, keys, scope, urls)
-        page = make_page(rendering, path, noop, compression)
-        page.finish()
-        split_at = page.rendering.split_at
-        if split_at is not None and section.keyset is not None:
-            waiting.appendleft(PlannedPage(next(free), KeyRange(split_at, keys.upper)))
-            waiting.appendleft(PlannedPage(number, KeyRange(keys.lower, split_at)))
-            continue
-        if distinct is not None and urls is not None:
-            distinct.end(urls)
-        yield number, page, rendering.duplicates, len(waiting)
+    row: BuildFile
+    """What a manifest would say of it: a published row where it is not rendered, else not saved."""
+    section: SectionReader
+    keys: KeyRange
+    file: FileResult | None = None
+    """What became of it; None until it is rendered."""
+
+
+class _Preview(ExitStack):
+    """Renders all pages of some sections of a site into one local file, one after the other."""
+
+    def __init__(self, site: SitemapSite, chosen: Collection[str], folder: Path) -> None:
+        super().__init__()
+        builds, sections = SiteBuilds(site), sections_of(site)
+        self._scope = site.scope()
+        self._path = folder / "page.xml.gz"
+        self._previous = builds.finished_pages()
+        published = page_rows_of(builds.rows_of(builds.published))
+        self._stored = {page_name_of(row): row.sha256 for row in published}
+        self._ids = count(-1, -1)  # Those of published rows are above 0.
+        self._hashed = hashed_sections(sections, chosen)
+        self._runs = self.enter_context(PageRuns(folder / "hashes"))
+        self._compression = self.enter_context(compression_thread())
+        kept = self._hashed.difference(chosen) if chosen else ()
+        self._comparison = PageComparison(self._runs, self._hashed, kept, heartbeat=noop)
+        self.pages: list[_Page] = []
+        for section in sections:
+            name = section.get_name()
+            if not chosen or name in chosen:
+                for planned in all_pages(section):
+                    self.pages.append(self._page(section, planned.number, planned.keys))
+            elif name in self._hashed:
+                stored = (row for row in published if row.section == name)
+                self.pages += [_Page(row, section, KeyRange()) for row in stored]
+
+    def _page(self, section: SectionReader, number: int, keys: KeyRange) -> _Page:
+        row = BuildFile(pk=next(self._ids), section=section.get_name(), number=number)
+        return _Page(row, section, keys)
+
+    def make(self) -> Iterator[_Page]:
+        """Render the pages, and yield each; once more if its URLs are found on other pages."""
+        while waiting := deque(page for page in self.pages if _is_pending(page)):
+            while waiting:
+                page = waiting.popleft()
+                if (half := self._render(page)) is not None:
+                    self.pages.insert(self.pages.index(page) + 1, half)
+                    waiting.extendleft([half, page])
+                elif not _is_pending(page):
+                    yield page
+            self._comparison.compare([page.row for page in self.pages])
+
+    def _render(self, page: _Page) -> _Page | None:
+        """Render a page; return the second half if it has to be split.
+
+        One that exceeds its limit stays pending until its duplicates are known.
+        """
+        row, section = page.row, page.section
+        is_compared = row.section in self._hashed
+        compared = ComparedPage(row, self._previous.get(page_name_of(row), ()))
+        urls = compared.urls if is_compared else None
+        rendering = rendering_of(section, page.keys, self._scope, urls)
+        file = make_page(rendering, self._path, noop, self._compression)
+        file.finish()
+        if rendering.overflow is not None and is_compared and not row.prefix_digest:
+            self._runs[row.pk] = hashes_of_rows(section, page.keys, noop)
+            return None
+        if rendering.overflow is not None and section.keyset is not None:
+            at, keys = rendering.split_at, page.keys
+            page.keys = KeyRange(keys.lower, at)
+            numbers = [each.row.number for each in self.pages if each.row.section == row.section]
+            return self._page(section, max(numbers) + 1, KeyRange(at, keys.upper))
+        if is_compared:
+            compared.end()
+            compared.describe(row, rendering.duplicates)
+            self._runs[row.pk] = compared.hashes
+        row.status = BuildFile.Status.DONE if rendering.urls else BuildFile.Status.EMPTY
+        is_same = self._stored.get(page_name_of(row)) == file.sha256
+        state = "same" if is_same else "stored"
+        page.file = file.result(row.number, state if rendering.urls else "empty", row.duplicates)
+        return None
+
+
+def _is_pending(page: _Page) -> bool:
+    return page.row.status == BuildFile.Status.PENDING

@@ -5,7 +5,6 @@ from collections.abc import Collection
 from django_sitemapkit.builds.builder import Builder, OnFile
 from django_sitemapkit.builds.events import announce_ended
 from django_sitemapkit.builds.lease import acquire
-from django_sitemapkit.builds.make.deduplication import PageDamaged
 from django_sitemapkit.builds.make.page_builder import PagesMoved
 from django_sitemapkit.builds.make.runner import InlineRunner, Runner
 from django_sitemapkit.builds.results import (
@@ -84,9 +83,6 @@ def build(
                 lease.begin_next()
             try:
                 result = builder.run()
-            except PageDamaged:
-                builder.distrust_damaged()
-                continue
             except PagesMoved:
                 continue
             except SitemapKitError as error:

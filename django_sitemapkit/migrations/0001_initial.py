@@ -225,8 +225,7 @@ class Migration(migrations.Migration):
             name='PageUrls',
             fields=[
                 ('page', models.PositiveBigIntegerField(primary_key=True, serialize=False)),
-                ('hashes', models.BinaryField(null=True)),
-                ('left_out', models.JSONField(null=True)),
+                ('hashes', models.BinaryField()),
                 ('build', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='sitemapkit.build')),
             ],
             options={

@@ -163,6 +163,11 @@ class BuildFile(models.Model):
         DONE = "done", _("done")
         EMPTY = "empty", _("empty")
 
+    FORMER: ClassVar = "former"
+    """The ``prefix_digest`` of a pending page that leaves out what it left out when it was made."""
+    DAMAGED: ClassVar = "damaged"
+    """The ``prefix_digest`` of a pending page whose stored file cannot be read."""
+
     build = models.ForeignKey(Build, models.CASCADE, related_name="files", verbose_name=_("build"))
     section = models.CharField(_("section"), max_length=100, blank=True)
     """Empty for an index."""
@@ -202,7 +207,10 @@ class BuildFile(models.Model):
     duplicate_hashes = models.JSONField(_("duplicates"), default=dict)
     """Of those that pages before it list: their hashes in hex, by the section that lists them."""
     prefix_digest = models.CharField(_("prefix digest"), max_length=16, blank=True)
-    """Of the URLs of all pages before it; empty without deduplication."""
+    """Of all URLs of the pages before it, if what it leaves out is right for these.
+
+    Empty if that is not known. Where a pending row has one, it says what to leave out.
+    """
     urls_digest = models.CharField(_("URLs digest"), max_length=16, blank=True)
     """Of its own URLs."""
     error = models.TextField(_("error"), blank=True)
@@ -234,17 +242,15 @@ class BuildFile(models.Model):
 class PageUrls(models.Model):
     """What a page of a running build lists, for a comparison with its other pages.
 
-    There is a row for each page whose URLs are compared although pages are rendered in any order.
-    The comparison deletes the rows when no page lists what an earlier one does.
+    Other processes than the one that compares leave a row for each page that they have made, or
+    that exceeds its limit. They are deleted when no page lists what an earlier one does.
     """
 
     page = models.PositiveBigIntegerField(primary_key=True)
     """The id of the manifest row: not a foreign key, since that row is replaced."""
     build = models.ForeignKey(Build, models.CASCADE, related_name="+")
-    hashes = models.BinaryField(null=True)
-    """Of what it lists, sorted; null until it is rendered."""
-    left_out = models.JSONField(null=True)
-    """What it has to leave out, as ``duplicate_hashes``; null until it is compared."""
+    hashes = models.BinaryField()
+    """Of what it lists or leaves out, sorted."""
 
     objects = PrimaryManager["PageUrls"]()
 

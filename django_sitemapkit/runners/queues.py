@@ -20,7 +20,7 @@ from django_sitemapkit.builds.make.page_builder import PagesMoved
 from django_sitemapkit.builds.make.reuse import Fingerprints
 from django_sitemapkit.conf import at_least_one
 from django_sitemapkit.exceptions import BuildFailed, QueueDown, RepeatedRow, StorageFailure
-from django_sitemapkit.models import Build, BuildFile, PageUrls
+from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.runners.sharing import require_shared_databases
 from django_sitemapkit.runners.worker import Refused, build_page, in_worker
@@ -184,7 +184,7 @@ class Coordinator:
 
     def _collect(self) -> Iterator[FileResult]:
         """Yield what was recorded since the last time, and look at what failed."""
-        done, measured = [], self._measured()
+        done, measured = [], self._builder.measured(self._flights)
         rows = BuildFile.objects.filter(pk__in=list(self._flights))
         for pk, status, upper, error in rows.values_list("pk", "status", "upper", "error"):
             flight = self._flights[pk]
@@ -197,16 +197,6 @@ class Coordinator:
         for row in BuildFile.objects.filter(pk__in=done) if done else ():
             self._end(row.pk)
             yield self._builder.result_of(row)
-
-    def _measured(self) -> set[int]:
-        """Return the pages that exceed their limit, and are made once their duplicates are known.
-
-        Pages that are recorded since then may be among them.
-        """
-        if not self._builder.hashed:
-            return set()
-        urls = PageUrls.objects.filter(page__in=list(self._flights), hashes__isnull=False)
-        return set(urls.values_list("page", flat=True))
 
     def _end(self, pk: int) -> None:
         del self._flights[pk]

@@ -1,10 +1,8 @@
-"""A page whose URLs are compared after it is made, as the worker that makes it sees it."""
+"""A page whose URLs are compared with other pages, as the process that makes it sees it."""
 
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
-from django_sitemapkit.builds.lease import BuildLease
-from django_sitemapkit.builds.make.deduplication import DedupState
 from django_sitemapkit.builds.make.url_hashes import (
     DuplicateFinder,
     Hashes,
@@ -14,101 +12,85 @@ from django_sitemapkit.builds.make.url_hashes import (
     to_hex,
 )
 from django_sitemapkit.conf import settings
-from django_sitemapkit.models import BuildFile, PageUrls
+from django_sitemapkit.models import BuildFile
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import KeyRange
+from django_sitemapkit.reading.proofs import proven_sections
 from django_sitemapkit.rendering import listed_entries
 
 
+def hashed_sections(
+    sections: Collection[SectionReader], chosen: Collection[str] = ()
+) -> frozenset[str]:
+    """Return the names of the sections whose URLs have to be compared; none if none are.
+
+    Left out are those that give no URL twice, as their declarations prove. A stored file of a
+    section that is not built may be of another declaration: then nothing is proven.
+    """
+    if not settings.DEDUPLICATE:
+        return frozenset()
+    names = frozenset(section.get_name() for section in sections)
+    return names if chosen else names - proven_sections(sections)
+
+
 class ComparedPage:
-    """Knows what a page has to leave out, and records what it lists.
+    """What a page leaves out, and what it lists.
+
+    A row whose ``prefix_digest`` is set while it is pending says what to leave out. Any other page
+    leaves out at first what it left out in an earlier build, which is usually right.
 
     ::
 
-        page = ComparedPage.find(row)  # None if its URLs need not be compared
-        urls = page.finder("products", previous)
-        ...  # render the page without what ``urls`` finds
-        page.take(urls, duplicates=2)
-        page.record(lease)
+        page = ComparedPage(row, previous)
+        ...  # render the page without what ``page.urls`` finds
+        page.end()
+        page.hashes  # for the comparison
+        page.describe(row, duplicates=2)
     """
 
-    def __init__(self, row: BuildFile, urls: PageUrls) -> None:
-        self.row = row
-        self._urls = urls
-        self._listed = array("q")
-
-    @classmethod
-    def find(cls, row: BuildFile) -> "ComparedPage | None":
-        """Return the page of a manifest row; None if its URLs are not compared later."""
-        urls = PageUrls.objects.filter(page=row.pk).first() if settings.DEDUPLICATE else None
-        return None if urls is None else cls(row, urls)
-
-    @property
-    def is_decided(self) -> bool:
-        """Whether a comparison has found that the page has to be made, and without which URLs."""
-        return self._urls.left_out is not None
-
-    def finder(self, section: str, previous: Iterable[BuildFile]) -> DuplicateFinder:
-        """Return what finds the duplicates of the page, as far as they are known.
-
-        Until the pages are compared that is a guess: what one of its ``previous`` rows left out.
-        """
-        left_out = self._urls.left_out
-        if left_out is None:
-            left_out = next(filter(None, (row.duplicate_hashes for row in previous)), {})
-        known = from_hex(left_out)
+    def __init__(self, row: BuildFile, previous: Iterable[BuildFile] = ()) -> None:
+        known = [one for one in (row, *previous) if one.prefix_digest]
+        decided = known[0] if known else row
+        self._decided = decided.urls_digest, decided.duplicate_hashes
+        self._prefix = decided.prefix_digest
+        left_out = from_hex(decided.duplicate_hashes)
 
         def find(hashes: Hashes) -> dict[int, str]:
-            if known.keys().isdisjoint(hashes):
+            if left_out.keys().isdisjoint(hashes):
                 return {}
-            return {place: known[one] for place, one in enumerate(hashes) if one in known}
+            return {place: left_out[one] for place, one in enumerate(hashes) if one in left_out}
 
-        return DuplicateFinder(section, find)
+        self.urls: DuplicateFinder | None = DuplicateFinder(row.section, find)
+        """Finds what the page leaves out, while it is rendered."""
+        self.hashes = array("q")
+        """Of what it lists or leaves out because of other pages, sorted, once it is rendered."""
+        self._described = "", dict[str, str]()
 
-    def take(self, urls: DuplicateFinder, duplicates: int) -> DedupState:
-        """Take what the page lists as it is rendered, and return what its row has to say."""
-        self._listed = urls.listed
-        return DedupState(
-            prefix_digest="",
-            urls_digest=digest_of(self._listed),
-            duplicates=duplicates,
-            duplicate_hashes=to_hex(urls.found),
-        )
+    def end(self) -> None:
+        """Note what the rendered page lists, and forget what it needed for that."""
+        urls, self.urls = self.urls, None
+        assert urls is not None  # noqa: S101  a page is rendered once
+        listed = self.hashes = urls.listed
+        if urls.found:
+            self.hashes = array("q", sorted({*listed, *urls.found}))
+        self._described = digest_of(listed), to_hex(urls.found)
 
-    def record(self, lease: BuildLease) -> None:
-        """Record the page and what it lists, unless another worker has recorded it."""
-        with lease.fenced_transaction():  # So nobody else records it at the same time.
-            if self._record_urls(self._listed):
-                self.row.save()
+    def describe(self, row: BuildFile, duplicates: int) -> None:
+        """Say in a row what its page lists and leaves out.
 
-    def measure(
-        self,
-        section: SectionReader,
-        keys: KeyRange,
-        lease: BuildLease,
-        heartbeat: Callable[[], None],
-    ) -> None:
-        """Record the URLs of a page that exceeds its limit, whether or not they fit.
-
-        Without its duplicates it may not exceed it. So it is made once they are known.
+        Where that is what was decided, it is right if the pages before it list what they did then.
         """
-        hashes: set[int] = set()
-        for entries in listed_entries(section, keys, section.site.scope()):
-            heartbeat()
-            hashes.update(hashes_of(entries.locations))
-        with lease.fenced_transaction():
-            self._record_urls(array("q", sorted(hashes)))
+        row.duplicates = duplicates
+        row.urls_digest, row.duplicate_hashes = self._described
+        row.prefix_digest = self._prefix if self._described == self._decided else ""
 
-    def add_half(self, half: BuildFile) -> None:
-        """Have the second half compared, too, of a page that is split."""
-        PageUrls.objects.create(
-            page=half.pk, build_id=self._urls.build_id, left_out=self._urls.left_out
-        )
 
-    def _record_urls(self, hashes: "array[int]") -> bool:
-        """Record what the page lists; return whether it was still to be made."""
-        pending = BuildFile.objects.filter(pk=self.row.pk, status=BuildFile.Status.PENDING)
-        if not pending.exists():
-            return False
-        PageUrls.objects.filter(page=self.row.pk).update(hashes=hashes.tobytes())
-        return True
+def hashes_of_rows(
+    section: SectionReader, keys: KeyRange, heartbeat: Callable[[], None]
+) -> "array[int]":
+    """Return the sorted hashes of all URLs that a page's rows have, whether or not they fit."""
+    hashes: set[int] = set()
+    for entries in listed_entries(section, keys, section.site.scope()):
+        heartbeat()
+        hashes.update(hashes_of(entries.locations))
+    return array("q", sorted(hashes))

@@ -1,20 +1,22 @@
 """Making the pages of a build: each row of the manifest rendered, compared, stored, recorded."""
 
 import secrets
-from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.utils import timezone
 
 from django_sitemapkit.builds.events import announce_page
 from django_sitemapkit.builds.lease import BuildLease
-from django_sitemapkit.builds.make.compared_page import ComparedPage
-from django_sitemapkit.builds.make.deduplication import Deduplicator, DedupState, deduplicator
+from django_sitemapkit.builds.make.compared_page import (
+    ComparedPage,
+    hashed_sections,
+    hashes_of_rows,
+)
 from django_sitemapkit.builds.make.override_changes import packed
 from django_sitemapkit.builds.make.page_file import (
     PageFile,
@@ -22,13 +24,14 @@ from django_sitemapkit.builds.make.page_file import (
     make_page,
     rendering_of,
 )
+from django_sitemapkit.builds.make.page_runs import PageRuns
 from django_sitemapkit.builds.make.prefetch import Prefetcher
 from django_sitemapkit.builds.make.reuse import Reuse
 from django_sitemapkit.builds.manifest import (
     KeptRows,
     SiteBuilds,
     covers,
-    index_order,
+    decided_of,
     keys_of,
     page_name_of,
     take_over,
@@ -36,13 +39,16 @@ from django_sitemapkit.builds.manifest import (
 from django_sitemapkit.builds.results import FileResult, result_of_row
 from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.exceptions import BuildFailed
-from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.models import Build, BuildFile, PageUrls
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, renumber, split
 from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import Keyset
 from django_sitemapkit.rendering import PageRendering
+
+if TYPE_CHECKING:
+    from array import array
 
 
 class PagesMoved(Exception):
@@ -59,18 +65,16 @@ class RenderedPage:
     """Its file; None if it keeps the stored one."""
     rows: int = 0
     """How many rows it had when its fingerprint was computed."""
-    state: DedupState | None = None
-    """What is known of its duplicates; None where URLs may be listed twice."""
     compared: ComparedPage | None = None
-    """What records it if its URLs are compared later."""
+    """What it lists and leaves out; None where its URLs are not compared with others."""
 
 
 class PageBuilder:
     """Makes pages of one build, in one process, under the lease of the process that began it.
 
-    A context manager: within it there is a local folder to work in, and a compression thread. With
-    ``deduplicate`` the pages have to be made in the order of the index. Without it, a page that has
-    a row of ``PageUrls`` leaves out what that says, and its URLs are compared later.
+    A context manager: within it there is a local folder to work in, and a compression thread. The
+    hashes of what its pages list go into PageUrls, for the process that compares them. In that
+    process itself they stay in the folder: after ``keep_hashes``.
     """
 
     folder: Path
@@ -86,6 +90,7 @@ class PageBuilder:
         full: bool = False,
         kept: KeptRows | None = None,
         sections: Sequence[SectionReader] | None = None,
+        hashed: Collection[str] | None = None,
     ) -> None:
         self.site = site = builds.site
         self.record_of_build = record
@@ -97,13 +102,15 @@ class PageBuilder:
         self._kept = KeptRows(lease) if kept is None else kept
         sections = sections_of(site) if sections is None else sections
         self._sections = {section.get_name(): section for section in sections}
-        self._distinct: Deduplicator | None = None
-        self._done: deque[BuildFile] = deque()
-        self._unchosen: Collection[str] = ()
+        if hashed is None:
+            hashed = hashed_sections(sections, record.chosen)
+        self.hashed = hashed
+        """The names of the sections whose URLs are compared."""
+        self._runs: PageRuns | None = None
         self._storage = SitemapStorage()
         self._scope = site.scope()
         self._files = StoredFiles(site, self._storage)
-        self._reuse = Reuse(site, self._is_stored)
+        self._reuse = Reuse(site, self._is_stored, hashed=hashed)
         self._published = builds.published.pk if builds.published else None
         self._previous = builds.finished_pages()
         self._open = ExitStack()
@@ -118,32 +125,17 @@ class PageBuilder:
     def __exit__(self, *error: Any) -> None:
         self._open.__exit__(*error)
 
-    def deduplicate(
-        self,
-        rows: Sequence[BuildFile],
-        hashed: Collection[str],
-        unchosen: Collection[str] = (),
-    ) -> None:
-        """List each URL of some sections once, from here on; their pages have to be made in order.
+    def keep_hashes(self) -> PageRuns:
+        """Keep the hashes of what pages list in the folder from here on; return where."""
+        self._runs = self._open.enter_context(PageRuns(self.folder / "hashes"))
+        return self._runs
 
-        ``rows`` are all pages of the build. Those of ``unchosen`` sections are never made.
-        """
-        distinct = deduplicator(self.folder, self._storage, self.heartbeat)
-        self._distinct = self._open.enter_context(distinct)
-        self._reuse.hashed = hashed
-        listed = (row for row in rows if row.section in hashed)
-        done = (row for row in listed if row.status != BuildFile.Status.PENDING)
-        self._done = deque(sorted(done, key=index_order))
-        self._unchosen = unchosen
-
-    @property
-    def hashed(self) -> Collection[str]:
-        """The names of the sections whose URLs are compared."""
-        return self._reuse.hashed
-
-    @hashed.setter
-    def hashed(self, names: Collection[str]) -> None:
-        self._reuse.hashed = names
+    def measured(self, pages: Collection[int]) -> set[int]:
+        """Return those that have to be compared before they are made, or that are made."""
+        if not self.hashed:
+            return set()
+        left = PageUrls.objects.filter(page__in=list(pages)).values_list("page", flat=True)
+        return {*left, *(page for page in pages if self._runs and page in self._runs)}
 
     def build(self, row: BuildFile) -> FileResult | None:
         """Make the file of one row; None if the page has to be made again.
@@ -183,41 +175,31 @@ class PageBuilder:
         section = self._sections.get(row.section)
         if section is None:
             raise BuildFailed(f"Section {row.section!r} was removed or disabled during the build.")
-        distinct = self._distinct_of(row)
-        if distinct is not None:  # Else ``keep`` has judged it already.
-            self._pass_done(row, distinct)
-            if self._can_keep(row, section):
-                return RenderedPage(row)
-        compared = self._compared(row) if distinct is None else None
-        page = distinct or compared
-        urls = None if page is None else page.finder(row.section, self.previous_of(row))
+        compared = self._compared(row)
         keys = keys_of(row, section)
         rendering = rendering_of(
             section.with_prefetch(self._prefetcher, self._prefetcher.connection_lock),
             keys,
             self._scope,
-            urls,
+            None if compared is None else compared.urls,
         )
         row.revision = section.overrides.revision
         rows = self._compute_fingerprint(row, section, rendering)
-        if not (compared and compared.is_decided) and self._can_reuse(row, section):
+        if not row.prefix_digest and self._can_reuse(row, section):
             return RenderedPage(row)
         try:
             path = self.folder / f"page-{row.pk}.xml.gz"
             file = make_page(rendering, path, self.heartbeat, self._compression)
-            if self._is_made_again(row, section, file, compared):
+            if self._is_made_again(row, section, file):
                 return None
         except OSError as error:
             raise BuildFailed(f"{row} could not be built: {error}") from error
         if rows is None:
             rows, digest = rendering.digest
             row.fingerprint = self._reuse.fingerprints.of_digest(section, rows, digest)
-        state = None
-        if urls is not None and distinct is not None:
-            state = distinct.end(urls, rendering.duplicates)
-        elif urls is not None and compared is not None:
-            state = compared.take(urls, rendering.duplicates)
-        return RenderedPage(row, file, rows, state, compared)
+        if compared is not None:
+            compared.end()
+        return RenderedPage(row, file, rows, compared)
 
     def record(self, rendered: RenderedPage) -> FileResult:
         """Bring the file of a rendered page into the storage, and record it.
@@ -239,12 +221,15 @@ class PageBuilder:
         row.fingerprint = fingerprint
         _describe(row, page.rendering)
         row.duplicates, row.duplicate_hashes = 0, {}
-        if rendered.state is not None:
-            rendered.state.write_to(row)
-        if rendered.compared is not None:
-            rendered.compared.record(self.lease)
-        elif state == "stored":
+        compared = rendered.compared
+        if compared is not None:
+            compared.describe(row, page.rendering.duplicates)
+            if self._runs is not None:
+                self._runs[row.pk] = compared.hashes
+        if state == "stored" or (compared is not None and self._runs is None):
             with self.lease.fenced_transaction():
+                if compared is not None and self._runs is None:
+                    self._leave_hashes(row, compared.hashes)
                 row.save()
             del row.override_hashes  # The rows of a build stay in memory until its end.
         else:
@@ -260,39 +245,38 @@ class PageBuilder:
         return replace(result, state="stored") if row.name and row.name not in names else result
 
     def _compared(self, row: BuildFile) -> ComparedPage | None:
-        """Return what knows which URLs a page leaves out; None if they are not compared later."""
-        compared = ComparedPage.find(row)
-        if compared is not None and row.section not in self.hashed:
-            self.hashed = {*self.hashed, row.section}
-        return compared
+        """Return what knows which URLs a page leaves out; None if it may list any."""
+        is_compared = row.section in self.hashed or row.prefix_digest
+        return ComparedPage(row, self.previous_of(row)) if is_compared else None
 
-    def _is_made_again(
-        self, row: BuildFile, section: SectionReader, file: PageFile, compared: ComparedPage | None
-    ) -> bool:
-        """Return whether a rendered page exceeds its limit; then it is split, or compared first."""
+    def _is_made_again(self, row: BuildFile, section: SectionReader, file: PageFile) -> bool:
+        """Return whether a rendered page exceeds its limit; then it is split, or compared first.
+
+        Without its duplicates it may not exceed it, so they have to be known.
+        """
         rendering, keyset = file.rendering, section.keyset
-        split_at = rendering.split_at
-        is_measured = compared is None or compared.is_decided or rendering.overflow is None
-        if is_measured and (split_at is None or keyset is None):
+        is_decided = row.section not in self.hashed or bool(row.prefix_digest)
+        if rendering.overflow is None or (is_decided and keyset is None):
             return False
         # It is made again at the same path: the compression thread has to be done.
         file.finish()
         file.path.unlink()
-        if compared is not None and not is_measured:
-            compared.measure(section, rendering.keys, self.lease, self.heartbeat)
+        if not is_decided:
+            hashes = hashes_of_rows(section, rendering.keys, self.heartbeat)
+            if self._runs is not None:
+                self._runs[row.pk] = hashes
+            else:
+                with self.lease.fenced_transaction():
+                    self._leave_hashes(row, hashes)
         elif keyset is not None:
-            self.halves.append(self._split(row, section, keyset, split_at, compared))
+            self.halves.append(self._split(row, section, keyset, rendering.split_at))
         return True
 
-    def _distinct_of(self, row: BuildFile) -> Deduplicator | None:
-        """Return what makes a page's URLs distinct; None where they are, or need not be."""
-        return self._distinct if row.section in self._reuse.hashed else None
-
-    def _pass_done(self, row: BuildFile, distinct: Deduplicator) -> None:
-        """Let the pages before a row count that need not be made."""
-        while self._done and index_order(self._done[0]) < index_order(row):
-            done = self._done.popleft()
-            distinct.pass_by(done, kept=done.section in self._unchosen)
+    def _leave_hashes(self, row: BuildFile, hashes: "array[int]") -> None:
+        """Let the process that compares pages know what this one lists."""
+        PageUrls.objects.update_or_create(
+            page=row.pk, defaults={"build_id": row.build_id, "hashes": hashes.tobytes()}
+        )
 
     def heartbeat(self) -> None:
         """Renew the lease if that is due, when no read is under way."""
@@ -330,24 +314,14 @@ class PageBuilder:
         for previous in self.previous_of(row):
             if self._reuse.why_not(section, previous, lambda: row.fingerprint):
                 continue
-            distinct = self._distinct_of(row)
-            state = distinct.admit(previous) if distinct else None
-            if state is None and distinct:
-                continue
             take_over(row, previous)
             row.revision = section.overrides.revision
-            if state is not None:
-                state.write_to(row)
             return True
         return False
 
     def _is_stored(self, previous: BuildFile) -> bool:
         """Return whether a file is there and may be used again."""
-        if previous.name in self.distrusted:
-            return False
-        if self._distinct is not None and previous.name in self._distinct.damaged:
-            return False
-        return self._files.has(previous.name)
+        return previous.name not in self.distrusted and self._files.has(previous.name)
 
     def _store(self, row: BuildFile, page: PageFile) -> str:
         """Bring a page's file into the storage, and say in the row what it is."""
@@ -355,7 +329,8 @@ class PageBuilder:
             row.status = BuildFile.Status.EMPTY
             return "empty"
         same = [previous for previous in self.previous_of(row) if previous.sha256 == page.sha256]
-        for previous in filter(self._is_stored, same):
+        is_damaged = row.prefix_digest == BuildFile.DAMAGED
+        for previous in filter(self._is_stored, () if is_damaged else same):
             take_over(row, previous)
             return "same"
         stem = f"{row.section}-{row.number}"
@@ -370,14 +345,7 @@ class PageBuilder:
         row.status = BuildFile.Status.DONE
         return "stored"
 
-    def _split(
-        self,
-        row: BuildFile,
-        section: SectionReader,
-        keyset: Keyset,
-        at: Any,
-        compared: ComparedPage | None,
-    ) -> BuildFile:
+    def _split(self, row: BuildFile, section: SectionReader, keyset: Keyset, at: Any) -> BuildFile:
         """Cut a page that has grown too large since it was planned; both halves are made next.
 
         Returns the row of the second one.
@@ -400,17 +368,15 @@ class PageBuilder:
         with self.lease.fenced_transaction():
             row.number = renumber(section, moved).get(row.number, row.number)
             row.save(update_fields=["number", "upper", "fingerprint"])
-            half = BuildFile.objects.create(
+            return BuildFile.objects.create(
                 build=self.record_of_build,
                 section=row.section,
                 number=new,
                 position=row.position + 1,
                 lower=row.upper,
                 upper=upper,
+                **decided_of(row),
             )
-            if compared is not None:
-                compared.add_half(half)
-        return half
 
 
 def _describe(row: BuildFile, page: PageRendering) -> None:

@@ -64,6 +64,15 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:URLS_DIGEST_DIGITS]
 
 
+NO_URLS = digest(b"")
+"""The digest of the URLs of all pages before the first one."""
+
+
+def next_prefix(prefix: str, urls_digest: str) -> str:
+    """Return the digest of all pages before the next one; a page that lists nothing has ""."""
+    return digest((prefix + urls_digest).encode()) if urls_digest else prefix
+
+
 class DuplicateFinder:
     """Finds the duplicates of one page while it is rendered, and collects what it lists.
 

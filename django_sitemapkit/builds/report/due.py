@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from django_sitemapkit.builds.make.deduplication import NO_URLS, hashed_sections, next_prefix
+from django_sitemapkit.builds.make.compared_page import hashed_sections
 from django_sitemapkit.builds.make.reuse import Reason, Reuse
+from django_sitemapkit.builds.make.url_hashes import NO_URLS, next_prefix
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.models import BuildFile

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Count, Max, Q, Sum
 
-from django_sitemapkit.builds.make.deduplication import hashed_sections
+from django_sitemapkit.builds.make.compared_page import hashed_sections
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.publication.export import ExportStatus, export_status
 from django_sitemapkit.builds.publication.pausing import Pause, pause_at

@@ -61,7 +61,7 @@ def test_no_url_is_compared_where_all_are_proven(storage, sections, monkeypatch,
     """Any runner makes the pages, and a build without changes costs as little."""
     sections.add(Products)
     sections.add(Articles)
-    monkeypatch.setattr(page_builder, "deduplicator", None)
+    monkeypatch.setattr(page_builder, "ComparedPage", None)
     runner = Elsewhere()
     assert build(SITE, runner=runner).status == "published"
     assert {section for section, _ in runner.given} == {"products", "articles"}
