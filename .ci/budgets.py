@@ -33,11 +33,11 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"advice", "audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_821,
-    "package: tokens": 287_529,
-    "core: statements": 18_030,
-    "core: tokens": 203_014,
-    "builds, runners, planning, publishing: statements": 4_831,
+    "package: statements": 25_847,
+    "package: tokens": 287_788,
+    "core: statements": 18_056,
+    "core: tokens": 203_273,
+    "builds, runners, planning, publishing: statements": 4_833,
     "fields of the tables in models/builds.py": 82,
     "first build of five rows: functions": 454,
     "first build of five rows: files": 70,

@@ -23,6 +23,9 @@ from django_sitemapkit.sections import adapt
 from tests.factories import EPOCH, SITE, ProductFactory, declare
 from tests.testapp.models import Product, Shop, Tag
 
+# Projects still call it without arguments.
+pytestmark = pytest.mark.filterwarnings("ignore:Calling select_related")
+
 ROWS = 13
 NAMES = {**vars(models), **vars(functions), "Product": Product, "Tag": Tag}
 
