@@ -33,11 +33,11 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"advice", "audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_639,
-    "package: tokens": 285_510,
-    "core: statements": 17_848,
-    "core: tokens": 200_995,
-    "builds, runners, planning, publishing: statements": 4_648,
+    "package: statements": 25_665,
+    "package: tokens": 285_769,
+    "core: statements": 17_874,
+    "core: tokens": 201_254,
+    "builds, runners, planning, publishing: statements": 4_650,
     "fields of the tables in models/builds.py": 81,
     "first build of five rows: functions": 451,
     "first build of five rows: files": 68,

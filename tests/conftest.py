@@ -3,6 +3,7 @@
 import gc
 import os
 import socket
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -11,6 +12,17 @@ from hypothesis import settings
 from django_sitemapkit.publishing import SitemapStorage
 
 pytest_plugins = ["django_sitemapkit.testing.fixtures"]
+
+TESTS = Path(__file__).parent
+
+ROOMS_WITH_SQL = {
+    *("advice", "builds", "databases", "inspection", "models", "overrides", "planning", "reading"),
+    *("runners", "upgrade"),
+}
+"""Folders whose slow tests run on each database: what these tests see may differ by it."""
+
+ROOMS_WITH_QUERIES = {"admin", "views"}
+"""Folders whose slow tests run on one server besides SQLite, which is PostgreSQL."""
 
 # Examples of each property; the thorough run has more, by `--hypothesis-profile=thorough`.
 settings.register_profile("thorough", max_examples=60)
@@ -27,6 +39,24 @@ def pytest_configure():
         socket.create_connection((server.hostname, server.port), timeout=3).close()
     except OSError as error:
         pytest.exit(f"skipped: no server at {server.hostname}:{server.port} ({error})", 0)
+
+
+def sees_the_same_on_each_database(item, rooms):
+    """Return whether a test is slow, and in no folder that runs such tests on each database."""
+    marked = item.get_closest_marker
+    folders = item.path.relative_to(TESTS).parts
+    return marked("slow") and marked("django_db") and not rooms.intersection(folders)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave slow tests that see the same on each database to the runs on SQLite."""
+    database, _, _ = os.environ.get("TEST_DATABASE_URL", "sqlite").partition(":")
+    if database == "sqlite":
+        return
+    rooms = ROOMS_WITH_SQL if database == "mysql" else ROOMS_WITH_SQL | ROOMS_WITH_QUERIES
+    left_out = [item for item in items if sees_the_same_on_each_database(item, rooms)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if not sees_the_same_on_each_database(item, rooms)]
 
 
 def pytest_collection_finish():

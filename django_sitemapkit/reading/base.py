@@ -33,6 +33,7 @@ from django_sitemapkit.reading.sources import (
     Source,
     source_of,
 )
+from django_sitemapkit.reading.writes import noticing_writes
 from django_sitemapkit.sections import BaseSection
 
 LINKED_ROWS = 500
@@ -265,7 +266,7 @@ class SectionReader:
         Without a keyset, the bounds of ``keys`` are positions.
         """
         for rows in self.batches(keys):
-            with self.site.active():
+            with self.site.active(), noticing_writes(self.get_name()):
                 chunk = self.chunk(rows)
             yield chunk
 

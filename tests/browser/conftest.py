@@ -19,6 +19,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 60
 """How long any one step may take before it is taken to hang."""
 
+BROWSERS = ["chromium-headless-shell", "chromium", "chromium-browser"]
+"""The first one draws pages alone, and no window around them, which takes half the time."""
+
 ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
@@ -47,9 +50,9 @@ def chromium():
     """Give the browser."""
     if importlib.util.find_spec("playwright") is None:
         missing("playwright is not installed; it is in the dependency group browser")
-    executable = shutil.which("chromium") or shutil.which("chromium-browser")
+    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
     if executable is None:
-        missing("there is no Chromium here; on Debian: apt install chromium")
+        missing("there is no Chromium here; on Debian: apt install chromium-headless-shell")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -170,6 +173,16 @@ def site(chromium, content, port, tmp_path, settings_of_site):
     folder, sessions = content
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     with serving(tmp_path, port, settings_of_site):
+        yield Site(f"http://127.0.0.1:{port}", sessions)
+
+
+@pytest.fixture(scope="module")
+def shown(chromium, filled, port, tmp_path_factory):
+    """Serve a site with something on every screen, for the tests of a module that only look."""
+    folder, sessions = filled
+    copy = tmp_path_factory.mktemp("shown")
+    shutil.copytree(folder, copy, dirs_exist_ok=True)
+    with serving(copy, port, "tests.browser.settings"):
         yield Site(f"http://127.0.0.1:{port}", sessions)
 
 

@@ -26,9 +26,9 @@ FADE_IN = """(effect) => {
 
 
 @pytest.fixture
-def content(filled):
+def site(shown):
     """Return a site with something on every screen."""
-    return filled
+    return shown
 
 
 @pytest.mark.parametrize("window", WINDOWS)

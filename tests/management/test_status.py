@@ -184,6 +184,23 @@ def test_status_costs_the_same_for_any_number_of_pages(built, connection_queries
     assert connection_queries(lambda: run("sitemap_status", "--quick")) == few
 
 
+IDLE = "No build has begun for a day: does a schedule run build_sitemaps?"
+
+
+def test_where_nothing_has_been_built_for_a_day_it_asks_for_the_schedule(built):
+    """If something is due: what did not change needs no build."""
+    Build.objects.update(started_at=timezone.now() - dt.timedelta(hours=25))
+    assert IDLE not in run("sitemap_status")[1]
+    Product.objects.first().delete()
+    assert run("sitemap_status")[1].splitlines()[-1].strip() == IDLE
+
+
+def test_what_is_due_for_less_than_a_day_needs_no_schedule(built):
+    """A build that failed or is held also counts as one that a schedule has begun."""
+    Product.objects.first().delete()
+    assert IDLE not in run("sitemap_status")[1]
+
+
 @pytest.fixture
 def connection_queries():
     """Give a function that counts the queries of a call."""

@@ -111,6 +111,10 @@ class SiteStatus:
         """Return whether a section was last built longer ago than that, or nothing is published."""
         return self.checked_at is None or self._is_older(self.checked_at, hours)
 
+    def is_idle(self, hours: float) -> bool:
+        """Return whether the last build, however it ended, began longer ago than that."""
+        return bool(self.builds) and self._is_older(self.builds[0].started_at, hours)
+
     def late_sections(self, hours: float) -> list[str]:
         """Return the names of the sections that were last built longer ago than that."""
         return [

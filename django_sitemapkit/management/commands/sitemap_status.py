@@ -17,6 +17,8 @@ from django_sitemapkit.sites import SitemapSite
 MAX_HOURS = 876_000
 """A hundred years, within the range of dates."""
 
+NO_SCHEDULE = "No build has begun for a day: does a schedule run build_sitemaps?"
+
 
 class Command(PublishedCommand):
     """Show each site's sections: pages, URLs, bytes, problems; and its builds."""
@@ -134,6 +136,8 @@ class Command(PublishedCommand):
             self.stdout.write(f"  {text}", self.style.NOTICE)
         elif _is_due(report) and not report.running:
             self.stdout.write("  Run build_sitemaps to build what is due.", self.style.NOTICE)
+            if report.is_idle(hours=24):
+                self.stdout.write(f"  {NO_SCHEDULE}", self.style.NOTICE)
         elif not (_is_due(report) or held):
             what = "Nothing else" if report.due else "Nothing"
             compared = " Rows were not compared." if quick else ""
