@@ -66,7 +66,14 @@ class LeaseLost(SitemapKitError):
 
 
 class BuildCancelled(LeaseLost):
-    """Someone has cancelled the build: its lease is gone, and this process must stop."""
+    """Someone has cancelled the build: its lease is gone, and this process must stop.
+
+    ``by`` says who.
+    """
+
+    def __init__(self, *arguments: object, by: str = "") -> None:
+        super().__init__(*arguments)
+        self.by = by
 
 
 class RobotsUnavailable(SitemapKitError):

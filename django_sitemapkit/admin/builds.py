@@ -97,7 +97,7 @@ class BuildAdmin(ActivityAdmin, CancelAdmin, HealthAdmin, InspectionAdmin, Pause
     show_full_result_count = False
     actions = None
     fields = (
-        *("site", "shown_status", "reason", "warnings", "started_by"),
+        *("site", "shown_status", "shown_reason", "shown_warnings", "started_by"),
         ("started_at", "ended_at", "duration"),
         ("published_at", "replaced_at"),
         *("pruned_at", "shown_previous"),
@@ -149,9 +149,19 @@ class BuildAdmin(ActivityAdmin, CancelAdmin, HealthAdmin, InspectionAdmin, Pause
     @admin.display(description=gettext_lazy("reason"))
     def short_reason(self, build: Build) -> str:
         """Return why the build ended with its status."""
-        return Truncator(build.reason).chars(200)
+        return Truncator(build.reason_text).chars(200)
 
     # The page of one build
+
+    @admin.display(description=gettext_lazy("reason"))
+    def shown_reason(self, build: Build) -> str:
+        """Return why the build ended with its status, in full."""
+        return build.reason_text
+
+    @admin.display(description=gettext_lazy("warnings"))
+    def shown_warnings(self, build: Build) -> str:
+        """Return a line for each implausible lastmod."""
+        return "\n".join(build.warning_texts)
 
     @admin.display(description=gettext_lazy("previous build"))
     def shown_previous(self, build: Build) -> str:
@@ -164,11 +174,10 @@ class BuildAdmin(ActivityAdmin, CancelAdmin, HealthAdmin, InspectionAdmin, Pause
 
     def get_fieldsets(self, request: HttpRequest, obj: Build | None = None) -> Any:
         """Return the fields that have a value for this build."""
-        names = {"shown_status": "status", "shown_previous": "previous"}
         fields = [
             row
             for row in self.fields
-            if getattr(obj, names.get(first := flatten([row])[0], first), None)
+            if getattr(obj, flatten([row])[0].removeprefix("shown_"), None)
         ]
         if [site.key for site in known_sites(request)] == [getattr(obj, "site", None)]:
             fields.remove("site")

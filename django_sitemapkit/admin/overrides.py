@@ -57,6 +57,7 @@ from django_sitemapkit.reading import reader_of
 from django_sitemapkit.registry import belongs_to, registry
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import SitemapSite, site_by_key
+from django_sitemapkit.words import words_of
 
 ROWS_PER_UPDATE = 500
 """Rows that a bulk action changes with one statement."""
@@ -396,12 +397,12 @@ class UrlOverrideAdmin(TransferAdmin):
                 text = gettext(
                     "The URL is excluded. Earlier files that listed it are no longer served."
                 )
-            elif result.reason:
+            elif result.cause:
                 text = gettext(
                     "Live sitemaps exclude the URL now. Published files still list it, because the"
                     " build is held for review: %(reason)s"
                 )
-                text, level = text % {"reason": result.reason}, messages.WARNING
+                text, level = text % {"reason": words_of(result.cause)}, messages.WARNING
             if self._is_listed(site, row):
                 text = gettext("The URL is still listed: an override by path includes it.")
                 level = messages.WARNING

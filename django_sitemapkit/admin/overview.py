@@ -58,6 +58,7 @@ from django_sitemapkit.models import Build, BuildRequest
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sites import SitemapSite, all_sites
+from django_sitemapkit.words import words_of
 
 SITES_PER_PAGE = 50
 """Sites on a page of the list."""
@@ -287,6 +288,8 @@ def _site_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:
                 "started_at": _parse_datetime(build.started_at),
                 "change": changes.get(build.build),
                 "duration": duration_text(recent[build.build]) if build.build in recent else "",
+                "reason": words_of(build.cause),
+                "warnings": list(map(words_of, build.doubts)),
             }
             for build in status.builds
         ],
@@ -333,13 +336,13 @@ def _sections(
     return rows
 
 
-def _reasons_text(pages: Mapping[str, int]) -> str:
+def _reasons_text(pages: Mapping[Reason, int]) -> str:
     """Return why sitemap files of a section are due and how many of them, as text."""
     return ", ".join(
         ngettext("%(reason)s: %(count)s file", "%(reason)s: %(count)s files", count)
-        % {"reason": Reason(reason).label, "count": number(count)}
+        % {"reason": reason.label, "count": number(count)}
         if count
-        else str(Reason(reason).label)
+        else str(reason.label)
         for reason, count in pages.items()
     )
 
@@ -365,7 +368,11 @@ def _message_of_request(site: SitemapSite, request: HttpRequest) -> dict[str, st
     if build_request is None:
         return None
     who = build_request.requested_by or _("someone")
-    values = {"request": request_text(build_request), "outcome": build_request.outcome, "who": who}
+    values = {
+        "request": request_text(build_request),
+        "outcome": build_request.outcome_text,
+        "who": who,
+    }
     if build_request.failed:
         return {"level": "error", "text": _("%(request)s failed. %(outcome)s") % values}
     if build_request.ended_at is not None:

@@ -17,7 +17,7 @@ from django_sitemapkit.builds.make.runner import InlineRunner, Runner
 from django_sitemapkit.builds.publication.pruning import prune
 from django_sitemapkit.builds.report.stored_differences import store_differences
 from django_sitemapkit.builds.report.verification import verify_published
-from django_sitemapkit.builds.results import close_requests, summary_of
+from django_sitemapkit.builds.results import close_requests, outcome_of
 from django_sitemapkit.builds.run import build
 from django_sitemapkit.exceptions import (
     BuildCancelled,
@@ -28,7 +28,7 @@ from django_sitemapkit.exceptions import (
 )
 from django_sitemapkit.models import Build, BuildRequest, Lease, StoredNow
 from django_sitemapkit.models.builds import OVERDUE_SECONDS
-from django_sitemapkit.printable import count_of
+from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.tenants import current_tenants, switch_to
 
@@ -38,9 +38,6 @@ Kind = BuildRequest.Kind
 ALL_KINDS = tuple(Kind)
 WORK = (Kind.BUILD, Kind.CHECK, Kind.PRUNE)
 """What is done one after the other: all of it takes the lease of the site, or reads its files."""
-
-ON_CHANGE = "SITEMAPKIT_REBUILD"
-"""How ``requested_by`` begins if it was no user, but changed rows."""
 
 WAIT_SECONDS = 3600.0
 """Seconds to wait for others who build the site; a dead one's lease expires long before."""
@@ -211,7 +208,8 @@ def process_requests(
         try:
             _do(site, asked, choose)
         except BuildCancelled as error:
-            close_requests([asked.pk], str(error), failed=True)
+            outcome = {"code": "build-cancelled", "by": error.by}
+            close_requests([asked.pk], outcome, failed=True)
         except (BuildRunning, LeaseLost) as error:
             if time.monotonic() >= until:
                 logger.info("Site %r: request %s is still queued: %s", site.key, asked.pk, error)
@@ -238,9 +236,9 @@ def _do(site: SitemapSite, asked: BuildRequest, choose: Choose) -> None:
             sections=[asked.section] if asked.section else (),
             runner=choose(),
             full=asked.full,
-            started_by=_starter_of(asked),
+            started_by=asked.requested_by,
         )
-        close_requests([asked.pk], summary_of(result), build=result.build)
+        close_requests([asked.pk], outcome_of(result), build=result.build)
     elif asked.kind == Kind.CHECK:
         _check(site, asked)
     elif asked.kind == Kind.COMPARE:
@@ -249,45 +247,36 @@ def _do(site: SitemapSite, asked: BuildRequest, choose: Choose) -> None:
         _prune(site, asked)
 
 
-def _starter_of(asked: BuildRequest) -> str:
-    """Return the ``started_by`` of the build of a request."""
-    by = asked.requested_by
-    return by if by.startswith(f"{ON_CHANGE}:") else f"admin: {by}"
-
-
 def _check(site: SitemapSite, asked: BuildRequest) -> None:
     count, faults = 0, []
     for file in verify_published(site):
         count += 1
         if file.fault:
             faults.append(f"{file.address}: {file.fault}")
-    if not faults:
-        verb = "is" if count == 1 else "are"
-        text = f"{count_of(count, 'file')} {verb} intact." if count else "Nothing is published."
-        close_requests([asked.pk], text)
-        return
-    lines = [
-        f"Damaged: {len(faults):,} of {count_of(count, 'file')}.",
-        *faults[:MAX_LISTED_FAULTS],
-    ]
-    close_requests([asked.pk], "\n".join(lines), failed=True)
+    outcome = {
+        "code": ("damaged" if faults else "intact") if count else "nothing-published",
+        "damaged": len(faults),
+        "files": count,
+        "faults": "\n".join(map(printable, faults[:MAX_LISTED_FAULTS])),
+    }
+    close_requests([asked.pk], outcome, failed=bool(faults))
 
 
 def _compare(site: SitemapSite, asked: BuildRequest) -> None:
     if asked.build is None:
-        close_requests([asked.pk], "The build does not exist any more.", failed=True)
+        close_requests([asked.pk], {"code": "build-gone"}, failed=True)
         return
     found = store_differences(site, asked.build)
-    text = f"{found.added:,} added, {found.removed:,} removed, {found.changed:,} changed."
-    close_requests([asked.pk], text)
+    counts = {"added": found.added, "removed": found.removed, "changed": found.changed}
+    close_requests([asked.pk], {"code": "compared", **counts})
 
 
 def _prune(site: SitemapSite, asked: BuildRequest) -> None:
     pruned = prune(site)
-    text = (
-        f"{count_of(len(pruned.files), 'file')} and {count_of(len(pruned.orphans), 'orphan')}"
-        " were deleted."
-    )
-    if not pruned.swept:
-        text += " The storage cannot list its files, so orphans were not searched for."
-    close_requests([asked.pk], text)
+    outcome = {
+        "code": "pruned",
+        "files": len(pruned.files),
+        "orphans": len(pruned.orphans),
+        "more": "" if pruned.swept else {"code": "orphans-unknown"},
+    }
+    close_requests([asked.pk], outcome)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from django.utils import timezone
 
 from django_sitemapkit.models import BuildFile, BuildRequest
-from django_sitemapkit.printable import count_of, printable_lines
+from django_sitemapkit.printable import printable_lines
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.words import State, code_of, english_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,14 +77,24 @@ class BuildResult:
     """The id of an interrupted build that was resumed first; None if there was none."""
     abandoned: str = ""
     """Why a build before it was abandoned; "" if none was."""
-    reason: str = ""
-    """Why it is held for review, failed or was abandoned; else ""."""
+    cause: State = ""
+    """Why it is held for review, failed or was abandoned, as a code and its values; else ""."""
     warnings: Sequence[str] = ()
     """Implausible lastmods."""
     new_warnings: Sequence[str] = ()
     """Those among them that neither the published build nor the one held for review has."""
     exported: int | None = None
     """Files that were copied to the export; None where there is none."""
+
+    @property
+    def reason(self) -> str:
+        """Why it is held for review, failed or was abandoned, in English; else ""."""
+        return english_of(self.cause)
+
+    @property
+    def code(self) -> str:
+        """The code of the reason, such as "shrinkage"; "other" for the text of a gate or error."""
+        return code_of(self.cause)
 
     @property
     def urls(self) -> int:
@@ -154,19 +165,26 @@ def problem_lines(files: Iterable[FileResult]) -> list[str]:
     return list(map(str, problem_kinds(files)))
 
 
+def outcome_of(result: BuildResult) -> State:
+    """Return what a build came to that did not fail."""
+    return {
+        "code": result.status,
+        "build": result.build,
+        "reason": result.cause,
+        "urls": result.urls,
+        "files": len(result.files),
+        "stored": result.stored,
+        "more": {"code": "rows-skipped", "rows": result.skipped} if result.skipped else "",
+    }
+
+
 def summary_of(result: BuildResult) -> str:
-    """Return what a build came to, in one or two sentences."""
-    if result.status == "held":
-        return f"Build {result.build} is held for review: {result.reason}."
+    """Return what a build came to, in one or two sentences, in English."""
     if result.status in ("failed", "abandoned"):
         label = f"Build {result.build}" if result.build else "A build"
         verb = "failed" if result.status == "failed" else "was abandoned"
         return f"{label} {verb}: {result.reason.removesuffix('.')}."
-    text = (
-        f"Build {result.build}: {result.status}; {count_of(result.urls, 'URL')} in"
-        f" {count_of(len(result.files), 'file')}, {result.stored:,} stored."
-    )
-    return f"{text} {count_of(result.skipped, 'row')} skipped." if result.skipped else text
+    return english_of(outcome_of(result))
 
 
 def answered_by_build(site: SitemapSite, sections: Collection[str], *, full: bool) -> list[int]:
@@ -187,7 +205,7 @@ def answered_by_build(site: SitemapSite, sections: Collection[str], *, full: boo
 
 
 def close_requests(
-    requests: Sequence[int], outcome: str, *, build: int | None = None, failed: bool = False
+    requests: Sequence[int], outcome: State, *, build: int | None = None, failed: bool = False
 ) -> None:
     """Record what became of some requests; those that someone else has closed stay as they are.
 
@@ -197,6 +215,6 @@ def close_requests(
         ended_at=timezone.now(),
         dedup_key=None,
         failed=failed,
-        outcome=printable_lines(outcome),
+        outcome=printable_lines(outcome) if isinstance(outcome, str) else outcome,
         **({} if build is None else {"build": build}),
     )

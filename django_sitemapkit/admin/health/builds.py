@@ -101,7 +101,7 @@ def _held(keys: Iterable[str]) -> Iterator[HealthItem]:
             title=_("Build held for review"),
             found_at=build.ended_at or build.started_at,
             found_by=build,
-            details=(build.reason,),
+            details=(build.reason_text,),
             advice=_("Look at its changes. Then publish it, or correct the cause and build again."),
             url=_url_of(build.pk),
         )
@@ -124,7 +124,7 @@ def _unfinished(keys: Iterable[str]) -> Iterator[HealthItem]:
                 level=Level.ERROR,
                 found_at=build.ended_at or build.started_at,
                 found_by=build,
-                details=(build.reason,),
+                details=(build.reason_text,),
                 advice=_("Correct the cause and build again. The published build is still served."),
                 url=_url_of(build.pk),
             )
@@ -172,7 +172,7 @@ def _failed_requests(
             level=Level.ERROR,
             found_at=ended_at,
             found_by=_("Sitemaps overview"),
-            details=row.outcome.splitlines(),
+            details=row.outcome_text.splitlines(),
             advice=_("Store damaged files again with the command: validate_sitemaps --repair")
             if row.kind == BuildRequest.Kind.CHECK
             else _("Correct the cause, then click the button again."),
@@ -210,13 +210,13 @@ def _problems(published: dict[str, Publication]) -> Iterator[HealthItem]:
 
 def _lastmods(publication: Publication) -> Iterator[HealthItem]:
     """Yield the warnings about the lastmods of a published build."""
-    if publication.build.warnings:
+    if doubts := publication.build.warning_texts:
         yield HealthItem(
             site=publication.site,
             title=_("Implausible lastmod"),
             found_at=publication.published_at,
             found_by=publication.build,
-            details=publication.build.warnings.splitlines(),
+            details=doubts,
             advice=_(
                 "Take lastmod from the last significant change of the page, or leave it out."
                 " Search engines ignore dates that they cannot trust."

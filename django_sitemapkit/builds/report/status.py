@@ -22,6 +22,7 @@ from django_sitemapkit.conf import settings
 from django_sitemapkit.models import Build, BuildFile, BuildRequest
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.words import State, code_of, english_of
 
 SHOWN_BUILDS = 5
 """Builds a status lists, the newest first."""
@@ -61,10 +62,31 @@ class BuildStatus:
     """What became of it; of one that has not ended, "running", "interrupted" or "failed"."""
     started_at: str
     """When it began."""
-    reason: str
-    """Why it ended as it did; often ""."""
-    warnings: Sequence[str]
-    """What its lastmods say that can hardly be true."""
+    cause: State
+    """Why it ended as it did, as a code and its values; often ""."""
+    doubts: Sequence[State]
+    """What its lastmods say that can hardly be true, as codes and their values."""
+
+    @property
+    def reason(self) -> str:
+        """Why it ended as it did, in English; often ""."""
+        return english_of(self.cause)
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What its lastmods say that can hardly be true, in English."""
+        return list(map(english_of, self.doubts))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON takes it."""
+        return {
+            "build": self.build,
+            "status": self.status,
+            "started_at": self.started_at,
+            "reason": self.reason,
+            "code": code_of(self.cause),
+            "warnings": self.warnings,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +127,12 @@ class SiteStatus:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON takes it."""
-        return {**asdict(self), "pause": self.pause.as_dict() if self.pause else None}
+        return {
+            **asdict(self),
+            "builds": [build.as_dict() for build in self.builds],
+            "due": [item.as_dict() for item in self.due],
+            "pause": self.pause.as_dict() if self.pause else None,
+        }
 
     def is_older(self, hours: float) -> bool:
         """Return whether a section was last built longer ago than that, or nothing is published."""
@@ -158,8 +185,8 @@ def status_of(
                 build=build.pk,
                 status=states[build.pk],
                 started_at=build.started_at.isoformat(timespec="seconds"),
-                reason=build.reason,
-                warnings=tuple(build.warnings.splitlines()),
+                cause=build.reason,
+                doubts=build.warnings,
             )
             for build in newest
         ),

@@ -8,11 +8,13 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import SiteStatus, status_of
 from django_sitemapkit.builds.make.reuse import Reason
+from django_sitemapkit.builds.publication.pausing import PAUSES
 from django_sitemapkit.builds.report.status import BuildStatus, SectionStatus
 from django_sitemapkit.management.base import Exit, PublishedCommand, age_of, how_to_review
 from django_sitemapkit.models import Build
 from django_sitemapkit.printable import count_of
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.words import code_of
 
 MAX_HOURS = 876_000
 """A hundred years, within the range of dates."""
@@ -85,7 +87,7 @@ class Command(PublishedCommand):
         for item in report.due:
             reasons = ", ".join(
                 f"{reason}: {count_of(count, 'page')}" if count else reason
-                for reason, count in item.pages.items()
+                for reason, count in item.as_dict()["pages"].items()
             )
             name = item.section or "index"
             style = self.style.ERROR if item.error else None
@@ -123,7 +125,7 @@ class Command(PublishedCommand):
         if held := Build.objects.held(site):
             self.stdout.write(f"  Build {held.pk} is held for review:", self.style.WARNING)
             self.stdout.write(f"  {how_to_review(held.pk)}", self.style.WARNING)
-            if report.pause is None and held.reason.startswith("publishing was paused"):
+            if report.pause is None and code_of(held.reason) in PAUSES:
                 text = "The pause is over: run build_sitemaps to publish what is current."
                 self.stdout.write(f"  {text}", self.style.NOTICE)
         if any(item.error for item in report.due):
