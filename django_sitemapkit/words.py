@@ -26,11 +26,10 @@ SENTENCES = {
         " @register above it"
     ),
     "no-url": gettext_noop("no section has a URL"),
-    "pages-changing": gettext_noop(
-        "its pages kept changing during the build. Run the build again."
-    ),
-    "paused": gettext_noop("publishing was paused by %(by)s: %(why)s"),
-    "paused-until": gettext_noop("publishing was paused by %(by)s until %(until)s: %(why)s"),
+    "pages-moved": gettext_noop("its pages kept changing during the build; run it again"),
+    "pause": gettext_noop("paused by %(by)s: %(why)s"),
+    "pause-until": gettext_noop("paused by %(by)s until %(until)s: %(why)s"),
+    "paused": gettext_noop("publishing was %(pause)s"),
     "shrinkage": gettext_noop(
         "section '%(section)s' would shrink from %(before)s to %(urls)s;"
         " SITEMAPKIT_MAX_SHRINK allows a loss of %(allowed)s%%"
@@ -46,6 +45,22 @@ SENTENCES = {
         "%(sitemaps)s sitemaps do not fit into one index, which has room for %(room)s; give the"
         " sections a larger limit, or divide them among several sites"
     ),
+    # Who builds a site.
+    "holder": gettext_noop("process %(pid)s on %(host)s since %(since)s UTC"),
+    "silent": gettext_noop("%(holder)s; no recent heartbeat, so the next build takes over"),
+    # How far a build is.
+    "progress-at-rate": gettext_noop(
+        "Build %(build)s: %(done)s of %(total)s files are done. %(urls)s so far;"
+        " %(urls_per_second)s per second in new files."
+    ),
+    "progress-failed": gettext_noop("Build %(build)s failed. The next build resumes it."),
+    "progress-idle": gettext_noop("No build is running."),
+    "progress-interrupted": gettext_noop(
+        "Build %(build)s was interrupted. The next build resumes it."
+    ),
+    "progress-planning": gettext_noop("Planning sitemap files, or deleting old ones."),
+    "progress-queued": gettext_noop("Queued requests start in the background."),
+    "progress-running": gettext_noop("Build %(build)s: %(done)s of %(total)s files are done."),
     # What lastmods say that can hardly be true.
     "lastmods-alike": gettext_noop(
         "%(section)s: all URLs have the same lastmod, %(lastmod)s (for example %(key)s). A lastmod"
@@ -59,11 +74,14 @@ SENTENCES = {
         "%(section)s: the newest lastmod of page %(page)s went back from %(before)s"
         " (%(key_before)s) to %(lastmod)s (%(key)s)."
     ),
-    # What a request came to.
+    # What a build or a request came to.
+    "abandoned": gettext_noop("Build %(build)s was abandoned: %(reason)s."),
     "build-cancelled": gettext_noop("The build was cancelled by %(by)s."),
     "build-gone": gettext_noop("The build does not exist any more."),
     "compared": gettext_noop("%(added)s added, %(removed)s removed, %(changed)s changed."),
     "damaged": gettext_noop("Damaged: %(damaged)s of %(files)s.\n%(faults)s"),
+    "ended": gettext_noop("A build ended: %(reason)s."),
+    "failed": gettext_noop("Build %(build)s failed: %(reason)s."),
     "held": gettext_noop("Build %(build)s is held for review: %(reason)s."),
     "intact": gettext_noop("%(files)s checked, no damage found."),
     "nothing-published": gettext_noop("Nothing is published."),
@@ -117,9 +135,7 @@ def english_of(state: State) -> str:
 
 def code_of(state: State) -> str:
     """Return the code of a state: "other" of a text, and "" of one that says nothing."""
-    if isinstance(state, str):
-        return state and "other"
-    return str(state["code"])
+    return str(state["code"]) if isinstance(state, Mapping) else state and "other"
 
 
 def _shown(name: str, value: Any) -> Any:

@@ -8,10 +8,16 @@ from django.utils.translation import override
 from django_sitemapkit.words import SENTENCES, code_of, english_of, words_of
 
 EXAMPLES = {
+    "abandoned": (
+        {"build": 7, "reason": {"code": "cancelled", "by": "ann"}},
+        "Build 7 was abandoned: cancelled by ann.",
+    ),
     "bad-pages": (
         {"bad": 1_200, "checked": 2_000, "kinds": "broken 1,200", "allowed": "10"},
-        "1,200 of 2,000 web pages that were audited are bad (broken 1,200), and"
-        ' SITEMAPKIT_AUDIT["max_bad"] allows 10%',
+        (
+            "1,200 of 2,000 web pages that were audited are bad (broken 1,200), and"
+            ' SITEMAPKIT_AUDIT["max_bad"] allows 10%'
+        ),
     ),
     "build-cancelled": ({"by": "ann"}, "The build was cancelled by ann."),
     "build-gone": ({}, "The build does not exist any more."),
@@ -25,10 +31,16 @@ EXAMPLES = {
         {"damaged": 2, "files": 8, "faults": "a: lost\nb: lost"},
         "Damaged: 2 of 8 files.\na: lost\nb: lost",
     ),
+    "ended": ({"reason": {"code": "interrupted"}}, "A build ended: it was interrupted."),
     "excluded": ({}, "a URL was excluded from the published files"),
+    "failed": ({"build": 7, "reason": "lost"}, "Build 7 failed: lost."),
     "held": (
         {"build": 1_200, "reason": {"code": "no-url"}},
         "Build 1200 is held for review: no section has a URL.",
+    ),
+    "holder": (
+        {"pid": "1200", "host": "web-1", "since": "2026-01-01 09:00:00"},
+        "process 1200 on web-1 since 2026-01-01 09:00:00 UTC",
     ),
     "identical": ({"build": 1_200}, "it is identical to build 1200, which is held for review"),
     "intact": ({"files": 1}, "1 file checked, no damage found."),
@@ -46,18 +58,26 @@ EXAMPLES = {
     ),
     "lastmods-alike": (
         {"section": "shop", "lastmod": "2026-01-01", "key": "9"},
-        "shop: all URLs have the same lastmod, 2026-01-01 (for example 9). A lastmod should say"
-        " when the page itself last changed.",
+        (
+            "shop: all URLs have the same lastmod, 2026-01-01 (for example 9). A lastmod should say"
+            " when the page itself last changed."
+        ),
     ),
     "lastmods-of-now": (
         {"section": "shop", "pages": 1, "keys": "7, 9"},
-        "shop: on 1 page every lastmod is the time of the build or later (for example 7, 9). Do not"
-        " use the time of rendering as lastmod.",
+        (
+            "shop: on 1 page every lastmod is the time of the build or later (for example 7, 9)."
+            " Do not"
+            " use the time of rendering as lastmod."
+        ),
     ),
     "no-section": (
         {},
-        "no section is registered; declare one in the module sitemaps.py of an installed app, with"
-        " @register above it",
+        (
+            "no section is registered; declare one in the module sitemaps.py of an installed app,"
+            " with"
+            " @register above it"
+        ),
     ),
     "no-url": ({}, "no section has a URL"),
     "nothing-published": ({}, "Nothing is published."),
@@ -65,16 +85,39 @@ EXAMPLES = {
         {},
         "The storage cannot list its files, so orphans were not searched for.",
     ),
-    "pages-changing": ({}, "its pages kept changing during the build. Run the build again."),
-    "paused": ({"by": "ann", "why": "sale"}, "publishing was paused by ann: sale"),
-    "paused-until": (
+    "pages-moved": ({}, "its pages kept changing during the build; run it again"),
+    "pause": ({"by": "ann", "why": "sale"}, "paused by ann: sale"),
+    "pause-until": (
         {"by": "ann", "why": "sale", "until": "2026-01-01 09:00+00:00"},
-        "publishing was paused by ann until 2026-01-01 09:00+00:00: sale",
+        "paused by ann until 2026-01-01 09:00+00:00: sale",
+    ),
+    "paused": (
+        {"pause": {"code": "pause", "by": "ann", "why": "sale"}},
+        "publishing was paused by ann: sale",
+    ),
+    "progress-at-rate": (
+        {"build": 1_200, "done": 1_000, "total": 2_000, "urls": 1, "urls_per_second": 3_000},
+        "Build 1200: 1,000 of 2,000 files are done. 1 URL so far; 3,000 per second in new files.",
+    ),
+    "progress-failed": ({"build": 1_200}, "Build 1200 failed. The next build resumes it."),
+    "progress-idle": ({}, "No build is running."),
+    "progress-interrupted": (
+        {"build": 1_200},
+        "Build 1200 was interrupted. The next build resumes it.",
+    ),
+    "progress-planning": ({}, "Planning sitemap files, or deleting old ones."),
+    "progress-queued": ({}, "Queued requests start in the background."),
+    "progress-running": (
+        {"build": 1_200, "done": 1_000, "total": 2_000},
+        "Build 1200: 1,000 of 2,000 files are done.",
     ),
     "pruned": (
         {"files": 1, "orphans": 2_000, "more": {"code": "orphans-unknown"}},
-        "Deleted: 1 file and 2,000 orphans. The storage cannot list its files, so orphans were not"
-        " searched for.",
+        (
+            "Deleted: 1 file and 2,000 orphans. The storage cannot list its files, so orphans"
+            " were not"
+            " searched for."
+        ),
     ),
     "published": (
         {
@@ -89,13 +132,21 @@ EXAMPLES = {
     "rows-skipped": ({"rows": 2_000}, "2,000 rows skipped."),
     "shrinkage": (
         {"section": "shop", "before": 2_000, "urls": 1, "moved": 0, "allowed": "12.5"},
-        "section 'shop' would shrink from 2,000 to 1 URL; SITEMAPKIT_MAX_SHRINK allows a loss of"
-        " 12.5%",
+        (
+            "section 'shop' would shrink from 2,000 to 1 URL; SITEMAPKIT_MAX_SHRINK allows a loss"
+            " of 12.5%"
+        ),
     ),
     "shrinkage-besides-moved": (
         {"section": "shop", "before": 2_000, "urls": 100, "moved": 1_000, "allowed": "50"},
-        "section 'shop' would shrink from 2,000 to 100 URLs, and others list 1,000 of the rest;"
-        " SITEMAPKIT_MAX_SHRINK allows a loss of 50%",
+        (
+            "section 'shop' would shrink from 2,000 to 100 URLs, and others list 1,000 of the rest;"
+            " SITEMAPKIT_MAX_SHRINK allows a loss of 50%"
+        ),
+    ),
+    "silent": (
+        {"holder": {"code": "interrupted"}},
+        "it was interrupted; no recent heartbeat, so the next build takes over",
     ),
     "skipped": (
         {"section": "shop", "rows": 1, "problem": "shop 7: No URL"},
@@ -108,8 +159,11 @@ EXAMPLES = {
     "superseded": ({"build": 1_200}, "build 1200 was published or found unchanged after it"),
     "too-many-sitemaps": (
         {"sitemaps": 50_001, "room": 50_000},
-        "50,001 sitemaps do not fit into one index, which has room for 50,000; give the sections a"
-        " larger limit, or divide them among several sites",
+        (
+            "50,001 sitemaps do not fit into one index, which has room for 50,000; give the"
+            " sections"
+            " a larger limit, or divide them among several sites"
+        ),
     ),
     "unchanged": (
         {"build": 7, "urls": 1, "files": 1, "stored": 0, "more": ""},

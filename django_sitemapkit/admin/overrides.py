@@ -385,9 +385,7 @@ class UrlOverrideAdmin(TransferAdmin):
         except (ImproperlyConfigured, SitemapKitError) as error:
             text, level = _rebuild_failed(error), messages.ERROR
         except Exception as error:  # noqa: BLE001  each storage raises its own errors
-            logger.exception(
-                "Override %s: the published files could not be rebuilt without its URL.", row
-            )
+            logger.exception("Override %s: its URL could not be taken out of published files.", row)
             text, level = _rebuild_failed(f"{type(error).__name__}: {error}"), messages.ERROR
         else:
             text = gettext("The URL is excluded, and its sitemap file is published without it.")

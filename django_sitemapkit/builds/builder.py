@@ -142,7 +142,7 @@ class Builder:
             files=tuple(self.files),
             seconds=time.perf_counter() - self._started,
             resumed=self.resumed,
-            abandoned=english_of(self.abandoned),
+            abandoned=english_of(self.abandoned) if self.abandoned else "",
             cause=outcome.reason,
             warnings=tuple(map(english_of, record.warnings)),
             new_warnings=tuple(map(english_of, new)),

@@ -11,12 +11,12 @@ from typing import Any
 from django.dispatch import Signal
 
 from django_sitemapkit.builds.lease import CANCELLED
-from django_sitemapkit.builds.results import BuildResult, FileResult, problem_kinds, summary_of
+from django_sitemapkit.builds.results import BuildResult, FileResult, outcome_of, problem_kinds
 from django_sitemapkit.exceptions import BuildCancelled, SitemapKitError
 from django_sitemapkit.models import Build
 from django_sitemapkit.printable import count_of, printable
 from django_sitemapkit.signals import build_ended, build_started, page_built
-from django_sitemapkit.words import State
+from django_sitemapkit.words import State, english_of
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -84,12 +84,14 @@ def announce_ended(build: int | None, result: BuildResult, *, is_followed: bool 
         build=build,
         result=result,
     )
+    if not logger.hasHandlers():  # Then nobody reads the words.
+        return
     if not is_followed:
         _log_problems(build, result)
     _log(
         LEVELS.get(result.status, logging.INFO),
         *("build_ended", result.site, build),
-        summary_of(result),
+        english_of(outcome_of(result)),
         status=result.status,
         reason=printable(result.reason),
         code=result.code,

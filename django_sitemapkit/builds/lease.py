@@ -14,7 +14,7 @@ from django_sitemapkit.exceptions import BuildCancelled, BuildRunning, LeaseLost
 from django_sitemapkit.models import Build, Lease, StoredNow
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.tenants import current_tenants, switch_to
-from django_sitemapkit.words import State
+from django_sitemapkit.words import State, english_of
 
 MAX_KEPT_SECONDS = 3600.0
 """Seconds for which a thread sends heartbeats: what hangs must not hold a lease for ever."""
@@ -167,7 +167,9 @@ def acquire(
     row = Lease.objects.acquire(name, seconds=seconds, makes_build=makes_build)
     if row is None:
         if holder := Lease.objects.filter(name=name).exclude(owner="").first():
-            raise BuildRunning(f"The {work} lease of site {site.key!r} is held by {holder.holder}.")
+            raise BuildRunning(
+                f"The {work} lease of site {site.key!r} is held by {english_of(holder.holder)}."
+            )
         raise BuildRunning(
             f"The {work} lease of site {site.key!r} was held by another process"
             " until now. Try again."

@@ -31,6 +31,7 @@ from django_sitemapkit.models.builds import OVERDUE_SECONDS
 from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.tenants import current_tenants, switch_to
+from django_sitemapkit.words import State
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -205,11 +206,11 @@ def process_requests(
     done: list[BuildRequest] = []
     until = time.monotonic() + wait_seconds
     while (asked := BuildRequest.objects.open(site).filter(kind__in=kinds).first()) is not None:
+        outcome: State
         try:
-            _do(site, asked, choose)
+            outcome = _JOBS[asked.kind](site, asked, choose)
         except BuildCancelled as error:
             outcome = {"code": "build-cancelled", "by": error.by}
-            close_requests([asked.pk], outcome, failed=True)
         except (BuildRunning, LeaseLost) as error:
             if time.monotonic() >= until:
                 logger.info("Site %r: request %s is still queued: %s", site.key, asked.pk, error)
@@ -220,63 +221,58 @@ def process_requests(
             choose = InlineRunner
             continue
         except SitemapKitError as error:
-            close_requests([asked.pk], str(error), failed=True)
+            outcome = str(error)
         except Exception as error:
             logger.exception("Site %r: request %s failed.", site.key, asked.pk)
-            close_requests([asked.pk], f"{type(error).__name__}: {error}", failed=True)
+            outcome = f"{type(error).__name__}: {error}"
+        close_requests([asked.pk], outcome)
         asked.refresh_from_db(using=router.db_for_write(BuildRequest))
         done.append(asked)
     return done
 
 
-def _do(site: SitemapSite, asked: BuildRequest, choose: Choose) -> None:
-    if asked.kind == Kind.BUILD:
-        result = build(
-            site,
-            sections=[asked.section] if asked.section else (),
-            runner=choose(),
-            full=asked.full,
-            started_by=asked.requested_by,
-        )
-        close_requests([asked.pk], outcome_of(result), build=result.build)
-    elif asked.kind == Kind.CHECK:
-        _check(site, asked)
-    elif asked.kind == Kind.COMPARE:
-        _compare(site, asked)
-    else:
-        _prune(site, asked)
+def _build(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
+    result = build(
+        site,
+        sections=[asked.section] if asked.section else (),
+        runner=choose(),
+        full=asked.full,
+        started_by=asked.requested_by,
+    )
+    return outcome_of(result)
 
 
-def _check(site: SitemapSite, asked: BuildRequest) -> None:
+def _check(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
     count, faults = 0, []
     for file in verify_published(site):
         count += 1
         if file.fault:
-            faults.append(f"{file.address}: {file.fault}")
-    outcome = {
+            faults.append(printable(f"{file.address}: {file.fault}"))
+    return {
         "code": ("damaged" if faults else "intact") if count else "nothing-published",
         "damaged": len(faults),
         "files": count,
-        "faults": "\n".join(map(printable, faults[:MAX_LISTED_FAULTS])),
+        "faults": "\n".join(faults[:MAX_LISTED_FAULTS]),
     }
-    close_requests([asked.pk], outcome, failed=bool(faults))
 
 
-def _compare(site: SitemapSite, asked: BuildRequest) -> None:
+def _compare(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
     if asked.build is None:
-        close_requests([asked.pk], {"code": "build-gone"}, failed=True)
-        return
+        return {"code": "build-gone"}
     found = store_differences(site, asked.build)
     counts = {"added": found.added, "removed": found.removed, "changed": found.changed}
-    close_requests([asked.pk], {"code": "compared", **counts})
+    return {"code": "compared", **counts}
 
 
-def _prune(site: SitemapSite, asked: BuildRequest) -> None:
+def _prune(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
     pruned = prune(site)
-    outcome = {
+    return {
         "code": "pruned",
         "files": len(pruned.files),
         "orphans": len(pruned.orphans),
         "more": "" if pruned.swept else {"code": "orphans-unknown"},
     }
-    close_requests([asked.pk], outcome)
+
+
+_JOBS = {Kind.BUILD: _build, Kind.CHECK: _check, Kind.COMPARE: _compare, Kind.PRUNE: _prune}
+"""What is done for a request of each kind; each returns what it came to."""

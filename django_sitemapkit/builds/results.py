@@ -11,6 +11,9 @@ from django_sitemapkit.printable import printable_lines
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State, code_of, english_of
 
+FAILURES = frozenset({"build-cancelled", "build-gone", "damaged", "other"})
+"""The codes of requests that failed; "other" is the text of an error."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileResult:
@@ -166,25 +169,17 @@ def problem_lines(files: Iterable[FileResult]) -> list[str]:
 
 
 def outcome_of(result: BuildResult) -> State:
-    """Return what a build came to that did not fail."""
+    """Return what a build came to."""
+    cause = result.cause
     return {
-        "code": result.status,
+        "code": result.status if result.build else "ended",
         "build": result.build,
-        "reason": result.cause,
+        "reason": cause.removesuffix(".") if isinstance(cause, str) else cause,
         "urls": result.urls,
         "files": len(result.files),
         "stored": result.stored,
         "more": {"code": "rows-skipped", "rows": result.skipped} if result.skipped else "",
     }
-
-
-def summary_of(result: BuildResult) -> str:
-    """Return what a build came to, in one or two sentences, in English."""
-    if result.status in ("failed", "abandoned"):
-        label = f"Build {result.build}" if result.build else "A build"
-        verb = "failed" if result.status == "failed" else "was abandoned"
-        return f"{label} {verb}: {result.reason.removesuffix('.')}."
-    return english_of(outcome_of(result))
 
 
 def answered_by_build(site: SitemapSite, sections: Collection[str], *, full: bool) -> list[int]:
@@ -204,17 +199,17 @@ def answered_by_build(site: SitemapSite, sections: Collection[str], *, full: boo
     return keys
 
 
-def close_requests(
-    requests: Sequence[int], outcome: State, *, build: int | None = None, failed: bool = False
-) -> None:
+def close_requests(requests: Sequence[int], outcome: State) -> None:
     """Record what became of some requests; those that someone else has closed stay as they are.
 
-    Without ``build``, a request stays with the build that it is about, if there is one.
+    They failed if the outcome is the text of an error, or one of ``FAILURES``. If it names no
+    build, a request stays with the build that it is about, if there is one.
     """
+    state = {"text": printable_lines(outcome)} if isinstance(outcome, str) else outcome
     BuildRequest.objects.filter(pk__in=requests, ended_at=None).update(
         ended_at=timezone.now(),
         dedup_key=None,
-        failed=failed,
-        outcome=printable_lines(outcome) if isinstance(outcome, str) else outcome,
-        **({} if build is None else {"build": build}),
+        failed=code_of(outcome) in FAILURES,
+        outcome=state.get("text", state),
+        **({"build": state["build"]} if "build" in state else {}),
     )

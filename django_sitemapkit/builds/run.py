@@ -96,11 +96,9 @@ def build(
                 raise
             if not builder.continued:
                 if answered:
-                    close_requests(answered, outcome_of(result), build=result.build)
+                    close_requests(answered, outcome_of(result))
                 return result
             builder.resumed = result.build
-    failed = BuildResult(
-        site=site.key, build=None, status="failed", cause={"code": "pages-changing"}
-    )
+    failed = BuildResult(site=site.key, build=None, status="failed", cause={"code": "pages-moved"})
     announce_ended(None, failed)
-    raise BuildFailed(f"Site {site.key!r}: {failed.reason}")
+    raise BuildFailed(f"Site {site.key!r}: {failed.reason}.")

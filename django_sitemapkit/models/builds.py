@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Count, F, Max, Q, Sum
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -44,6 +44,26 @@ class BuildFileQuerySet(models.QuerySet["BuildFile"]):
         """Return the pages with URLs, in the order of the index."""
         done = self.filter(status=BuildFile.Status.DONE).defer("override_hashes")
         return done.exclude(section="").order_by(*INDEX_ORDER)
+
+    def totals(self, *by: str, **more: Any) -> Any:
+        """Return the totals of the pages with URLs, by build or section or both.
+
+        ``more`` are further aggregates, by name.
+        """
+        done = Q(status=BuildFile.Status.DONE)
+        return (
+            self.exclude(section="")
+            .order_by(*by)
+            .values(*by)
+            .annotate(
+                **more,
+                pages=Count("pk", filter=done),
+                urls=Sum("urls", filter=done, default=0),
+                xml_bytes=Sum("xml_bytes", filter=done, default=0),
+                skipped=Sum("skipped", default=0),
+                changed_at=Max("lastmod", filter=done),
+            )
+        )
 
     def answering(self, site: SitemapSite) -> "BuildFileQuerySet":
         """Return the rows that answer at a site's addresses; for each address the first one counts.
@@ -147,11 +167,6 @@ class Build(models.Model):
     def reason_text(self) -> str:
         """Why it ended as it did, in the language in force; often ""."""
         return words_of(self.reason)
-
-    @property
-    def warning_texts(self) -> list[str]:
-        """Its warnings, in the language in force."""
-        return list(map(words_of, self.warnings))
 
     def checkers_of(self, sections: Iterable[str]) -> dict[str, int]:
         """Return for each section the build that last compared its files with the rows."""

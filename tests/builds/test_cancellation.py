@@ -132,7 +132,7 @@ def test_a_build_that_is_planned_gets_a_row_that_says_so(storage, monkeypatch):
     assert (build.status, build.reason) == ("abandoned", BY_ANN)
     assert build.ended_at >= build.started_at
     prune(SITE)
-    assert status_of(SITE).builds[0].cause == BY_ANN
+    assert status_of(SITE).builds[0].reason == BY_ANN
 
 
 def test_a_dead_build_is_abandoned_and_not_resumed(storage):

@@ -120,8 +120,7 @@ def register_gate(gate: Gate) -> None:
 
 def reason_to_hold(finished: FinishedBuild) -> State:
     """Return why a build is held for review, or ""."""
-    reasons = (gate(finished) for gate in _gates)
-    return next((reason for reason in reasons if reason), "")
+    return next((reason for gate in _gates if (reason := gate(finished))), "")
 
 
 def _gone(finished: FinishedBuild, section: str, lost: int) -> int:

@@ -2,17 +2,13 @@
 
 import datetime as dt
 from dataclasses import dataclass, field
-from typing import Any
 
 from django.utils import timezone
 
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Publication, StoredNow
 from django_sitemapkit.sites import SitemapSite
-from django_sitemapkit.words import State
-
-PAUSES = frozenset({"paused", "paused-until"})
-"""The codes of builds that are held because publishing was paused."""
+from django_sitemapkit.words import State, english_of
 
 MAX_PAUSED_BY = 200
 """Maximum length of ``Pause.by`` as it is stored, in characters."""
@@ -37,25 +33,15 @@ class Pause:
     @property
     def text(self) -> str:
         """The pause as part of a sentence, in English: "paused by ann: wrong prices"."""
-        until = f" until {_in_project_zone(self.until)}" if self.until else ""
-        return f"paused by {self.by}{until}: {self.reason.rstrip('.')}"
+        return english_of(self.state)
 
     @property
     def state(self) -> State:
-        """Why builds are held during the pause, in words that stay true when it is over."""
-        state = {"code": "paused", "by": self.by, "why": self.reason.rstrip(".")}
+        """The pause as a code and its values."""
+        values = {"by": self.by, "why": self.reason.rstrip(".")}
         if self.until is None:
-            return state
-        return {**state, "code": "paused-until", "until": _in_project_zone(self.until)}
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON takes it."""
-        return {
-            "by": self.by,
-            "reason": self.reason,
-            "until": self.until.isoformat() if self.until else None,
-            "since": self.since.isoformat(),
-        }
+            return {"code": "pause", **values}
+        return {"code": "pause-until", "until": _in_project_zone(self.until), **values}
 
 
 def is_possible_end(moment: dt.datetime) -> bool:

@@ -154,9 +154,8 @@ def publish_finished(
         return outcome
     published = builds.published
     reason = reason_to_hold(finished)
-    if not (reason or by_editor or published is None):
-        pause = pause_of(site)
-        reason = pause.state if pause else ""
+    if not (reason or by_editor or published is None) and (pause := pause_of(site)):
+        reason = {"code": "paused", "pause": pause.state}
     held = builds.held if reason else None
     if held is not None and _has(builds, held, pages, index):
         why = {"code": "identical", "build": held.pk}
@@ -352,7 +351,7 @@ def _serve(
                 f"Site {site.key!r}: another process has already published a newer build."
             )
         if not despite_pause and (pause := pause_at(publication, now)):
-            return pause.state
+            return {"code": "paused", "pause": pause.state}
         if publication.build_id != record.pk:
             Build.objects.filter(pk=publication.build_id).update(replaced_at=now)
             if publication.notified_at is not None:  # Else what is known outside is older still.
