@@ -33,19 +33,19 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"advice", "audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_821,
-    "package: tokens": 287_529,
-    "core: statements": 18_030,
-    "core: tokens": 203_014,
-    "builds, runners, planning, publishing: statements": 4_831,
+    "package: statements": 25_811,
+    "package: tokens": 288_174,
+    "core: statements": 18_014,
+    "core: tokens": 203_592,
+    "builds, runners, planning, publishing: statements": 4_797,
     "fields of the tables in models/builds.py": 82,
-    "first build of five rows: functions": 454,
+    "first build of five rows: functions": 446,
     "first build of five rows: files": 70,
-    "Exclude now: functions": 424,
+    "Exclude now: functions": 416,
     "Exclude now: files": 67,
     "functions: lines, 95th percentile": 26,
     "functions: lines, longest": 71,
-    "files: lines, longest": 463,
+    "files: lines, longest": 462,
 }
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -1,11 +1,10 @@
 """What builds found: skipped rows, implausible lastmods, and builds that failed or are held."""
 
-import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from django.db.models import Max
+from django.db.models import Exists, Max, OuterRef
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -82,14 +81,6 @@ def _url_of(build: int) -> str:
     return reverse("admin:sitemapkit_build_change", args=[build])
 
 
-def _last_success(keys: Iterable[str]) -> dict[str, dt.datetime]:
-    """Return by site when a build last ended well."""
-    well = Build.objects.filter(
-        site__in=keys, status__in=(_Status.PUBLISHED, _Status.UNCHANGED)
-    ).exclude(ended_at=None)
-    return dict(well.values_list("site").annotate(Max("ended_at")))
-
-
 def _held(states: Iterable[SiteState]) -> Iterator[HealthItem]:
     """Yield the last build of each site that is held for review."""
     for build in (state.held for state in states if state.held):
@@ -155,17 +146,17 @@ def _failed_requests(keys: Iterable[str]) -> Iterator[HealthItem]:
     ended = BuildRequest.objects.filter(site__in=keys).exclude(ended_at=None)
     ended = ended.exclude(kind=BuildRequest.Kind.COMPARE)  # Its own page shows it.
     newest = ended.values("site", "kind").annotate(newest=Max("pk")).values("newest")
-    failed = list(BuildRequest.objects.filter(pk__in=newest, failed=True))
-    succeeded = _last_success({row.site for row in failed}) if failed else {}
-    for row in failed:
-        ended_at = row.ended_at or row.requested_at
-        if row.site in succeeded and succeeded[row.site] >= ended_at:
-            continue
+    since = Build.objects.filter(
+        site=OuterRef("site"),
+        status__in=(_Status.PUBLISHED, _Status.UNCHANGED),
+        ended_at__gte=OuterRef("ended_at"),
+    )
+    for row in BuildRequest.objects.filter(~Exists(since), pk__in=newest, failed=True):
         yield HealthItem(
             site=row.site,
             title=_("%(request)s failed") % {"request": request_text(row)},
             level=Level.ERROR,
-            found_at=ended_at,
+            found_at=row.ended_at or row.requested_at,
             found_by=_("Sitemaps overview"),
             details=row.outcome_text.splitlines(),
             advice=_("Store damaged files again with the command: validate_sitemaps --repair")

@@ -37,7 +37,7 @@ from tests.testapp.models import Product
 pytestmark = pytest.mark.django_db
 
 PAUSE = Pause(by="ann", reason="Wrong prices.")
-WHY = {"code": "paused", "by": "ann", "why": "Wrong prices"}
+WHY = {"code": "paused", "pause": {"code": "pause", "by": "ann", "why": "Wrong prices"}}
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_the_reason_has_the_end_of_the_pause(storage):
     pause_publishing(SITE, Pause(by="ann", reason="why", until=until))
     edit_product()
     local = timezone.localtime(until, timezone.get_default_timezone())
-    assert run().cause["until"].startswith(f"{local:%Y-%m-%d %H:%M}")
+    assert run().cause["pause"]["until"].startswith(f"{local:%Y-%m-%d %H:%M}")
 
 
 @pytest.mark.slow
