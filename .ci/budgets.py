@@ -33,10 +33,10 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"advice", "audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_811,
-    "package: tokens": 288_174,
-    "core: statements": 18_014,
-    "core: tokens": 203_592,
+    "package: statements": 25_810,
+    "package: tokens": 288_191,
+    "core: statements": 18_013,
+    "core: tokens": 203_609,
     "builds, runners, planning, publishing: statements": 4_797,
     "fields of the tables in models/builds.py": 82,
     "first build of five rows: functions": 446,
