@@ -33,19 +33,19 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"advice", "audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_665,
-    "package: tokens": 285_769,
-    "core: statements": 17_874,
-    "core: tokens": 201_254,
-    "builds, runners, planning, publishing: statements": 4_650,
+    "package: statements": 25_654,
+    "package: tokens": 286_431,
+    "core: statements": 17_857,
+    "core: tokens": 201_849,
+    "builds, runners, planning, publishing: statements": 4_616,
     "fields of the tables in models/builds.py": 81,
-    "first build of five rows: functions": 451,
+    "first build of five rows: functions": 443,
     "first build of five rows: files": 68,
-    "Exclude now: functions": 421,
+    "Exclude now: functions": 413,
     "Exclude now: files": 65,
     "functions: lines, 95th percentile": 26,
     "functions: lines, longest": 68,
-    "files: lines, longest": 463,
+    "files: lines, longest": 462,
 }
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -18,17 +18,17 @@ class InvalidValue(SitemapKitError, ValueError):
     """One value of one entry breaks the protocol: the value is left out, or the row.
 
     ``code`` is a short stable word for the kind of fault (``"url-not-allowed"``), fit for
-    counting; the message says what is wrong in the words Search Console uses, and the way out.
+    counting; the message says what is wrong in the words Search Console uses, and the way out. It
+    begins with the ``title``, if there is one, such as ``"Invalid URL"``.
     """
 
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
+    def __init__(self, code: str, message: str, title: str = "") -> None:
+        super().__init__(f"{title}: {message}" if title else message)
+        self.code, self._message, self._title = code, message, title
 
     def named(self, what: str) -> "InvalidValue":
         """Return this error about ``what``: ``Invalid URL: player of a video: ...``."""
-        kind, _, why = str(self).partition(": ")
-        return InvalidValue(self.code, f"{kind}: {what}: {why}")
+        return InvalidValue(self.code, f"{what}: {self._message}", self._title)
 
 
 class InvalidSitemap(SitemapKitError, ValueError):
@@ -66,7 +66,14 @@ class LeaseLost(SitemapKitError):
 
 
 class BuildCancelled(LeaseLost):
-    """Someone has cancelled the build: its lease is gone, and this process must stop."""
+    """Someone has cancelled the build: its lease is gone, and this process must stop.
+
+    ``by`` says who.
+    """
+
+    def __init__(self, *arguments: object, by: str = "") -> None:
+        super().__init__(*arguments)
+        self.by = by
 
 
 class RobotsUnavailable(SitemapKitError):

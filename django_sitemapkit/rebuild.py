@@ -22,7 +22,7 @@ from django.db.models import Model
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 
-from django_sitemapkit.builds.requests import ON_CHANGE, begin, needs_message, request
+from django_sitemapkit.builds.requests import begin, needs_message, request
 from django_sitemapkit.conf import settings, sites_kept
 from django_sitemapkit.identities import identity_model
 from django_sitemapkit.models import BuildRequest
@@ -126,7 +126,7 @@ def request_builds(models: Collection[type[Model]]) -> None:
             here = models_of(site)
             listed |= here
             if labels := sorted(changed[model] for model in here & changed.keys()):
-                by = f"{ON_CHANGE}: {', '.join(labels)}"
+                by = f"SITEMAPKIT_REBUILD: {', '.join(labels)}"
                 asked = request(site, BuildRequest.Kind.BUILD, by=by)
                 # The worker that got the message looks again by itself; a thread may have ended.
                 is_waited_for = get_runner().supports_requests and not needs_message(site)

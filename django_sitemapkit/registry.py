@@ -15,6 +15,7 @@ from django_sitemapkit.reading import SectionReader, reader_of
 from django_sitemapkit.sections import BaseSection, ExternalSection, adapt, is_contrib
 from django_sitemapkit.sections.declarations import NAME
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.words import State
 
 _Declared = TypeVar("_Declared", bound=type[Any])
 
@@ -31,12 +32,6 @@ SectionsOf = Callable[[SitemapSite], Mapping[str, Any]]
 
 EXTRA_URLS = "extra-urls"
 """The name of the section of URLs that editors add; no other may have it."""
-
-NOT_REGISTERED = (
-    "no section is registered; declare one in the module sitemaps.py of an installed app, with"
-    " @register above it"
-)
-"""Why there is no sitemap, and the way out, where there is nothing to make one of."""
 
 MAX_NAME = 80
 """Characters of a section's name; it becomes part of file names and database columns."""
@@ -125,6 +120,11 @@ class Registry:
     def is_empty(self) -> bool:
         """Whether nothing is registered."""
         return not (self._sections or self._functions)
+
+    @property
+    def why_no_url(self) -> State:
+        """Why no sitemap has a URL."""
+        return {"code": "no-section" if self.is_empty else "no-url"}
 
     @property
     def has_functions(self) -> bool:

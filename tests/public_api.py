@@ -34,7 +34,6 @@ OBJECTS = (
     "django_sitemapkit.builds.report.differences.DifferenceKind",
     "django_sitemapkit.builds.report.due.SectionDue",
     "django_sitemapkit.builds.report.running.BuildProgress",
-    "django_sitemapkit.builds.report.status.BuildStatus",
     "django_sitemapkit.builds.report.status.SectionStatus",
     "django_sitemapkit.contrib.s3",
     "django_sitemapkit.contrib.sitemaps",

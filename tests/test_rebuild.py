@@ -461,7 +461,7 @@ def test_the_build_says_what_asked_for_it(storage, begun):
     """It is not the admin."""
     request_builds([Product])
     (done,) = process_requests(SITE)
-    assert done.outcome.startswith(f"Build {done.build_id}: published;")
+    assert (done.outcome["code"], done.outcome["build"]) == ("published", done.build_id)
     assert Publication.objects.get().build.started_by == "SITEMAPKIT_REBUILD: testapp.product"
 
 

@@ -84,7 +84,7 @@ ACTIONS: dict[str, tuple[Any, Q]] = {
     "published": (_("Build published"), Q(change_message=PUBLISHED)),
     "rolled-back": (_("Rolled back"), Q(change_message=ROLLED_BACK)),
     "cancelled": (_("Build cancelled"), Q(change_message=CANCELLED)),
-    "paused": (_("Publishing paused"), Q(change_message__startswith=PAUSED)),
+    "paused": (_("Publishing paused"), Q(change_message__startswith=f"{PAUSED}\n")),
     "resumed": (_("Publishing resumed"), Q(change_message=RESUMED)),
     "added": (_FLAGS[ADDITION], Q(action_flag=ADDITION) & ~_REQUESTED),
     "changed": (_FLAGS[CHANGE], Q(action_flag=CHANGE)),
@@ -156,16 +156,15 @@ class LoggedAction:
     def text(self) -> str:
         """What was done."""
         message = self.entry.get_change_message()
-        if message in SENTENCES:
-            return gettext(message)
-        if message.startswith(PAUSED):
-            return gettext(PAUSED) + message.removeprefix(PAUSED)
+        sentence, _newline, why = message.partition("\n")
+        if sentence in SENTENCES:
+            return f"{gettext(sentence)} {why}".rstrip()
         return message or str(_FLAGS.get(self.entry.action_flag, ""))
 
     @property
     def note(self) -> str:
         """Why: the object's note, or the reason of a build, as it is now."""
-        return str(getattr(self.obj, "note", "") or getattr(self.obj, "reason", ""))
+        return str(getattr(self.obj, "note", "") or getattr(self.obj, "reason_text", ""))
 
     @property
     def site(self) -> str:

@@ -4,6 +4,7 @@ import datetime as dt
 import logging
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 from django.contrib import admin, messages
@@ -22,11 +23,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.builds import Pause
-from django_sitemapkit.builds.report.progress import SiteProgress
 from django_sitemapkit.builds.report.running import BuildProgress
+from django_sitemapkit.builds.report.state import SiteState
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.models import Build, BuildRequest
 from django_sitemapkit.sites import SitemapSite, all_sites, site_by_key
+from django_sitemapkit.words import words_of
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -144,17 +146,22 @@ def duration_text(build: Build) -> str:
     return str(dt.timedelta(seconds=round(seconds)))
 
 
+REQUESTED = {
+    ("build", "changes"): _("Build of changes"),
+    ("build", "full"): _("Full build"),
+    ("build", "section"): _("Build of section “%(section)s”"),
+    ("check", "changes"): _("File check"),
+    ("compare", "changes"): _("Changes in build %(build)s"),
+    ("prune", "changes"): _("Cleanup"),
+}
+"""What a request asks for, by its kind and scope."""
+
+
 def request_text(request: BuildRequest) -> str:
     """Return what a request asks for, as text."""
-    if request.kind == BuildRequest.Kind.CHECK:
-        return gettext("File check")
-    if request.kind == BuildRequest.Kind.PRUNE:
-        return gettext("Cleanup")
-    if request.kind == BuildRequest.Kind.COMPARE:
-        return gettext("Changes in build %(build)s") % {"build": request.build_id}
-    if request.section:
-        return gettext("Build of section “%(section)s”") % {"section": request.section}
-    return gettext("Full build") if request.full else gettext("Build of changes")
+    wide = "full" if request.full else "changes"
+    text = REQUESTED[request.kind, "section" if request.section else wide]
+    return text % {"section": request.section, "build": request.build_id}
 
 
 def request_rows(requests: Iterable[BuildRequest]) -> list[dict[str, Any]]:
@@ -173,37 +180,14 @@ def pause_text(pause: Pause) -> str:
     return text % {**values, "until": date_format(local, "DATETIME_FORMAT")}
 
 
-def progress_text(progress: SiteProgress) -> str:
-    """Return the progress in a sentence."""
-    build = progress.build
-    if build is not None and build.state == "running":
-        return _build_progress_text(build)
-    if progress.requests and not progress.running:
-        return gettext("Queued requests start in the background.")
+def progress_text(state: SiteState, build: BuildProgress | None) -> str:
+    """Return what goes on at a site in a sentence; ``build`` is the progress of its build."""
+    name = "planning" if state.lease else "idle"
     if build is not None:
-        text = gettext("Build %(build)s was interrupted. The next build resumes it.")
-        if build.state == "failed":
-            text = gettext("Build %(build)s failed. The next build resumes it.")
-        return text % {"build": build.build}
-    if progress.running:
-        return gettext("Planning sitemap files, or deleting old ones.")
-    return gettext("No build is running.")
-
-
-def _build_progress_text(progress: BuildProgress) -> str:
-    """Return the progress of a build, with its rate if there is one."""
-    values = {
-        "build": progress.build,
-        "done": number(progress.done),
-        "total": number(progress.total),
-        "urls": number(progress.urls),
-        "rate": number(progress.urls_per_second),
-    }
-    text = gettext("Build %(build)s: %(done)s of %(total)s files are done.") % values
-    if progress.urls_per_second is None:
-        return text
-    more = gettext("%(urls)s URLs so far; %(rate)s per second in new files.")
-    return f"{text} {more % values}"
+        name = build.state if build.urls_per_second is None else "at-rate"
+    if state.queue and not state.lease:
+        name = "queued"
+    return words_of({"code": f"progress-{name}", **(asdict(build) if build else {})})
 
 
 def try_read(read: Callable[[], Read]) -> tuple[Read | None, str]:

@@ -6,7 +6,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.utils import flatten, unquote
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import QuerySet
 from django.http import (
     Http404,
     HttpRequest,
@@ -55,6 +55,7 @@ from django_sitemapkit.builds.publication.pausing import pause_at
 from django_sitemapkit.builds.report.running import STATES, states_of
 from django_sitemapkit.exceptions import SitemapKitError
 from django_sitemapkit.models import Build, BuildDifferences, BuildFile, Publication, StoredNow
+from django_sitemapkit.words import words_of
 
 
 class BuildList(ChangeList):
@@ -63,14 +64,8 @@ class BuildList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         """Read the builds of the page, and add the totals of their files."""
         super().get_results(request)
-        done = Q(status=BuildFile.Status.DONE) & ~Q(section="")
         keys = [build.pk for build in self.result_list]
-        files = BuildFile.objects.filter(build__in=keys)
-        totals = (
-            files.order_by()
-            .values("build")
-            .annotate(files=Count("pk", filter=done), bytes=Sum("xml_bytes", filter=done))
-        )
+        totals = BuildFile.objects.filter(build__in=keys).totals("build")
         by_build = {total["build"]: total for total in totals}
         changes = changes_of(self.result_list, counts_of(self.result_list))
         live = set(Publication.objects.filter(build__in=keys).values_list("build", flat=True))
@@ -97,7 +92,7 @@ class BuildAdmin(ActivityAdmin, CancelAdmin, HealthAdmin, InspectionAdmin, Pause
     show_full_result_count = False
     actions = None
     fields = (
-        *("site", "shown_status", "reason", "warnings", "started_by"),
+        *("site", "shown_status", "shown_reason", "shown_warnings", "started_by"),
         ("started_at", "ended_at", "duration"),
         ("published_at", "replaced_at"),
         *("pruned_at", "shown_previous"),
@@ -138,20 +133,30 @@ class BuildAdmin(ActivityAdmin, CancelAdmin, HealthAdmin, InspectionAdmin, Pause
     @admin.display(description=gettext_lazy("files"))
     def file_count(self, build: Any) -> str:
         """Return how many files the build has."""
-        return number(build.totals.get("files"))
+        return number(build.totals.get("pages"))
 
     @admin.display(description=gettext_lazy("size"))
     def size(self, build: Any) -> str:
         """Return how large the XML of its files is."""
-        size = build.totals.get("bytes")
+        size = build.totals.get("xml_bytes")
         return "-" if size is None else filesizeformat(size)
 
     @admin.display(description=gettext_lazy("reason"))
     def short_reason(self, build: Build) -> str:
         """Return why the build ended with its status."""
-        return Truncator(build.reason).chars(200)
+        return Truncator(build.reason_text).chars(200)
 
     # The page of one build
+
+    @admin.display(description=gettext_lazy("reason"))
+    def shown_reason(self, build: Build) -> str:
+        """Return why the build ended with its status, in full."""
+        return build.reason_text
+
+    @admin.display(description=gettext_lazy("warnings"))
+    def shown_warnings(self, build: Build) -> str:
+        """Return a line for each implausible lastmod."""
+        return "\n".join(map(words_of, build.warnings))
 
     @admin.display(description=gettext_lazy("previous build"))
     def shown_previous(self, build: Build) -> str:
@@ -164,11 +169,10 @@ class BuildAdmin(ActivityAdmin, CancelAdmin, HealthAdmin, InspectionAdmin, Pause
 
     def get_fieldsets(self, request: HttpRequest, obj: Build | None = None) -> Any:
         """Return the fields that have a value for this build."""
-        names = {"shown_status": "status", "shown_previous": "previous"}
         fields = [
             row
             for row in self.fields
-            if getattr(obj, names.get(first := flatten([row])[0], first), None)
+            if getattr(obj, flatten([row])[0].removeprefix("shown_"), None)
         ]
         if [site.key for site in known_sites(request)] == [getattr(obj, "site", None)]:
             fields.remove("site")

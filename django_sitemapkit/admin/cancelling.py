@@ -18,9 +18,11 @@ from django_sitemapkit.admin.log_messages import CANCELLED
 from django_sitemapkit.admin.overview import OverviewAdmin
 from django_sitemapkit.builds import cancel_build
 from django_sitemapkit.builds.cancellation import cancellable_lease
-from django_sitemapkit.builds.report.progress import progress_of
+from django_sitemapkit.builds.report.running import build_progress
+from django_sitemapkit.builds.report.state import states_of_sites
 from django_sitemapkit.models import Build
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.words import words_of
 
 
 class CancelAdmin(OverviewAdmin):
@@ -52,13 +54,14 @@ class CancelAdmin(OverviewAdmin):
         if lease is None:
             messages.warning(request, _("No build is running."))
             return HttpResponseRedirect(self._overview_url(site))
-        progress = progress_of(site)
+        (state,), progress = states_of_sites([site]), build_progress(site)
         context = {
             "title": _("Cancel the build?"),
             "site": site,
             "fence": lease.fence,
             "progress": progress,
-            "progress_text": progress_text(progress),
+            "progress_text": progress_text(state, progress),
+            "running": words_of(state.running),
             "published": Build.objects.published(site),
             "overview_url": self._overview_url(site),
         }

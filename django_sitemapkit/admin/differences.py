@@ -67,7 +67,7 @@ def _result(request: HttpRequest, build: Build) -> dict[str, Any]:
         return {"failure": reason}
     last = build.requests.filter(kind=COMPARE).order_by("-pk").first()
     if last is not None and last.failed and "again" not in request.GET:
-        return {"failure": last.outcome, "again": True}
+        return {"failure": last.outcome_text, "again": True}
     try:
         if last is None or last.ended_at is not None:
             if not _takes_long(site, build):

@@ -1,7 +1,8 @@
 """What the log says about actions that are more than a change of fields.
 
-Django's ``LogEntry`` has one text for all readers. It stores these sentences in English, so that
-entries can be found by them; the page "Activity" translates them.
+Django's ``LogEntry`` has one text for all readers. It stores one of these sentences in English, so
+that entries can be found by it; the page "Activity" translates it. What a user has added is on the
+next line.
 """
 
 from collections.abc import Collection
@@ -15,7 +16,7 @@ INCLUDED = gettext_noop("Included in the sitemap.")
 PUBLISHED = gettext_noop("Published.")
 ROLLED_BACK = gettext_noop("Rolled back to this build.")
 PAUSED = gettext_noop("Publishing paused.")
-"""The reason follows."""
+"""Its reason is on the next line."""
 RESUMED = gettext_noop("Publishing resumed.")
 CANCELLED = gettext_noop("Build cancelled.")
 
@@ -29,7 +30,7 @@ REQUESTED = {
 """The sentence for each button of the overview."""
 
 SENTENCES = frozenset(
-    {EXCLUDED, INCLUDED, PUBLISHED, ROLLED_BACK, RESUMED, CANCELLED, *REQUESTED.values()}
+    {EXCLUDED, INCLUDED, PUBLISHED, ROLLED_BACK, PAUSED, RESUMED, CANCELLED, *REQUESTED.values()}
 )
 """All sentences; any other message is Django's own."""
 

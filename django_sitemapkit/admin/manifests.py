@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from django.core.paginator import Paginator
-from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.db.models import Count, Q
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -27,7 +27,7 @@ from django_sitemapkit.builds.stored_files import (
 )
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Build, BuildFile, BuildRequest, Publication
-from django_sitemapkit.models.builds import INDEX_ORDER
+from django_sitemapkit.models.builds import INDEX_ORDER, BuildFileQuerySet
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import page_addresses
 
@@ -70,35 +70,23 @@ def manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
     }
 
 
-def _section_totals(build: Build, manifest: QuerySet[BuildFile]) -> list[dict[str, Any]]:
+def _section_totals(build: Build, manifest: BuildFileQuerySet) -> list[dict[str, Any]]:
     """Return the totals of each section, and how its URLs have changed since the build before."""
     previous = build.previous_id if is_whole(build) else None
     before = url_counts([previous])[previous] or None
-    done = Q(status=BuildFile.Status.DONE)
-    totals = (
-        manifest.exclude(section="")
-        .order_by("section")
-        .values("section")
-        .annotate(
-            files=Count("pk", filter=done),
-            pending=Count("pk", filter=Q(status=BuildFile.Status.PENDING)),
-            urls=Sum("urls", filter=done, default=0),
-            bytes=Sum("xml_bytes", filter=done, default=0),
-            skipped=Sum("skipped", default=0),
-            changed_at=Max("lastmod", filter=done),
-        )
-    )
     return [
         {
             **total,
-            "files": number(total["files"]),
+            "pages": number(total["pages"]),
             "pending": number_or_blank(total["pending"]),
             "urls": UrlChange(
                 total["urls"], None if before is None else before.get(total["section"], 0)
             ),
             "skipped": number_or_blank(total["skipped"]),
         }
-        for total in totals
+        for total in manifest.totals(
+            "section", pending=Count("pk", filter=Q(status=BuildFile.Status.PENDING))
+        )
     ]
 
 

@@ -57,6 +57,7 @@ from django_sitemapkit.reading import reader_of
 from django_sitemapkit.registry import belongs_to, registry
 from django_sitemapkit.sections import BaseSection
 from django_sitemapkit.sites import SitemapSite, site_by_key
+from django_sitemapkit.words import words_of
 
 ROWS_PER_UPDATE = 500
 """Rows that a bulk action changes with one statement."""
@@ -384,9 +385,7 @@ class UrlOverrideAdmin(TransferAdmin):
         except (ImproperlyConfigured, SitemapKitError) as error:
             text, level = _rebuild_failed(error), messages.ERROR
         except Exception as error:  # noqa: BLE001  each storage raises its own errors
-            logger.exception(
-                "Override %s: the published files could not be rebuilt without its URL.", row
-            )
+            logger.exception("Override %s: its URL could not be taken out of published files.", row)
             text, level = _rebuild_failed(f"{type(error).__name__}: {error}"), messages.ERROR
         else:
             text = gettext("The URL is excluded, and its sitemap file is published without it.")
@@ -396,12 +395,12 @@ class UrlOverrideAdmin(TransferAdmin):
                 text = gettext(
                     "The URL is excluded. Earlier files that listed it are no longer served."
                 )
-            elif result.reason:
+            elif result.cause:
                 text = gettext(
                     "Live sitemaps exclude the URL now. Published files still list it, because the"
                     " build is held for review: %(reason)s"
                 )
-                text, level = text % {"reason": result.reason}, messages.WARNING
+                text, level = text % {"reason": words_of(result.cause)}, messages.WARNING
             if self._is_listed(site, row):
                 text = gettext("The URL is still listed: an override by path includes it.")
                 level = messages.WARNING

@@ -1,6 +1,5 @@
 """The page "Sitemaps overview": what is published and due, and the buttons to build it."""
 
-import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -49,15 +48,20 @@ from django_sitemapkit.admin.url_counts import (
 from django_sitemapkit.builds import SiteStatus, status_of
 from django_sitemapkit.builds.cancellation import cancellable_lease
 from django_sitemapkit.builds.make.reuse import Reason
-from django_sitemapkit.builds.manifest import SiteBuilds
-from django_sitemapkit.builds.report.progress import progress_of, summaries_of
-from django_sitemapkit.builds.report.running import STATES, is_being_built, living_leases, states_of
+from django_sitemapkit.builds.report.running import (
+    STATES,
+    build_progress,
+    living_leases,
+    states_of,
+)
+from django_sitemapkit.builds.report.state import states_of_sites
 from django_sitemapkit.builds.requests import begin
 from django_sitemapkit.builds.requests import request as record_request
-from django_sitemapkit.models import Build, BuildRequest
+from django_sitemapkit.models import Build, BuildFile, BuildRequest
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sites import SitemapSite, all_sites
+from django_sitemapkit.words import words_of
 
 SITES_PER_PAGE = 50
 """Sites on a page of the list."""
@@ -158,12 +162,12 @@ class OverviewAdmin(ReadOnlyAdmin):
         site, reason = known_site(request.GET.get("site", ""))
         if site is None:
             raise Http404(reason)
-        progress = progress_of(site)
+        (state,), build = states_of_sites([site]), build_progress(site)
         answer = {
-            "state": progress.state,
-            "text": progress_text(progress),
-            "done": progress.build.done if progress.build else 0,
-            "total": progress.build.total if progress.build else 0,
+            "state": state.stage,
+            "text": progress_text(state, build),
+            "done": build.done if build else 0,
+            "total": build.total if build else 0,
         }
         return JsonResponse(answer, headers={"Cache-Control": "no-store"})
 
@@ -220,20 +224,27 @@ class OverviewAdmin(ReadOnlyAdmin):
     def _show_sites(self, request: HttpRequest, sites: list[SitemapSite]) -> HttpResponse:
         """Show a page of the list of sites."""
         context = self.page_of_sites(request, sites)
-        summaries, reason = try_read(lambda: summaries_of(list(context["page"].object_list)))
-        rows = [
-            {
-                "summary": summary,
-                "url": self._overview_url(summary.site),
-                "pages": number(summary.pages),
-                "urls": number(summary.urls),
-                "skipped": number_or_blank(summary.skipped),
-            }
-            for summary in summaries or ()
-        ]
+        rows, reason = try_read(lambda: self._rows(list(context["page"].object_list)))
         return self.overview_page(
             request, "overview/sites", {**context, "rows": rows, "failure": reason}
         )
+
+    def _rows(self, sites: Sequence[SitemapSite]) -> list[dict[str, Any]]:
+        """Return a row for each site, by the same few queries for any number of them."""
+        states = states_of_sites(sites)
+        files = BuildFile.objects.filter(build__in=[state.build for state in states if state.build])
+        totals = {total["build"]: total for total in files.totals("build")}
+        nothing = {"pages": 0, "urls": 0, "skipped": 0}
+        return [
+            {
+                "state": state,
+                "url": self._overview_url(site),
+                "pages": number(totals.get(state.build, nothing)["pages"]),
+                "urls": number(totals.get(state.build, nothing)["urls"]),
+                "skipped": number_or_blank(totals.get(state.build, nothing)["skipped"]),
+            }
+            for site, state in zip(sites, states, strict=True)
+        ]
 
     def _show_site(self, request: HttpRequest, site: SitemapSite, *, several: bool) -> HttpResponse:
         """Show one site; with ``rows`` in the query string, compare its rows too."""
@@ -255,12 +266,11 @@ class OverviewAdmin(ReadOnlyAdmin):
 
 def _site_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:
     """Return the template context of a site's page; all queries are made here."""
-    builds = SiteBuilds(site)
-    status = status_of(site, rows=rows, export=False, builds=builds)
-    progress = progress_of(site, status=status)
+    status = status_of(site, rows=rows, export=False)
     ended = BuildRequest.objects.filter(site=site.key).exclude(ended_at=None)
     ended = ended.exclude(kind=RequestKind.COMPARE)  # The page of the changes shows it.
-    live, recent = builds.published, _recent(builds, [build.build for build in status.builds])
+    live = status.publication.build if status.publication else None
+    recent = _recent(site, live, [build.pk for build in status.builds])
     counts = counts_of(recent.values())
     changes = changes_of(recent.values(), counts)
     return {
@@ -268,37 +278,32 @@ def _site_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:
         "change": changes.get(live.pk) if live else None,
         "chart": chart_of(recent.values(), counts),
         "status": status,
-        "published_at": _parse_datetime(status.published_at),
-        "checked_at": _parse_datetime(status.checked_at),
         "sections": _sections(status, live, counts),
-        "progress": progress,
-        "progress_text": progress_text(progress),
-        "is_cancellable": bool(progress.running or progress.build)
+        "progress": status.progress,
+        "progress_text": progress_text(status, status.progress),
+        "is_cancellable": bool(status.lease or status.progress)
         and cancellable_lease(site) is not None,
-        "is_stale": bool(progress.running) and not is_being_built(site),
-        "open": request_rows(progress.requests),
+        "open": request_rows(status.queue),
         "ended": request_rows(ended.order_by("-ended_at", "-pk")[:RECENT_REQUESTS]),
-        "held": builds.held,
         "pause": pause_text(status.pause) if status.pause else "",
         "builds": [
             {
                 "build": build,
-                "status": STATES[build.status],
-                "started_at": _parse_datetime(build.started_at),
-                "change": changes.get(build.build),
-                "duration": duration_text(recent[build.build]) if build.build in recent else "",
+                "status": STATES[build.state],
+                "change": changes.get(build.pk),
+                "duration": duration_text(build),
+                "warnings": list(map(words_of, build.warnings)),
             }
             for build in status.builds
         ],
     }
 
 
-def _recent(builds: SiteBuilds, shown: Sequence[int]) -> dict[int, Build]:
+def _recent(site: SitemapSite, live: Build | None, shown: Sequence[int]) -> dict[int, Build]:
     """Return the live build, those shown, and those of the chart, by id."""
     rows = Build.objects.filter(Q(pk__in=shown) | Q(published_at__isnull=False))
-    rows = rows.filter(site=builds.site.key).order_by("-pk")[: CHART_BUILDS + len(shown)]
-    live = [builds.published] if builds.published else []
-    return {build.pk: build for build in (*rows, *live)}
+    rows = rows.filter(site=site.key).order_by("-pk")[: CHART_BUILDS + len(shown)]
+    return {build.pk: build for build in (*rows, *([live] if live else []))}
 
 
 def _sections(
@@ -317,7 +322,7 @@ def _sections(
             "urls": urls.get(section.name) or number(section.urls),
             "bytes": section.xml_bytes,
             "skipped": number_or_blank(section.skipped),
-            "changed_at": _parse_datetime(section.changed_at),
+            "changed_at": section.changed_at,
             "due": dues.pop(section.name, None),
         }
         for section in status.sections
@@ -333,13 +338,13 @@ def _sections(
     return rows
 
 
-def _reasons_text(pages: Mapping[str, int]) -> str:
+def _reasons_text(pages: Mapping[Reason, int]) -> str:
     """Return why sitemap files of a section are due and how many of them, as text."""
     return ", ".join(
         ngettext("%(reason)s: %(count)s file", "%(reason)s: %(count)s files", count)
-        % {"reason": Reason(reason).label, "count": number(count)}
+        % {"reason": reason.label, "count": number(count)}
         if count
-        else str(Reason(reason).label)
+        else str(reason.label)
         for reason, count in pages.items()
     )
 
@@ -365,7 +370,11 @@ def _message_of_request(site: SitemapSite, request: HttpRequest) -> dict[str, st
     if build_request is None:
         return None
     who = build_request.requested_by or _("someone")
-    values = {"request": request_text(build_request), "outcome": build_request.outcome, "who": who}
+    values = {
+        "request": request_text(build_request),
+        "outcome": build_request.outcome_text,
+        "who": who,
+    }
     if build_request.failed:
         return {"level": "error", "text": _("%(request)s failed. %(outcome)s") % values}
     if build_request.ended_at is not None:
@@ -402,7 +411,3 @@ def _sites_to_look_at() -> set[str]:
     builds = list(Build.objects.filter(pk__in=newest, status__in=(*wanted, Build.Status.RUNNING)))
     states = states_of(builds)
     return {build.site for build in builds if states[build.pk] in wanted}
-
-
-def _parse_datetime(text: str | None) -> dt.datetime | None:
-    return dt.datetime.fromisoformat(text) if text else None

@@ -145,7 +145,7 @@ class PauseAdmin(OverviewAdmin):
 
     def record_pause(self, request: HttpRequest, build: Build, pause: Pause) -> None:
         """Add a pause to the history of the published build, and show a message."""
-        self.log_change(request, build, f"{PAUSED} {pause.reason}")
+        self.log_change(request, build, f"{PAUSED}\n{pause.reason}")
         messages.success(request, pause_text(pause))
 
     def _require_site_to_publish(self, request: HttpRequest) -> SitemapSite:

@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Sum
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
@@ -76,12 +75,10 @@ def _signed(value: int) -> str:
 def url_counts(builds: Iterable[int | None]) -> dict[int | None, UrlCounts]:
     """Return how many URLs builds list, given their ids; by one query."""
     found: dict[int | None, UrlCounts] = {pk: {} for pk in builds}
-    files = BuildFile.objects.filter(
-        build__in=[pk for pk in found if pk is not None], status=BuildFile.Status.DONE
-    )
-    rows = files.exclude(section="").order_by().values_list("build", "section")
-    for build, section, urls in rows.annotate(sum=Sum("urls")):
-        found[build][section] = urls
+    files = BuildFile.objects.filter(build__in=[pk for pk in found if pk is not None])
+    for total in files.totals("build", "section"):
+        if total["pages"]:
+            found[total["build"]][total["section"]] = total["urls"]
     return found
 
 

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 from django.apps import AppConfig
 from django.conf import settings
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from django_sitemapkit.extras import import_extra
+from django_sitemapkit.words import SENTENCES
 
 if TYPE_CHECKING:
     from django_sitemapkit.builds import FinishedBuild
+    from django_sitemapkit.words import State
 
 
 class AuditConfig(AppConfig):
@@ -30,9 +33,13 @@ class AuditConfig(AppConfig):
 
         import_module(f"{self.name}.checks")
         register_gate(audit_before_publishing)
+        SENTENCES["bad-pages"] = gettext_noop(
+            "%(bad)s of %(checked)s web pages that were audited are bad (%(kinds)s), and"
+            ' SITEMAPKIT_AUDIT["max_bad"] allows %(allowed)s%%'
+        )
 
 
-def audit_before_publishing(finished: "FinishedBuild") -> str:
+def audit_before_publishing(finished: "FinishedBuild") -> "State":
     """Return why a sample of the build is too bad to be published, or "".
 
     It audits nothing, and needs no extra, unless ``SITEMAPKIT_AUDIT`` has ``max_bad``.
@@ -40,5 +47,5 @@ def audit_before_publishing(finished: "FinishedBuild") -> str:
     value = getattr(settings, "SITEMAPKIT_AUDIT", {})
     if isinstance(value, Mapping) and value.get("max_bad") is None:
         return ""
-    reason: str = import_extra("django_sitemapkit.audit.gate", "audit").audit_build(finished)
+    reason: State = import_extra("django_sitemapkit.audit.gate", "audit").audit_build(finished)
     return reason

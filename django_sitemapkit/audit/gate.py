@@ -8,9 +8,10 @@ from django_sitemapkit.audit.kinds import BAD_KINDS
 from django_sitemapkit.audit.models import AuditRun
 from django_sitemapkit.audit.options import audit_options
 from django_sitemapkit.builds import FinishedBuild
+from django_sitemapkit.words import State
 
 
-def audit_build(finished: FinishedBuild) -> str:
+def audit_build(finished: FinishedBuild) -> State:
     """Return why a sample of the build is too bad to be published, or ""; record the findings."""
     options = audit_options()
     allowed = 1 if options.max_bad is None else options.max_bad
@@ -34,8 +35,10 @@ def audit_build(finished: FinishedBuild) -> str:
     if run.bad <= allowed * run.checked:
         return ""
     kinds = sorted((-count, kind) for kind, count in run.counts.items() if kind in BAD_KINDS)
-    shown = ", ".join(f"{kind} {-count:,}" for count, kind in kinds)
-    return (
-        f"{run.bad:,} of {run.checked:,} web pages that were audited are bad ({shown}), and"
-        f' SITEMAPKIT_AUDIT["max_bad"] allows {allowed * 100:g}%'
-    )
+    return {
+        "code": "bad-pages",
+        "bad": run.bad,
+        "checked": run.checked,
+        "kinds": ", ".join(f"{kind} {-count:,}" for count, kind in kinds),
+        "allowed": f"{allowed * 100:g}",
+    }

@@ -39,6 +39,7 @@ from django_sitemapkit.planning import PlannedPage, refresh
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading.validation import naming
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.words import State, english_of
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -77,11 +78,9 @@ class Builder:
         self.export = Export.of(site)
         self.builds = SiteBuilds(site)
         known = (self.builds.published, self.builds.held)
-        self._known_warnings = {
-            warning for build in known if build for warning in build.warnings.splitlines()
-        }
+        self._known_warnings = [each for build in known if build for each in build.warnings]
         self.files: list[FileResult] = []
-        self.abandoned = ""
+        self.abandoned: State = ""
         """Why a build before this one was abandoned."""
         self.leaving: Mapping[str, int] = {}
         """How many URLs of a section are meant to go, however many that are."""
@@ -136,7 +135,7 @@ class Builder:
         everything = self.export_all and not self.continued
         self.exported += deliver(self.builds, self.lease, self.export, everything=everything)
         self._prune(rows)
-        warnings = record.warnings.splitlines()
+        new = [each for each in record.warnings if each not in self._known_warnings]
         return BuildResult(
             site=self.site.key,
             build=outcome.build,
@@ -144,10 +143,10 @@ class Builder:
             files=tuple(self.files),
             seconds=time.perf_counter() - self._started,
             resumed=self.resumed,
-            abandoned=self.abandoned,
-            reason=outcome.reason,
-            warnings=tuple(warnings),
-            new_warnings=tuple(each for each in warnings if each not in self._known_warnings),
+            abandoned=english_of(self.abandoned) if self.abandoned else "",
+            cause=outcome.reason,
+            warnings=tuple(map(english_of, record.warnings)),
+            new_warnings=tuple(map(english_of, new)),
             exported=None if self.export is None else self.exported,
         )
 
@@ -190,7 +189,7 @@ class Builder:
                     left.save(update_fields=["fence", "reason"])
                 self.continued = True
                 return left
-            self.abandon(left, "the code, the settings or the chosen sections have changed")
+            self.abandon(left, {"code": "changed"})
         return None
 
     def _begin(self, plans: Mapping[str, Sequence[PlannedPage]]) -> tuple[Build, Made | None]:
@@ -357,13 +356,13 @@ class Builder:
             )
         self.builds = SiteBuilds(self.site)
 
-    def abandon(self, record: Build, reason: str) -> None:
+    def abandon(self, record: Build, reason: State) -> None:
         """Give up a build of this process or of a killed one; another one follows."""
         self.lease.abandon(record, reason)
         self._announce_ended(record, "abandoned", reason)
         self.stop(reason)
 
-    def _announce_ended(self, record: Build | None, status: str, reason: str) -> None:
+    def _announce_ended(self, record: Build | None, status: str, reason: State) -> None:
         build = record.pk if record else None
         result = BuildResult(
             site=self.site.key,
@@ -371,11 +370,11 @@ class Builder:
             status=status,
             files=tuple(self.files),
             seconds=time.perf_counter() - self._started,
-            reason=reason,
+            cause=reason,
         )
         announce_ended(build, result, is_followed=status == "abandoned")
 
-    def stop(self, reason: str) -> None:
+    def stop(self, reason: State) -> None:
         """Note why a build came to nothing; the next one starts from what is there now."""
         self.abandoned = reason
         self.builds = SiteBuilds(self.site)

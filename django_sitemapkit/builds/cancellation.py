@@ -19,10 +19,10 @@ logger = logging.getLogger("django_sitemapkit")
 def cancel_build(site: SitemapSite, *, by: str, fence: int | None = None) -> Build | None:
     """Cancel the running build of a site, and return it; what is published stays.
 
-    The build is abandoned with the reason "cancelled by …". The process that makes it stops at its
-    next heartbeat, or before it would record a page, with BuildCancelled. A build whose process is
-    dead is abandoned too, so that the next run does not resume it. A build that is still being
-    planned gets a row, to say that it was cancelled.
+    The build is abandoned. The process that makes it stops at its next heartbeat, or before it
+    would record a page, with BuildCancelled. A build whose process is dead is abandoned too, so
+    that the next run does not resume it. A build that is still being planned gets a row, to say
+    that it was cancelled.
 
     ``by`` says who cancels it. With ``fence``, the fencing token of a build's lease, only that
     build is cancelled. Returns None if there is none, or if it has ended by now. A build that is
@@ -34,7 +34,7 @@ def cancel_build(site: SitemapSite, *, by: str, fence: int | None = None) -> Bui
 
         for site in all_sites():
             if build := cancel_build(site, by="the deployment"):
-                print(build, build.reason)
+                print(f"{build} was cancelled.")
     """
     lease = cancellable_lease(site)
     if lease is None or fence not in {None, lease.fence}:
@@ -56,10 +56,10 @@ def cancel_build(site: SitemapSite, *, by: str, fence: int | None = None) -> Bui
             status=Build.Status.ABANDONED,
             fence=lease.fence,  # Of a build to be resumed, it is that of a dead process.
             ended_at=StoredNow(),
-            reason=f"{CANCELLED}{by}",
+            reason={"code": CANCELLED, "by": by},
         )
     build: Build = Build.objects.get(pk=keys[-1])
-    logger.info("Site %r: build %s was %s.", site.key, build.pk, build.reason)
+    logger.info("Site %r: build %s was cancelled by %s.", site.key, build.pk, by)
     return build
 
 

@@ -10,11 +10,13 @@ from typing import Any
 
 from django.dispatch import Signal
 
-from django_sitemapkit.builds.results import BuildResult, FileResult, problem_kinds, summary_of
-from django_sitemapkit.exceptions import SitemapKitError
+from django_sitemapkit.builds.lease import CANCELLED
+from django_sitemapkit.builds.results import BuildResult, FileResult, outcome_of, problem_kinds
+from django_sitemapkit.exceptions import BuildCancelled, SitemapKitError
 from django_sitemapkit.models import Build
 from django_sitemapkit.printable import count_of, printable
 from django_sitemapkit.signals import build_ended, build_started, page_built
+from django_sitemapkit.words import State, english_of
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -82,14 +84,17 @@ def announce_ended(build: int | None, result: BuildResult, *, is_followed: bool 
         build=build,
         result=result,
     )
+    if not logger.hasHandlers():  # Then nobody reads the words.
+        return
     if not is_followed:
         _log_problems(build, result)
     _log(
         LEVELS.get(result.status, logging.INFO),
         *("build_ended", result.site, build),
-        summary_of(result),
+        english_of(outcome_of(result)),
         status=result.status,
         reason=printable(result.reason),
+        code=result.code,
         urls=result.urls,
         files=len(result.files),
         stored=result.stored,
@@ -103,12 +108,14 @@ def log_published(site: str, build: int) -> None:
     _log(logging.INFO, "published", site, build, f"Build {build} is published.")
 
 
-def reason_of(error: BaseException, site: str) -> str:
-    """Return why a build of a site failed, in one line."""
+def reason_of(error: BaseException, site: str) -> State:
+    """Return why a build of a site failed."""
+    if isinstance(error, BuildCancelled):
+        return {"code": CANCELLED, "by": error.by}
     if isinstance(error, SitemapKitError):
         return str(error).removeprefix(f"Site {site!r}: ")
     if not isinstance(error, Exception):  # Such as Ctrl-C, or SIGTERM in a command.
-        return "it was interrupted"
+        return {"code": "interrupted"}
     return f"{type(error).__name__}: {printable(error)}"
 
 

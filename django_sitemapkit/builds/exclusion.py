@@ -71,7 +71,7 @@ def exclude_now(
     with acquire(site) as lease:
         builder = _PagesBuilder(site, lease, started_by)
         for left in builder.builds.running:
-            builder.abandon(left, "a URL was excluded from the published files")
+            builder.abandon(left, {"code": "excluded"})
         published = builder.builds.published
         if published is None:
             return None

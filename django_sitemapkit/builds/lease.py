@@ -14,12 +14,13 @@ from django_sitemapkit.exceptions import BuildCancelled, BuildRunning, LeaseLost
 from django_sitemapkit.models import Build, Lease, StoredNow
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.tenants import current_tenants, switch_to
+from django_sitemapkit.words import State, english_of
 
 MAX_KEPT_SECONDS = 3600.0
 """Seconds for which a thread sends heartbeats: what hangs must not hold a lease for ever."""
 
-CANCELLED = "cancelled by "
-"""How the reason of a cancelled build begins; who cancelled it follows."""
+CANCELLED = "cancelled"
+"""The code of the reason of a cancelled build; ``by`` is who cancelled it."""
 
 
 class BuildLease:
@@ -91,12 +92,14 @@ class BuildLease:
             site=site,
             fence=self.fence,
             status=Build.Status.ABANDONED,
-            reason__startswith=CANCELLED,
+            reason__code=CANCELLED,
         )
         if work == "build" and (build := cancelled.last()):
+            by = build.reason["by"]
             return BuildCancelled(
-                f"Build {build.pk} of site {site!r} was {build.reason}. What is published stays;"
-                " the next run starts a new build."
+                f"Build {build.pk} of site {site!r} was cancelled by {by}. What is published stays;"
+                " the next run starts a new build.",
+                by=by,
             )
         return LeaseLost(
             f"{self.row.name}: this process sent no heartbeat for too long, and another"
@@ -113,7 +116,7 @@ class BuildLease:
             self.prove()
             yield
 
-    def abandon(self, build: Build, reason: str) -> None:
+    def abandon(self, build: Build, reason: State) -> None:
         """Record that a build is given up."""
         with self.fenced_transaction():
             Build.objects.filter(pk=build.pk).update(
@@ -164,7 +167,9 @@ def acquire(
     row = Lease.objects.acquire(name, seconds=seconds, makes_build=makes_build)
     if row is None:
         if holder := Lease.objects.filter(name=name).exclude(owner="").first():
-            raise BuildRunning(f"The {work} lease of site {site.key!r} is held by {holder.holder}.")
+            raise BuildRunning(
+                f"The {work} lease of site {site.key!r} is held by {english_of(holder.holder)}."
+            )
         raise BuildRunning(
             f"The {work} lease of site {site.key!r} was held by another process"
             " until now. Try again."

@@ -207,10 +207,8 @@ class SiteBuilds:
     @property
     def held(self) -> Build | None:
         """The last build that is held for review and may still be published."""
-        for build in reversed(self.unpublished):
-            if build.status == Build.Status.HELD and build.pruned_at is None:
-                return build
-        return None
+        held = (build for build in reversed(self.unpublished) if build.status == Build.Status.HELD)
+        return next((build for build in held if build.pruned_at is None), None)
 
     @cached_property
     def _rows(self) -> dict[int, list[BuildFile]]:

@@ -17,7 +17,7 @@ from django_sitemapkit.builds.make.runner import InlineRunner, Runner
 from django_sitemapkit.builds.publication.pruning import prune
 from django_sitemapkit.builds.report.stored_differences import store_differences
 from django_sitemapkit.builds.report.verification import verify_published
-from django_sitemapkit.builds.results import close_requests, summary_of
+from django_sitemapkit.builds.results import close_requests, outcome_of
 from django_sitemapkit.builds.run import build
 from django_sitemapkit.exceptions import (
     BuildCancelled,
@@ -28,9 +28,10 @@ from django_sitemapkit.exceptions import (
 )
 from django_sitemapkit.models import Build, BuildRequest, Lease, StoredNow
 from django_sitemapkit.models.builds import OVERDUE_SECONDS
-from django_sitemapkit.printable import count_of
+from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.tenants import current_tenants, switch_to
+from django_sitemapkit.words import State
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -38,9 +39,6 @@ Kind = BuildRequest.Kind
 ALL_KINDS = tuple(Kind)
 WORK = (Kind.BUILD, Kind.CHECK, Kind.PRUNE)
 """What is done one after the other: all of it takes the lease of the site, or reads its files."""
-
-ON_CHANGE = "SITEMAPKIT_REBUILD"
-"""How ``requested_by`` begins if it was no user, but changed rows."""
 
 WAIT_SECONDS = 3600.0
 """Seconds to wait for others who build the site; a dead one's lease expires long before."""
@@ -208,10 +206,11 @@ def process_requests(
     done: list[BuildRequest] = []
     until = time.monotonic() + wait_seconds
     while (asked := BuildRequest.objects.open(site).filter(kind__in=kinds).first()) is not None:
+        outcome: State
         try:
-            _do(site, asked, choose)
+            outcome = _JOBS[asked.kind](site, asked, choose)
         except BuildCancelled as error:
-            close_requests([asked.pk], str(error), failed=True)
+            outcome = {"code": "build-cancelled", "by": error.by}
         except (BuildRunning, LeaseLost) as error:
             if time.monotonic() >= until:
                 logger.info("Site %r: request %s is still queued: %s", site.key, asked.pk, error)
@@ -222,72 +221,58 @@ def process_requests(
             choose = InlineRunner
             continue
         except SitemapKitError as error:
-            close_requests([asked.pk], str(error), failed=True)
+            outcome = str(error)
         except Exception as error:
             logger.exception("Site %r: request %s failed.", site.key, asked.pk)
-            close_requests([asked.pk], f"{type(error).__name__}: {error}", failed=True)
+            outcome = f"{type(error).__name__}: {error}"
+        close_requests([asked.pk], outcome)
         asked.refresh_from_db(using=router.db_for_write(BuildRequest))
         done.append(asked)
     return done
 
 
-def _do(site: SitemapSite, asked: BuildRequest, choose: Choose) -> None:
-    if asked.kind == Kind.BUILD:
-        result = build(
-            site,
-            sections=[asked.section] if asked.section else (),
-            runner=choose(),
-            full=asked.full,
-            started_by=_starter_of(asked),
-        )
-        close_requests([asked.pk], summary_of(result), build=result.build)
-    elif asked.kind == Kind.CHECK:
-        _check(site, asked)
-    elif asked.kind == Kind.COMPARE:
-        _compare(site, asked)
-    else:
-        _prune(site, asked)
+def _build(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
+    result = build(
+        site,
+        sections=[asked.section] if asked.section else (),
+        runner=choose(),
+        full=asked.full,
+        started_by=asked.requested_by,
+    )
+    return outcome_of(result)
 
 
-def _starter_of(asked: BuildRequest) -> str:
-    """Return the ``started_by`` of the build of a request."""
-    by = asked.requested_by
-    return by if by.startswith(f"{ON_CHANGE}:") else f"admin: {by}"
-
-
-def _check(site: SitemapSite, asked: BuildRequest) -> None:
+def _check(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
     count, faults = 0, []
     for file in verify_published(site):
         count += 1
         if file.fault:
-            faults.append(f"{file.address}: {file.fault}")
-    if not faults:
-        verb = "is" if count == 1 else "are"
-        text = f"{count_of(count, 'file')} {verb} intact." if count else "Nothing is published."
-        close_requests([asked.pk], text)
-        return
-    lines = [
-        f"Damaged: {len(faults):,} of {count_of(count, 'file')}.",
-        *faults[:MAX_LISTED_FAULTS],
-    ]
-    close_requests([asked.pk], "\n".join(lines), failed=True)
+            faults.append(printable(f"{file.address}: {file.fault}"))
+    return {
+        "code": ("damaged" if faults else "intact") if count else "nothing-published",
+        "damaged": len(faults),
+        "files": count,
+        "faults": "\n".join(faults[:MAX_LISTED_FAULTS]),
+    }
 
 
-def _compare(site: SitemapSite, asked: BuildRequest) -> None:
+def _compare(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
     if asked.build is None:
-        close_requests([asked.pk], "The build does not exist any more.", failed=True)
-        return
+        return {"code": "build-gone"}
     found = store_differences(site, asked.build)
-    text = f"{found.added:,} added, {found.removed:,} removed, {found.changed:,} changed."
-    close_requests([asked.pk], text)
+    counts = {"added": found.added, "removed": found.removed, "changed": found.changed}
+    return {"code": "compared", **counts}
 
 
-def _prune(site: SitemapSite, asked: BuildRequest) -> None:
+def _prune(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
     pruned = prune(site)
-    text = (
-        f"{count_of(len(pruned.files), 'file')} and {count_of(len(pruned.orphans), 'orphan')}"
-        " were deleted."
-    )
-    if not pruned.swept:
-        text += " The storage cannot list its files, so orphans were not searched for."
-    close_requests([asked.pk], text)
+    return {
+        "code": "pruned",
+        "files": len(pruned.files),
+        "orphans": len(pruned.orphans),
+        "more": "" if pruned.swept else {"code": "orphans-unknown"},
+    }
+
+
+_JOBS = {Kind.BUILD: _build, Kind.CHECK: _check, Kind.COMPARE: _compare, Kind.PRUNE: _prune}
+"""What is done for a request of each kind; each returns what it came to."""

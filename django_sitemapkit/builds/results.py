@@ -7,8 +7,12 @@ from dataclasses import dataclass, field
 from django.utils import timezone
 
 from django_sitemapkit.models import BuildFile, BuildRequest
-from django_sitemapkit.printable import count_of, printable_lines
+from django_sitemapkit.printable import printable_lines
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.words import State, code_of, english_of
+
+FAILURES = frozenset({"build-cancelled", "build-gone", "damaged", "other"})
+"""The codes of requests that failed; "other" is the text of an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,14 +80,24 @@ class BuildResult:
     """The id of an interrupted build that was resumed first; None if there was none."""
     abandoned: str = ""
     """Why a build before it was abandoned; "" if none was."""
-    reason: str = ""
-    """Why it is held for review, failed or was abandoned; else ""."""
+    cause: State = ""
+    """Why it is held for review, failed or was abandoned, as a code and its values; else ""."""
     warnings: Sequence[str] = ()
     """Implausible lastmods."""
     new_warnings: Sequence[str] = ()
     """Those among them that neither the published build nor the one held for review has."""
     exported: int | None = None
     """Files that were copied to the export; None where there is none."""
+
+    @property
+    def reason(self) -> str:
+        """Why it is held for review, failed or was abandoned, in English; else ""."""
+        return english_of(self.cause)
+
+    @property
+    def code(self) -> str:
+        """The code of the reason, such as "shrinkage"; "other" for the text of a gate or error."""
+        return code_of(self.cause)
 
     @property
     def urls(self) -> int:
@@ -154,19 +168,18 @@ def problem_lines(files: Iterable[FileResult]) -> list[str]:
     return list(map(str, problem_kinds(files)))
 
 
-def summary_of(result: BuildResult) -> str:
-    """Return what a build came to, in one or two sentences."""
-    if result.status == "held":
-        return f"Build {result.build} is held for review: {result.reason}."
-    if result.status in ("failed", "abandoned"):
-        label = f"Build {result.build}" if result.build else "A build"
-        verb = "failed" if result.status == "failed" else "was abandoned"
-        return f"{label} {verb}: {result.reason.removesuffix('.')}."
-    text = (
-        f"Build {result.build}: {result.status}; {count_of(result.urls, 'URL')} in"
-        f" {count_of(len(result.files), 'file')}, {result.stored:,} stored."
-    )
-    return f"{text} {count_of(result.skipped, 'row')} skipped." if result.skipped else text
+def outcome_of(result: BuildResult) -> State:
+    """Return what a build came to."""
+    cause = result.cause
+    return {
+        "code": result.status if result.build else "ended",
+        "build": result.build,
+        "reason": cause.removesuffix(".") if isinstance(cause, str) else cause,
+        "urls": result.urls,
+        "files": len(result.files),
+        "stored": result.stored,
+        "more": {"code": "rows-skipped", "rows": result.skipped} if result.skipped else "",
+    }
 
 
 def answered_by_build(site: SitemapSite, sections: Collection[str], *, full: bool) -> list[int]:
@@ -186,17 +199,17 @@ def answered_by_build(site: SitemapSite, sections: Collection[str], *, full: boo
     return keys
 
 
-def close_requests(
-    requests: Sequence[int], outcome: str, *, build: int | None = None, failed: bool = False
-) -> None:
+def close_requests(requests: Sequence[int], outcome: State) -> None:
     """Record what became of some requests; those that someone else has closed stay as they are.
 
-    Without ``build``, a request stays with the build that it is about, if there is one.
+    They failed if the outcome is the text of an error, or one of ``FAILURES``. If it names no
+    build, a request stays with the build that it is about, if there is one.
     """
+    state = {"text": printable_lines(outcome)} if isinstance(outcome, str) else outcome
     BuildRequest.objects.filter(pk__in=requests, ended_at=None).update(
         ended_at=timezone.now(),
         dedup_key=None,
-        failed=failed,
-        outcome=printable_lines(outcome),
-        **({} if build is None else {"build": build}),
+        failed=code_of(outcome) in FAILURES,
+        outcome=state.get("text", state),
+        **({"build": state["build"]} if "build" in state else {}),
     )

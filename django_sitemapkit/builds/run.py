@@ -11,7 +11,7 @@ from django_sitemapkit.builds.results import (
     BuildResult,
     answered_by_build,
     close_requests,
-    summary_of,
+    outcome_of,
 )
 from django_sitemapkit.conf import sites_kept
 from django_sitemapkit.exceptions import (
@@ -92,9 +92,9 @@ def build(
                 raise
             if not builder.continued:
                 if answered:
-                    close_requests(answered, summary_of(result), build=result.build)
+                    close_requests(answered, outcome_of(result))
                 return result
             builder.resumed = result.build
-    reason = "its pages kept changing during the build. Run the build again."
-    announce_ended(None, BuildResult(site=site.key, build=None, status="failed", reason=reason))
-    raise BuildFailed(f"Site {site.key!r}: {reason}")
+    failed = BuildResult(site=site.key, build=None, status="failed", cause={"code": "pages-moved"})
+    announce_ended(None, failed)
+    raise BuildFailed(f"Site {site.key!r}: {failed.reason}.")

@@ -347,12 +347,11 @@ def size_of(count: int) -> str:
         return filesizeformat(count).replace("\xa0", " ")
 
 
-def age_of(moment: str, now: str | None) -> str:
-    """Return how long before ``now`` a moment was, both in ISO format: ``2 hours ago``.
+def age_of(moment: dt.datetime, now: dt.datetime | None) -> str:
+    """Return how long before ``now`` a moment was: ``2 hours ago``.
 
     None stands for the clock of this machine.
     """
-    until = dt.datetime.fromisoformat(now) if now else None
     with override(None):
-        words = timesince(dt.datetime.fromisoformat(moment), until, depth=1).replace("\xa0", " ")
+        words = timesince(moment, now, depth=1).replace("\xa0", " ")
     return "just now" if words == "0 minutes" else f"{words} ago"

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Count, F, Max, Q, Sum
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -13,6 +13,7 @@ from django_sitemapkit.conf import settings
 from django_sitemapkit.models.leases import StoredNow
 from django_sitemapkit.models.managers import PrimaryManager
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.words import words_of
 
 INDEX_ORDER = ("position", "number")
 """How an index orders its pages."""
@@ -43,6 +44,26 @@ class BuildFileQuerySet(models.QuerySet["BuildFile"]):
         """Return the pages with URLs, in the order of the index."""
         done = self.filter(status=BuildFile.Status.DONE).defer("override_hashes")
         return done.exclude(section="").order_by(*INDEX_ORDER)
+
+    def totals(self, *by: str, **more: Any) -> Any:
+        """Return the totals of the pages with URLs, by build or section or both.
+
+        ``more`` are further aggregates, by name.
+        """
+        done = Q(status=BuildFile.Status.DONE)
+        return (
+            self.exclude(section="")
+            .order_by(*by)
+            .values(*by)
+            .annotate(
+                **more,
+                pages=Count("pk", filter=done),
+                urls=Sum("urls", filter=done, default=0),
+                xml_bytes=Sum("xml_bytes", filter=done, default=0),
+                skipped=Sum("skipped", default=0),
+                changed_at=Max("lastmod", filter=done),
+            )
+        )
 
     def answering(self, site: SitemapSite) -> "BuildFileQuerySet":
         """Return the rows that answer at a site's addresses; for each address the first one counts.
@@ -104,7 +125,8 @@ class Build(models.Model):
     pruned_at = models.DateTimeField(
         _("pruned at"), null=True, help_text=_("When its files were deleted.")
     )
-    reason = models.TextField(_("reason"), blank=True)
+    reason = models.JSONField(_("reason"), default=str, blank=True)
+    """Why it is held, failed or was abandoned: a code and its values, or a text; often ""."""
     started_by = models.CharField(_("started by"), max_length=200, blank=True)
     chosen = models.JSONField(default=list, blank=True, editable=False)
     """The names of the sections it was asked to build; empty for all."""
@@ -114,7 +136,10 @@ class Build(models.Model):
     """Stored names that it must not reuse."""
     checked_by = models.JSONField(_("checked by"), default=dict, blank=True, editable=False)
     """The ids of later builds that compared sections with their rows, by section."""
-    warnings = models.TextField(_("warnings"), blank=True, help_text=_("Implausible lastmods."))
+    warnings = models.JSONField(
+        _("warnings"), default=list, blank=True, help_text=_("Implausible lastmods.")
+    )
+    """Each is a code and its values."""
     previous = models.ForeignKey(
         "self",
         models.SET_NULL,
@@ -137,6 +162,11 @@ class Build(models.Model):
 
     def __str__(self) -> str:
         return gettext("Build %(build)s") % {"build": self.pk}
+
+    @property
+    def reason_text(self) -> str:
+        """Why it ended as it did, in the language in force; often ""."""
+        return words_of(self.reason)
 
     def checkers_of(self, sections: Iterable[str]) -> dict[str, int]:
         """Return for each section the build that last compared its files with the rows."""
@@ -364,7 +394,8 @@ class BuildRequest(models.Model):
     )
     """The build that it came to, or that it is about."""
     failed = models.BooleanField(_("failed"), default=False)
-    outcome = models.TextField(_("outcome"), blank=True)
+    outcome = models.JSONField(_("outcome"), default=str, blank=True)
+    """What it came to: a code and its values, or the text of an error; "" until it ends."""
 
     objects = BuildRequestManager()
 
@@ -375,3 +406,8 @@ class BuildRequest(models.Model):
 
     def __str__(self) -> str:
         return f"{self.section} ({self.site})" if self.section else self.site
+
+    @property
+    def outcome_text(self) -> str:
+        """What it came to, in the language in force; "" until it ends."""
+        return words_of(self.outcome)

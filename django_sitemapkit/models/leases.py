@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.models.managers import PrimaryManager
+from django_sitemapkit.words import State
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -98,10 +99,15 @@ class Lease(models.Model):
         return self.name
 
     @property
-    def holder(self) -> str:
+    def holder(self) -> State:
         """Who holds it since when, for people."""
         host, pid, _ = self.owner.rsplit(":", 2) if self.owner else ("nobody", "0", "")
-        return f"process {pid} on {host} since {self.acquired_at:%Y-%m-%d %H:%M:%S} UTC"
+        return {
+            "code": "holder",
+            "pid": pid,
+            "host": host,
+            "since": f"{self.acquired_at:%Y-%m-%d %H:%M:%S}",
+        }
 
     def renew(self) -> bool:
         """Send a heartbeat; return whether the lease is still this holder's.

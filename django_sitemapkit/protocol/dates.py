@@ -130,4 +130,4 @@ def _zone(text: str) -> dt.timezone:
 
 
 def _invalid_date(value: object, why: str) -> InvalidValue:
-    return InvalidValue("invalid-date", f"Invalid date: {quoted(value)} {why}.")
+    return InvalidValue("invalid-date", f"{quoted(value)} {why}.", "Invalid date")

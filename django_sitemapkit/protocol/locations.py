@@ -384,4 +384,4 @@ def _check_length(location: str) -> str:
 
 
 def _invalid_url(url: object, why: str) -> InvalidValue:
-    return InvalidValue("invalid-url", f"Invalid URL: {quoted(url)}: {why}.")
+    return InvalidValue("invalid-url", f"{quoted(url)}: {why}.", "Invalid URL")

@@ -20,6 +20,7 @@ from django_sitemapkit.rendering.nonempty_pages import nonempty_pages
 from django_sitemapkit.rendering.problems import ProblemLog
 from django_sitemapkit.rendering.tags import TagFormatter
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.words import State
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -49,15 +50,15 @@ class Index:
     """How many more there are, which did not fit."""
 
     @property
-    def problem(self) -> str:
+    def problem(self) -> State:
         """Why it does not list all sitemaps, and the way out; "" if it does."""
         if not self.excess:
             return ""
-        return (
-            f"{self.sitemaps + self.excess:,} sitemaps do not fit into one index, which has room"
-            f" for {self.sitemaps:,}; give the sections a larger limit, or divide them among"
-            " several sites"
-        )
+        return {
+            "code": "too-many-sitemaps",
+            "sitemaps": self.sitemaps + self.excess,
+            "room": self.sitemaps,
+        }
 
 
 def index_entries(

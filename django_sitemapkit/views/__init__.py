@@ -32,12 +32,13 @@ from django.views.decorators.http import require_safe
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import NotPlanned, NotPublished
 from django_sitemapkit.models.migrated import schema_fault
-from django_sitemapkit.registry import NOT_REGISTERED, registry
+from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering.templates import template_blocks
 from django_sitemapkit.sites import site_for
 from django_sitemapkit.views.live import empty_news, live_index, live_page
 from django_sitemapkit.views.published import published_index, published_page
 from django_sitemapkit.views.responses import AsyncBlocks, Responder, joined
+from django_sitemapkit.words import english_of
 
 __all__ = ["index", "old_address", "page", "public_view", "robots", "stream_template"]
 
@@ -108,8 +109,8 @@ def index(request: HttpRequest) -> HttpResponseBase:
         response = published_index(site, responder)
     response = response or live_index(site, responder)
     if response is None:
-        reason = NOT_REGISTERED if registry.is_empty else "no section has a URL"
-        raise Http404(f"There is no sitemap to list in it: {reason}.")
+        why = english_of(registry.why_no_url)
+        raise Http404(f"There is no sitemap to list in it: {why}.")
     return response
 
 

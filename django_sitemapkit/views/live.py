@@ -22,6 +22,7 @@ from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import Index, PageRendering, render_index, validators_of
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.views.responses import RESPONSE_BLOCK_BYTES, Responder, digest_of, joined
+from django_sitemapkit.words import english_of
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -40,7 +41,7 @@ def live_index(site: SitemapSite, responder: Responder) -> HttpResponseBase | No
 def sent_index(site: SitemapSite, index: Index, responder: Responder) -> HttpResponseBase:
     """Return an index as a response; one that cannot list all sitemaps is logged as an error."""
     if index.problem:
-        logger.error("Site %r: %s.", site.key, index.problem)
+        logger.error("Site %r: %s.", site.key, english_of(index.problem))
     return responder.send(index.data)
 
 

@@ -129,7 +129,7 @@ def test_of_many_files_with_problems_some_are_counted(built, monkeypatch):
 def test_implausible_lastmods_are_shown(built):
     """Those of the published build, each in a paragraph."""
     build = run().build
-    Build.objects.filter(pk=build).update(warnings=f"first\n{EVIL}")
+    Build.objects.filter(pk=build).update(warnings=["first", EVIL])
     [item], text = found(person("viewer"))
     assert item.title == "Implausible lastmod"
     assert '<p class="quiet">first</p>' in text
@@ -336,7 +336,7 @@ def configure(settings, count):
     for model in (Build, AuditRun, UrlBatch, SubmittedSite, SubmittedSitemap, BuildRequest):
         model.objects.all().delete()
     made = Build.objects.bulk_create(
-        Build(site=key, fence=1, started_at=NOW, status=status, warnings="w", reason="r")
+        Build(site=key, fence=1, started_at=NOW, status=status, warnings=["w"], reason="r")
         for key in keys
         for status in ("published", "held", "failed")
     )

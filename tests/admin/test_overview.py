@@ -373,7 +373,7 @@ def test_outcomes_are_told(built):
 def test_what_people_and_programs_wrote_is_harmless(built):
     """In names, reasons, warnings, outcomes and sections."""
     build = Build.objects.get(pk=run().build)
-    values = {"reason": EVIL, "warnings": EVIL, "started_by": EVIL}
+    values = {"reason": EVIL, "warnings": [EVIL], "started_by": EVIL}
     Build.objects.update(**values)
     left = BuildFactory(status="held", **values)
     running = BuildFactory(status="running", **values)
@@ -503,15 +503,18 @@ def test_several_sites_are_listed_with_links(built, two_sites):
     response = person("viewer").get(OVERVIEW)
     text = text_of(response)
     # What needs attention comes first.
-    two, one = (row["summary"] for row in response.context["rows"])
-    assert (one.pages, one.urls, one.skipped, one.running, one.held) == (1, 7, 3, True, False)
-    assert (two.build, two.running, two.held, two.requests) == (None, False, True, 1)
+    rows = response.context["rows"]
+    assert [rows[1][name] for name in ("pages", "urls", "skipped")] == ["1", "7", "3"]
+    two, one = (row["state"] for row in rows)
+    assert (one.is_running, one.held) == (True, None)
+    assert (two.build, two.is_running, two.held.status) == (None, False, "held")
+    assert len(two.queue) == 1
     assert 'href="/admin/sitemapkit/build/overview/?site=two%2F%3Cb%3E%26"' in text
     assert "being built" in text
     assert "held for review" in text
     assert "queued" in text
     age_lease("build:one")
-    assert not person("viewer").get(OVERVIEW).context["rows"][1]["summary"].running
+    assert not person("viewer").get(OVERVIEW).context["rows"][1]["state"].is_running
 
 
 @pytest.mark.thorough
@@ -617,7 +620,7 @@ def test_a_missing_table_is_a_message(built, monkeypatch, settings, request, sev
         raise DatabaseError("no such table: <b>")
 
     monkeypatch.setattr(overview, "status_of", fail)
-    monkeypatch.setattr(overview, "summaries_of", fail)
+    monkeypatch.setattr(overview, "states_of_sites", fail)
     text = text_of(person("viewer").get(OVERVIEW))
     assert "Are all migrations applied? (no such table: &lt;b&gt;)" in text
 

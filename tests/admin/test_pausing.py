@@ -114,7 +114,7 @@ def test_publishing_is_paused_and_resumed(two):
     assert run().status == "published"
     entries = LogEntry.objects.order_by("pk")
     assert [entry.change_message for entry in entries] == [
-        "Publishing paused. Wrong prices",
+        "Publishing paused.\nWrong prices",
         "Publishing resumed.",
     ]
     assert {entry.object_id for entry in entries} == {str(two[1])}
@@ -196,7 +196,7 @@ def test_a_roll_back_pauses_publishing_if_asked_to(two):
     entries = LogEntry.objects.filter(object_id=str(two[0])).order_by("pk")
     assert [entry.change_message for entry in entries] == [
         "Rolled back to this build.",
-        "Publishing paused. Wrong prices",
+        "Publishing paused.\nWrong prices",
     ]
 
 
@@ -280,7 +280,7 @@ def test_the_list_of_sites_says_where_publishing_is_paused(settings):
         )
     response = person("viewer").get(OVERVIEW)
     assert text_of(response).count("publishing paused") == 1
-    shown = {row["summary"].site.key: row["summary"].pause for row in response.context["rows"]}
+    shown = {row["state"].site: row["state"].pause for row in response.context["rows"]}
     assert shown["one"].by == "ann"
     assert (shown["two"], shown["three"]) == (None, None)
 

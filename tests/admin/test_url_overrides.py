@@ -508,7 +508,7 @@ def test_exclude_now_says_where_a_path_has_it_listed(settings):
 
 def test_exclude_now_says_that_its_build_is_held(monkeypatch):
     """A build that would lose too much is published by someone who looks at it."""
-    held = BuildResult(site="default", build=1, status="held", reason="too few URLs")
+    held = BuildResult(site="default", build=1, status="held", cause="too few URLs")
     monkeypatch.setattr("django_sitemapkit.admin.overrides.exclude_now", lambda *a, **o: held)
     (row,) = overrides("/about/")
     response = chief().post(page("urloverride", "exclude", row.pk), follow=True)

@@ -23,6 +23,9 @@ from tests.builds.storages import Killed
 
 pytestmark = pytest.mark.django_db
 
+BY_ANN = {"code": "cancelled", "by": "ann"}
+"""The reason of a build that Ann cancelled."""
+
 
 class Cancelling:
     """Cancels the build at one of its files; called with the result of each."""
@@ -59,7 +62,7 @@ def test_a_cancelled_build_records_nothing_more(storage, client, place):
     with pytest.raises(BuildCancelled, match=r"Build \d+ of site 'default' was cancelled by ann\."):
         run(full=True, on_file=cancel)
     cancel.build.refresh_from_db()
-    assert (cancel.build.status, cancel.build.reason) == ("abandoned", "cancelled by ann")
+    assert (cancel.build.status, cancel.build.reason) == ("abandoned", BY_ANN)
     assert cancel.build.ended_at is not None
     assert list(BuildFile.objects.order_by("pk").values()) == cancel.rows
     assert served(client) == before
@@ -79,7 +82,7 @@ def test_a_cancelled_build_is_announced_as_abandoned(storage, caplog):
     finally:
         build_ended.disconnect(note)
     assert [result.status for result in ended] == ["abandoned"]
-    assert "was cancelled by ann" in ended[0].reason
+    assert ended[0].cause == BY_ANN
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
@@ -126,10 +129,10 @@ def test_a_build_that_is_planned_gets_a_row_that_says_so(storage, monkeypatch):
     with pytest.raises(BuildCancelled):
         run()
     build = Build.objects.get()
-    assert (build.status, build.reason) == ("abandoned", "cancelled by ann")
+    assert (build.status, build.reason) == ("abandoned", BY_ANN)
     assert build.ended_at >= build.started_at
     prune(SITE)
-    assert status_of(SITE).builds[0].reason == "cancelled by ann"
+    assert status_of(SITE).builds[0].reason == BY_ANN
 
 
 def test_a_dead_build_is_abandoned_and_not_resumed(storage):
@@ -304,7 +307,7 @@ def test_a_request_whose_build_is_cancelled_has_failed_and_is_not_tried_again(st
     done = process_requests(SITE, Runner)
     assert done == [first, second]
     assert done[0].failed
-    assert "was cancelled by ann" in done[0].outcome
+    assert done[0].outcome == {"code": "build-cancelled", "by": "ann"}
     assert not done[1].failed
 
 

@@ -14,8 +14,8 @@ from django_sitemapkit.builds import InlineRunner, requests
 from django_sitemapkit.builds.requests import RequestWorkers, begin, process_requests, request
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.models import Build, BuildRequest, Lease, Publication
-from django_sitemapkit.printable import count_of
 from django_sitemapkit.testing.factories import BuildRequestFactory
+from django_sitemapkit.words import english_of
 from tests.builds import (
     ALL,
     LEASE,
@@ -108,8 +108,9 @@ def test_a_build_that_was_asked_for_is_made_and_says_who_asked(storage):
     build = Publication.objects.get().build
     assert (done.build, done.failed, done.dedup_key) == (build, False, None)
     assert done.ended_at is not None
-    assert done.outcome == f"Build {build.pk}: published; 9 URLs in 8 files, 8 stored."
-    assert build.started_by == "admin: ann"
+    assert (done.outcome["code"], done.outcome["build"]) == ("published", build.pk)
+    assert (done.outcome["urls"], done.outcome["files"], done.outcome["stored"]) == (9, 8, 8)
+    assert build.started_by == "ann"
 
 
 @pytest.mark.thorough
@@ -153,24 +154,27 @@ def test_a_build_that_is_held_back_is_told_so(storage, settings):
     (done,) = process_requests(SITE)
     assert done.build.status == Build.Status.HELD
     assert not done.failed
-    assert done.outcome.startswith(f"Build {done.build.pk} is held for review: section 'products'")
+    assert (done.outcome["code"], done.outcome["reason"]["section"]) == ("held", "products")
 
 
 def test_a_check_tells_what_is_wrong(storage):
     """All published files are read."""
     ask("check")
-    assert process_requests(SITE)[0].outcome == "Nothing is published."
+    assert process_requests(SITE)[0].outcome["code"] == "nothing-published"
     run()
     ask("check")
     (done,) = process_requests(SITE)
-    assert (done.outcome, done.failed) == ("8 files are intact.", False)
+    assert (done.outcome["code"], done.outcome["files"], done.failed) == ("intact", 8, False)
     storage.put(manifest()["products", 2].name, b"no gzip")
     ask("check")
     (done,) = process_requests(SITE)
     assert done.failed
-    first, fault = done.outcome.splitlines()
-    assert first == "Damaged: 1 of 8 files."
-    assert fault.startswith("https://www.example.com/sitemap-products-2.xml")
+    assert (done.outcome["code"], done.outcome["damaged"], done.outcome["files"]) == (
+        "damaged",
+        1,
+        8,
+    )
+    assert done.outcome["faults"].startswith("https://www.example.com/sitemap-products-2.xml")
 
 
 @pytest.mark.thorough
@@ -181,7 +185,7 @@ def test_a_check_of_many_bad_files_tells_of_some(storage, monkeypatch):
     monkeypatch.setattr(requests, "MAX_LISTED_FAULTS", 2)
     ask("check")
     (done,) = process_requests(SITE)
-    assert len(done.outcome.splitlines()) == 3
+    assert len(done.outcome["faults"].splitlines()) == 2
 
 
 @pytest.mark.slow
@@ -197,7 +201,7 @@ def test_old_files_are_pruned(storage, settings):
     (done,) = process_requests(SITE)
     gone = before - storage.names()
     assert gone  # The index is another one too, where the second has passed.
-    assert done.outcome == f"{count_of(len(gone), 'file')} and 0 orphans were deleted."
+    assert done.outcome == {"code": "pruned", "files": len(gone), "orphans": 0, "more": ""}
 
 
 @pytest.mark.thorough
@@ -205,7 +209,7 @@ def test_a_storage_that_lists_nothing_is_told(settings, sections):
     """Orphans were not looked for."""
     use_storage(settings, "Wordless")
     ask("prune")
-    assert process_requests(SITE)[0].outcome.endswith("so orphans were not searched for.")
+    assert process_requests(SITE)[0].outcome["more"] == {"code": "orphans-unknown"}
 
 
 @pytest.mark.thorough
@@ -214,7 +218,7 @@ def test_requests_are_done_in_the_order_they_were_made(storage):
     asked = [ask(), ask("check"), ask("prune")]
     done = process_requests(SITE)
     assert done == asked
-    assert done[1].outcome == "8 files are intact."
+    assert done[1].outcome["code"] == "intact"
 
 
 @pytest.mark.thorough
@@ -310,7 +314,7 @@ def test_who_loses_the_lease_tries_again(storage, monkeypatch):
     ask()
     (done,) = process_requests(SITE, choose)
     assert not done.failed
-    assert Publication.objects.get().build.started_by == "admin: ann"
+    assert Publication.objects.get().build.started_by == "ann"
     assert done.build.status == Build.Status.UNCHANGED  # After what it had begun was published.
 
 
@@ -340,7 +344,7 @@ def test_what_a_dead_process_left_is_finished_by_whoever_comes_next(storage, mon
     assert asked.ended_at is not None
     assert not asked.failed
     assert asked.build is not None
-    assert Publication.objects.get().build.started_by == "admin: ann"
+    assert Publication.objects.get().build.started_by == "ann"
 
 
 @pytest.mark.thorough
@@ -452,7 +456,7 @@ def test_the_command_builds_what_is_still_open(storage, capsys):
     out, err = capsys.readouterr()
     full.refresh_from_db()
     assert full.build is not None
-    assert f"Requested by ann: {full.outcome}" in out
+    assert f"Requested by ann: {english_of(full.outcome)}" in out
     gone.refresh_from_db()
     assert gone.outcome in err
     check.refresh_from_db()

@@ -250,7 +250,7 @@ def test_strict_holds_a_build_with_skipped_rows(bad):
     assert "is held for review" in err
     held = Build.objects.get()
     assert held.status == Build.Status.HELD
-    assert "bad" in held.reason
+    assert held.reason["sections"][0]["section"] == "bad"
     assert run("publish_sitemaps", held.pk)[0] == 0
     Product.objects.filter(slug="b").delete()
     assert run("build_sitemaps", "--strict")[0] == 0

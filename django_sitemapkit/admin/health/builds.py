@@ -1,11 +1,10 @@
 """What builds found: skipped rows, implausible lastmods, and builds that failed or are held."""
 
-import datetime as dt
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from django.db.models import Max
+from django.db.models import Exists, Max, OuterRef
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -13,10 +12,11 @@ from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.admin.base import pause_text, request_text
 from django_sitemapkit.admin.health.items import HealthItem, Level, register_health
-from django_sitemapkit.builds.publication.pausing import pause_at
-from django_sitemapkit.builds.report.running import INTERRUPTED, living_leases, states_of
-from django_sitemapkit.models import Build, BuildFile, BuildRequest, Publication, StoredNow
+from django_sitemapkit.builds.report.running import INTERRUPTED, states_of
+from django_sitemapkit.builds.report.state import SiteState, states_of_sites
+from django_sitemapkit.models import Build, BuildFile, BuildRequest, Publication
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.words import words_of
 
 MAX_FILES_READ = 2_000
 """Files with problems whose problems are counted; of more files, those with the newest ids."""
@@ -66,42 +66,30 @@ PROBLEMS: dict[str, tuple[Any, Any]] = {
 def builds_found(request: HttpRequest, sites: Sequence[SitemapSite]) -> Iterator[HealthItem]:
     """Yield what is recorded of the builds of some sites."""
     keys = [site.key for site in sites]
-    rows = Publication.objects.filter(site__in=keys).select_related("build")
-    published: dict[str, Any] = {row.site: row for row in rows.annotate(now=StoredNow())}
-    succeeded = _last_success(keys)
-    yield from _held(keys)
+    states = states_of_sites(sites)
+    yield from _held(states)
     yield from _unfinished(keys)
-    yield from _overdue_requests(sites, keys)
-    yield from _failed_requests(keys, succeeded)
-    yield from _problems(published)
-    for publication in published.values():
-        yield from _lastmods(publication)
-        yield from _pause(publication, publication.now)
+    yield from _overdue_requests(states)
+    yield from _failed_requests(keys)
+    yield from _problems([state.publication for state in states if state.publication])
+    for state in states:
+        yield from _lastmods(state)
+        yield from _pause(state)
 
 
 def _url_of(build: int) -> str:
     return reverse("admin:sitemapkit_build_change", args=[build])
 
 
-def _last_success(keys: Iterable[str]) -> dict[str, dt.datetime]:
-    """Return by site when a build last ended well."""
-    well = Build.objects.filter(
-        site__in=keys, status__in=(_Status.PUBLISHED, _Status.UNCHANGED)
-    ).exclude(ended_at=None)
-    return dict(well.values_list("site").annotate(Max("ended_at")))
-
-
-def _held(keys: Iterable[str]) -> Iterator[HealthItem]:
+def _held(states: Iterable[SiteState]) -> Iterator[HealthItem]:
     """Yield the last build of each site that is held for review."""
-    held = Build.objects.filter(site__in=keys, status=_Status.HELD, pruned_at=None)
-    newest = held.values("site").annotate(newest=Max("pk")).values("newest")
-    for build in Build.objects.filter(pk__in=newest):
+    for build in (state.held for state in states if state.held):
         yield HealthItem(
             site=build.site,
             title=_("Build held for review"),
             found_at=build.ended_at or build.started_at,
             found_by=build,
-            details=(build.reason,),
+            details=(build.reason_text,),
             advice=_("Look at its changes. Then publish it, or correct the cause and build again."),
             url=_url_of(build.pk),
         )
@@ -124,7 +112,7 @@ def _unfinished(keys: Iterable[str]) -> Iterator[HealthItem]:
                 level=Level.ERROR,
                 found_at=build.ended_at or build.started_at,
                 found_by=build,
-                details=(build.reason,),
+                details=(build.reason_text,),
                 advice=_("Correct the cause and build again. The published build is still served."),
                 url=_url_of(build.pk),
             )
@@ -139,40 +127,38 @@ def _unfinished(keys: Iterable[str]) -> Iterator[HealthItem]:
             )
 
 
-def _overdue_requests(sites: Sequence[SitemapSite], keys: Collection[str]) -> Iterator[HealthItem]:
+def _overdue_requests(states: Iterable[SiteState]) -> Iterator[HealthItem]:
     """Yield the requests of each site that are open for long although nobody builds the site."""
-    late = [row for row in BuildRequest.objects.open(*sites) if row.is_overdue]
-    running = set(living_leases(keys).values_list("name", flat=True)) if late else set()
-    for row in late:
-        if f"build:{row.site}" not in running:
-            yield HealthItem(
-                site=row.site,
-                title=_("%(request)s not started") % {"request": request_text(row)},
-                found_at=row.requested_at,
-                found_by=row.requested_by,
-                advice=_("Check that workers run. The next scheduled build also does it."),
-                url=f"{reverse('admin:sitemapkit_overview')}?{urlencode({'site': row.site})}",
-            )
+    idle = (state for state in states if not state.is_running)
+    for row in (row for state in idle for row in state.requests if row.is_overdue):
+        yield HealthItem(
+            site=row.site,
+            title=_("%(request)s not started") % {"request": request_text(row)},
+            found_at=row.requested_at,
+            found_by=row.requested_by,
+            advice=_("Check that workers run. The next scheduled build also does it."),
+            url=f"{reverse('admin:sitemapkit_overview')}?{urlencode({'site': row.site})}",
+        )
 
 
-def _failed_requests(
-    keys: Iterable[str], succeeded: dict[str, dt.datetime]
-) -> Iterator[HealthItem]:
+def _failed_requests(keys: Iterable[str]) -> Iterator[HealthItem]:
     """Yield the newest ended request of each kind, if it failed and no build succeeded since."""
     ended = BuildRequest.objects.filter(site__in=keys).exclude(ended_at=None)
     ended = ended.exclude(kind=BuildRequest.Kind.COMPARE)  # Its own page shows it.
     newest = ended.values("site", "kind").annotate(newest=Max("pk")).values("newest")
-    for row in BuildRequest.objects.filter(pk__in=newest, failed=True):
-        ended_at = row.ended_at or row.requested_at
-        if row.site in succeeded and succeeded[row.site] >= ended_at:
-            continue
+    since = Build.objects.filter(
+        site=OuterRef("site"),
+        status__in=(_Status.PUBLISHED, _Status.UNCHANGED),
+        ended_at__gte=OuterRef("ended_at"),
+    )
+    for row in BuildRequest.objects.filter(~Exists(since), pk__in=newest, failed=True):
         yield HealthItem(
             site=row.site,
             title=_("%(request)s failed") % {"request": request_text(row)},
             level=Level.ERROR,
-            found_at=ended_at,
+            found_at=row.ended_at or row.requested_at,
             found_by=_("Sitemaps overview"),
-            details=row.outcome.splitlines(),
+            details=row.outcome_text.splitlines(),
             advice=_("Store damaged files again with the command: validate_sitemaps --repair")
             if row.kind == BuildRequest.Kind.CHECK
             else _("Correct the cause, then click the button again."),
@@ -180,9 +166,9 @@ def _failed_requests(
         )
 
 
-def _problems(published: dict[str, Publication]) -> Iterator[HealthItem]:
+def _problems(published: Iterable[Publication]) -> Iterator[HealthItem]:
     """Yield what the published builds skipped or left out, by kind of problem."""
-    by_build = {row.build_id: row for row in published.values()}
+    by_build = {row.build_id: row for row in published}
     faulty = BuildFile.objects.filter(build__in=by_build).exclude(problems="")
     rows = list(
         faulty.order_by("-pk").values_list("build_id", "problem_kinds")[: MAX_FILES_READ + 1]
@@ -208,29 +194,29 @@ def _problems(published: dict[str, Publication]) -> Iterator[HealthItem]:
         )
 
 
-def _lastmods(publication: Publication) -> Iterator[HealthItem]:
+def _lastmods(state: SiteState) -> Iterator[HealthItem]:
     """Yield the warnings about the lastmods of a published build."""
-    if publication.build.warnings:
+    if state.publication and state.publication.build.warnings:
         yield HealthItem(
-            site=publication.site,
+            site=state.site,
             title=_("Implausible lastmod"),
-            found_at=publication.published_at,
-            found_by=publication.build,
-            details=publication.build.warnings.splitlines(),
+            found_at=state.publication.published_at,
+            found_by=state.publication.build,
+            details=list(map(words_of, state.publication.build.warnings)),
             advice=_(
                 "Take lastmod from the last significant change of the page, or leave it out."
                 " Search engines ignore dates that they cannot trust."
             ),
-            url=_url_of(publication.build_id),
+            url=_url_of(state.publication.build_id),
         )
 
 
-def _pause(publication: Publication, now: dt.datetime) -> Iterator[HealthItem]:
+def _pause(state: SiteState) -> Iterator[HealthItem]:
     """Yield that publishing is paused."""
-    if pause := pause_at(publication, now):
-        query = urlencode({"site": publication.site})
+    if pause := state.pause:
+        query = urlencode({"site": state.site})
         yield HealthItem(
-            site=publication.site,
+            site=state.site,
             title=_("Publishing paused"),
             found_at=pause.since,
             details=(pause_text(pause),),

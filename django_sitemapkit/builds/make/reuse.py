@@ -28,19 +28,19 @@ FINGERPRINT_DIGITS = 16
 class Reason(TextChoices):
     """Why pages are rendered again or removed."""
 
-    NEVER = "never built", _("never built")
-    NEW = "new pages", _("new pages")
-    GONE = "pages removed", _("pages removed")
-    LOST = "stored files missing", _("stored files missing")
-    CODE = "code or settings changed", _("code or settings changed")
-    DATE = "a lastmod is no longer in the future", _("a lastmod is no longer in the future")
-    METHODS = "rendered by every build", _("rendered by every build")
-    ROWS = "rows changed", _("rows changed")
-    OVERRIDES = "overrides changed", _("overrides changed")
-    SOMEWHERE = "may be affected by changed overrides", _("may be affected by changed overrides")
-    DUPLICATES = "may be affected by changed duplicates", _("may be affected by changed duplicates")
-    AGAIN = "deduplication was switched off", _("deduplication was switched off")
-    BROKEN = "cannot be read", _("cannot be read")
+    NEVER = "never", _("never built")
+    NEW = "new", _("new pages")
+    GONE = "gone", _("pages removed")
+    LOST = "lost", _("stored files missing")
+    CODE = "code", _("code or settings changed")
+    DATE = "date", _("a lastmod is no longer in the future")
+    METHODS = "methods", _("rendered by every build")
+    ROWS = "rows", _("rows changed")
+    OVERRIDES = "overrides", _("overrides changed")
+    SOMEWHERE = "somewhere", _("may be affected by changed overrides")
+    DUPLICATES = "duplicates", _("may be affected by changed duplicates")
+    AGAIN = "again", _("deduplication was switched off")
+    BROKEN = "broken", _("cannot be read")
 
 
 class Fingerprints:

@@ -286,7 +286,7 @@ class ExportStatus:
 
     storage: str
     """The alias of the storage."""
-    exported_at: str | None
+    exported_at: dt.datetime | None
     """When the published build was exported; None if that was not done yet."""
     due: str
     """Why the next run will copy files; "" if it has no reason to."""
@@ -306,7 +306,7 @@ def export_status(site: SitemapSite) -> ExportStatus | None:
         exported_at = None
     return ExportStatus(
         storage=alias,
-        exported_at=exported_at.isoformat() if exported_at else None,
+        exported_at=exported_at,
         due=_due(publication, site),
     )
 

@@ -11,9 +11,9 @@ from django_sitemapkit.builds.stored_files import hashes_of
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Build, BuildFile
-from django_sitemapkit.printable import count_of
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.words import State
 
 MAX_LOOKED_FOR = 500_000
 """URLs of a section that are looked for in the others: about 50 MB. Of more, a sample is."""
@@ -46,10 +46,10 @@ class FinishedBuild:
         return page_rows_of(self.rows)
 
 
-Gate = Callable[[FinishedBuild], str]
+Gate = Callable[[FinishedBuild], State]
 
 
-def shrinkage(finished: FinishedBuild) -> str:
+def shrinkage(finished: FinishedBuild) -> State:
     """Return in what a build has too few URLs compared with the published one, or "".
 
     More than SITEMAPKIT_MAX_SHRINK of a section's URLs would be gone. If no section loses so much,
@@ -65,16 +65,18 @@ def shrinkage(finished: FinishedBuild) -> str:
             continue
         gone = min(lost, _gone(finished, name, lost))
         if gone - leaving > bound:
-            moved = f", and others list {lost - gone:,} of the rest" if gone < lost else ""
-            return (
-                f"section {name!r} would shrink from {before[name]:,} to"
-                f" {count_of(after[name], 'URL')}{moved};"
-                f" SITEMAPKIT_MAX_SHRINK allows a loss of {float(allowed * 100):g}%"
-            )
+            return {
+                "code": "shrinkage-besides-moved" if gone < lost else "shrinkage",
+                "section": name,
+                "before": before[name],
+                "urls": after[name],
+                "moved": lost - gone,
+                "allowed": f"{float(allowed * 100):g}",
+            }
     return ""
 
 
-def skipped_rows(finished: FinishedBuild) -> str:
+def skipped_rows(finished: FinishedBuild) -> State:
     """Return how many rows of which section were skipped, in a strict build, or ""."""
     if not finished.strict:
         return ""
@@ -84,10 +86,11 @@ def skipped_rows(finished: FinishedBuild) -> str:
         if row.skipped and (not finished.chosen or row.section in finished.chosen):
             counts[row.section] += row.skipped
             problems.setdefault(row.section, row.problems.partition("\n")[0])
-    return "; ".join(
-        f"section {name!r} skipped {count_of(count, 'row')}, the first: {problems[name]}"
+    sections = [
+        {"code": "skipped", "section": name, "rows": count, "problem": problems[name]}
         for name, count in sorted(counts.items())
-    )
+    ]
+    return {"code": "skipped-rows", "sections": sections} if sections else ""
 
 
 _gates: list[Gate] = [shrinkage, skipped_rows]
@@ -96,10 +99,10 @@ _gates: list[Gate] = [shrinkage, skipped_rows]
 def register_gate(gate: Gate) -> None:
     """Have builds judged by ``gate`` before they are published.
 
-    It gets a FinishedBuild and returns "" or the reason to hold the build for review. It is called
-    under the lease of the site: if it takes longer than a few seconds, it must call
-    ``finished.heartbeat()`` now and then. What it raises fails the build. Register it in
-    ``AppConfig.ready()``::
+    It gets a FinishedBuild and returns "" or the reason to hold the build for review: a text that
+    is shown as it is. It is called under the lease of the site: if it takes longer than a few
+    seconds, it must call ``finished.heartbeat()`` now and then. What it raises fails the build.
+    Register it in ``AppConfig.ready()``::
 
         from django_sitemapkit.builds import FinishedBuild, register_gate
 
@@ -115,9 +118,9 @@ def register_gate(gate: Gate) -> None:
         _gates.append(gate)
 
 
-def reason_to_hold(finished: FinishedBuild) -> str:
+def reason_to_hold(finished: FinishedBuild) -> State:
     """Return why a build is held for review, or ""."""
-    return next(filter(None, (gate(finished) for gate in _gates)), "")
+    return next((reason for gate in _gates if (reason := gate(finished))), "")
 
 
 def _gone(finished: FinishedBuild, section: str, lost: int) -> int:

@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from django_sitemapkit.builds.manifest import page_name_of
 from django_sitemapkit.models import BuildFile
-from django_sitemapkit.printable import count_of
 from django_sitemapkit.protocol.dates import moment_of
+from django_sitemapkit.words import State
 
 LEAST_ALIKE = 10
 """URLs of a section from which on one lastmod is doubted: fewer may have been made together."""
@@ -27,7 +27,7 @@ DAY = len("YYYY-MM-DD")
 
 def doubts(
     pages: Iterable[BuildFile], published: Iterable[BuildFile], started_at: dt.datetime
-) -> Iterator[str]:
+) -> Iterator[State]:
     """Yield what a build's lastmods say that can hardly be true: section, what, and keys.
 
     ``pages`` are those of the build, in order, and ``published`` those that are served.
@@ -47,18 +47,19 @@ def doubts(
                 yield from _backwards(row, old)
 
 
-def _alike(rows: Sequence[BuildFile]) -> Iterator[str]:
+def _alike(rows: Sequence[BuildFile]) -> Iterator[State]:
     urls = sum(row.lastmod_count for row in rows)
     texts = {text for row in rows for text in (row.oldest_lastmod, row.newest_lastmod)}
     if len(texts) == 1 and urls >= LEAST_ALIKE:
-        yield (
-            # Without their number, or it would be a new warning with each row.
-            f"{rows[0].section}: all URLs have the same lastmod, {texts.pop()} (for example"
-            f" {_shown(rows[0])}). A lastmod should say when the page itself last changed."
-        )
+        yield {  # Without the number of URLs, or it would be a new warning with each row.
+            "code": "lastmods-alike",
+            "section": rows[0].section,
+            "lastmod": texts.pop(),
+            "key": _shown(rows[0]),
+        }
 
 
-def _of_now(rows: Sequence[BuildFile], started_at: dt.datetime) -> Iterator[str]:
+def _of_now(rows: Sequence[BuildFile], started_at: dt.datetime) -> Iterator[State]:
     start = _aware(started_at).replace(microsecond=0)
     of_now = [
         row
@@ -68,24 +69,28 @@ def _of_now(rows: Sequence[BuildFile], started_at: dt.datetime) -> Iterator[str]
         and moment_of(row.oldest_lastmod, dt.UTC) >= start
     ]
     if of_now:
-        keys = ", ".join(map(_shown, of_now[:3]))
-        yield (
-            f"{of_now[0].section}: on {count_of(len(of_now), 'page')} every lastmod is the time"
-            f" of the build or later (for example {keys}). Do not use the time of rendering as"
-            " lastmod."
-        )
+        yield {
+            "code": "lastmods-of-now",
+            "section": of_now[0].section,
+            "pages": len(of_now),
+            "keys": ", ".join(map(_shown, of_now[:3])),
+        }
 
 
-def _backwards(row: BuildFile, previous: BuildFile) -> Iterator[str]:
+def _backwards(row: BuildFile, previous: BuildFile) -> Iterator[State]:
     """Doubt a page that has as much as it had, and whose newest lastmod is older than it was."""
     if not previous.newest_lastmod or row.urls < previous.urls:
         return
     if _is_before(row.newest_lastmod, previous.newest_lastmod):
-        yield (
-            f"{row.section}: the newest lastmod of page {row.number} went back from"
-            f" {previous.newest_lastmod} ({_shown(previous)}) to {row.newest_lastmod}"
-            f" ({_shown(row)})."
-        )
+        yield {
+            "code": "lastmod-backwards",
+            "section": row.section,
+            "page": row.number,
+            "before": previous.newest_lastmod,
+            "key_before": _shown(previous),
+            "lastmod": row.newest_lastmod,
+            "key": _shown(row),
+        }
 
 
 def _is_before(text: str, other: str) -> bool:

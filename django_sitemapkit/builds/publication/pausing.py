@@ -2,13 +2,13 @@
 
 import datetime as dt
 from dataclasses import dataclass, field
-from typing import Any
 
 from django.utils import timezone
 
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Publication, StoredNow
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.words import State, english_of
 
 MAX_PAUSED_BY = 200
 """Maximum length of ``Pause.by`` as it is stored, in characters."""
@@ -33,17 +33,15 @@ class Pause:
     @property
     def text(self) -> str:
         """The pause as part of a sentence, in English: "paused by ann: wrong prices"."""
-        until = f" until {_in_project_zone(self.until)}" if self.until else ""
-        return f"paused by {self.by}{until}: {self.reason.rstrip('.')}"
+        return english_of(self.state)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON takes it."""
-        return {
-            "by": self.by,
-            "reason": self.reason,
-            "until": self.until.isoformat() if self.until else None,
-            "since": self.since.isoformat(),
-        }
+    @property
+    def state(self) -> State:
+        """The pause as a code and its values."""
+        values = {"by": self.by, "why": self.reason.rstrip(".")}
+        if self.until is None:
+            return {"code": "pause", **values}
+        return {"code": "pause-until", "until": _in_project_zone(self.until), **values}
 
 
 def is_possible_end(moment: dt.datetime) -> bool:

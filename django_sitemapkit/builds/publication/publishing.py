@@ -41,9 +41,10 @@ from django_sitemapkit.models import (
 )
 from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
 from django_sitemapkit.publishing.storage import sync
-from django_sitemapkit.registry import NOT_REGISTERED, registry
+from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import Index, external_entries, write_index
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.words import State, english_of
 
 DESCRIBED = (
     *("fingerprint", "revision", "override_hashes", "changes_at", "skipped", "problems"),
@@ -62,7 +63,7 @@ class Outcome:
     """The build's id; of one that is held already, if this one is the same."""
     index: FileResult | None = None
     """Its index; None if it is stored already."""
-    reason: str = ""
+    reason: State = ""
     """Why it is held."""
 
 
@@ -143,22 +144,21 @@ def publish_finished(
     site, record, pages = finished.site, finished.build, finished.pages
     index = _index_of(finished, storage)
     if index is None or index.problem:
-        nothing = NOT_REGISTERED if registry.is_empty else "no section has a URL"
-        reason = index.problem if index else nothing
+        reason = index.problem if index else registry.why_no_url
         kept.record()
         with lease.fenced_transaction():
             _end(record, Build.Status.FAILED, reason=reason)
         stays = " The published build stays." if builds.published else ""
-        raise NothingToPublish(f"Site {site.key!r}: {reason}.{stays}")
+        raise NothingToPublish(f"Site {site.key!r}: {english_of(reason)}.{stays}")
     if outcome := _end_unchanged(finished, builds, lease, index, distrusted, whole=whole):
         return outcome
     published = builds.published
     reason = reason_to_hold(finished)
-    if not (reason or by_editor or published is None):
-        reason = _reason_of(pause_of(site))
+    if not (reason or by_editor or published is None) and (pause := pause_of(site)):
+        reason = {"code": "paused", "pause": pause.state}
     held = builds.held if reason else None
     if held is not None and _has(builds, held, pages, index):
-        why = f"it is identical to build {held.pk}, which is held for review"
+        why = {"code": "identical", "build": held.pk}
         if held.previous_id != (published.pk if published else None):
             BuildDifferences.objects.filter(build=held).delete()
         held.previous, held.reason = published, reason  # Someone may have gone back meanwhile.
@@ -212,7 +212,7 @@ def _end_unchanged(
     Its warnings are recorded either way.
     """
     published, record = builds.published, finished.build
-    record.warnings = "\n".join(doubts(finished.pages, finished.published, record.started_at))
+    record.warnings = list(doubts(finished.pages, finished.published, record.started_at))
     if published is None or not _has(builds, published, finished.pages, index, distrusted):
         return None
     _end_as(published, finished, builds, Build.Status.UNCHANGED, lease)
@@ -239,7 +239,7 @@ def _end_as(
     builds: SiteBuilds,
     status: Build.Status,
     lease: BuildLease,
-    reason: str = "",
+    reason: State = "",
 ) -> None:
     """Record that a build has the files of another one, which learns what its rows are now.
 
@@ -277,7 +277,7 @@ def _give_up_held(builds: SiteBuilds, record: Build, lease: BuildLease) -> None:
         with lease.fenced_transaction():
             Build.objects.filter(pk__in=held).update(
                 status=Build.Status.ABANDONED,
-                reason=f"build {record.pk} was published or found unchanged after it",
+                reason={"code": "superseded", "build": record.pk},
             )
 
 
@@ -290,7 +290,7 @@ def stored_build(site: SitemapSite, build: int) -> Build:
     if record is None:
         raise BuildFailed(f"Site {site.key!r} has no build {build}.")
     if record.published_at is None and record.status != Build.Status.HELD:
-        reason = f": {record.reason}" if record.reason else ""
+        reason = f": {english_of(record.reason)}" if record.reason else ""
         raise BuildFailed(f"Build {build} is neither published nor held for review{reason}.")
     if record.pruned_at is not None:
         raise BuildFailed(f"Build {build} was pruned: its files were deleted.")
@@ -335,7 +335,7 @@ def publish(site: SitemapSite, build: int, *, pause: Pause | None = None) -> int
 
 def _serve(
     builds: SiteBuilds, record: Build, lease: BuildLease, *, despite_pause: bool = False
-) -> str:
+) -> State:
     """Let the site serve another build: one transaction, under the lease.
 
     Return "", or why it was not done: publishing was paused a moment ago.
@@ -351,7 +351,7 @@ def _serve(
                 f"Site {site.key!r}: another process has already published a newer build."
             )
         if not despite_pause and (pause := pause_at(publication, now)):
-            return _reason_of(pause)
+            return {"code": "paused", "pause": pause.state}
         if publication.build_id != record.pk:
             Build.objects.filter(pk=publication.build_id).update(replaced_at=now)
             if publication.notified_at is not None:  # Else what is known outside is older still.
@@ -369,11 +369,6 @@ def _serve(
     builds.publication = publication
     log_published(site.key, record.pk)
     return ""
-
-
-def _reason_of(pause: Pause | None) -> str:
-    """Return why a build is held during a pause, in words that stay true when it is over."""
-    return f"publishing was {pause.text}" if pause else ""
 
 
 def _end(record: Build, status: Build.Status, **values: Any) -> None:

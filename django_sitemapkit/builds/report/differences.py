@@ -16,7 +16,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
 
-from django_sitemapkit.builds.manifest import page_name_of
 from django_sitemapkit.builds.publication.publishing import stored_build
 from django_sitemapkit.builds.stored_files import (
     hashes_of,
@@ -219,15 +218,3 @@ def differences_of(
     new = list(BuildFile.objects.in_build(record).pages())
     with TemporaryDirectory() as folder:
         yield from compare(old, new, SitemapStorage(), Path(folder), heartbeat, duplicates)
-
-
-def changed_pages(previous: Build | None, present: Build) -> list[BuildFile]:
-    """Return the pages whose files are others than before, and those that are gone."""
-    rows = BuildFile.objects
-    before = {page_name_of(row): row for row in rows.in_build(previous).pages()} if previous else {}
-    after = {page_name_of(row): row for row in rows.in_build(present).pages()}
-    gone = [row for name, row in before.items() if name not in after]
-    new = [
-        row for name, row in after.items() if name not in before or before[name].name != row.name
-    ]
-    return new + gone

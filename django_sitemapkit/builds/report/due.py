@@ -4,6 +4,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
+
+from django.utils.translation import override
 
 from django_sitemapkit.builds.make.compared_page import hashed_sections
 from django_sitemapkit.builds.make.reuse import Reason, Reuse
@@ -27,10 +30,16 @@ class SectionDue:
 
     section: str
     """The section's name; "" for the index."""
-    pages: dict[str, int] = field(default_factory=dict)
+    pages: dict[Reason, int] = field(default_factory=dict)
     """Reasons, and how many pages each holds for; 0 where they are not counted."""
     error: str = ""
     """Why the section cannot be read; "" where it can."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON takes it, with the reasons in English."""
+        with override("en"):
+            pages = {str(reason.label): count for reason, count in self.pages.items()}
+        return {"section": self.section, "pages": pages, "error": self.error}
 
 
 def due(
@@ -65,8 +74,8 @@ def due(
 
 
 def _broken(name: str, error: Exception) -> SectionDue:
-    reason = f"{type(error).__name__}: {error}"
-    return SectionDue(section=name, pages={Reason.BROKEN: 0}, error=reason)
+    why = f"{type(error).__name__}: {error}"
+    return SectionDue(section=name, pages={Reason.BROKEN: 0}, error=why)
 
 
 class _Look:
@@ -96,7 +105,7 @@ class _Look:
         """The stored files; an unavailable storage is reported like a failing one."""
         return StoredFiles(self._site, SitemapStorage(), ask=self._rows)
 
-    def at(self, section: SectionReader, known: Known | None) -> Counter[str]:
+    def at(self, section: SectionReader, known: Known | None) -> Counter[Reason]:
         """Count what is due of a section, by reason; what is left in ``known`` is not planned."""
         keyset = section.keyset
         planned = None if keyset is None else pages_in(self._plans, section, keyset)
@@ -108,7 +117,7 @@ class _Look:
         if known is None:
             self.pass_page(section.get_name(), Reason.DUPLICATES)
             return Counter({Reason.NEVER: len(planned)})
-        reasons: Counter[str] = Counter()
+        reasons: Counter[Reason] = Counter()
         for page in planned:
             reason, urls_digest = self._why(section, page, known.pop(page.number, []))
             if reason is not None:
@@ -146,7 +155,7 @@ class _Look:
         if section in self._reuse.hashed:
             self._prefix = next_prefix(self._prefix, urls_digest)
 
-    def gone(self, known: Known) -> Counter[str]:
+    def gone(self, known: Known) -> Counter[Reason]:
         """Count the files that the next build has no more."""
         rows = (row for stored in known.values() for row in stored)
         last = self._last.pk if self._last else None
@@ -159,7 +168,7 @@ class _Look:
         return index is not None and not self._files.has(index.name)
 
 
-def _unseen(section: SectionReader, known: Known | None) -> Counter[str]:
+def _unseen(section: SectionReader, known: Known | None) -> Counter[Reason]:
     """Return what can be said of a section whose rows would have to be counted off."""
     if known is None:
         return Counter({Reason.NEVER: 0})

@@ -1,11 +1,21 @@
 """Which process builds a site, and how far its build is: from the database, on any machine."""
 
 import datetime as dt
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, DurationField, ExpressionWrapper, F, Q, QuerySet, Sum
+from django.db.models import (
+    BooleanField,
+    Count,
+    DurationField,
+    ExpressionWrapper,
+    F,
+    Q,
+    QuerySet,
+    Sum,
+)
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.conf import settings
@@ -59,24 +69,20 @@ def build_progress(site: SitemapSite) -> BuildProgress | None:
     state = states_of([build])[build.pk] if build else INTERRUPTED
     if build is None or (state != Build.Status.RUNNING and is_being_built(site)):
         return None
-    done = ~Q(status=BuildFile.Status.PENDING)
-    counts = (
-        BuildFile.objects.in_build(build)
-        .exclude(section="")
-        .aggregate(
-            total=Count("pk"),
-            done=Count("pk", filter=done),
-            # The name of a file has the build that stored it.
-            stored=Sum("urls", filter=Q(name__contains=f"-{build.pk}."), default=0),
-            urls=Sum("urls", filter=done, default=0),
-        )
+    totals = BuildFile.objects.in_build(build).totals(
+        "build",
+        all=Count("pk"),
+        pending=Count("pk", filter=Q(status=BuildFile.Status.PENDING)),
+        # The name of a file has the build that stored it.
+        stored=Sum("urls", filter=Q(name__contains=f"-{build.pk}."), default=0),
     )
+    counts = defaultdict(int, totals.first() or {})
     return BuildProgress(
         build=build.pk,
         state=state,
         started_by=build.started_by,
-        done=counts["done"],
-        total=counts["total"] + 1,
+        done=counts["all"] - counts["pending"],
+        total=counts["all"] + 1,
         urls=counts["urls"],
         urls_per_second=_rate(site, build.age.total_seconds(), counts["stored"]),
     )
@@ -122,14 +128,12 @@ def states_of(builds: Collection[Build]) -> dict[int, str]:
 
 def living_leases(keys: Iterable[str]) -> QuerySet[Lease]:
     """Return the leases of processes that build the sites with these keys and are alive."""
-    silence = DatabaseNow() - dt.timedelta(seconds=settings.LEASE_SECONDS)
     names = [f"build:{key}" for key in keys]
-    return Lease.objects.filter(name__in=names, heartbeat__gte=silence).exclude(owner="")
+    return with_life(Lease.objects.filter(name__in=names)).filter(is_alive=True)
 
 
-def who_builds(site: SitemapSite) -> str:
-    """Return who builds a site since when, or ""."""
-    lease = Lease.objects.filter(name=f"build:{site.key}").exclude(owner="").first()
-    if lease is None or is_being_built(site):
-        return lease.holder if lease else ""
-    return f"{lease.holder}; no recent heartbeat, so the next build takes over"
+def with_life(leases: QuerySet[Lease]) -> "QuerySet[Any]":
+    """Return leases that somebody has, with ``is_alive``: whether their processes are."""
+    silence = DatabaseNow() - dt.timedelta(seconds=settings.LEASE_SECONDS)
+    is_alive = ExpressionWrapper(Q(heartbeat__gte=silence), output_field=BooleanField())
+    return leases.exclude(owner="").annotate(is_alive=is_alive)

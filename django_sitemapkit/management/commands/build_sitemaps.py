@@ -29,6 +29,7 @@ from django_sitemapkit.printable import count_of, printable
 from django_sitemapkit.rendering.problems import EXAMPLES_PER_KIND
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.words import english_of
 
 
 class Command(SiteCommand):
@@ -185,7 +186,7 @@ class Command(SiteCommand):
     def _print_busy(self, site: SitemapSite, reason: str) -> None:
         """Print that another process is building a site."""
         if self.json:
-            busy = BuildResult(site=site.key, build=None, status="running", reason=reason)
+            busy = BuildResult(site=site.key, build=None, status="running", cause=reason)
             self.write_json(_result_document(busy))
         elif self.verbosity:
             self.stdout.write(f"Site {site.key!r} skipped: {reason}", self.style.WARNING)
@@ -207,7 +208,7 @@ class Command(SiteCommand):
         queued = BuildRequest.objects.open(site)
         kinds = {BuildRequest.Kind.BUILD, *(each.kind for each in queued if each.is_overdue)}
         for asked in process_requests(site, lambda: self.runner, kinds=kinds, wait_seconds=0):
-            line = f"Requested by {asked.requested_by}: {asked.outcome}"
+            line = f"Requested by {asked.requested_by}: {english_of(asked.outcome)}"
             if asked.failed:
                 self.stderr.write(line, self.style.WARNING)
             elif self.verbosity:
@@ -285,6 +286,7 @@ def _result_document(result: BuildResult) -> dict[str, Any]:
         "build": result.build,
         "status": result.status,
         "reason": result.reason,
+        "code": result.code,
         "urls": result.urls,
         "files": len(result.files),
         "stored": result.stored,

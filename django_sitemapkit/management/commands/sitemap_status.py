@@ -8,11 +8,11 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.builds import SiteStatus, status_of
 from django_sitemapkit.builds.make.reuse import Reason
-from django_sitemapkit.builds.report.status import BuildStatus, SectionStatus
+from django_sitemapkit.builds.report.status import SectionStatus
 from django_sitemapkit.management.base import Exit, PublishedCommand, age_of, how_to_review
 from django_sitemapkit.models import Build
 from django_sitemapkit.printable import count_of
-from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.words import code_of, english_of
 
 MAX_HOURS = 876_000
 """A hundred years, within the range of dates."""
@@ -49,9 +49,9 @@ class Command(PublishedCommand):
         if options["json"]:
             self.write_json([report.as_dict() for report in reports])
         else:
-            for site, report in zip(sites, reports, strict=True):
+            for report in reports:
                 self._show(report)
-                self._conclude(site, report, quick=options["quick"])
+                self._conclude(report, quick=options["quick"])
         hours = options["max_age"]
         late = [_late(r, hours) for r in reports if hours is not None and r.is_older(hours)]
         if late:
@@ -73,10 +73,10 @@ class Command(PublishedCommand):
         for section in report.sections:
             self._show_section(section)
         for asked in report.requests:
-            what = " ".join(filter(None, (asked["kind"], asked["section"])))
-            line = f"  requested: {what}, {_when(asked['requested_at'], report)}"
-            is_late = asked["is_overdue"] and not report.running
-            line += f", by {asked['requested_by']}{', not started' if is_late else ''}"
+            what = " ".join(filter(None, (asked.kind, asked.section)))
+            line = f"  requested: {what}, {_when(asked.requested_at, report)}"
+            is_late = asked.is_overdue and not report.lease
+            line += f", by {asked.requested_by}{', not started' if is_late else ''}"
             self.stdout.write(line, self.style.WARNING if is_late else None)
         if report.export is not None:
             export = report.export
@@ -87,7 +87,7 @@ class Command(PublishedCommand):
         for item in report.due:
             reasons = ", ".join(
                 f"{reason}: {count_of(count, 'page')}" if count else reason
-                for reason, count in item.pages.items()
+                for reason, count in item.as_dict()["pages"].items()
             )
             name = item.section or "index"
             style = self.style.ERROR if item.error else None
@@ -109,23 +109,23 @@ class Command(PublishedCommand):
         if section.skipped:
             self.stdout.write(f"    {count_of(section.skipped, 'row')} skipped", self.style.WARNING)
 
-    def _show_build(self, build: BuildStatus, report: SiteStatus) -> None:
+    def _show_build(self, build: Any, report: SiteStatus) -> None:
         """Print a build, with the reason for its outcome and its warnings."""
         styles = {"held": self.style.WARNING, "failed": self.style.ERROR}
-        style = styles.get(build.status)
-        line = f"  build {build.build}: {build.status}, {_when(build.started_at, report)}"
+        style = styles.get(build.state)
+        line = f"  build {build.pk}: {build.state}, {_when(build.started_at, report)}"
         self.stdout.write(line, style)
         if build.reason:
-            self.stdout.write(f"    {build.reason}", style)
-        for warning in build.warnings:
+            self.stdout.write(f"    {english_of(build.reason)}", style)
+        for warning in map(english_of, build.warnings):
             self.stdout.write(f"    warning: {warning}", self.style.WARNING)
 
-    def _conclude(self, site: SitemapSite, report: SiteStatus, *, quick: bool) -> None:
+    def _conclude(self, report: SiteStatus, *, quick: bool) -> None:
         """Print what to do next at a site."""
-        if held := Build.objects.held(site):
+        if held := report.held:
             self.stdout.write(f"  Build {held.pk} is held for review:", self.style.WARNING)
             self.stdout.write(f"  {how_to_review(held.pk)}", self.style.WARNING)
-            if report.pause is None and held.reason.startswith("publishing was paused"):
+            if report.pause is None and code_of(held.reason) == "paused":
                 text = "The pause is over: run build_sitemaps to publish what is current."
                 self.stdout.write(f"  {text}", self.style.NOTICE)
         if any(item.error for item in report.due):
@@ -134,7 +134,7 @@ class Command(PublishedCommand):
         elif report.progress is not None and report.progress.state != Build.Status.RUNNING:
             text = f"Run build_sitemaps to resume build {report.progress.build}."
             self.stdout.write(f"  {text}", self.style.NOTICE)
-        elif _is_due(report) and not report.running:
+        elif _is_due(report) and not report.lease:
             self.stdout.write("  Run build_sitemaps to build what is due.", self.style.NOTICE)
             if report.is_idle(hours=24):
                 self.stdout.write(f"  {NO_SCHEDULE}", self.style.NOTICE)
@@ -151,10 +151,9 @@ def _is_due(report: SiteStatus) -> bool:
     )
 
 
-def _when(moment: str, report: SiteStatus) -> str:
+def _when(moment: dt.datetime, report: SiteStatus) -> str:
     """Return a moment to the second, and its age in words."""
-    exact = dt.datetime.fromisoformat(moment).isoformat(timespec="seconds")
-    return f"{exact} ({age_of(moment, report.as_of)})"
+    return f"{moment.isoformat(timespec='seconds')} ({age_of(moment, report.as_of)})"
 
 
 def _current_states(report: SiteStatus) -> Iterator[str]:
@@ -162,7 +161,7 @@ def _current_states(report: SiteStatus) -> Iterator[str]:
     if report.pause is not None:
         yield f"publishing is {report.pause.text}"
     if report.running:
-        yield f"being built by {report.running}"
+        yield f"being built by {english_of(report.running)}"
     if report.progress is not None:
         progress = report.progress
         text = (

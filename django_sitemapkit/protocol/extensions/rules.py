@@ -93,7 +93,7 @@ def _check_rating(text: str) -> None:
 
 
 def _invalid_text(text: str, why: str) -> InvalidValue:
-    return InvalidValue("invalid-tag-value", f"Invalid tag value: {quoted(text)} {why}.")
+    return InvalidValue("invalid-tag-value", f"{quoted(text)} {why}.", "Invalid tag value")
 
 
 check_country = _matching("[A-Z]{2}", "is not a country of ISO 3166-1: two capital letters")

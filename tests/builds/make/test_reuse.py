@@ -52,7 +52,7 @@ def made(result):
 def test_a_file_that_is_gone_is_due_and_the_next_build_stores_it(storage, page):
     """A page or the index, and nothing else of the site."""
     storage.delete(manifest()[page].name)
-    assert shown() == {page[0]: {"stored files missing": 1}}
+    assert shown() == {page[0]: {"lost": 1}}
     assert made(run()) == {page}
     assert shown() == {}
 
@@ -116,9 +116,9 @@ def test_what_is_held_for_review_is_not_due_again(held):
 def test_what_changed_since_a_build_was_held_is_due(held, storage):
     """It alone, and with its own reason; as is a file of the held build that is gone."""
     edit_product("p4", day=2)
-    assert shown() == {"products": {"rows changed": 1}}
+    assert shown() == {"products": {"rows": 1}}
     storage.delete(manifest(held)["products", 1].name)
-    assert shown() == {"products": {"rows changed": 1, "stored files missing": 1}}
+    assert shown() == {"products": {"rows": 1, "lost": 1}}
     result = run()
     assert result.status == "held"
     assert {("products", 1), ("products", 3)} <= made(result)
@@ -129,7 +129,7 @@ def test_what_changed_since_a_build_was_held_is_due(held, storage):
 def test_a_section_that_only_a_held_build_has_is_not_due(held, sections):
     """Its files are stored, and kept by the next build."""
     sections.add(type("Copies", (Products,), {"limit": 5}))
-    assert shown() == {"copies": {"never built": 1}}
+    assert shown() == {"copies": {"never": 1}}
     assert run().status == "held"
     assert shown() == {}
 
@@ -138,4 +138,4 @@ def test_no_file_is_due_again_where_the_whole_folder_is_gone(storage):
     """All of it is lost, and found without a look at the rows if the storage lists its files."""
     storage.reset({})
     lost = {"products": 3, "readings": 3, "articles": 1, "": 1}
-    assert shown() == {name: {"stored files missing": count} for name, count in lost.items()}
+    assert shown() == {name: {"lost": count} for name, count in lost.items()}

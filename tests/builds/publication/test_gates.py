@@ -2,10 +2,17 @@
 
 import pytest
 
-from django_sitemapkit.builds import publish, register_gate
+from django_sitemapkit.builds import (
+    Pause,
+    pause_publishing,
+    publish,
+    register_gate,
+    resume_publishing,
+)
 from django_sitemapkit.builds.publication import gates
 from django_sitemapkit.models import Build, Publication
 from tests.builds import ALL, SITE, Products, edit_product, fill, run, use_storage
+from tests.management import run as command
 from tests.testapp.models import Reading
 
 pytestmark = pytest.mark.django_db
@@ -49,10 +56,11 @@ def test_a_strict_build_with_skipped_rows_is_held(storage):
     """The reason names section, count and first problem, in the result and with the build."""
     result = run(strict=True)
     assert result.status == "held"
-    assert "section 'products' skipped 1 row, the first: " in result.reason
-    assert "products" in result.reason.partition("first: ")[2]
+    (skipped,) = result.cause["sections"]
+    assert (skipped["section"], skipped["rows"]) == ("products", 1)
+    assert "products" in skipped["problem"]
     record = Build.objects.get()
-    assert (record.status, record.reason) == ("held", result.reason)
+    assert (record.status, record.reason) == ("held", result.cause)
     assert not Publication.objects.exists()
     assert run(strict=True).build == record.pk
 
@@ -110,3 +118,19 @@ def test_a_strict_build_of_one_section_is_not_held_for_another(storage):
     Reading.objects.create(level=77)
     result = run(strict=True, sections=["readings"])
     assert result.status == "published"
+
+
+@pytest.mark.parametrize("is_paused", [False, True])
+def test_the_text_of_a_gate_is_never_read(storage, gate, is_paused):
+    """Advice follows from what holds the build, not from how the reason begins."""
+    run()
+    edit_product()
+    if is_paused:
+        pause_publishing(SITE, Pause(by="ann", reason="sale"))
+    else:
+        gate.answer = "publishing was paused by the shop"
+    held = run()
+    assert (held.status, held.code) == ("held", "paused" if is_paused else "other")
+    resume_publishing(SITE)
+    advice = "The pause is over: run build_sitemaps to publish what is current."
+    assert (advice in command("sitemap_status")[1]) == is_paused

@@ -61,7 +61,7 @@ def declare(sections, **options):
 def warned():
     """Build; return the warnings, which the build's record has too."""
     result = run()
-    assert list(result.warnings) == Build.objects.latest("pk").warnings.splitlines()
+    assert list(result.warnings) == Build.objects.latest("pk").warning_texts
     return list(result.warnings)
 
 

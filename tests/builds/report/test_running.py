@@ -110,14 +110,14 @@ def test_a_build_runs_only_under_its_lease(settings, sections, error, state, rea
     build = left_by(error, sections, settings)
     Lease.objects.update(owner="")
     status = status_of(SITE)
-    assert [(each.status, each.reason) for each in status.builds] == [(state, reason)]
+    assert [(each.state, each.reason) for each in status.builds] == [(state, reason)]
     assert status.progress.state == state
     assert (status.running, status.progress.urls_per_second) == ("", None)
     said = command("sitemap_status")[1]
     assert "running" not in said
     assert said.endswith(f"Run build_sitemaps to resume build {build.pk}.\n")
     assert run().resumed == build.pk
-    assert [(each.status, each.reason) for each in status_of(SITE).builds] == [
+    assert [(each.state, each.reason) for each in status_of(SITE).builds] == [
         ("unchanged", ""),
         ("published", ""),
     ]

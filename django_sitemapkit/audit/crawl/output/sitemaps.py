@@ -14,6 +14,7 @@ from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.rendering import write_index
+from django_sitemapkit.words import english_of
 
 MAIN = "sitemap.xml"
 """The sitemap, or the index if there are several."""
@@ -37,7 +38,8 @@ def write_sitemaps(pages: Iterable[tuple[str, Any]], made: Path, base: str) -> l
     names = [_xml_name(number) for number in numbers]
     index = write_index([IndexEntry(location=f"{base}/{name}") for name in names])
     if index is None or index.problem:
-        raise ImproperlyConfigured(index.problem if index else "The crawl found no page.")
+        why = english_of(index.problem) if index else "The crawl found no page."
+        raise ImproperlyConfigured(why)
     (made / MAIN).write_bytes(index.data)
     return [*names, *texts, MAIN]
 

@@ -1,0 +1,148 @@
+"""What states say: a code and its values become words where they are shown.
+
+A state is stored as a code with its values, such as ``{"code": "cancelled", "by": "ann"}``. A text,
+such as an error's message or the reason of a project's own gate, is a state as well: it is shown as
+it is, and never read. "" says nothing.
+"""
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from django.utils.formats import number_format
+from django.utils.translation import gettext, gettext_noop, ngettext_lazy, override
+
+State: TypeAlias = str | Mapping[str, Any]
+"""A code with its values, or a text; both can be stored as JSON."""
+
+SENTENCES = {
+    # Why a build is held for review, failed or was abandoned.
+    "cancelled": gettext_noop("cancelled by %(by)s"),
+    "changed": gettext_noop("the code, the settings or the chosen sections have changed"),
+    "excluded": gettext_noop("a URL was excluded from the published files"),
+    "identical": gettext_noop("it is identical to build %(build)s, which is held for review"),
+    "interrupted": gettext_noop("it was interrupted"),
+    "no-section": gettext_noop(
+        "no section is registered; declare one in the module sitemaps.py of an installed app, with"
+        " @register above it"
+    ),
+    "no-url": gettext_noop("no section has a URL"),
+    "pages-moved": gettext_noop("its pages kept changing during the build; run it again"),
+    "pause": gettext_noop("paused by %(by)s: %(why)s"),
+    "pause-until": gettext_noop("paused by %(by)s until %(until)s: %(why)s"),
+    "paused": gettext_noop("publishing was %(pause)s"),
+    "shrinkage": gettext_noop(
+        "section '%(section)s' would shrink from %(before)s to %(urls)s;"
+        " SITEMAPKIT_MAX_SHRINK allows a loss of %(allowed)s%%"
+    ),
+    "shrinkage-besides-moved": gettext_noop(
+        "section '%(section)s' would shrink from %(before)s to %(urls)s, and others list %(moved)s"
+        " of the rest; SITEMAPKIT_MAX_SHRINK allows a loss of %(allowed)s%%"
+    ),
+    "skipped": gettext_noop("section '%(section)s' skipped %(rows)s, the first: %(problem)s"),
+    "skipped-rows": "%(sections)s",
+    "superseded": gettext_noop("build %(build)s was published or found unchanged after it"),
+    "too-many-sitemaps": gettext_noop(
+        "%(sitemaps)s sitemaps do not fit into one index, which has room for %(room)s; give the"
+        " sections a larger limit, or divide them among several sites"
+    ),
+    # Who builds a site.
+    "holder": gettext_noop("process %(pid)s on %(host)s since %(since)s UTC"),
+    "silent": gettext_noop("%(holder)s; no recent heartbeat, so the next build takes over"),
+    # How far a build is.
+    "progress-at-rate": gettext_noop(
+        "Build %(build)s: %(done)s of %(total)s files are done. %(urls)s so far;"
+        " %(urls_per_second)s per second in new files."
+    ),
+    "progress-failed": gettext_noop("Build %(build)s failed. The next build resumes it."),
+    "progress-idle": gettext_noop("No build is running."),
+    "progress-interrupted": gettext_noop(
+        "Build %(build)s was interrupted. The next build resumes it."
+    ),
+    "progress-planning": gettext_noop("Planning sitemap files, or deleting old ones."),
+    "progress-queued": gettext_noop("Queued requests start in the background."),
+    "progress-running": gettext_noop("Build %(build)s: %(done)s of %(total)s files are done."),
+    # What lastmods say that can hardly be true.
+    "lastmods-alike": gettext_noop(
+        "%(section)s: all URLs have the same lastmod, %(lastmod)s (for example %(key)s). A lastmod"
+        " should say when the page itself last changed."
+    ),
+    "lastmods-of-now": gettext_noop(
+        "%(section)s: on %(pages)s every lastmod is the time of the build or later (for example"
+        " %(keys)s). Do not use the time of rendering as lastmod."
+    ),
+    "lastmod-backwards": gettext_noop(
+        "%(section)s: the newest lastmod of page %(page)s went back from %(before)s"
+        " (%(key_before)s) to %(lastmod)s (%(key)s)."
+    ),
+    # What a build or a request came to.
+    "abandoned": gettext_noop("Build %(build)s was abandoned: %(reason)s."),
+    "build-cancelled": gettext_noop("The build was cancelled by %(by)s."),
+    "build-gone": gettext_noop("The build does not exist any more."),
+    "compared": gettext_noop("%(added)s added, %(removed)s removed, %(changed)s changed."),
+    "damaged": gettext_noop("Damaged: %(damaged)s of %(files)s.\n%(faults)s"),
+    "ended": gettext_noop("A build ended: %(reason)s."),
+    "failed": gettext_noop("Build %(build)s failed: %(reason)s."),
+    "held": gettext_noop("Build %(build)s is held for review: %(reason)s."),
+    "intact": gettext_noop("%(files)s checked, no damage found."),
+    "nothing-published": gettext_noop("Nothing is published."),
+    "orphans-unknown": gettext_noop(
+        "The storage cannot list its files, so orphans were not searched for."
+    ),
+    "pruned": gettext_noop("Deleted: %(files)s and %(orphans)s. %(more)s"),
+    "published": gettext_noop(
+        "Build %(build)s: published; %(urls)s in %(files)s, %(stored)s stored. %(more)s"
+    ),
+    "rows-skipped": gettext_noop("%(rows)s skipped."),
+    "unchanged": gettext_noop(
+        "Build %(build)s: unchanged; %(urls)s in %(files)s, %(stored)s stored. %(more)s"
+    ),
+}
+"""The words of each code, with the names of its values; apps add those of their own codes."""
+
+COUNTED = {
+    "files": ngettext_lazy("%(count)s file", "%(count)s files", "count"),
+    "orphans": ngettext_lazy("%(count)s orphan", "%(count)s orphans", "count"),
+    "pages": ngettext_lazy("%(count)s page", "%(count)s pages", "count"),
+    "rows": ngettext_lazy("%(count)s row", "%(count)s rows", "count"),
+    "urls": ngettext_lazy("%(count)s URL", "%(count)s URLs", "count"),
+}
+"""The values that are shown with what they count."""
+
+NUMBERS = frozenset({"build", "page"})
+"""The values that number something, and are shown without separators."""
+
+
+class Count(int):
+    """A number of things that is shown with the separators of the language in force."""
+
+    def __str__(self) -> str:
+        return number_format(int(self), use_l10n=True, force_grouping=True)
+
+
+def words_of(state: State) -> str:
+    """Return what a state says, in the language in force; of an unknown code, the code."""
+    if isinstance(state, str):
+        return state
+    values = {name: _shown(name, value) for name, value in state.items()}
+    return (gettext(SENTENCES.get(state["code"], "%(code)s")) % values).strip()
+
+
+def english_of(state: State) -> str:
+    """Return what a state says in English, as errors, the log and the commands do."""
+    with override("en"):
+        return words_of(state)
+
+
+def code_of(state: State) -> str:
+    """Return the code of a state: "other" of a text, and "" of one that says nothing."""
+    return str(state["code"]) if isinstance(state, Mapping) else state and "other"
+
+
+def _shown(name: str, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return words_of(value)
+    if isinstance(value, list):
+        return "; ".join(map(words_of, value))
+    if isinstance(value, int) and name not in NUMBERS:
+        return COUNTED.get(name, "%(count)s") % {"count": Count(value)}
+    return value
