@@ -82,7 +82,7 @@ class SiteStatus(SiteState):
                         {
                             "build": build.pk,
                             "status": build.state,
-                            "started_at": build.started_at,
+                            "started_at": build.started_at.replace(microsecond=0),
                             "reason": english_of(build.reason),
                             "code": code_of(build.reason),
                             "warnings": list(map(english_of, build.warnings)),
@@ -96,7 +96,7 @@ class SiteStatus(SiteState):
                             "kind": row.kind,
                             "section": row.section,
                             "requested_by": row.requested_by,
-                            "requested_at": row.requested_at,
+                            "requested_at": row.requested_at.replace(microsecond=0),
                             "is_overdue": row.is_overdue,
                         }
                         for row in self.requests
