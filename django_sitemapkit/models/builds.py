@@ -115,6 +115,10 @@ class Build(models.Model):
     checked_by = models.JSONField(_("checked by"), default=dict, blank=True, editable=False)
     """The ids of later builds that compared sections with their rows, by section."""
     warnings = models.TextField(_("warnings"), blank=True, help_text=_("Implausible lastmods."))
+    helpers = models.PositiveIntegerField(default=0, editable=False)
+    """How many have begun to make its pages."""
+    next_claim_at = models.DateTimeField(null=True, editable=False)
+    """When the next page may be claimed, by the database's clock in UTC; null for at once."""
     previous = models.ForeignKey(
         "self",
         models.SET_NULL,
@@ -205,8 +209,14 @@ class BuildFile(models.Model):
     """Of the URLs of all pages before it; empty without deduplication."""
     urls_digest = models.CharField(_("URLs digest"), max_length=16, blank=True)
     """Of its own URLs."""
+    claimed_until = models.DateTimeField(null=True, editable=False)
+    """By the database's clock in UTC; null if nobody makes it."""
+    attempts = models.PositiveIntegerField(default=0, editable=False)
+    """How often it could not be made."""
+    error_code = models.CharField(max_length=100, blank=True, editable=False)
+    """The class of the last error, for the process that builds."""
     error = models.TextField(_("error"), blank=True)
-    """Why a worker could not make it, for the process that builds, which reads and removes it."""
+    """The text of the last error."""
 
     objects = PrimaryManager.from_queryset(BuildFileQuerySet)()
 
@@ -218,7 +228,10 @@ class BuildFile(models.Model):
                 fields=["build", "section", "number"], name="sitemapkit_file_unique"
             ),
         ]
-        indexes: ClassVar = [models.Index(fields=["name"])]
+        indexes: ClassVar = [
+            models.Index(fields=["name"]),
+            models.Index(fields=["build", "status", "position", "number"]),
+        ]
 
     def __str__(self) -> str:
         name = self.section or "index"

@@ -4,6 +4,7 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,12 @@ class PageBuilder:
     @hashed.setter
     def hashed(self, names: Collection[str]) -> None:
         self._reuse.hashed = names
+
+    def under(self, lease: BuildLease) -> "PageBuilder":
+        """Return what makes the same pages in the same folder, and records them under a lease."""
+        builder = copy(self)
+        builder.lease, builder._kept = lease, KeptRows(lease)
+        return builder
 
     def build(self, row: BuildFile) -> FileResult | None:
         """Make the file of one row; None if the page has to be made again.
