@@ -57,6 +57,13 @@ class ClaimState:
     is_paused: bool
     """Whether no page may be claimed for a moment, by the limit of pages in a minute."""
 
+    def room(self, limits: ClaimLimits) -> int:
+        """Return how many more pages may be claimed now."""
+        room = min(limits.in_flight, self.open) - self.claimed
+        if limits.pages_per_minute is None:
+            return room
+        return 0 if self.is_paused else min(room, 1)
+
     @classmethod
     def of(cls, build: Build) -> "ClaimState":
         """Return the state of a build as it is now."""

@@ -53,44 +53,50 @@ class Coordinator:
         start: Callable[[], None] | None = None,
         stalled_seconds: float = float("inf"),
     ) -> None:
-        """``start`` starts a helper; without it, this process makes pages from the beginning."""
+        """Make all ready for helpers.
+
+        ``start`` starts one; without it, this process makes pages from the beginning.
+        """
         self._lease = ClaimLease(builder.lease.row, builder.record_of_build, limits)
         self._builder = builder
-        self._maker = builder.under(self._lease)
         self._record = builder.record_of_build
-        self._rows = rows
         self._limits = limits
         self._start = start
         self._stalled_seconds = stalled_seconds
         self._began = self._progress = self._claimed = time.monotonic()
         self._next_start, self._patience = 0.0, LOST_SECONDS[0]
         self._lost = self._began + self._patience
-        self._started, self._is_queue_up, self._note = 0, False, ""
+        self._is_queue_up, self._note = False, ""
+        builder.record_kept()
+        pages = BuildFile.objects.in_build(self._record)
+        self._known = set(pages.values_list("pk", flat=True)) - {row.pk for row in rows}
+        self._made = pages.exclude(status=BuildFile.Status.PENDING)
+        pages.filter(status=BuildFile.Status.PENDING).update(
+            claimed_until=None, attempts=0, error_code="", error=""
+        )
+        self._started = ClaimState.of(self._record).helpers
 
     def run(self) -> Iterator[FileResult]:
         """Yield what became of each page, until only those are left that have to be compared."""
-        pages = BuildFile.objects.in_build(self._record)
-        pending = pages.filter(status=BuildFile.Status.PENDING)
-        pending.update(claimed_until=None, attempts=0, error_code="", error="")
-        made = pages.exclude(status=BuildFile.Status.PENDING)
-        known = set(made.values_list("pk", flat=True)) - {row.pk for row in self._rows}
-        state = ClaimState.of(self._record)
-        self._started, left = state.helpers, -1
+        left = -1
         while True:
             self._builder.lease.heartbeat()
+            state = ClaimState.of(self._record)
             if state.open != left:
-                new = set(made.values_list("pk", flat=True)) - known
-                for row in sorted(BuildFile.objects.in_bulk(new).values(), key=index_order):
-                    yield self._builder.result_of(row)
-                known |= new
                 left, self._progress = state.open, time.monotonic()
+                yield from self._new_results()
             if not left:
                 return
             if state.failed:
                 self._raise_error()
             self._top_up(state)
             self._work_or_wait(state)
-            state = ClaimState.of(self._record)
+
+    def _new_results(self) -> Iterator[FileResult]:
+        new = set(self._made.values_list("pk", flat=True)) - self._known
+        for row in sorted(BuildFile.objects.in_bulk(new).values(), key=index_order):
+            yield self._builder.result_of(row)
+        self._known |= new
 
     def _raise_error(self) -> None:
         """Raise what a page has failed of, if another attempt would not help."""
@@ -114,13 +120,10 @@ class Coordinator:
             self._patience = min(self._patience * 2, LOST_SECONDS[1])
             self._started, self._lost = state.helpers, now + self._patience
         self._started = max(self._started, state.helpers)
-        about_to_begin = self._started - state.helpers
-        wanted = min(self._limits.in_flight, state.open) - state.claimed
-        if self._limits.pages_per_minute is not None:
-            wanted = min(wanted, 0 if state.is_paused else 1)
-        elif wanted > about_to_begin:
+        missing = state.room(self._limits) - (self._started - state.helpers)
+        if self._limits.pages_per_minute is None and missing > 0:
             self._next_start = now + START_SECONDS
-        for _ in range(wanted - about_to_begin):
+        for _ in range(missing):
             if not self._start_helper(self._start) or time.monotonic() - now > START_SECONDS:
                 return  # The queue is down, or runs each helper at once.
 
@@ -155,7 +158,7 @@ class Coordinator:
             self._require_progress(state)
             if is_alone:
                 self._require_same_declaration()
-        while (self._start is None or is_alone) and make_page(self._maker, self._lease):
+        while (self._start is None or is_alone) and make_page(self._builder, self._lease):
             if time.monotonic() >= until:
                 return
         time.sleep(max(until - time.monotonic(), 0))

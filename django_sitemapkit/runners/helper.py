@@ -12,7 +12,7 @@ from typing import Any
 from django.db.models import F
 
 from django_sitemapkit.builds import PageBuilder
-from django_sitemapkit.builds.claims import ClaimLease, ClaimLimits, PageChanged
+from django_sitemapkit.builds.claims import ClaimLease, ClaimLimits, ClaimState, PageChanged
 from django_sitemapkit.builds.lease import build_lease
 from django_sitemapkit.builds.make.reuse import Fingerprints
 from django_sitemapkit.builds.manifest import SiteBuilds
@@ -69,7 +69,7 @@ def help_arguments(builder: PageBuilder, limits: ClaimLimits) -> list[Any]:
 
 
 def make_page(builder: PageBuilder, lease: ClaimLease) -> bool:
-    """Claim a page and make it, under the lease of the builder; return whether that was done.
+    """Claim a page and make it; return whether that was done, by whichever process.
 
     Raises LeaseLost if the build is not that process's any more that began it.
     """
@@ -77,17 +77,21 @@ def make_page(builder: PageBuilder, lease: ClaimLease) -> bool:
     if row is None:
         return False
     try:
-        if builder.build(row) is None:
+        # Nothing that one page leaves to be recorded is recorded with another one.
+        if builder.under(lease).build(row) is None:
             lease.release()
     except PageChanged:
         logger.info("Page %s of build %s: another process has made it.", row, row.build_id)
+        return True
     except LeaseLost:
         raise
     except Exception as error:
         logger.exception("Page %s of build %s could not be built.", row, row.build_id)
-        lease.record_error(error)
-        return False
-    return True
+        failure = error.with_traceback(None)  # Ends the reads that are under way.
+    else:
+        return True
+    lease.record_error(failure)
+    return False
 
 
 def _help(record: Build, limits: ClaimLimits, until: float) -> None:
@@ -95,6 +99,8 @@ def _help(record: Build, limits: ClaimLimits, until: float) -> None:
     held = build_lease(record)
     if held is None:
         raise LeaseLost("the process that began it does not hold its lease.")
+    if ClaimState.of(record).room(limits) < 1:
+        return  # Else it would read what is published, for nothing.
     site = site_by_key(all_sites(), record.site)
     if site is None:
         logger.warning(

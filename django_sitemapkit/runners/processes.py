@@ -61,8 +61,9 @@ class ProcessesRunner(Runner):
             yield from InlineRunner().run(builder, rows)
             return
         limits = ClaimLimits(in_flight=size)
+        coordinator = Coordinator(builder, rows, limits)
         with helpers(size - 1, help_arguments(builder, limits)):
-            yield from Coordinator(builder, rows, limits).run()
+            yield from coordinator.run()
 
 
 @contextmanager

@@ -188,6 +188,16 @@ def test_what_each_file_came_to_is_reported(storage):
     assert set(found.values()) == {"same"}
 
 
+def test_helpers_get_only_what_has_changed(storage):
+    """Pages that keep their files are recorded before any helper starts, and reported once."""
+    run()
+    edit_product()
+    runner = LocalQueue()
+    result = run(runner=runner)
+    assert 1 <= len(runner.sent) <= 4  # One section has no fingerprints.
+    assert len(result.files) == len(states(result)) == 8
+
+
 def test_a_helper_makes_pages_until_its_time_is_up(storage, monkeypatch):
     """Then it is replaced; none is needed for a page that another one makes."""
     monkeypatch.setattr(helper, "HELP_SECONDS", 60)

@@ -146,6 +146,10 @@ class PageBuilder:
     def hashed(self, names: Collection[str]) -> None:
         self._reuse.hashed = names
 
+    def record_kept(self) -> None:
+        """Record the pages that keep their files, which others would take for pending else."""
+        self._kept.record()
+
     def under(self, lease: BuildLease) -> "PageBuilder":
         """Return what makes the same pages in the same folder, and records them under a lease."""
         builder = copy(self)
