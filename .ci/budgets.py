@@ -38,7 +38,7 @@ BUDGETS = {
     "core: statements": 18_030,
     "core: tokens": 203_014,
     "builds, runners, planning, publishing: statements": 4_831,
-    "fields of the tables in models/builds.py": 82,
+    "fields of the tables in models/builds.py": 87,
     "first build of five rows: functions": 454,
     "first build of five rows: files": 70,
     "Exclude now: functions": 424,

@@ -37,7 +37,7 @@ JOIN_SECONDS = 5.0
 MAX_ATTEMPTS = 3
 """How often a page may fail of what may pass, such as a database that went away."""
 
-FINAL = {kind.__name__: kind for kind in (BuildFailed, RepeatedRow, StorageFailure)}
+FINAL = {kind.__name__: kind for kind in (BuildFailed, PagesMoved, RepeatedRow, StorageFailure)}
 """Errors of a page that end the build at once, as they do in one process."""
 
 
@@ -105,11 +105,10 @@ class Coordinator:
             self._note = f"{row} was not built: {row.error}"
             if kind := FINAL.get(row.error_code):
                 raise kind(row.error)
-            if row.attempts < MAX_ATTEMPTS:
-                continue
-            if row.error_code == PagesMoved.__name__:
-                raise PagesMoved(row.error)
-            raise BuildFailed(f"{row} failed {row.attempts} times: {row.error_code}: {row.error}")
+            if row.attempts >= MAX_ATTEMPTS:
+                raise BuildFailed(
+                    f"{row} failed {row.attempts} times: {row.error_code}: {row.error}"
+                )
 
     def _top_up(self, state: ClaimState) -> None:
         """Start the helpers that are missing: those that are about to begin are not."""
@@ -158,6 +157,7 @@ class Coordinator:
             self._require_progress(state)
             if is_alone:
                 self._require_same_declaration()
+                logger.debug("Site %r: nobody else makes pages.", self._record.site)
         while (self._start is None or is_alone) and make_page(self._builder, self._lease):
             if time.monotonic() >= until:
                 return

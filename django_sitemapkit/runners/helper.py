@@ -14,6 +14,7 @@ from django.db.models import F
 from django_sitemapkit.builds import PageBuilder
 from django_sitemapkit.builds.claims import ClaimLease, ClaimLimits, ClaimState, PageChanged
 from django_sitemapkit.builds.lease import build_lease
+from django_sitemapkit.builds.make.page_builder import PagesMoved
 from django_sitemapkit.builds.make.reuse import Fingerprints
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.conf import sites_kept
@@ -85,6 +86,9 @@ def make_page(builder: PageBuilder, lease: ClaimLease) -> bool:
         return True
     except LeaseLost:
         raise
+    except PagesMoved as error:
+        logger.info("Page %s of build %s: %s.", row, row.build_id, error)
+        failure: Exception = error
     except Exception as error:
         logger.exception("Page %s of build %s could not be built.", row, row.build_id)
         failure = error.with_traceback(None)  # Ends the reads that are under way.
