@@ -16,15 +16,9 @@ from django_sitemapkit.sites import SitemapSite
 
 
 @shared_task(name="django_sitemapkit.help_build", acks_late=False, ignore_result=True)
-def help_build(
-    build: int,
-    fence: int,
-    in_flight: int,
-    pages_per_minute: float | None = None,
-    schemas: Mapping[str, str] | None = None,
-) -> None:
+def help_build(*arguments: Any) -> None:
     """Make pages of a build for a while."""
-    helper.help_build(build, fence, in_flight, pages_per_minute, schemas)
+    helper.help_build(*arguments)
 
 
 @shared_task(name="django_sitemapkit.process_requests", ignore_result=True)

@@ -25,7 +25,7 @@ LOOK_SECONDS = (0.02, 1.0)
 START_SECONDS = 3.0
 """Seconds until helpers are started again, at least."""
 
-LOST_SECONDS = (30.0, 600.0)
+LOST_SECONDS = (10.0, 600.0)
 """Seconds until helpers that have not begun count as lost: at first, and at most.
 
 It is twice as long each time: where a queue is busy they may only be late.
@@ -157,7 +157,6 @@ class Coordinator:
             self._require_progress(state)
             if is_alone:
                 self._require_same_declaration()
-                logger.debug("Site %r: nobody else makes pages.", self._record.site)
         while (self._start is None or is_alone) and make_page(self._builder, self._lease):
             if time.monotonic() >= until:
                 return

@@ -7,6 +7,7 @@ helper, never a page. See docs/queues.md.
 import logging
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from django.db.models import F
@@ -51,15 +52,11 @@ def help_build(
     """
     until = time.monotonic() + (HELP_SECONDS if seconds is None else seconds)
     limits = ClaimLimits(in_flight=in_flight, pages_per_minute=pages_per_minute)
-    with switched_to_schemas(schemas or {}), sites_kept():
+    with switched_to_schemas(schemas or {}), sites_kept(), suppress(LeaseLost):
         running = Build.objects.filter(pk=build, fence=fence, status=Build.Status.RUNNING)
-        if not running.update(helpers=F("helpers") + 1):
-            logger.debug("Build %s is over, or another process has taken it over.", build)
-            return
-        try:
-            _help(running.get(), limits, until)
-        except (Build.DoesNotExist, LeaseLost) as error:
-            logger.info("Build %s needs no more help: %s", build, error)
+        running.update(helpers=F("helpers") + 1)
+        if record := running.first():
+            _help(record, limits, until)
 
 
 def help_arguments(builder: PageBuilder, limits: ClaimLimits) -> list[Any]:
@@ -101,22 +98,15 @@ def make_page(builder: PageBuilder, lease: ClaimLease) -> bool:
 def _help(record: Build, limits: ClaimLimits, until: float) -> None:
     """Make pages as long as there is time. Raises LeaseLost if the build is over."""
     held = build_lease(record)
-    if held is None:
-        raise LeaseLost("the process that began it does not hold its lease.")
-    if ClaimState.of(record).room(limits) < 1:
-        return  # Else it would read what is published, for nothing.
-    site = site_by_key(all_sites(), record.site)
-    if site is None:
-        logger.warning(
-            "No help for build %s: this process's settings have no site %r.", record.pk, record.site
-        )
+    if held is None or ClaimState.of(record).room(limits) < 1:
         return
-    sections = sections_of(site)
-    if Fingerprints(site).declaration_of(sections, record.chosen) != record.declaration:
+    site = site_by_key(all_sites(), record.site)
+    sections = sections_of(site) if site else ()
+    if not site or Fingerprints(site).declaration_of(sections, record.chosen) != record.declaration:
         logger.warning(
-            "No help for build %s: this process's code or settings are not those of the process"
-            " that builds.",
-            record.pk,
+            "No help for build %s of site %r: this process's code or settings are not those of the"
+            " process that builds.",
+            *(record.pk, record.site),
         )
         return
     lease = ClaimLease(held, record, limits)

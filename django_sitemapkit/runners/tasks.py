@@ -43,15 +43,9 @@ def _task(function: Callable[..., None]) -> Any:
 
 
 @_task
-def help_build(
-    build: int,
-    fence: int,
-    in_flight: int,
-    pages_per_minute: float | None = None,
-    schemas: Mapping[str, str] | None = None,
-) -> None:
+def help_build(*arguments: Any) -> None:
     """Make pages of a build for a while."""
-    helper.help_build(build, fence, in_flight, pages_per_minute, schemas)
+    helper.help_build(*arguments)
 
 
 @_task
