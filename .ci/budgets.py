@@ -33,12 +33,12 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"advice", "audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_654,
-    "package: tokens": 286_431,
-    "core: statements": 17_857,
-    "core: tokens": 201_849,
-    "builds, runners, planning, publishing: statements": 4_616,
-    "fields of the tables in models/builds.py": 81,
+    "package: statements": 25_645,
+    "package: tokens": 286_363,
+    "core: statements": 17_848,
+    "core: tokens": 201_781,
+    "builds, runners, planning, publishing: statements": 4_602,
+    "fields of the tables in models/builds.py": 86,
     "first build of five rows: functions": 443,
     "first build of five rows: files": 68,
     "Exclude now: functions": 413,

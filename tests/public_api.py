@@ -60,7 +60,7 @@ OBJECTS = (
     "django_sitemapkit.runners.processes.ProcessesRunner",
     "django_sitemapkit.runners.queues.QueueRunner",
     "django_sitemapkit.runners.tasks.TasksRunner",
-    "django_sitemapkit.runners.worker.build_page",
+    "django_sitemapkit.runners.helper.help_build",
     "django_sitemapkit.signals",
     "django_sitemapkit.sites.SitemapSite",
     "django_sitemapkit.sites.all_sites",

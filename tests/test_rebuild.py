@@ -173,7 +173,7 @@ def test_only_sites_that_list_the_rows_are_asked_for(settings, sections, begun):
 class OwnQueue(QueueRunner):
     """A queue of a project that is for pages alone, as in docs/queues.md: threads do requests."""
 
-    def enqueue_page(self, *arguments):
+    def enqueue_helper(self, *arguments):
         """Do nothing."""
 
 

@@ -63,6 +63,8 @@ class Migration(migrations.Migration):
                 ('distrusted', models.JSONField(blank=True, default=list, editable=False)),
                 ('checked_by', models.JSONField(blank=True, default=dict, editable=False, verbose_name='checked by')),
                 ('warnings', models.JSONField(blank=True, default=list, help_text='Implausible lastmods.', verbose_name='warnings')),
+                ('helpers', models.PositiveIntegerField(default=0, editable=False)),
+                ('next_claim_at', models.DateTimeField(editable=False, null=True)),
                 ('previous', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='sitemapkit.build', verbose_name='previous build')),
             ],
             options={
@@ -119,6 +121,9 @@ class Migration(migrations.Migration):
                 ('duplicate_hashes', models.JSONField(default=dict, verbose_name='duplicates')),
                 ('prefix_digest', models.CharField(blank=True, max_length=16, verbose_name='prefix digest')),
                 ('urls_digest', models.CharField(blank=True, max_length=16, verbose_name='URLs digest')),
+                ('claimed_until', models.DateTimeField(editable=False, null=True)),
+                ('attempts', models.PositiveIntegerField(default=0, editable=False)),
+                ('error_code', models.CharField(blank=True, editable=False, max_length=100)),
                 ('error', models.TextField(blank=True, verbose_name='error')),
                 ('build', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='files', to='sitemapkit.build', verbose_name='build')),
             ],
@@ -305,6 +310,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='buildfile',
             index=models.Index(fields=['name'], name='sitemapkit__name_735fc4_idx'),
+        ),
+        migrations.AddIndex(
+            model_name='buildfile',
+            index=models.Index(fields=['build', 'status', 'position', 'number'], name='sitemapkit__build_i_185eb4_idx'),
         ),
         migrations.AddConstraint(
             model_name='buildfile',

@@ -140,6 +140,10 @@ class Build(models.Model):
         _("warnings"), default=list, blank=True, help_text=_("Implausible lastmods.")
     )
     """Each is a code and its values."""
+    helpers = models.PositiveIntegerField(default=0, editable=False)
+    """How many have begun to make its pages."""
+    next_claim_at = models.DateTimeField(null=True, editable=False)
+    """When the next page may be claimed, by the database's clock in UTC; null for at once."""
     previous = models.ForeignKey(
         "self",
         models.SET_NULL,
@@ -243,8 +247,14 @@ class BuildFile(models.Model):
     """
     urls_digest = models.CharField(_("URLs digest"), max_length=16, blank=True)
     """Of its own URLs."""
+    claimed_until = models.DateTimeField(null=True, editable=False)
+    """By the database's clock in UTC; null if nobody makes it."""
+    attempts = models.PositiveIntegerField(default=0, editable=False)
+    """How often it could not be made."""
+    error_code = models.CharField(max_length=100, blank=True, editable=False)
+    """The class of the last error, for the process that builds."""
     error = models.TextField(_("error"), blank=True)
-    """Why a worker could not make it, for the process that builds, which reads and removes it."""
+    """The text of the last error."""
 
     objects = PrimaryManager.from_queryset(BuildFileQuerySet)()
 
@@ -256,7 +266,10 @@ class BuildFile(models.Model):
                 fields=["build", "section", "number"], name="sitemapkit_file_unique"
             ),
         ]
-        indexes: ClassVar = [models.Index(fields=["name"])]
+        indexes: ClassVar = [
+            models.Index(fields=["name"]),
+            models.Index(fields=["build", "status", "position", "number"]),
+        ]
 
     def __str__(self) -> str:
         name = self.section or "index"
@@ -272,8 +285,9 @@ class BuildFile(models.Model):
 class PageUrls(models.Model):
     """What a page of a running build lists, for a comparison with its other pages.
 
-    Other processes than the one that compares leave a row for each page that they have made, or
-    that exceeds its limit. They are deleted when no page lists what an earlier one does.
+    Other processes than the one that compares leave a row for each page that they have made, and
+    any process for a page that exceeds its limit. The rows are deleted when no page lists what an
+    earlier one does.
     """
 
     page = models.PositiveBigIntegerField(primary_key=True)

@@ -1,7 +1,7 @@
 """Pages made by workers of Celery; needs the extra ``celery``.
 
-A message is acknowledged when its page is recorded, and given to another worker when the process
-that had it dies. Nothing is stored of results.
+The message of a helper is acknowledged when it begins: one that dies is replaced by the process
+that builds. Nothing is stored of results.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -10,20 +10,15 @@ from typing import Any
 from celery import current_app, shared_task
 from django.core.checks import CheckMessage, Warning  # noqa: A004  Django's name
 
-from django_sitemapkit.runners import worker
+from django_sitemapkit.runners import helper, worker
 from django_sitemapkit.runners.queues import QueueRunner, request_arguments
 from django_sitemapkit.sites import SitemapSite
 
 
-@shared_task(
-    name="django_sitemapkit.build_page",
-    acks_late=True,
-    reject_on_worker_lost=True,
-    ignore_result=True,
-)
-def build_page(build: int, page: int, fence: int, schemas: Mapping[str, str] | None = None) -> None:
-    """Make a page of a build, unless it is made already."""
-    worker.build_page(build, page, fence, schemas)
+@shared_task(name="django_sitemapkit.help_build", acks_late=False, ignore_result=True)
+def help_build(*arguments: Any) -> None:
+    """Make pages of a build for a while."""
+    helper.help_build(*arguments)
 
 
 @shared_task(name="django_sitemapkit.process_requests", ignore_result=True)
@@ -61,9 +56,9 @@ class CeleryRunner(QueueRunner):
         sending = {"queue": queue, "priority": priority}
         self._sending = {name: value for name, value in sending.items() if value is not None}
 
-    def enqueue_page(self, *arguments: Any) -> None:
-        """Send the message for a page."""
-        build_page.apply_async(arguments, **self._sending)
+    def enqueue_helper(self, *arguments: Any) -> None:
+        """Send the message for a helper."""
+        help_build.apply_async(arguments, **self._sending)
 
     @property
     def supports_requests(self) -> bool:

@@ -16,13 +16,13 @@ class DummyRunner(QueueRunner):
             settings.SITEMAPKIT_RUNNER = "dummy"
             with pytest.raises(BuildFailed):
                 build(site, runner=get_runner())
-            assert DummyRunner.enqueued[0][0] == "page"
+            assert DummyRunner.enqueued[0][0] == "helper"
 
-    A build with it fails as soon as its first pages are enqueued.
+    A build with it fails as soon as its first helpers are enqueued.
     """
 
     enqueued: ClassVar[list[tuple[Any, ...]]] = []
-    """The arguments of what was enqueued, after "page" or "requests"; clear it before a test."""
+    """The arguments of what was enqueued, after "helper" or "requests"; clear it before a test."""
 
     def __init__(self, *, stalled_seconds: float = 0.001, **options: Any) -> None:
         super().__init__(stalled_seconds=stalled_seconds, **options)
@@ -35,9 +35,9 @@ class DummyRunner(QueueRunner):
         """As if a worker did them."""
         return True
 
-    def enqueue_page(self, *arguments: Any) -> None:
-        """Remember a page."""
-        self.enqueued.append(("page", *arguments))
+    def enqueue_helper(self, *arguments: Any) -> None:
+        """Remember a helper."""
+        self.enqueued.append(("helper", *arguments))
 
     def enqueue_requests(
         self, site: SitemapSite, kinds: Collection[str], *, delay: float = 0

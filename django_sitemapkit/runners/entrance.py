@@ -1,26 +1,36 @@
-"""Where a worker process begins: nothing of Django is there yet, and all of it is made ready."""
+"""Where a helper process begins: nothing of Django is there yet, and all of it is made ready."""
 
-import pickle
+import os
 import signal
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from multiprocessing import parent_process
+from threading import Thread
+from typing import Any
 
 import django
 from django.db import connections
-
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
+from django.utils.module_loading import import_string
 
 
-def enter(pipe: "Connection[Any, Any]", databases: dict[str, Any], job: bytes) -> None:
-    """Make Django ready, and do a job with the pipe.
+def enter(databases: dict[str, Any], arguments: Sequence[Any]) -> None:
+    """Make Django ready, and help a build until nothing is left of it, or its process is gone.
 
-    ``databases`` has the databases' names by alias: a worker works in the very databases of the
-    process that started it. ``job`` is the pickled function to call: only now can it be imported.
+    ``databases`` has the databases' names by alias: a helper works in the very databases of the
+    process that started it. ``arguments`` are those of ``help_build``.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that began it.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    Thread(target=_end_with_builder, daemon=True).start()
     django.setup()
     for alias, name in databases.items():
         connections.databases[alias]["NAME"] = name
-    pickle.loads(job)(pipe)  # noqa: S301  made by the process that started this one
+    help_build = import_string("django_sitemapkit.runners.helper.help_build")
+    help_build(*arguments, seconds=float("inf"))
+
+
+def _end_with_builder() -> None:
+    """End this process when the one that builds has ended, however it has."""
+    if builder := parent_process():
+        builder.join()
+        os.kill(os.getpid(), signal.SIGTERM)

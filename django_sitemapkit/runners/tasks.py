@@ -15,7 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
-from django_sitemapkit.runners import worker
+from django_sitemapkit.runners import helper, worker
 from django_sitemapkit.runners.queues import QueueRunner, request_arguments
 from django_sitemapkit.sites import SitemapSite
 
@@ -43,9 +43,9 @@ def _task(function: Callable[..., None]) -> Any:
 
 
 @_task
-def build_page(build: int, page: int, fence: int, schemas: Mapping[str, str] | None = None) -> None:
-    """Make a page of a build, unless it is made already."""
-    worker.build_page(build, page, fence, schemas)
+def help_build(*arguments: Any) -> None:
+    """Make pages of a build for a while."""
+    helper.help_build(*arguments)
 
 
 @_task
@@ -82,13 +82,13 @@ class TasksRunner(QueueRunner):
         self._using = {"backend": backend, "queue_name": queue_name, "priority": priority}
         try:
             self._backend = _framework.task_backends[backend]
-            self._build_page = build_page.using(**self._using)
+            self._help_build = help_build.using(**self._using)
         except (TaskException, ImproperlyConfigured) as error:
             raise ImproperlyConfigured(f'TASKS["{backend}"]: {error}') from error
 
-    def enqueue_page(self, *arguments: Any) -> None:
-        """Enqueue the task for a page."""
-        self._build_page.enqueue(*arguments)
+    def enqueue_helper(self, *arguments: Any) -> None:
+        """Enqueue the task for a helper."""
+        self._help_build.enqueue(*arguments)
 
     @property
     def supports_requests(self) -> bool:

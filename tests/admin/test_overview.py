@@ -684,7 +684,7 @@ def test_who_may_do_something_else_only_sees_no_link(built):
     [("en", "it is identical to build 7"), ("fr", "elle est identique à la génération 7")],
 )
 def test_states_are_shown_in_the_language_of_the_reader(built, language, words):
-    """Whoever made the build, and in whatever language: it has a code and its values."""
+    """In any language, whatever made the build: it has a code and its values."""
     BuildFactory(status="abandoned", reason={"code": "identical", "build": 7})
     with translation.override(language):
         assert words in text_of(person("viewer").get(OVERVIEW))

@@ -38,7 +38,7 @@ def build():
 
     _require_redis()
     app.set_default()
-    runner = CeleryRunner(in_flight=2 * settings.BENCHMARKS_WORKERS + 2)
+    runner = CeleryRunner(in_flight=settings.BENCHMARKS_WORKERS)
     with _workers(settings.BENCHMARKS_WORKERS) as processes:
         idle = {pid: peak_of(pid, "VmRSS") for pid in processes}
         figures = ours.build(runner)

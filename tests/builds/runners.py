@@ -6,6 +6,8 @@ from contextlib import contextmanager
 import pytest
 
 from django_sitemapkit.builds import InlineRunner, Runner
+from django_sitemapkit.runners.dummy import DummyRunner
+from django_sitemapkit.runners.helper import help_build
 
 
 class InOrder(Runner):
@@ -38,11 +40,23 @@ class Shuffled(InOrder):
         return rows
 
 
+class Helped(DummyRunner):
+    """Has a helper make the pages that it claims, at once."""
+
+    def __init__(self):
+        super().__init__(stalled_seconds=60)
+
+    def enqueue_helper(self, *arguments):
+        """Help."""
+        help_build(*arguments)
+
+
 RUNNERS = {
     "inline": InlineRunner,
     "in order": InOrder,
     "backwards": Backwards,
     "shuffled": Shuffled,
+    "helped": Helped,
 }
 
 

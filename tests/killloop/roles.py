@@ -3,6 +3,7 @@
 Each says what it has done as JSON, on its last line, when it is asked to end by SIGTERM.
 """
 
+import itertools
 import json
 import os
 import random
@@ -49,12 +50,13 @@ def say(text):
 def builder(_seed):
     """Fork a build for each line, which says how wrong its clock is; say its process and its end.
 
-    A child stays a zombie until the next line, so that nobody kills what has its number next.
+    Every second build has a helper process, which is not killed, but has to end with it. A child
+    stays a zombie until the next line, so that nobody kills what has its number next.
     """
-    for line in sys.stdin:
+    for workers, line in zip(itertools.cycle([1, 2]), sys.stdin, strict=False):
         child = os.fork()
         if not child:
-            os._exit(build_once(int(line)))
+            os._exit(build_once(int(line), workers))
         say(child)
         os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
         say("ended")
@@ -63,13 +65,13 @@ def builder(_seed):
         say(os.waitstatus_to_exitcode(status))
 
 
-def build_once(clock):
+def build_once(clock, workers):
     """Do what ``manage.py build_sitemaps`` does by a wrong clock; return the exit code."""
     from tests.killloop.clock import jump
 
     jump(clock)
     try:
-        call_command("build_sitemaps", verbosity=0)
+        call_command("build_sitemaps", workers=workers, verbosity=0)
     except CommandError as error:
         return error.returncode
     except DatabaseError:

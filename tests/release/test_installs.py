@@ -267,7 +267,7 @@ def follow_celery(project):
     )
     project.manage("check")
     tasks = "import django, mysite.celery as c; django.setup(); print(*c.app.tasks)"
-    assert "django_sitemapkit.build_page" in project.run(f'python -c "{tasks}"')
+    assert "django_sitemapkit.help_build" in project.run(f'python -c "{tasks}"')
 
 
 def codec(name):

@@ -21,11 +21,11 @@ def slow_down():
     PageBuilder.render = slowly
 
 
-def enter_slowly(pipe, databases, job):
-    """Be a worker that is as slow."""
+def enter_slowly(databases, arguments):
+    """Be a helper that is as slow."""
     django.setup()
     slow_down()
-    entrance.enter(pipe, databases, job)
+    entrance.enter(databases, arguments)
 
 
 def main(runner):

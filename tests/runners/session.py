@@ -4,12 +4,13 @@ import os
 import signal
 import sys
 import time
+from multiprocessing import active_children
 
 import django
 
 
-def asleep(pipe, databases, job):
-    """Be a worker that never gets ready."""
+def asleep(databases, arguments):
+    """Be a helper that never gets ready."""
     time.sleep(600)
 
 
@@ -27,6 +28,18 @@ def steer(model):
         UrlOverride.objects.create(site=site.key, model=label, object_id=object_id, **values)
 
 
+def wait_for_helpers(count):
+    """Wait until so many helpers have begun, and one of them makes a page."""
+    from django_sitemapkit.builds.claims import ClaimState
+    from django_sitemapkit.models import Build
+
+    while True:
+        state = ClaimState.of(Build.objects.get(status="running"))
+        if state.helpers == count and state.claimed > 1:
+            return
+        time.sleep(0.01)
+
+
 def main(fate):
     """Build the site of the kill loop's settings while ``fate`` befalls the processes."""
     django.setup()
@@ -34,40 +47,34 @@ def main(fate):
 
     from django_sitemapkit.builds import PageBuilder
     from django_sitemapkit.runners import processes
-    from django_sitemapkit.runners.processes import Crew
     from tests.killloop.models import Item
 
     call_command("migrate", run_syncdb=True, verbosity=0)
     Item.objects.bulk_create([Item() for _ in range(400)])
     if fate == "overrides":
         steer(Item)
-    crews = []
     if fate == "workers are slow":
         processes.enter = asleep
-    render, start = PageBuilder.render, Crew.__init__
+    render = PageBuilder.render
 
-    def slowly(self, line):
+    def slowly(self, row):
         time.sleep(0.05)
-        crew = crews[-1]
-        if fate == "worker is killed":
-            for worker in crew.busy:
-                os.kill(worker.process.pid, signal.SIGKILL)
-        if fate == "builder is killed" and crew.busy:
-            sys.stdout.write(" ".join(str(worker.process.pid) for worker in crew.workers) + "\n")
+        if not made and fate != "workers are slow":
+            wait_for_helpers(2)
+        if not made and fate == "worker is killed":
+            for helper in active_children():
+                os.kill(helper.pid, signal.SIGKILL)
+        if fate == "builder is killed":
+            sys.stdout.write(" ".join(str(helper.pid) for helper in active_children()) + "\n")
             sys.stdout.flush()
             os.kill(os.getpid(), signal.SIGKILL)
-        made.append(line.pk)
-        return render(self, line)
-
-    def noted(self, *arguments):
-        start(self, *arguments)
-        crews.append(self)
-        while fate != "workers are slow" and not all(w.pipe.poll() for w in self.workers):
-            time.sleep(0.01)
+        made.append(row.pk)
+        return render(self, row)
 
     made = []
-    PageBuilder.render, Crew.__init__ = slowly, noted
+    PageBuilder.render = slowly
     call_command("build_sitemaps", workers=3, verbosity=0)
+    PageBuilder.render = render
     from django_sitemapkit.builds import preview
     from django_sitemapkit.sites import all_sites
 

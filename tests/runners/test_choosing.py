@@ -60,7 +60,7 @@ def test_a_runner_that_cannot_be_is_refused(name, workers, error):
         ("processes", {"worker": 2}, TypeError, "worker"),
         ("inline", {"workers": 1}, TypeError, "no arguments"),
         ("dummy", {"in_flight": 0}, ImproperlyConfigured, "in_flight must be"),
-        ("dummy", {"retry_seconds": "60"}, ImproperlyConfigured, "retry_seconds must be"),
+        ("dummy", {"stalled_seconds": "60"}, ImproperlyConfigured, "stalled_seconds must be"),
         ("dummy", {"stalled_seconds": None}, ImproperlyConfigured, "stalled_seconds must be"),
         ("dummy", {"pages_per_minute": 0}, ImproperlyConfigured, "pages_per_minute must be"),
     ],

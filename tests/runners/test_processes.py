@@ -7,13 +7,12 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from django.db import OperationalError, connection
+from django.db import connection
 
 from django_sitemapkit.builds import build
-from django_sitemapkit.exceptions import BuildFailed, LeaseLost, StorageFailure
+from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.runners import processes
 from django_sitemapkit.runners.processes import ProcessesRunner
@@ -107,7 +106,7 @@ def test_what_a_killed_worker_was_making_is_made_by_others(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "'same'" in done.stdout
     assert "'stored'" not in done.stdout
-    assert "Worker process exited with -9" in (tmp_path / "package.log").read_text()
+    assert "A helper process exited with -9" in (tmp_path / "package.log").read_text()
 
 
 @pytest.mark.parametrize("fate", ["nothing", "worker is killed"])
@@ -119,7 +118,7 @@ def test_all_leave_out_what_others_list(tmp_path, fate):
     assert "'stored'" not in done.stdout
     assert "402 URLs" in done.stdout  # A third of the 400 items is listed by the section before.
     if fate != "nothing":
-        assert "Worker process exited with -9" in (tmp_path / "package.log").read_text()
+        assert "A helper process exited with -9" in (tmp_path / "package.log").read_text()
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
@@ -167,7 +166,7 @@ def test_workers_write_into_the_database_of_the_builder(sections, tmp_path, sett
 @pytest.mark.django_db
 def test_one_page_or_one_worker_needs_no_other_process(sections, settings, monkeypatch):
     """Nothing is started for nothing."""
-    monkeypatch.setattr(processes, "Worker", None)
+    monkeypatch.setattr(processes, "helpers", None)
     monkeypatch.setattr(processes, "require_shared_databases", lambda: None)
     sections.add(Products)
     fill(products=1)
@@ -175,33 +174,3 @@ def test_one_page_or_one_worker_needs_no_other_process(sections, settings, monke
     assert build(SITE, runner=ProcessesRunner(4)).status == "published"
     sections.add(Readings)
     assert build(SITE, runner=ProcessesRunner(1)).urls == 4
-
-
-@pytest.mark.parametrize("error", [BuildFailed("x"), LeaseLost("x"), StorageFailure("x")])
-def test_what_a_worker_fails_of_is_what_the_build_fails_of(error):
-    """Errors that mean something to the build pass through as they are."""
-    assert processes._make(failing_maker(error), 0) is error
-
-
-@pytest.mark.django_db
-def test_other_errors_of_a_worker_come_as_text(caplog):
-    """They may not survive the pipe; the traceback is in the log."""
-    answer = processes._make(failing_maker(OperationalError("gone")), 0)
-    assert isinstance(answer, BuildFailed)
-    assert "OperationalError: gone" in str(answer)
-    assert "Traceback" in caplog.text
-
-
-def failing_maker(error):
-    """Return a maker that fails as soon as it is asked anything."""
-
-    def make(row):
-        raise error
-
-    return SimpleNamespace(build=make)
-
-
-@pytest.fixture(autouse=True)
-def a_row(monkeypatch):
-    """Let every id have a row, where none is stored."""
-    monkeypatch.setattr(processes.BuildFile.objects, "get", lambda pk: BuildFile(pk=pk))

@@ -1,16 +1,15 @@
 """Schemas of tenants: what one connection is switched to, no other process sees."""
 
+from types import SimpleNamespace
+
 import pytest
 from django.conf import ENVIRONMENT_VARIABLE
 from django.db import connections
 
 from django_sitemapkit.builds import build
-from django_sitemapkit.conf import read_once
 from django_sitemapkit.exceptions import BuildFailed
-from django_sitemapkit.models import Build, Lease
 from django_sitemapkit.runners import processes
 from django_sitemapkit.runners.processes import ProcessesRunner
-from django_sitemapkit.tenants import current_tenants
 from tests.builds import SITE, Products, fill, use_storage
 
 pytestmark = pytest.mark.django_db
@@ -29,10 +28,10 @@ def tenant(sections, settings, monkeypatch):
     class Started(Exception):
         """Worker processes would be started now."""
 
-    def crew(job, size):
-        raise Started
+    def start(size, arguments):
+        raise Started(arguments)
 
-    monkeypatch.setattr(processes, "Crew", crew)
+    monkeypatch.setattr(processes, "helpers", start)
 
     def switch(schema, tenant=None):
         monkeypatch.setattr(real, "schema_name", schema, raising=False)
@@ -60,21 +59,9 @@ def test_workers_share_the_schema_that_all_connections_begin_in(tenant, settings
         build(SITE, runner=ProcessesRunner(2))
 
 
-def test_workers_are_switched_to_the_tenant_of_the_builder(tenant, monkeypatch):
-    """Before they read anything: here there is nothing to read."""
-    with pytest.raises(tenant("acme", "the tenant")):
+def test_helpers_are_switched_to_the_tenant_of_the_builder(tenant):
+    """Its schema is among what each helper is given."""
+    acme = SimpleNamespace(schema_name="acme")
+    with pytest.raises(tenant("acme", acme)) as raised:
         build(SITE, runner=ProcessesRunner(2))
-    assert current_tenants() == {"default": "the tenant"}
-    switched = []
-
-    def set_tenant(found):
-        assert read_once("key", object) is read_once("key", object)  # As in the build itself.
-        switched.append(found)
-
-    monkeypatch.setattr(connections["default"], "set_tenant", set_tenant, raising=False)
-    with pytest.raises(Build.DoesNotExist):
-        processes.work(
-            None, site=SITE, build=0, lease=Lease(), distrusted=(), full=False,
-            tenants=current_tenants(),
-        )  # fmt: skip
-    assert switched == ["the tenant"]
+    assert raised.value.args[0][-1] == {"default": "acme"}

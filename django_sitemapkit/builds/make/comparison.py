@@ -67,11 +67,10 @@ class PageComparison:
     def is_due(self, rows: Sequence[BuildFile]) -> bool:
         """Return whether no page has to be made before all are compared.
 
-        A page that exceeds its limit is pending, and its URLs are known.
+        A page that exceeds its limit is pending, and its hashes are known.
         """
         pending = {row.pk for row in rows if row.status == BuildFile.Status.PENDING}
-        unknown = {page for page in pending if page not in self._runs}
-        return not unknown or unknown <= _made_elsewhere(rows)
+        return not pending or pending <= _left_by_others(rows)
 
     def compare(self, rows: Sequence[BuildFile]) -> tuple[list[BuildFile], list[BuildFile]]:
         """Return the rows whose pages have to be made again, and others that say something new.
@@ -145,14 +144,14 @@ class PageComparison:
     def _read(self, compared: Sequence[BuildFile]) -> list[BuildFile]:
         """Have the hashes of all pages at hand; return the rows of those that cannot be read."""
         damaged = []
-        elsewhere = _made_elsewhere(compared)
-        for row in (each for each in compared if each.pk not in self._runs):
+        left = _left_by_others(compared)
+        for row in compared:
             self._heartbeat()
             try:
-                if row.pk in elsewhere:
+                if row.pk in left:  # Of two processes that made a page, that one has recorded it.
                     made = PageUrls.objects.get(page=row.pk)
                     self._runs[row.pk] = from_bytes(bytes(made.hashes))
-                else:
+                elif row.pk not in self._runs:
                     self._runs[row.pk] = self._stored(row)
             except StorageFailure as error:
                 if row.section in self._kept:
@@ -177,10 +176,10 @@ class PageComparison:
         return array("q", sorted(hashes))
 
 
-def _made_elsewhere(rows: Sequence[BuildFile]) -> set[int]:
-    """Return the pages of a build that other processes have left the hashes of."""
-    made = PageUrls.objects.filter(build=rows[0].build_id) if rows else PageUrls.objects.none()
-    return set(made.values_list("page", flat=True))
+def _left_by_others(rows: Sequence[BuildFile]) -> set[int]:
+    """Return the pages of a build whose hashes are in the database."""
+    left = PageUrls.objects.filter(build=rows[0].build_id) if rows else PageUrls.objects.none()
+    return set(left.values_list("page", flat=True))
 
 
 def _is_known(row: BuildFile, prefix: str) -> bool:

@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,7 +75,8 @@ class PageBuilder:
 
     A context manager: within it there is a local folder to work in, and a compression thread. The
     hashes of what its pages list go into PageUrls, for the process that compares them. In that
-    process itself they stay in the folder: after ``keep_hashes``.
+    process itself they stay in the folder, after ``keep_hashes``, but for those of a page that
+    exceeds its limit, which nobody makes until they are compared.
     """
 
     folder: Path
@@ -130,12 +132,15 @@ class PageBuilder:
         self._runs = self._open.enter_context(PageRuns(self.folder / "hashes"))
         return self._runs
 
-    def measured(self, pages: Collection[int]) -> set[int]:
-        """Return those that have to be compared before they are made, or that are made."""
-        if not self.hashed:
-            return set()
-        left = PageUrls.objects.filter(page__in=list(pages)).values_list("page", flat=True)
-        return {*left, *(page for page in pages if self._runs and page in self._runs)}
+    def record_kept(self) -> None:
+        """Record the pages that keep their files, which others would take for pending else."""
+        self._kept.record()
+
+    def under(self, lease: BuildLease) -> "PageBuilder":
+        """Return what makes the same pages in the same folder, and records them under a lease."""
+        builder = copy(self)
+        builder.lease, builder._kept = lease, KeptRows(lease)
+        return builder
 
     def build(self, row: BuildFile) -> FileResult | None:
         """Make the file of one row; None if the page has to be made again.
@@ -263,11 +268,8 @@ class PageBuilder:
         file.path.unlink()
         if not is_decided:
             hashes = hashes_of_rows(section, rendering.keys, self.heartbeat)
-            if self._runs is not None:
-                self._runs[row.pk] = hashes
-            else:
-                with self.lease.fenced_transaction():
-                    self._leave_hashes(row, hashes)
+            with self.lease.fenced_transaction():
+                self._leave_hashes(row, hashes)
         elif keyset is not None:
             self.halves.append(self._split(row, section, keyset, rendering.split_at))
         return True

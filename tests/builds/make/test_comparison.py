@@ -14,6 +14,7 @@ from hypothesis.extra.django import TestCase
 
 from django_sitemapkit import Section, StaticSection
 from django_sitemapkit.builds import InlineRunner, PageBuilder, Runner
+from django_sitemapkit.builds.claims import ClaimLease, ClaimLimits, PageChanged
 from django_sitemapkit.builds.make import page_runs
 from django_sitemapkit.builds.make.page_runs import PageRuns
 from django_sitemapkit.builds.make.url_hashes import from_hex, hashes_of, to_hex
@@ -21,7 +22,6 @@ from django_sitemapkit.builds.manifest import SiteBuilds, index_order
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, BuildFile, PageUrls
 from django_sitemapkit.reading.keysets import noop
-from django_sitemapkit.runners.worker import PageChanged, PageLease
 from tests.builds import SITE, leave_plan, manifest, run, states
 from tests.builds.make import test_deduplication
 from tests.builds.make.test_deduplication import ALL, NAMES, STEP, add, listed, of_each, remove
@@ -234,18 +234,16 @@ def test_a_page_recorded_late_changes_nothing(storage):
         late = None
 
         def run(self, builder, rows):
-            begun = [] if self.late else rows  # It is late for the first round.
-            begun = [BuildFile.objects.select_related("build").get(pk=row.pk) for row in begun]
-            if begun:
-                self.lease = PageLease(builder.lease.row, 60)
+            if self.late is None:
                 builds, record = SiteBuilds(SITE), builder.record_of_build
-                self.late = stack.enter_context(PageBuilder(builds, record, self.lease))
-            pages = [self.late.render(row) for row in begun]
-            yield from super().run(builder, rows)
-            for row, page in zip(begun, pages, strict=True):
-                self.lease.begin(row)
+                lease = ClaimLease(builder.lease.row, record, ClaimLimits(in_flight=1))
+                self.late = stack.enter_context(PageBuilder(builds, record, lease))
+                page = self.late.render(lease.claim())
+                yield from super().run(builder, rows)
                 with pytest.raises(PageChanged):
                     self.late.record(page)
+            else:
+                yield from super().run(builder, rows)
 
     with ExitStack() as stack:
         run(runner=Late(once=True))

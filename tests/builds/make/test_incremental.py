@@ -21,11 +21,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from django_sitemapkit import Route, Section, StaticSection
-from django_sitemapkit.builds import PageBuilder, preview, publish
 from django_sitemapkit.builds import build as build_site
+from django_sitemapkit.builds import preview, publish
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.make import page_builder as module
-from django_sitemapkit.builds.manifest import SiteBuilds, keys_of
+from django_sitemapkit.builds.make.reuse import Fingerprints
+from django_sitemapkit.builds.manifest import keys_of
 from django_sitemapkit.identities import identity_of
 from django_sitemapkit.models import (
     Build,
@@ -40,7 +41,7 @@ from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading import rows as rows_module
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import PageRendering, tags
-from django_sitemapkit.runners import processes
+from django_sitemapkit.runners.helper import help_build
 from django_sitemapkit.sites import all_sites
 from tests import urls
 from tests.builds import (
@@ -717,42 +718,25 @@ def test_an_edit_of_a_page_that_was_found_the_same_is_in_the_next_build(site):
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("full", [True, False])
-def test_workers_are_told_whether_all_is_to_be_made(site, full):
+def test_helpers_know_whether_all_is_to_be_made(site, full):
     """They render what has not changed if it is, and not if it is not."""
     before = manifest()[FIRST]
     with acquire(SITE) as lease:
         record = Build.objects.create(
-            site=SITE.key, fence=lease.row.fence, started_at=EPOCH, status="running"
+            site=SITE.key,
+            declaration=Fingerprints(SITE).declaration_of(sections_of(SITE), []),
+            fence=lease.row.fence,
+            started_at=EPOCH,
+            full=full,
         )
-        line = BuildFile.objects.create(
+        row = BuildFile.objects.create(
             build=record, section="products", number=1, lower=before.lower, upper=before.upper
         )
-        with PageBuilder(SiteBuilds(SITE), record, lease, full=full) as builder:
-            job = processes._job(builder)
-            site.rendered.clear()
-        pipe = Pipe(line.pk)
-        job(pipe)
-    ready, result = pipe.sent
-    assert (ready, result.state) == ("ready", "same")
+        site.rendered.clear()
+        help_build(record.pk, lease.fence, 1)
     assert site.rendered == [FIRST] * full
-    line.refresh_from_db()
-    assert (line.name, line.fingerprint) == (before.name, before.fingerprint)
-
-
-class Pipe:
-    """What a worker is given ids by, until there are no more."""
-
-    def __init__(self, *ids):
-        self.ids = list(ids)
-        self.sent = []
-
-    def recv(self):
-        if not self.ids:
-            raise EOFError
-        return self.ids.pop(0)
-
-    def send(self, answer):
-        self.sent.append(answer)
+    row.refresh_from_db()
+    assert (row.status, row.name, row.fingerprint) == ("done", before.name, before.fingerprint)
 
 
 # Any sequence of changes

@@ -20,7 +20,7 @@ from tests.runners.queues.rq import rq_runner
 pytestmark = [pytest.mark.queues, pytest.mark.django_db(transaction=True)]
 
 SITE = SitemapSite.at(ours.SITEMAPKIT_BASE_URL)
-OPTIONS = {"in_flight": 8, "retry_seconds": 10, "stalled_seconds": 60}
+OPTIONS = {"in_flight": 8, "stalled_seconds": 60}
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from tests.runners.queues.test_contract import SITE, hashes
 
 pytest.importorskip("celery")
 
-from django_sitemapkit.runners.celery import CeleryRunner, build_page
+from django_sitemapkit.runners.celery import CeleryRunner, help_build
 
 pytestmark = [pytest.mark.queues, pytest.mark.django_db(transaction=True)]
 
@@ -39,16 +39,16 @@ class Chaos(CeleryRunner):
         super().__init__(**options)
         self._chance, self._counts = chance, counts
 
-    def enqueue_page(self, *arguments):
+    def enqueue_helper(self, *arguments):
         """Send a message or two, now or later, or none."""
         fate = self._chance.choice(["sent", "sent", "doubled", "doubled", "late", "lost"])
         self._counts[fate] += 1
         if fate == "doubled":
             later = self._chance.choice([None, None, 0.5, 2])
-            build_page.apply_async(arguments, countdown=later, **self._sending)
+            help_build.apply_async(arguments, countdown=later, **self._sending)
         if fate != "lost":
             later = self._chance.uniform(0.1, 2) if fate == "late" else None
-            build_page.apply_async(arguments, countdown=later, **self._sending)
+            help_build.apply_async(arguments, countdown=later, **self._sending)
 
 
 class Killer(threading.Thread):
@@ -155,7 +155,7 @@ def test_workers_are_killed_at_random(
     chance, counts = random.Random(SEED), Counter()
     rows.populate(chance)
     settings.SITEMAPKIT_LEASE_SECONDS = 10
-    options = {"in_flight": 12, "retry_seconds": 3, "stalled_seconds": 120}
+    options = {"in_flight": 4, "stalled_seconds": 120}
     began = time.monotonic()
     with celery_workers(broker, queue_name, size=4, QUEUES_PAGE_SECONDS="0.05") as workers:
         killer = Killer(workers, chance, counts)
