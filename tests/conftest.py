@@ -16,8 +16,7 @@ pytest_plugins = ["django_sitemapkit.testing.fixtures"]
 TESTS = Path(__file__).parent
 
 ROOMS_WITH_SQL = {
-    *("advice", "builds", "databases", "inspection", "models", "overrides", "planning", "reading"),
-    *("runners", "upgrade"),
+    *("advice", "databases", "inspection", "models", "overrides", "planning", "reading", "upgrade"),
 }
 """Folders whose slow tests run on each database: what these tests see may differ by it."""
 

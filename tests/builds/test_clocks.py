@@ -52,7 +52,6 @@ def lose_the_last_page():
     Product.objects.exclude(slug__in=["p0", "p1"]).delete()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("wrong_by", [-HOUR, HOUR])
 def test_a_builder_whose_clock_is_wrong_ends_no_grace_period(storage, client, clock, wrong_by):
     """Readers of the index before find its pages, for as long as ever."""
@@ -70,7 +69,6 @@ def test_a_builder_whose_clock_is_wrong_ends_no_grace_period(storage, client, cl
     assert client.get(LAST).status_code == 404
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("wrong_by", [-HOUR, HOUR])
 def test_a_web_server_whose_clock_is_wrong_answers_as_the_others(storage, client, clock, wrong_by):
     """It is the host that serves here which is early or late."""
@@ -81,7 +79,6 @@ def test_a_web_server_whose_clock_is_wrong_answers_as_the_others(storage, client
     assert client.get(LAST).status_code == 200
 
 
-@pytest.mark.slow
 def test_who_prunes_by_a_wrong_clock_deletes_nothing_early(storage, clock):
     """Neither files that are needed nor those that were stored just now."""
     run()
@@ -94,7 +91,6 @@ def test_who_prunes_by_a_wrong_clock_deletes_nothing_early(storage, clock):
     assert storage.names() == before
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("wrong_by", [-HOUR, HOUR])
 def test_an_export_keeps_pages_by_the_database_time(settings, sections, clock, wrong_by):
     """As long as the index out there may be the one before."""
@@ -119,7 +115,6 @@ def test_an_export_keeps_pages_by_the_database_time(settings, sections, clock, w
     assert "sitemap-products-3.xml.gz" not in shown.names()
 
 
-@pytest.mark.slow
 def test_the_age_of_a_build_is_told_by_the_database_time(storage, clock):
     """The builder and the watcher may be two hosts."""
     clock(-5 * HOUR)

@@ -264,7 +264,6 @@ def test_a_build_that_another_process_takes_over_is_no_error(heard, caplog):
     assert events_of(records)[-1] == ("build_ended", "WARNING")
 
 
-@pytest.mark.slow
 @pytest.mark.inline_runner
 def test_a_build_whose_pages_a_view_splits_is_abandoned_and_another_one_follows(heard, sections):
     """Each build that starts also ends."""

@@ -69,7 +69,6 @@ BY = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", BY)
 def test_the_url_is_gone_at_once_and_all_else_stays(site, client, way):
     """What is due beside it waits for the next build."""
@@ -115,7 +114,6 @@ def test_a_url_of_several_pages_leaves_all_of_them(site, client, sections):
     assert "/products/all/p2/" not in locations(client)
 
 
-@pytest.mark.slow
 def test_what_no_published_page_lists_is_none(site, client):
     """Nothing is made, and nothing published."""
     published = Publication.objects.get()
@@ -156,7 +154,6 @@ def test_an_object_that_is_gone_leaves_its_file(site, client):
     assert "/products/all/p2/" not in locations(client)
 
 
-@pytest.mark.slow
 def test_an_empty_page_leaves_the_index(site, client):
     """Its address is not answered from the build before either."""
     page = "/sitemap-readings-2.xml"
@@ -243,7 +240,6 @@ def left(site):
     return record
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", few(1, [*BY, "nowhere"]))
 def test_what_a_killed_build_left_is_given_up(site, client, left, way):
     """Else the next build would publish it first, with the URL."""
@@ -342,7 +338,6 @@ def test_a_file_that_is_lost_is_told(site):
     assert now(by_object(product(2), include=False)).status == "published"
 
 
-@pytest.mark.slow
 def test_what_was_exported_is_brought_up_to_date(sections, settings, client):
     """Without the URL, and without the page that had it alone."""
     for section in ALL:
@@ -393,7 +388,6 @@ def merged(site, client):
     return site
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", BY)
 def test_the_url_is_gone_from_the_addresses_of_builds_before(merged, client, way):
     """They answer 404 at once; what else they listed is on pages of the index."""
@@ -403,7 +397,6 @@ def test_the_url_is_gone_from_the_addresses_of_builds_before(merged, client, way
     assert set(locations(client)) == before - {"/products/all/p2/"}
 
 
-@pytest.mark.slow
 def test_an_address_that_was_withdrawn_stays_so(merged, client):
     """Through later builds of some sections and of all, as long as the old build has it."""
     now(BY["path"]())
@@ -430,7 +423,6 @@ def test_a_url_that_only_an_earlier_build_lists_is_withdrawn(site, client):
     assert old_page(client)[0] == 404
 
 
-@pytest.mark.slow
 def test_a_withdrawal_gives_up_no_held_build(site):
     """It builds nothing that could take the place of a build under review."""
     Product.objects.filter(slug__in=["p0", "p1", "p2", "p3"]).delete()
@@ -443,7 +435,6 @@ def test_a_withdrawal_gives_up_no_held_build(site):
     assert Build.objects.held(SITE).pk == held.build
 
 
-@pytest.mark.slow
 def test_addresses_that_do_not_list_it_answer_on(merged, client):
     """An exclusion withdraws no more than it has to."""
     assert now(by_path("/products/other/p4/", include=False)).status == "published"
@@ -458,7 +449,6 @@ def test_an_earlier_file_that_cannot_be_read_is_withdrawn(merged, client):
     assert old_page(client)[0] == 404
 
 
-@pytest.mark.slow
 def test_a_build_that_is_gone_back_to_answers_for_its_pages_again(merged, client):
     """Someone has asked for that build, with the URL."""
     first = Build.objects.earliest("pk").pk

@@ -63,7 +63,6 @@ def listing(shown):
     ]
 
 
-@pytest.mark.slow
 def test_a_withdrawn_address_is_announced(shown, announced, client):
     """A CDN has it still, whether a build is published or nothing else changes."""
     redeclare(Products, limit=5)
@@ -74,7 +73,6 @@ def test_a_withdrawn_address_is_announced(shown, announced, client):
     assert OLD in announced
 
 
-@pytest.mark.slow
 def test_a_withdrawn_address_is_announced_where_nothing_else_changes(shown, announced, client):
     """The published build does not list the URL any more, an earlier one does."""
     Product.objects.filter(slug__in=["p0", "p1", "p2", "p3"]).delete()
@@ -85,7 +83,6 @@ def test_a_withdrawn_address_is_announced_where_nothing_else_changes(shown, anno
     assert OLD in announced
 
 
-@pytest.mark.slow
 def test_a_killed_exclusion_is_finished_by_the_next_builds(shown, monkeypatch):
     """The exported file goes, though it was not deleted when the exclusion was published."""
     redeclare(Products, limit=5)
@@ -104,7 +101,6 @@ def test_a_killed_exclusion_is_finished_by_the_next_builds(shown, monkeypatch):
     assert listing(shown) == []
 
 
-@pytest.mark.slow
 def test_a_file_that_could_not_be_deleted_goes_with_the_next_build(shown, monkeypatch):
     """A storage may fail once."""
     redeclare(Products, limit=5)

@@ -177,7 +177,6 @@ def test_no_read_of_a_refresh_is_longer_than_a_page(storage):
     assert all("LIMIT" in sql for sql in seen)
 
 
-@pytest.mark.slow
 def test_freezing_gives_a_sign_for_each_section_and_page(storage):
     """Pages that changed are compared by queries of their own."""
     run()
@@ -215,7 +214,6 @@ def test_publishing_gives_a_sign_for_each_file(storage, beats):
     assert len(beats) >= len(manifest(first))
 
 
-@pytest.mark.slow
 def test_pruning_ends_where_the_lease_is_lost(storage, settings):
     """What is left is the next one's to delete."""
     settings.SITEMAPKIT_KEEP_BUILDS = 1
@@ -327,7 +325,6 @@ def test_sigterm_within_a_query_gives_the_lease_back():
 # --- Transactions of the caller's
 
 
-@pytest.mark.slow
 def test_short_work_may_be_part_of_a_transaction(storage):
     """Such as publishing from a view under ATOMIC_REQUESTS."""
     first = run().build

@@ -75,7 +75,6 @@ def test_a_manifest_is_all_there_or_not_at_all(sections, monkeypatch):
     assert not Build.objects.exists()
 
 
-@pytest.mark.slow
 def test_a_manifest_that_is_not_recorded_leaves_the_plan_its_numbers(sections, monkeypatch):
     """A page that lost rows gets its new number together with its row, or not at all."""
     run()
@@ -93,7 +92,6 @@ def test_a_manifest_that_is_not_recorded_leaves_the_plan_its_numbers(sections, m
     assert set(planned.all()) == before - {1} | {max(before) + 1}
 
 
-@pytest.mark.slow
 def test_sections_that_were_not_chosen_keep_their_files(sections):
     """Line by line, with all that is known of them."""
     run()
@@ -224,7 +222,6 @@ def test_an_index_resolves_the_address_of_each_section_once(monkeypatch):
     ]
 
 
-@pytest.mark.slow
 def test_a_section_without_rows_or_key_has_a_line_too(sections):
     """Or it would count as never built, and its live pages would stand in the published index."""
     section = type("Pages", (StaticSection,), {"items": []})
@@ -238,7 +235,6 @@ def test_a_section_without_rows_or_key_has_a_line_too(sections):
     assert manifest()["pages", 1].urls == 1
 
 
-@pytest.mark.slow
 def test_sections_that_were_not_chosen_keep_their_lines_as_they_are():
     """Keys too: they are of the rows that the kept file lists, whatever the rows are now."""
     run()

@@ -188,7 +188,6 @@ def test_a_check_of_many_bad_files_tells_of_some(storage, monkeypatch):
     assert len(done.outcome["faults"].splitlines()) == 2
 
 
-@pytest.mark.slow
 def test_old_files_are_pruned(storage, settings):
     """Those of builds that were replaced longer ago than the grace period."""
     settings.SITEMAPKIT_KEEP_BUILDS = 1
@@ -527,7 +526,6 @@ def test_a_thread_begins_when_the_transaction_is_over(work, django_capture_on_co
     assert work["closed"] == 1
 
 
-@pytest.mark.slow
 def test_a_second_click_makes_no_second_thread(work):
     """The one at work looks again before it ends, so that nothing is overlooked."""
     workers = RequestWorkers()
@@ -579,7 +577,6 @@ def test_where_no_thread_can_be_had_the_request_waits(work, monkeypatch, caplog)
     assert [choose for _, choose, _ in work["done"]] == ["second"]
 
 
-@pytest.mark.slow
 def test_a_thread_works_for_the_tenant_of_the_click(
     work, monkeypatch, django_capture_on_commit_callbacks
 ):

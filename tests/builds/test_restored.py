@@ -96,7 +96,6 @@ def publish_again():
     publish(SITE, Publication.objects.get().build_id)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "bring_in_line", [build_again, build_all_again, build_other_rows, publish_again]
 )
@@ -112,7 +111,6 @@ def test_an_export_that_a_restored_database_does_not_know_is_replaced(site, clie
     assert exported(site.shown) == served(client)
 
 
-@pytest.mark.slow
 def test_files_that_no_build_in_a_restored_database_has_go_after_the_grace_period(site, client):
     """A reader of the index before finds them until then. Files of others stay."""
     others = {"robots.txt", "sitemap-1.xml", "sitemap-other-1.xml.gz", "sitemap-products.xml.gz"}
@@ -139,7 +137,6 @@ def test_files_that_no_build_in_a_restored_database_has_go_after_the_grace_perio
     assert exported(site.shown) == served(client)
 
 
-@pytest.mark.slow
 def test_texts_of_pages_that_a_restored_database_does_not_know_go_too(settings, sections):
     """They are files of those pages in another form."""
     settings.SITEMAPKIT_EXPORT_TEXT = True
@@ -156,7 +153,6 @@ def test_texts_of_pages_that_a_restored_database_does_not_know_go_too(settings, 
     assert site.shown.names() == before
 
 
-@pytest.mark.slow
 def test_an_empty_database_takes_over_the_export_of_another_one(site, client):
     """The database is lost, and the rows are loaded into a new one."""
     backup = back_up()
@@ -170,7 +166,6 @@ def test_an_empty_database_takes_over_the_export_of_another_one(site, client):
     assert not LATER & site.shown.names()
 
 
-@pytest.mark.slow
 def test_an_export_that_was_restored_is_brought_up_to_date(site, client):
     """All of it, though the database says that it is done."""
     backup = site.shown.contents()
@@ -184,7 +179,6 @@ def test_an_export_that_was_restored_is_brought_up_to_date(site, client):
     assert exported(site.shown) == served(client)
 
 
-@pytest.mark.slow
 def test_a_file_that_was_cut_short_in_an_export_on_disk_comes_back(settings, sections, tmp_path):
     """Its size is known, and looking at it costs nothing there."""
     backend = "django.core.files.storage.FileSystemStorage"
@@ -199,7 +193,6 @@ def test_a_file_that_was_cut_short_in_an_export_on_disk_comes_back(settings, sec
     assert status_of(SITE).export.due == ""
 
 
-@pytest.mark.slow
 def test_a_full_build_copies_all_files(site, client):
     """Where the names and the index are right, and what is in the pages is not."""
     page = "sitemap-products-2.xml.gz"
@@ -211,7 +204,6 @@ def test_a_full_build_copies_all_files(site, client):
     assert site.shown.contents()[page] == whole
 
 
-@pytest.mark.slow
 def test_a_storage_that_was_restored_gets_the_files_it_lacks(site, client):
     """Readers get the rows meanwhile, and the published files after the next run."""
     backup = site.source.contents()
@@ -226,7 +218,6 @@ def test_a_storage_that_was_restored_gets_the_files_it_lacks(site, client):
     assert exported(site.shown) == served(client)
 
 
-@pytest.mark.slow
 def test_files_that_a_restored_database_does_not_know_are_swept(site, client):
     """From the storage of the builds, as those that killed builders left."""
     backup, before = back_up(), site.source.names()
@@ -249,7 +240,6 @@ def test_an_index_has_a_name_that_a_restored_database_does_not_give_again(site):
     assert re.fullmatch(r"[0-9a-f]{6}\.xml", line.name.removeprefix(start))
 
 
-@pytest.mark.slow
 def test_a_page_of_a_builder_that_woke_up_is_replaced(site, client, monkeypatch):
     """It put an older file where its successor had put its own, and could still say so."""
     replace = SitemapStorage.replace
@@ -275,7 +265,6 @@ def test_a_page_of_a_builder_that_woke_up_is_replaced(site, client, monkeypatch)
     assert status_of(SITE).export.due == ""
 
 
-@pytest.mark.slow
 def test_a_builder_that_wakes_without_its_connection_is_noted(site, monkeypatch):
     """It cannot prove its lease: what it has replaced is copied again by the next run."""
     replace, renew = SitemapStorage.replace, Lease.renew

@@ -57,7 +57,6 @@ def interrupted(count, **options):
 # What is built
 
 
-@pytest.mark.slow
 def test_the_files_hold_what_the_live_view_gives(storage, client, settings):
     """Page for page, entry for entry."""
     result = run()
@@ -83,7 +82,6 @@ def test_a_result_tells_of_each_file_and_of_the_index(storage):
     assert result.resumed is None
 
 
-@pytest.mark.slow
 def test_an_unchanged_site_is_recorded_as_unchanged_and_stores_nothing(storage):
     """The publication stays as it was."""
     run()
@@ -96,7 +94,6 @@ def test_an_unchanged_site_is_recorded_as_unchanged_and_stores_nothing(storage):
     assert Publication.objects.values().get() == before
 
 
-@pytest.mark.slow
 def test_the_same_rows_give_the_same_bytes(storage, settings):
     """Built again into an empty storage, each compressed file is identical."""
     run()
@@ -110,7 +107,6 @@ def test_the_same_rows_give_the_same_bytes(storage, settings):
     assert all(content[4:8] == bytes(4) and not content[3] for content in first.values())
 
 
-@pytest.mark.slow
 def test_a_changed_row_changes_its_page_and_the_index_alone(storage):
     """All other lines keep name and lastmod; the changed page has another of both."""
     run()
@@ -129,7 +125,6 @@ def test_a_changed_row_changes_its_page_and_the_index_alone(storage):
         assert (line.lastmod > EPOCH) == (key in stored), key
 
 
-@pytest.mark.slow
 def test_the_index_says_when_each_file_last_changed(storage, client):
     """Its lastmods are those of the manifest, of the changed file alone a new one."""
     run()
@@ -141,7 +136,6 @@ def test_the_index_says_when_each_file_last_changed(storage, client):
     assert body.count("<lastmod>") == 7
 
 
-@pytest.mark.slow
 def test_a_lost_file_is_made_again_and_keeps_its_lastmod(storage):
     """What the storage lost is stored by the next build, under a name never used before."""
     run()
@@ -155,7 +149,6 @@ def test_a_lost_file_is_made_again_and_keeps_its_lastmod(storage):
     assert (after.sha256, after.lastmod) == (before.sha256, before.lastmod)
 
 
-@pytest.mark.slow
 def test_a_lost_index_is_made_again(storage):
     """Though no page has changed."""
     run()
@@ -164,7 +157,6 @@ def test_a_lost_index_is_made_again(storage):
     assert manifest()[("", 0)].name in storage.names()
 
 
-@pytest.mark.slow
 def test_a_distrusted_file_is_made_again(storage):
     """Whatever its manifest says of it."""
     run()
@@ -177,7 +169,6 @@ def test_a_distrusted_file_is_made_again(storage):
 # Sections by name
 
 
-@pytest.mark.slow
 def test_a_section_by_name_is_made_anew_and_the_others_carry_over(storage):
     """Changes of other sections wait for their own build."""
     run()
@@ -206,7 +197,6 @@ def test_an_unknown_section_is_refused(storage):
     assert not Build.objects.exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", ["removed", "disabled"])
 def test_a_section_that_went_away_leaves_with_the_next_build(storage, sections, client, how):
     """It is in the manifest and the index no more."""
@@ -238,7 +228,6 @@ def test_without_a_section_nothing_is_published(storage, sections, client):
     assert served(client) == before
 
 
-@pytest.mark.slow
 def test_without_a_url_nothing_is_published(storage, client):
     """What was published stays, and with rows the next build is published again."""
     run()
@@ -254,7 +243,6 @@ def test_without_a_url_nothing_is_published(storage, client):
     assert len(in_order(served(client))) == 1
 
 
-@pytest.mark.slow
 def test_a_killed_build_without_a_url_gives_way_to_the_rows_of_now(storage, client):
     """It cannot be published; the same run builds again, and says so."""
     for model in (Product, Reading, Article):
@@ -267,7 +255,6 @@ def test_a_killed_build_without_a_url_gives_way_to_the_rows_of_now(storage, clie
     assert len(in_order(served(client))) == 1
 
 
-@pytest.mark.slow
 def test_an_emptied_page_leaves_the_index(storage, client):
     """It is in the manifest as empty, without a file."""
     run()
@@ -312,7 +299,6 @@ def require_all(client):
     assert found == [f"https://www.example.com/products/all/{slug}/" for slug in expected]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rows", few(1, [7, 1, 2]))
 def test_rows_added_after_the_plan_split_the_page(storage, client, rows):
     """Plan and manifest gain pages; no URL is lost or doubled."""
@@ -325,7 +311,6 @@ def test_rows_added_after_the_plan_split_the_page(storage, client, rows):
     assert all(line.urls <= 2 for key, line in manifest().items() if key[0] == "products")
 
 
-@pytest.mark.slow
 def test_a_page_of_too_many_bytes_is_split(storage, client, settings, sections):
     """No file passes the limit, no URL is lost or doubled."""
     settings.SITEMAPKIT_MAX_BYTES = 4096
@@ -341,7 +326,6 @@ def test_a_page_of_too_many_bytes_is_split(storage, client, settings, sections):
     assert all(len(xml(storage, line)) == line.xml_bytes for line in lines)
 
 
-@pytest.mark.slow
 def test_pages_that_were_cut_by_bytes_stay_as_they_are(storage, settings, sections):
     """Rows that fit on one page do not merge if their bytes do not: it would be cut again."""
     settings.SITEMAPKIT_MAX_BYTES = 4096
@@ -407,7 +391,6 @@ def test_a_row_too_large_for_any_file_is_left_out_of_the_build(storage, settings
     assert Build.objects.count() == 1
 
 
-@pytest.mark.slow
 def test_a_page_that_a_view_splits_meanwhile_lets_the_build_begin_anew(storage, client, sections):
     """The build before is abandoned with that reason; no URL is lost or doubled."""
 
@@ -430,7 +413,6 @@ def test_a_page_that_a_view_splits_meanwhile_lets_the_build_begin_anew(storage, 
 # Going on
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("count", few(3, [1, 4, 7, 2, 3, 5, 6]))
 def test_a_killed_build_is_finished_by_the_next_call(storage, client, settings, count):
     """What is done is neither rendered nor stored again, and then the site is built as it is."""
@@ -451,7 +433,6 @@ def test_a_killed_build_is_finished_by_the_next_call(storage, client, settings, 
     assert result.resumed == left.pk
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", ["save", "size"])
 @pytest.mark.inline_runner
 def test_a_storage_that_goes_down_ends_the_build_and_the_next_goes_on(storage, method):
@@ -490,7 +471,6 @@ def test_a_page_that_is_made_twice_has_two_names(storage):
     assert names <= storage.names()
 
 
-@pytest.mark.slow
 def test_a_build_whose_declarations_changed_is_abandoned(storage, sections):
     """The result says why; the new declaration is what is published."""
     interrupted(3)
@@ -536,7 +516,6 @@ def test_a_second_builder_is_told_who_builds_since_when(storage):
     assert storage.calls == []
 
 
-@pytest.mark.slow
 def test_the_lease_is_given_back_whatever_the_end(storage):
     """After success, after an error, after an interruption."""
     run()
@@ -603,7 +582,6 @@ def test_a_dead_builders_lease_is_taken_over_with_a_higher_fence(storage, settin
     assert Publication.objects.get().fence == dead.fence + 1
 
 
-@pytest.mark.slow
 def test_a_later_fence_wins(storage, client):
     """Who holds a lower fence than what is published does not publish."""
     run()

@@ -24,7 +24,6 @@ def storage(settings, sections):
     return storage
 
 
-@pytest.mark.slow
 def test_it_costs_few_queries_and_no_file(storage, sections, django_assert_max_num_queries):
     """The lease, what is published, the plan, its digests, one record, and who waits for it."""
     sections.remove("readings")
@@ -44,7 +43,6 @@ def test_it_costs_few_queries_and_no_file(storage, sections, django_assert_max_n
     assert published.checked_by == {"products": record.pk}
 
 
-@pytest.mark.slow
 def test_it_reports_each_page_and_what_is_doubtful(storage):
     """As any other build does."""
     first = build(SITE, full=True)
@@ -65,7 +63,6 @@ def test_it_reports_each_page_and_what_is_doubtful(storage):
     assert Build.objects.get(pk=again.build).warnings
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("place", [0, 2, 4])
 def test_a_page_that_changed_is_made_with_what_was_known(storage, place):
     """Wherever it is in the order of the pages; the others keep their files."""
@@ -80,7 +77,6 @@ def test_a_page_that_changed_is_made_with_what_was_known(storage, place):
     assert all(line.fingerprint for key, line in after.items() if key[0])
 
 
-@pytest.mark.slow
 def test_another_index_is_published(storage, sections):
     """Though no page has changed."""
     kind = type("Elsewhere", (ExternalSection,), {"sitemaps": ["/other.xml"]})
@@ -89,7 +85,6 @@ def test_another_index_is_published(storage, sections):
     assert build(SITE).status == "unchanged"
 
 
-@pytest.mark.slow
 def test_what_only_rendering_tells_is_rendered(storage, sections):
     """And found the same."""
     sections.add(type("Pages", (StaticSection,), {"items": ["home"]}))
@@ -99,7 +94,6 @@ def test_what_only_rendering_tells_is_rendered(storage, sections):
     assert states(result)["pages", 1] == "same"
 
 
-@pytest.mark.slow
 def test_it_gives_up_what_was_held(storage):
     """A build of all sections that is in order ends what waited for review."""
     Product.objects.filter(slug="p4").update(slug="\x0b")

@@ -37,7 +37,7 @@ from tests.builds import (
 )
 from tests.testapp.models import Product, Reading, Shop
 
-pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+pytestmark = pytest.mark.django_db
 
 
 class LocalQueue(DummyRunner):

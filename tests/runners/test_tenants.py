@@ -41,7 +41,6 @@ def tenant(sections, settings, monkeypatch):
     return switch
 
 
-@pytest.mark.slow
 def test_workers_are_refused_in_a_schema_of_no_tenant(tenant):
     """They would list the public schema's rows as the tenant's; one process builds it as ever."""
     tenant("acme")

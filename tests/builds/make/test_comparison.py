@@ -105,7 +105,6 @@ def storage(bench):
     return bench.storage
 
 
-@pytest.mark.slow
 @db
 def test_pages_that_lose_a_url_are_made_again(bench):
     """And no others; the next build knows what they leave out, and makes each page once."""
@@ -142,7 +141,6 @@ def test_a_page_of_other_values_has_no_other_read(built):
     assert (result.status, rendered, built.read) == ("published", [("seconds", 2)], 0)
 
 
-@pytest.mark.slow
 @db
 def test_a_stored_page_that_loses_a_url_is_made_once(built):
     """Its file tells what it has to leave out; one whose duplicate is still one keeps its file."""
@@ -163,7 +161,6 @@ def test_a_url_that_goes_is_listed_by_the_page_that_left_it_out(built, again):
     assert (result.status, found) == ("unchanged", pages)
 
 
-@pytest.mark.slow
 @db
 def test_a_page_that_fits_without_its_duplicates_is_not_split(storage, monkeypatch):
     """Though it exceeds its limit with them, and nothing is known of them at first."""
@@ -180,7 +177,6 @@ def test_a_page_that_fits_without_its_duplicates_is_not_split(storage, monkeypat
     assert said() == found
 
 
-@pytest.mark.slow
 @db
 @pytest.mark.parametrize("runner", [InlineRunner(), Scattered(3)])
 @pytest.mark.parametrize("count", [1, 3, 5, 7])
@@ -204,7 +200,6 @@ def test_a_killed_build_is_resumed_by_any_runner(storage, count, runner):
     assert not PageUrls.objects.exists()
 
 
-@pytest.mark.slow
 @db
 def test_a_build_in_order_is_resumed_by_workers(storage):
     """What it has made stays, and workers make the others."""
@@ -272,7 +267,6 @@ def test_pages_that_change_with_each_rendering_do_not_go_on_for_ever(storage, se
     assert "changes with each rendering. Its URLs may be listed twice." in caplog.text
 
 
-@pytest.mark.slow
 @db
 def test_the_urls_of_builds_that_were_given_up_are_deleted(storage, settings):
     """By the next build that compares pages."""
@@ -290,7 +284,6 @@ def test_the_urls_of_builds_that_were_given_up_are_deleted(storage, settings):
     assert not PageUrls.objects.exists()
 
 
-@pytest.mark.slow
 @db
 def test_a_killed_build_of_another_secret_key_is_given_up(storage, settings):
     """Its hashes tell nothing any more."""

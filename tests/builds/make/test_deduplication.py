@@ -133,7 +133,6 @@ db = pytest.mark.django_db
 # What is listed where
 
 
-@pytest.mark.slow
 @db
 @pytest.mark.inline_runner
 def test_the_first_section_wins(bench):
@@ -177,7 +176,6 @@ def test_of_two_rows_of_a_section_the_first_is_listed(bench, letters):
     assert pages == {"firsts": "".join(dict.fromkeys(letters))}
 
 
-@pytest.mark.slow
 @db
 def test_a_page_of_nothing_but_duplicates_is_empty(bench):
     """And is not in the index."""
@@ -193,7 +191,6 @@ def test_a_page_of_nothing_but_duplicates_is_empty(bench):
     assert bench.build()[2] == {"firsts": "b", "seconds": "a"}
 
 
-@pytest.mark.slow
 @db
 def test_items_count_as_rows_do(bench, sections):
     """Sections without a database behind them, too."""
@@ -225,7 +222,6 @@ def test_what_editors_exclude_another_section_may_list(bench, way):
     )
 
 
-@pytest.mark.slow
 @db
 @pytest.mark.inline_runner
 def test_a_page_that_is_split_lists_what_it_would_have(bench, monkeypatch):
@@ -241,7 +237,6 @@ def test_a_page_that_is_split_lists_what_it_would_have(bench, monkeypatch):
     assert len(rendered) > len([file for file in result.files if file.section])
 
 
-@pytest.mark.slow
 @db
 def test_another_site_has_its_own(settings, sections):
     """One lists what the other one does."""
@@ -294,7 +289,6 @@ def test_a_page_of_the_same_urls_has_no_other_made_or_read(built):
     assert built.build()[:2][1] == []
 
 
-@pytest.mark.slow
 @db
 def test_a_url_that_comes_first_leaves_a_later_page(built):
     """That is rendered again though its rows are what they were, and no other is."""
@@ -324,7 +318,6 @@ def test_a_url_that_comes_late_is_left_out(built):
     assert rendered == [("thirds", 2)] * 2
 
 
-@pytest.mark.slow
 @db
 def test_a_duplicate_that_leaves_the_file_as_it_was_is_remembered(built):
     """It is listed when it is none any more."""
@@ -336,7 +329,6 @@ def test_a_duplicate_that_leaves_the_file_as_it_was_is_remembered(built):
     assert built.build()[2] == {"firsts": "abcd", "seconds": "yz", "thirds": "tx"}
 
 
-@pytest.mark.slow
 @db
 def test_a_page_made_anew_trusts_its_former_urls_only_if_those_before_are_the_same(bench):
     """One before it may have been built by itself since, and keep its file now."""
@@ -351,7 +343,6 @@ def test_a_page_made_anew_trusts_its_former_urls_only_if_those_before_are_the_sa
     assert set(rendered) == {("thirds", 1)}
 
 
-@pytest.mark.slow
 @db
 def test_an_override_counts_as_a_row_does(built):
     """Set or taken back, it has the pages made that it concerns, and those behind."""
@@ -364,7 +355,6 @@ def test_an_override_counts_as_a_row_does(built):
     assert built.build()[2] == {"firsts": "abcd", "seconds": "xyz", "thirds": "tu"}
 
 
-@pytest.mark.slow
 @db
 def test_a_section_that_goes_or_moves_gives_its_urls_to_others(built, sections):
     """The order of the index is that of the registry."""
@@ -374,7 +364,6 @@ def test_a_section_that_goes_or_moves_gives_its_urls_to_others(built, sections):
     assert built.build()[2] == {"seconds": "xayz", "thirds": "tu", "firsts": "bcd"}
 
 
-@pytest.mark.slow
 @db
 @pytest.mark.parametrize("way", ["full", "dry"])
 def test_a_full_build_and_a_dry_run_say_the_same(built, way):
@@ -416,7 +405,6 @@ def test_pages_are_due_for_duplicates(built, settings):
 # The setting
 
 
-@pytest.mark.slow
 @db
 @pytest.mark.inline_runner
 def test_switched_on_it_makes_the_pages_concerned(built, settings):
@@ -433,7 +421,6 @@ def test_switched_on_it_makes_the_pages_concerned(built, settings):
     assert rendered == [("seconds", 1), ("thirds", 2)]
 
 
-@pytest.mark.slow
 @db
 def test_switched_on_where_nothing_stands_twice_it_reads_all_once(bench, settings):
     """The build is unchanged, and the manifest says what is known now."""
@@ -451,7 +438,6 @@ def test_switched_on_where_nothing_stands_twice_it_reads_all_once(bench, setting
 # Builds of some pages
 
 
-@pytest.mark.slow
 @db
 def test_a_build_of_one_section_leaves_out_what_is_published_before_it(built):
     """What it lists itself the sections behind it leave out in the next build of all."""
@@ -464,7 +450,6 @@ def test_a_build_of_one_section_leaves_out_what_is_published_before_it(built):
     assert rendered == [("thirds", 1)]
 
 
-@pytest.mark.slow
 @db
 def test_excluding_at_once_makes_one_page_and_the_next_build_the_others(built):
     """Just its own page is made at once; what that lists now the next build takes from others."""
@@ -483,7 +468,6 @@ def test_excluding_at_once_makes_one_page_and_the_next_build_the_others(built):
 # Ends of all kinds
 
 
-@pytest.mark.slow
 @db
 @pytest.mark.parametrize("count", few(1, [3, 1, 2, 4, 5]))
 def test_a_killed_build_is_finished(bench, count):
@@ -504,7 +488,6 @@ def test_a_killed_build_is_finished(bench, count):
     assert pages == {"firsts": "abcd", "seconds": "xyz", "thirds": "t"}
 
 
-@pytest.mark.slow
 @db
 def test_a_killed_build_of_the_other_setting_is_given_up(built, settings):
     """Its pages were made without a look at each other."""
@@ -522,7 +505,6 @@ def test_a_killed_build_of_the_other_setting_is_given_up(built, settings):
     assert pages == {"firsts": "abcdt", "seconds": "xyz", "thirds": "u"}
 
 
-@pytest.mark.slow
 @db
 def test_a_build_that_is_held_back_is_compared_with(built, settings):
     """The build after it is the same; it makes what the published one leaves out once more."""
@@ -538,7 +520,6 @@ def test_a_build_that_is_held_back_is_compared_with(built, settings):
     assert built.build()[2] == {"firsts": "cd", "seconds": "xayz", "thirds": "tu"}
 
 
-@pytest.mark.slow
 @db
 def test_an_earlier_build_that_is_gone_back_to_counts(built):
     """What is published is what pages are compared with."""
@@ -570,7 +551,6 @@ def cut_short(built, line, size):
     built.storage.put(line.name, built.storage.contents()[line.name][:size])
 
 
-@pytest.mark.slow
 @db
 @pytest.mark.parametrize("size", [0, 60])
 @pytest.mark.parametrize("full", [False, True])
@@ -599,7 +579,6 @@ def test_damaged_pages_that_others_have_to_know_are_made_anew(built, size, full)
     assert run().status == "unchanged"
 
 
-@pytest.mark.slow
 @db
 def test_excluding_at_once_reads_no_other_page(built):
     """One may be damaged; the next build makes that again, and compares what others list now."""
@@ -623,7 +602,6 @@ def test_a_damaged_page_does_not_stay_because_it_is_made_the_same(built, way):
     assert manifest()["thirds", 1].name != line.name
 
 
-@pytest.mark.slow
 @db
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("dry", [True, False])
@@ -816,22 +794,18 @@ def keeping_site():
         pytest.param(
             [(pass_on, "firsts", "a"), (insert, "firsts", "y"), (pass_on, "firsts", "y")],
             id="between sections",
-            marks=pytest.mark.slow,
         ),
         pytest.param(
             [(exclude_row, "firsts", "a"), (exclude_url, "", "a"), (exclude_url, "", "a")],
             id="overrides",
-            marks=pytest.mark.slow,
         ),
         pytest.param(
             [(split, "firsts", "t"), (remove_some, "firsts", "a")],
             id="split and merged",
-            marks=pytest.mark.slow,
         ),
         pytest.param(
             [(extra_url, "", "a"), (remove_some, "seconds", "0"), (remove, "firsts", "a")],
             id="extra URLs",
-            marks=pytest.mark.slow,
         ),
     ],
 )

@@ -60,7 +60,6 @@ def rows_of(pk):
     return Place.objects.filter(pk=pk), translations
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
 def test_a_changed_translation_makes_its_page_anew(storage, sections, options):
     """And no other: of columns the database tells before, of rows and methods the rendering."""
@@ -78,7 +77,6 @@ def test_a_changed_translation_makes_its_page_anew(storage, sections, options):
     assert stored(run()) == set()
 
 
-@pytest.mark.slow
 def test_columns_need_no_rendering_where_nothing_changed(storage, sections, monkeypatch):
     """Their digests tell, in any number of languages; a page is not even read."""
     declare(sections, location=COLUMNS, images="cover")
@@ -101,7 +99,6 @@ IMAGES = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("images", "change"), IMAGES.values(), ids=IMAGES)
 def test_a_changed_image_makes_its_page_anew(storage, sections, images, change):
     """Of the row itself, or of a row beside it."""
@@ -113,7 +110,6 @@ def test_a_changed_image_makes_its_page_anew(storage, sections, images, change):
     assert stored(run()) == set()
 
 
-@pytest.mark.slow
 def test_media_that_move_make_all_pages_anew(storage, sections, settings):
     """No row tells that the storage gives other URLs; the declaration does."""
     declare(sections, location=COLUMNS, images="cover")
@@ -124,7 +120,6 @@ def test_media_that_move_make_all_pages_anew(storage, sections, settings):
     assert b"https://cdn.example.net/c0.jpg" in xml(storage, manifest()["places", 1])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("location", [ROUTE, COLUMNS], ids=["same", "columns"])
 def test_a_new_language_makes_all_pages_anew(storage, sections, settings, location):
     """Every one of its objects may link to one more version."""
@@ -143,7 +138,6 @@ def test_a_new_language_makes_all_pages_anew(storage, sections, settings, locati
     assert stored(run()) == set()
 
 
-@pytest.mark.slow
 def test_links_that_are_switched_on_make_all_pages_anew(storage, sections):
     """So do those that are switched off, and another x-default; another section is left alone."""
     sections.add(type("Plain", (Section,), {"queryset": Place.objects.all(), "location": ROUTE}))
@@ -158,7 +152,6 @@ def test_links_that_are_switched_on_make_all_pages_anew(storage, sections):
     assert shown() == {}
 
 
-@pytest.mark.slow
 def test_a_difference_may_be_in_an_extension_alone(storage, sections):
     """A link, an image and the second line of a text: the difference is shown."""
     said = {"text": "one\ntwo"}
@@ -184,7 +177,6 @@ def changes(result):
     return {str(difference).replace(BASE, "") for difference in differences_of(SITE, result.build)}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
 def test_live_and_published_are_the_same(storage, sections, settings, client, options):
     """Byte by byte, and a dry run finds no change."""

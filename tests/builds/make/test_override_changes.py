@@ -142,7 +142,6 @@ SETS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("change", few(2, SETS))
 def test_what_is_set_makes_the_pages_that_it_concerns(site, change):
     """And no other: by the keys of their objects, or the URLs in their files."""
@@ -171,7 +170,6 @@ def test_a_file_is_looked_through_once(site, monkeypatch):
     assert looked_through.count(FIRST) == 1
 
 
-@pytest.mark.slow
 def test_what_is_changed_or_taken_back_makes_its_pages(site):
     """Known by what met their rows: no file is read for it."""
     row = by_path(path_of(2), include=False)
@@ -463,7 +461,6 @@ EDITS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("edit", few(1, EDITS))
 def test_an_edit_while_its_page_is_made_is_in_the_next_build(site, monkeypatch, edit):
     """If not in this one already."""

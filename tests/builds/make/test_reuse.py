@@ -47,7 +47,6 @@ def made(result):
     return {page for page, state in states(result).items() if state == "stored"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", [("products", 1), ("", 0)])
 def test_a_file_that_is_gone_is_due_and_the_next_build_stores_it(storage, page):
     """A page or the index, and nothing else of the site."""
@@ -83,7 +82,6 @@ def test_a_storage_that_fails_is_told_by_the_status(storage, quick):
         assert (f"  due: {name}: cannot be read: StorageFailure: " in out) == (not quick)
 
 
-@pytest.mark.slow
 def test_a_storage_that_cannot_be_had_is_told_by_the_status(storage, settings):
     """Such as one whose package is not installed."""
     broken = {"sitemaps": {"BACKEND": "nowhere.Storage"}}
@@ -104,7 +102,6 @@ def held(storage, settings):
     return result.build
 
 
-@pytest.mark.slow
 def test_what_is_held_for_review_is_not_due_again(held):
     """The next build makes nothing again, of the pages that are gone either."""
     assert shown() == {}
@@ -112,7 +109,6 @@ def test_what_is_held_for_review_is_not_due_again(held):
     assert shown() == {}
 
 
-@pytest.mark.slow
 def test_what_changed_since_a_build_was_held_is_due(held, storage):
     """It alone, and with its own reason; as is a file of the held build that is gone."""
     edit_product("p4", day=2)
@@ -125,7 +121,6 @@ def test_what_changed_since_a_build_was_held_is_due(held, storage):
     assert shown() == {}
 
 
-@pytest.mark.slow
 def test_a_section_that_only_a_held_build_has_is_not_due(held, sections):
     """Its files are stored, and kept by the next build."""
     sections.add(type("Copies", (Products,), {"limit": 5}))

@@ -51,7 +51,6 @@ def gate(monkeypatch):
     return judge
 
 
-@pytest.mark.slow
 def test_a_strict_build_with_skipped_rows_is_held(storage):
     """The reason names section, count and first problem, in the result and with the build."""
     result = run(strict=True)
@@ -72,7 +71,6 @@ def test_a_build_that_was_held_for_skipped_rows_can_be_published(storage):
     assert Publication.objects.get().build_id == held.build
 
 
-@pytest.mark.slow
 def test_without_strict_skipped_rows_are_published(storage):
     """And a strict build of the same rows changes nothing that it could hold."""
     assert run().status == "published"
@@ -86,7 +84,6 @@ def test_a_strict_build_without_skipped_rows_is_published(storage, sections):
     assert run(strict=True).status == "published"
 
 
-@pytest.mark.slow
 def test_a_gate_of_a_project_holds_a_build(storage, gate):
     """It is asked once a build, and sees the pages and what is published."""
     run()
@@ -102,7 +99,6 @@ def test_a_gate_of_a_project_holds_a_build(storage, gate):
     assert run().status == "published"
 
 
-@pytest.mark.slow
 def test_a_build_that_is_published_already_passes_no_gate(storage, gate):
     """There is nothing to hold."""
     run()
@@ -111,7 +107,6 @@ def test_a_build_that_is_published_already_passes_no_gate(storage, gate):
     assert not gate.asked
 
 
-@pytest.mark.slow
 def test_a_strict_build_of_one_section_is_not_held_for_another(storage):
     """Only the rows of the sections that were asked for count."""
     run()

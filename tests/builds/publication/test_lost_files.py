@@ -56,7 +56,6 @@ def require_all_stored(storage):
     assert named(manifest().values()) <= storage.names()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("deduplicate", [False, True])
 def test_a_resumed_build_renders_what_was_lost_meanwhile(
     request, storage, client, settings, deduplicate, monkeypatch
@@ -82,7 +81,6 @@ def test_a_resumed_build_renders_what_was_lost_meanwhile(
     assert in_order(served(client)) == in_order(live(client, settings))
 
 
-@pytest.mark.slow
 def test_what_is_lost_of_a_section_that_is_not_asked_for_is_rendered_too(storage, client):
     """A build of some sections publishes the whole manifest."""
     run()
@@ -93,7 +91,6 @@ def test_what_is_lost_of_a_section_that_is_not_asked_for_is_rendered_too(storage
     assert run().stored == 0
 
 
-@pytest.mark.slow
 def test_a_page_that_lost_its_file_and_its_rows_is_empty(storage, client):
     """Nothing of the file that is gone stays in the manifest."""
     run()
@@ -106,7 +103,6 @@ def test_a_page_that_lost_its_file_and_its_rows_is_empty(storage, client):
     require_all_stored(storage)
 
 
-@pytest.mark.slow
 def test_an_exclusion_publishes_no_lost_file(storage, client):
     """Its build is made of the files of the published one."""
     run()
@@ -116,7 +112,6 @@ def test_an_exclusion_publishes_no_lost_file(storage, client):
     require_all_stored(storage)
 
 
-@pytest.mark.slow
 @pytest.mark.inline_runner
 def test_a_storage_that_keeps_nothing_publishes_nothing(storage, left):
     """The build ends with the name of a file, and is not published."""
@@ -139,7 +134,6 @@ def test_a_storage_that_keeps_nothing_publishes_nothing(storage, left):
     assert lost in storage.names()
 
 
-@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("is_empty", [False, True])
 def test_a_reused_file_that_is_lost_before_the_publication_is_made_again(

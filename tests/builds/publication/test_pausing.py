@@ -72,7 +72,6 @@ def in_hours(hours):
 # What is held
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"full": True}, {"sections": ["products"]}])
 def test_a_build_that_would_be_published_is_held(two, paused, client, options):
     """However it is started; the reason says who paused publishing and why."""
@@ -85,7 +84,6 @@ def test_a_build_that_would_be_published_is_held(two, paused, client, options):
     assert served(client) == paused
 
 
-@pytest.mark.slow
 def test_the_reason_has_the_end_of_the_pause(storage):
     """With the offset of the project's time zone."""
     run()
@@ -96,7 +94,6 @@ def test_the_reason_has_the_end_of_the_pause(storage):
     assert run().cause["pause"]["until"].startswith(f"{local:%Y-%m-%d %H:%M}")
 
 
-@pytest.mark.slow
 def test_the_same_rows_are_held_once(paused):
     """A schedule that goes on does not store the same files again and again."""
     held = run()
@@ -106,7 +103,6 @@ def test_the_same_rows_are_held_once(paused):
     assert list(Build.objects.filter(status="held").values_list("pk", flat=True)) == [held.build]
 
 
-@pytest.mark.slow
 def test_a_build_without_a_change_is_unchanged(storage):
     """There is nothing to hold."""
     run()
@@ -121,7 +117,6 @@ def test_a_gate_names_its_own_reason(paused, settings):
     assert run().code == "shrinkage"
 
 
-@pytest.mark.slow
 def test_a_pause_during_a_build_holds_it(storage):
     """It counts when the build would be published, not when it began."""
     first = run().build
@@ -131,7 +126,6 @@ def test_a_pause_during_a_build_holds_it(storage):
     assert live_id() == first
 
 
-@pytest.mark.slow
 def test_a_pause_at_the_last_moment_holds_it(storage, monkeypatch):
     """Also while the index is stored, after the first look."""
     first = run().build
@@ -182,7 +176,6 @@ def test_a_pause_is_of_one_site(storage, settings):
 # What ends it
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", ["resumed", "over"])
 def test_the_next_build_publishes_what_was_held(two, paused, storage, client, how):
     """Though nothing has changed since: it reuses the files, and gives up the held build."""
@@ -205,7 +198,6 @@ def test_the_next_build_publishes_what_was_held(two, paused, storage, client, ho
     assert run().status == "unchanged"
 
 
-@pytest.mark.slow
 def test_a_pause_lasts_until_its_end(storage):
     """By the clock of the database."""
     run()
@@ -232,7 +224,6 @@ def test_a_pause_that_has_ended_is_not_resumed(storage):
     assert Publication.objects.get().paused_at is None
 
 
-@pytest.mark.slow
 def test_what_a_held_build_changes_is_compared_again_after_a_roll_back(two):
     """It is found again, and would now replace another build than before."""
     pause_publishing(SITE, PAUSE)
@@ -270,7 +261,6 @@ def test_an_end_is_in_the_next_year():
 # What people do meanwhile
 
 
-@pytest.mark.slow
 def test_a_held_build_is_published_by_hand(paused):
     """Publishing stays paused after it."""
     held = run().build
@@ -281,7 +271,6 @@ def test_a_held_build_is_published_by_hand(paused):
     assert run().status == "held"
 
 
-@pytest.mark.slow
 def test_a_roll_back_that_fails_pauses_nothing(two):
     """The pause is recorded with the publication or not at all."""
     with pytest.raises(BuildFailed, match="has no build"):
@@ -291,7 +280,6 @@ def test_a_roll_back_that_fails_pauses_nothing(two):
     assert run().status == "published"
 
 
-@pytest.mark.slow
 def test_exclude_now_is_published_all_the_same(two, paused, client):
     """Without anything else that is due; builds are still held after it."""
     result = exclude_now(SITE, by_path("/products/all/p3/", include=False))
@@ -308,7 +296,6 @@ def test_exclude_now_is_published_all_the_same(two, paused, client):
 # What is reported
 
 
-@pytest.mark.slow
 def test_the_status_has_the_pause(storage):
     """As a value, and as JSON takes it; an earlier one is not reported."""
     assert status_of(SITE).pause is None

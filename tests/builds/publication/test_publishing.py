@@ -61,7 +61,6 @@ def test_publishing_what_is_published_changes_nothing_served(two, client):
     assert Build.objects.get(pk=second).replaced_at is None
 
 
-@pytest.mark.slow
 def test_the_build_after_a_roll_back_publishes_the_rows(two, client):
     """Going back lasts until the next build."""
     first, _, _, after = two
@@ -139,7 +138,6 @@ def test_a_build_is_looked_up_by_a_listing_and_the_size_of_each_file(two, storag
     assert "exists" not in dict(storage.calls)
 
 
-@pytest.mark.slow
 def test_nothing_is_published_while_the_site_is_built(two):
     """Who builds is named."""
     assert Lease.objects.acquire(LEASE, seconds=60, owner="builder-7")
@@ -182,7 +180,6 @@ def test_new_addresses_are_published_though_the_pages_are_the_same(sections, cli
     assert run().status == "unchanged"
 
 
-@pytest.mark.slow
 def test_the_same_entries_of_other_rows_are_published_with_their_keys(storage):
     """By them the next build tells whether a page has lost rows."""
     run()

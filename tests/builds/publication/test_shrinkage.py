@@ -128,7 +128,6 @@ def test_the_reason_names_the_section_and_its_figures(storage, live_id, settings
     assert Build.objects.get(pk=result.build).reason == result.cause
 
 
-@pytest.mark.slow
 def test_what_other_sections_gain_makes_up_for_nothing(storage, live_id):
     """The site has more URLs than before, and is held back for one section."""
     lose(6)
@@ -269,7 +268,6 @@ def held(storage, live_id):
     return result.build
 
 
-@pytest.mark.slow
 def test_what_is_let_go_is_the_build_that_was_held_back(storage, live_id, client, settings):
     """Its files are stored; what the rows are by now is the next build's."""
     lose(6)
@@ -317,7 +315,6 @@ def test_a_page_that_did_not_change_since_is_not_made_again(storage, held):
     assert len(storage.saved()) == 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("status", ["published", "unchanged"])
 def test_a_build_in_order_again_gives_up_what_was_held_back(
     storage, live_id, client, settings, status
@@ -407,7 +404,6 @@ def test_a_build_that_a_killed_process_left_is_held_back_too(storage, live_id, c
 # The commands
 
 
-@pytest.mark.slow
 def test_the_command_ends_with_3_and_says_the_way_out(held, client):
     """What it names lets the build go."""
     before = served(client)

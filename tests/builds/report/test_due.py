@@ -67,7 +67,6 @@ def test_nothing_is_due_after_a_build(built):
     assert shown() == {}
 
 
-@pytest.mark.slow
 def test_what_was_never_built_is_due(storage, sections):
     """All sections before the first build, and a new one after it."""
     assert shown() == {"products": {Reason.NEVER: 3}, "readings": {Reason.NEVER: 3}}
@@ -76,7 +75,6 @@ def test_what_was_never_built_is_due(storage, sections):
     assert shown() == {"articles": {Reason.NEVER: 1}}
 
 
-@pytest.mark.slow
 def test_pages_whose_rows_changed_are_due(built):
     """And they alone are made."""
     edit_product("p0")
@@ -144,7 +142,6 @@ def test_code_and_settings_are_a_reason(built, sections, settings, what):
     assert shown() == (both if what in ("setting", "address") else {"readings": {Reason.CODE: 3}})
 
 
-@pytest.mark.slow
 def test_a_lastmod_of_the_future_is_due_when_it_comes(storage):
     """Until then the page stays as it is, without it."""
     Product.objects.filter(slug="p0").update(updated_at=timezone.now() + dt.timedelta(hours=2))
@@ -154,7 +151,6 @@ def test_a_lastmod_of_the_future_is_due_when_it_comes(storage):
     assert shown() == {"products": {Reason.DATE: 1}}
 
 
-@pytest.mark.slow
 def test_methods_are_known_only_by_rendering(storage, sections):
     """Such pages are rendered by each build, and stored where they differ."""
     declare_anew(sections, Readings, priority=lambda self, reading: 0.5)
@@ -216,7 +212,6 @@ def test_a_look_at_the_rows_writes_nothing(storage):
 # The command
 
 
-@pytest.mark.slow
 def test_the_status_has_what_is_due(built, sections):
     """A line for each section of which anything is, and the same for programs."""
     assert "due:" not in command("sitemap_status")[1]

@@ -50,7 +50,6 @@ def late(hours=6):
     return error
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("changed", [True, False])
 def test_a_build_of_one_section_makes_no_other_recent(storage, changed):
     """Whether it is published or finds nothing changed; the one that is late is named."""
@@ -94,7 +93,6 @@ def test_an_exclusion_makes_nothing_recent(storage):
     assert late() == "Not built within 6 hours: default."
 
 
-@pytest.mark.slow
 def test_what_is_gone_back_to_is_as_old_as_it_is(storage):
     """The build that was replaced says nothing of what is served."""
     first = status_of(SITE).build
@@ -105,7 +103,6 @@ def test_what_is_gone_back_to_is_as_old_as_it_is(storage):
     assert late() == "Not built within 6 hours: default."
 
 
-@pytest.mark.slow
 def test_a_build_that_is_held_makes_nothing_recent_until_it_is_published(storage, settings):
     """Then what is served is as old as the last build that came to the same."""
     settings.SITEMAPKIT_MAX_SHRINK = 0
