@@ -33,10 +33,10 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"advice", "audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_645,
-    "package: tokens": 286_363,
-    "core: statements": 17_848,
-    "core: tokens": 201_781,
+    "package: statements": 25_647,
+    "package: tokens": 286_373,
+    "core: statements": 17_850,
+    "core: tokens": 201_791,
     "builds, runners, planning, publishing: statements": 4_602,
     "fields of the tables in models/builds.py": 86,
     "first build of five rows: functions": 443,

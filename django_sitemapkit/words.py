@@ -9,10 +9,16 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from django.utils.formats import number_format
-from django.utils.translation import gettext, gettext_noop, ngettext_lazy, override
+from django.utils.translation import gettext, ngettext_lazy, override
 
 State: TypeAlias = str | Mapping[str, Any]
 """A code with its values, or a text; both can be stored as JSON."""
+
+
+def gettext_noop(message: str) -> str:
+    """Return a text that ``makemessages`` finds; Django's own needs settings at import."""
+    return message
+
 
 SENTENCES = {
     # Why a build is held for review, failed or was abandoned.

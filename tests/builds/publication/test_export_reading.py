@@ -136,6 +136,7 @@ def bucket(settings, s3_endpoint):
 
 
 @pytest.mark.s3
+@pytest.mark.inline_runner
 def test_on_s3(rows, bucket):
     """By HTTP; a page comes as a gzip file that nothing encodes, the index as XML."""
 
