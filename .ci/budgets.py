@@ -33,11 +33,11 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"advice", "audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_647,
-    "package: tokens": 286_373,
-    "core: statements": 17_850,
-    "core: tokens": 201_791,
-    "builds, runners, planning, publishing: statements": 4_602,
+    "package: statements": 25_694,
+    "package: tokens": 286_750,
+    "core: statements": 17_897,
+    "core: tokens": 202_168,
+    "builds, runners, planning, publishing: statements": 4_649,
     "fields of the tables in models/builds.py": 86,
     "first build of five rows: functions": 443,
     "first build of five rows: files": 68,

@@ -13,11 +13,11 @@ from django_sitemapkit.builds.make.page_builder import PageBuilder, PagesMoved
 from django_sitemapkit.builds.make.reuse import Fingerprints
 from django_sitemapkit.builds.make.runner import Runner
 from django_sitemapkit.builds.manifest import (
-    MANIFEST_ROWS_PER_QUERY,
     KeptRows,
     SiteBuilds,
     draft,
     freeze,
+    in_batches,
     index_order,
     make_again,
     new_build,
@@ -227,7 +227,7 @@ class Builder:
                 comparison = self._comparison(builder, rows)
                 while True:
                     if comparison is not None and comparison.is_due(rows):
-                        if not (again := self._compare(record, comparison, rows)):
+                        if not (again := self._compare(comparison, rows)):
                             break
                         self._forget(again)
                         rows = sorted(BuildFile.objects.in_build(record), key=index_order)
@@ -264,19 +264,17 @@ class Builder:
             kept = sections - set(self.chosen)
         return PageComparison(builder.keep_hashes(), sections, kept, heartbeat=builder.heartbeat)
 
-    def _compare(
-        self, record: Build, comparison: PageComparison, rows: Sequence[BuildFile]
-    ) -> list[BuildFile]:
+    def _compare(self, comparison: PageComparison, rows: Sequence[BuildFile]) -> list[BuildFile]:
         """Compare the URLs of all pages; return the rows of those that are pending again."""
         self._kept.record()
         again, changed = comparison.compare(rows)
         make_again(self.lease, again)
-        with self.lease.fenced_transaction():
-            BuildFile.objects.bulk_update(
-                changed, ["prefix_digest", "urls_digest"], batch_size=MANIFEST_ROWS_PER_QUERY
-            )
-            if not again:
-                PageUrls.objects.filter(build=record).delete()
+        for some in in_batches(changed):
+            with self.lease.fenced_transaction():
+                BuildFile.objects.bulk_update(some, ["prefix_digest", "urls_digest"])
+        for some in () if again else in_batches(rows):  # Pruning deletes what is left of them.
+            self.lease.heartbeat()
+            PageUrls.objects.filter(page__in=[row.pk for row in some]).delete()
         return again
 
     def _keep(self, builder: PageBuilder, rows: Sequence[BuildFile], total: int) -> None:

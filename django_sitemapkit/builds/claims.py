@@ -124,7 +124,7 @@ class ClaimLease(BuildLease):
                 return None
             self._page = BuildFile.objects.filter(pk=row.pk, status=BuildFile.Status.PENDING)
             self._bounds = row.number, row.upper
-            self._renew()
+            self._renew_claim()
         row.claimed_until, row.attempts, row.error_code, row.error = None, 0, "", ""
         return row
 
@@ -150,7 +150,12 @@ class ClaimLease(BuildLease):
         """Renew the lease and the claim if that is due. Raises what `prove` raises."""
         if self.due:
             self.prove()
-            self._renew()
+            self._renew_claim()
+
+    def renew(self) -> bool:
+        """Renew the lease and the claim from the thread of ``kept``, as during an upload."""
+        self._renew_claim()
+        return super().renew()
 
     @contextmanager
     def fenced_transaction(self) -> Iterator[None]:
@@ -167,7 +172,7 @@ class ClaimLease(BuildLease):
                 raise PageChanged
             yield
 
-    def _renew(self) -> None:
+    def _renew_claim(self) -> None:
         self._page.update(claimed_until=DatabaseNow() + self._duration)
 
     def _take_turn(self) -> bool:

@@ -166,7 +166,7 @@ class _PagesBuilder(Builder):
 def _former_copy_of(row: BuildFile) -> BuildFile:
     """Return a row of a page to make, without the duplicates that it leaves out already."""
     copy = pending_copy_of(row)
-    if row.prefix_digest:
+    if row.urls_digest or row.duplicate_hashes:
         copy.prefix_digest, copy.duplicate_hashes = BuildFile.FORMER, row.duplicate_hashes
         copy.urls_digest = BuildFile.FORMER  # The rows may be others, so nothing is known of it.
     return copy

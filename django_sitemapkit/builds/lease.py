@@ -62,9 +62,13 @@ class BuildLease:
             try:
                 with suppress(Exception):  # The database may be back before the lease expires.
                     switch_to(tenants)
-                    is_ours = self.row.renew()
+                    is_ours = self.renew()
             finally:
                 connections.close_all()
+
+    def renew(self) -> bool:
+        """Renew the lease from the thread of ``kept``; return False if it is lost."""
+        return self.row.renew()
 
     def prove(self) -> None:
         """Renew the lease at once.

@@ -25,7 +25,7 @@ from django_sitemapkit.sites import SitemapSite
 MAX_RUNS = 4
 """How often a call builds: once to resume a build, once to make a new one, and twice more.
 
-A view may split a page meanwhile, or a stored file turn out to be damaged.
+A view may split a page meanwhile.
 """
 
 

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from multiprocessing import parent_process
 from threading import Thread
@@ -11,6 +12,9 @@ from typing import Any
 import django
 from django.db import connections
 from django.utils.module_loading import import_string
+
+AGAIN_SECONDS = 1.0
+"""Seconds after which a helper without a page looks for one again."""
 
 
 def enter(databases: dict[str, Any], arguments: Sequence[Any]) -> None:
@@ -26,7 +30,8 @@ def enter(databases: dict[str, Any], arguments: Sequence[Any]) -> None:
     for alias, name in databases.items():
         connections.databases[alias]["NAME"] = name
     help_build = import_string("django_sitemapkit.runners.helper.help_build")
-    help_build(*arguments, seconds=float("inf"))
+    while help_build(*arguments, seconds=float("inf")):
+        time.sleep(AGAIN_SECONDS)  # Pages may come of a split, or be given back.
 
 
 def _end_with_builder() -> None:

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from django.db import DatabaseError
 from django.db.models import F
 
 from django_sitemapkit.builds import PageBuilder
 from django_sitemapkit.builds.claims import ClaimLease, ClaimLimits, ClaimState, PageChanged
-from django_sitemapkit.builds.lease import build_lease
+from django_sitemapkit.builds.lease import build_lease, close_if_unusable
 from django_sitemapkit.builds.make.page_builder import PagesMoved
 from django_sitemapkit.builds.make.reuse import Fingerprints
 from django_sitemapkit.builds.manifest import SiteBuilds
@@ -42,8 +43,10 @@ def help_build(
     schemas: Mapping[str, str] | None = None,
     *,
     seconds: float | None = None,
-) -> None:
+) -> bool:
     """Make pages of a build until none is left to claim, but begin none after ``seconds``.
+
+    Returns whether there may be others later: the build goes on, and this process can help it.
 
     ``fence`` is the fencing token of the process that builds, ``in_flight`` and
     ``pages_per_minute`` are the limits of its runner, and ``schemas`` has the schemas of its
@@ -55,8 +58,14 @@ def help_build(
     with switched_to_schemas(schemas or {}), sites_kept(), suppress(LeaseLost):
         running = Build.objects.filter(pk=build, fence=fence, status=Build.Status.RUNNING)
         running.update(helpers=F("helpers") + 1)
-        if record := running.first():
-            _help(record, limits, until)
+        try:
+            record = running.first()
+            return record is not None and _help(record, limits, until)
+        except DatabaseError:
+            logger.exception("A helper of build %s ends.", build)
+            close_if_unusable()
+            return True
+    return False
 
 
 def help_arguments(builder: PageBuilder, limits: ClaimLimits) -> list[Any]:
@@ -95,11 +104,16 @@ def make_page(builder: PageBuilder, lease: ClaimLease) -> bool:
     return False
 
 
-def _help(record: Build, limits: ClaimLimits, until: float) -> None:
-    """Make pages as long as there is time. Raises LeaseLost if the build is over."""
+def _help(record: Build, limits: ClaimLimits, until: float) -> bool:
+    """Make pages as long as there is time; return what ``help_build`` does.
+
+    Raises LeaseLost if the build is over.
+    """
     held = build_lease(record)
-    if held is None or ClaimState.of(record).room(limits) < 1:
-        return
+    if held is None:
+        return False
+    if ClaimState.of(record).room(limits) < 1:
+        return True
     site = site_by_key(all_sites(), record.site)
     sections = sections_of(site) if site else ()
     if not site or Fingerprints(site).declaration_of(sections, record.chosen) != record.declaration:
@@ -108,7 +122,7 @@ def _help(record: Build, limits: ClaimLimits, until: float) -> None:
             " process that builds.",
             *(record.pk, record.site),
         )
-        return
+        return False
     lease = ClaimLease(held, record, limits)
     builder = PageBuilder(
         *(SiteBuilds(site), record, lease),
@@ -119,3 +133,4 @@ def _help(record: Build, limits: ClaimLimits, until: float) -> None:
     with builder:
         while make_page(builder, lease) and time.monotonic() < until:
             builder.halves.clear()
+    return True

@@ -6,10 +6,11 @@ small site is done before that, and never waits for them. All of them make what 
 
 import logging
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import get_context
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import ENVIRONMENT_VARIABLE
 from django.db import connections
@@ -24,10 +25,16 @@ from django_sitemapkit.runners.entrance import enter
 from django_sitemapkit.runners.helper import help_arguments
 from django_sitemapkit.runners.sharing import require_shared_databases
 
+if TYPE_CHECKING:
+    from multiprocessing.context import SpawnProcess
+
 logger = logging.getLogger("django_sitemapkit")
 
 SPAWN = get_context("spawn")
 """Forking would copy open connections, and threads in the middle of what they do."""
+
+END_SECONDS = 5.0
+"""Seconds that helpers have to end by themselves, all together."""
 
 
 class ProcessesRunner(Runner):
@@ -70,17 +77,20 @@ class ProcessesRunner(Runner):
 def helpers(size: int, arguments: Sequence[Any]) -> Iterator[None]:
     """Have so many helpers of a build at work, and end them with it, even at their work."""
     databases = {alias: connections[alias].settings_dict["NAME"] for alias in connections}
-    processes = [
-        SPAWN.Process(target=enter, args=(databases, arguments), daemon=True) for _ in range(size)
-    ]
-    for process in processes:
-        process.start()
+    processes: list[SpawnProcess] = []
     try:
+        for _ in range(size):
+            process = SPAWN.Process(target=enter, args=(databases, arguments), daemon=True)
+            process.start()
+            processes.append(process)
         yield
     finally:
         for process in processes:
             if process.exitcode:
                 logger.error("A helper process exited with %s.", process.exitcode)
             process.terminate()
+        end = time.monotonic() + END_SECONDS
         for process in processes:
+            process.join(max(end - time.monotonic(), 0))
+            process.kill()  # It may hang in a call that no signal ends.
             process.join()

@@ -58,3 +58,12 @@ def test_no_more_pages_are_claimed_than_may_be_in_a_minute(claims):
     assert [claimed(first), claimed(second), claimed(first)] == [1, None, None]
     Build.objects.update(next_claim_at=DatabaseNow() - dt.timedelta(seconds=1))
     assert [claimed(second), claimed(first)] == [2, None]
+
+
+def test_a_page_stays_claimed_while_its_file_is_stored(claims):
+    """The heartbeats of an upload renew its claim, too."""
+    first, second = claims(in_flight=1), claims(in_flight=1)
+    assert claimed(first) == 1
+    BuildFile.objects.filter(number=1).update(claimed_until=DatabaseNow())
+    assert first.renew()
+    assert claimed(second) is None

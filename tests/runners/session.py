@@ -14,6 +14,12 @@ def asleep(databases, arguments):
     time.sleep(600)
 
 
+def hanging(databases, arguments):
+    """Be a helper that no signal ends, but the one that ends all."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(600)
+
+
 def steer(model):
     """Leave out a fifth of all URLs, by object, and change what is reported of others."""
     from django_sitemapkit.identities import identity_of
@@ -55,11 +61,14 @@ def main(fate):
         steer(Item)
     if fate == "workers are slow":
         processes.enter = asleep
+    if fate == "workers hang":
+        processes.enter, processes.END_SECONDS = hanging, 0.1
     render = PageBuilder.render
 
     def slowly(self, row):
-        time.sleep(0.05)
-        if not made and fate != "workers are slow":
+        hang = fate == "workers hang" and not made  # Until they do, too.
+        time.sleep(3 if hang else 0.05)
+        if not made and fate not in {"workers are slow", "workers hang"}:
             wait_for_helpers(2)
         if not made and fate == "worker is killed":
             for helper in active_children():

@@ -91,9 +91,10 @@ def test_all_follow_what_editors_have_set(tmp_path):
     assert "322 URLs" in done.stdout
 
 
-def test_nobody_waits_for_those_who_are_still_starting(tmp_path):
+@pytest.mark.parametrize("fate", ["workers are slow", "workers hang"])
+def test_nobody_waits_for_those_who_make_nothing(tmp_path, fate):
     """What is done before they are ready is done without them, and they go with the build."""
-    done = session(tmp_path, "workers are slow")
+    done = session(tmp_path, fate)
     assert done.returncode == 0, done.stderr
     here, pages, states = re.search(r"(\d+) of (\d+) here, (.*)", done.stdout).groups()
     assert here == pages

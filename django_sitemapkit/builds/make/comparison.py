@@ -39,7 +39,7 @@ class PageComparison:
     """Compares the pages of a build, and says which have to be made again.
 
     ``runs`` has the hashes of the pages that this process has made. ``sections`` are those to
-    compare, ``kept`` those among them that the build does not make.
+    compare, ``kept`` those among them that the build leaves as they are stored.
 
     ::
 
@@ -95,7 +95,7 @@ class PageComparison:
         """
         prefix, prefixes = NO_URLS, []
         for row in compared:
-            is_kept = row.section in self._kept
+            is_kept = self._is_kept(row)
             if row.status == BuildFile.Status.DONE and not row.urls_digest:
                 return False  # It was made without a look at other pages.
             if not is_kept and not _is_known(row, prefix):
@@ -118,7 +118,7 @@ class PageComparison:
         pages = [(row.pk, row.section) for row in compared]
         for row, found in zip(compared, self._runs.duplicates(pages, self._heartbeat), strict=True):
             listed = self._runs[row.pk]
-            if row.section in self._kept:
+            if self._is_kept(row):
                 urls_digest = digest_of(listed)
                 if row.urls_digest not in ("", urls_digest):
                     # Once it can be read as a whole, the pages from here on have to look.
@@ -154,7 +154,7 @@ class PageComparison:
                 elif row.pk not in self._runs:
                     self._runs[row.pk] = self._stored(row)
             except StorageFailure as error:
-                if row.section in self._kept:
+                if self._is_kept(row):
                     logger.warning("%s. Its URLs may be listed twice.", error)
                     self._runs[row.pk] = array("q")
                 else:
@@ -162,13 +162,17 @@ class PageComparison:
                     damaged.append(row)
         return damaged
 
+    def _is_kept(self, row: BuildFile) -> bool:
+        """Return whether a page stays as it is; one whose file was lost does not."""
+        return row.section in self._kept and row.status != BuildFile.Status.PENDING
+
     def _stored(self, row: BuildFile) -> "array[int]":
         """Return the sorted hashes of what a stored page lists or has left out.
 
         Raises StorageFailure where it cannot be read.
         """
         hashes: set[int] = set()
-        if row.section not in self._kept:
+        if not self._is_kept(row):
             hashes.update(from_hex(row.duplicate_hashes))
         if row.status == BuildFile.Status.DONE:
             for locations in locations_of(row, self._storage, self._heartbeat):

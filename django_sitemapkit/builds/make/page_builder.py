@@ -229,16 +229,17 @@ class PageBuilder:
         compared = rendered.compared
         if compared is not None:
             compared.describe(row, page.rendering.duplicates)
-            if self._runs is not None:
-                self._runs[row.pk] = compared.hashes
-        if state == "stored" or (compared is not None and self._runs is None):
+        hashes = compared.hashes if compared is not None and row.section in self.hashed else None
+        if state == "stored" or (hashes is not None and self._runs is None):
             with self.lease.fenced_transaction():
-                if compared is not None and self._runs is None:
-                    self._leave_hashes(row, compared.hashes)
+                if hashes is not None and self._runs is None:
+                    self._leave_hashes(row, hashes)
                 row.save()
             del row.override_hashes  # The rows of a build stay in memory until its end.
         else:
             self._kept.add(row)
+        if hashes is not None and self._runs is not None:
+            self._runs[row.pk] = hashes
         result = page.result(row.number, state, row.duplicates)
         announce_page(self.site.key, self.record_of_build.pk, result)
         return result

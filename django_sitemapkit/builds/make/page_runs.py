@@ -1,17 +1,16 @@
 """The hashes of many pages in a file on local disk, to find those that several pages have."""
 
+from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from django_sitemapkit.builds.make.url_hashes import HASH_BYTES, from_bytes
 from django_sitemapkit.exceptions import BuildFailed
-
-if TYPE_CHECKING:
-    from array import array
 
 HASHES_PER_PART = 1 << 17
 """Hashes that are compared at a time, all of one range: a table of them takes some ten MB."""
@@ -27,7 +26,7 @@ class PageRuns:
         with PageRuns(folder / "runs") as runs:
             runs[7] = hashes_of(["https://example.com/a"])
             runs[3] = hashes_of(["https://example.com/a"])
-            runs.duplicates([(7, "firsts"), (3, "seconds")], noop)  # [{}, {-8160…: "firsts"}]
+            runs.duplicates([(7, "firsts"), (3, "seconds")], noop)  # {}, then {-8160…: "firsts"}
 
     Raises BuildFailed where there is no room on the disk.
     """
@@ -70,13 +69,23 @@ class PageRuns:
 
     def duplicates(
         self, pages: Sequence[tuple[int, str]], heartbeat: Callable[[], None]
-    ) -> list[dict[int, str]]:
-        """Return for each page the hashes that pages before it have, with the first one's section.
+    ) -> Iterator[dict[int, str]]:
+        """Yield for each page the hashes that pages before it have, with the first one's section.
 
         ``pages`` has the number and the section of each. ``heartbeat`` is called for each part of
-        the hashes.
+        the hashes. Until it is yielded, a hash takes eight bytes of memory.
         """
-        found: list[dict[int, str]] = [{} for _ in pages]
+        found = self._duplicates(pages, heartbeat)
+        for page in found:
+            yield {one: section for section, ones in page.items() for one in ones}
+
+    def _duplicates(
+        self, pages: Sequence[tuple[int, str]], heartbeat: Callable[[], None]
+    ) -> "list[defaultdict[str, array[int]]]":
+        """Return the hashes by the section that has them first."""
+        found: list[defaultdict[str, array[int]]] = [
+            defaultdict(partial(array, "q")) for _ in pages
+        ]
         places = [self._places[page] for page, _ in pages]
         if not (total := sum(end - begin for begin, end in places)):
             return found
@@ -97,7 +106,7 @@ class PageRuns:
                     some = dict.fromkeys(hashes[begin : begins[place]].tolist(), section)
                     again = first.keys() & some.keys()
                     for one in again:
-                        found[place][one] = first[one]
+                        found[place][first[one]].append(one)
                         del some[one]
                     first.update(some)
         return found

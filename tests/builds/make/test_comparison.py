@@ -358,7 +358,7 @@ def test_pages_that_share_hashes_are_found(tmp_path, monkeypatch):
             runs[3] = array("q", [5])  # Of a page that is made again.
             for number in (2, 0, 3, 1):
                 runs[number] = array("q", pages[number])
-            assert runs.duplicates(list(enumerate("abca")), noop) == expected
+            assert list(runs.duplicates(list(enumerate("abca")), noop)) == expected
             assert [list(runs[number]) for number in range(4)] == pages
 
 
@@ -366,7 +366,7 @@ def test_pages_without_any_url_share_none(tmp_path):
     """A file of no bytes cannot be mapped."""
     with PageRuns(tmp_path / "runs") as runs:
         runs[1] = array("q")
-        assert runs.duplicates([(1, "a")], noop) == [{}]
+        assert list(runs.duplicates([(1, "a")], noop)) == [{}]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")

@@ -19,7 +19,7 @@ from django_sitemapkit.builds.exclusion import exclude_now
 from django_sitemapkit.builds.make import page_builder as module
 from django_sitemapkit.builds.make.url_hashes import DuplicateFinder, hashes_of
 from django_sitemapkit.builds.report.due import due
-from django_sitemapkit.models import Build, BuildFile, ExtraUrl, UrlOverride
+from django_sitemapkit.models import Build, BuildFile, ExtraUrl, PageUrls, UrlOverride
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.registry import EXTRA_URLS, registry
 from django_sitemapkit.sites import all_sites
@@ -463,6 +463,36 @@ def test_excluding_at_once_makes_one_page_and_the_next_build_the_others(built):
     exclude_now(SITE, by_path("/all/a", include=False))
     built.build()
     assert of_each(listed(built.storage)) == {"firsts": "bc", "seconds": "xyz", "thirds": "tu"}
+
+
+@db
+def test_excluding_once_more_leaves_out_what_was_left_out_before(bench, monkeypatch):
+    """Nothing is compared, and nothing is left that a comparison would need."""
+    monkeypatch.setattr(Rows, "limit", 4)
+    add("firsts", "a")
+    add("seconds", "abcd")
+    bench.build()
+    for letter in "bc":
+        exclude_now(SITE, by_path(f"/all/{letter}", include=False))
+    assert of_each(listed(bench.storage)) == {"firsts": "a", "seconds": "d"}
+    assert not PageUrls.objects.exists()
+    assert bench.build()[2] == {"firsts": "a", "seconds": "d"}
+
+
+@db
+def test_a_lost_page_of_another_section_that_has_grown_is_split(bench, settings, monkeypatch):
+    """It is compared as a page of the build, whatever is known of its URLs."""
+    settings.SITEMAPKIT_DEDUPLICATE = False
+    add("firsts", "ab")
+    add("seconds", "ab")
+    bench.build()
+    settings.SITEMAPKIT_DEDUPLICATE = True
+    bench.storage.delete(manifest()["firsts", 1].name)
+    add("firsts", "cd")
+    monkeypatch.setattr("django_sitemapkit.builds.builder.refresh", leave_plan)
+    bench.build(sections=["seconds"])
+    assert {row.status for row in manifest().values()} <= {"done", "empty"}
+    assert of_each(listed(bench.storage))["firsts"] == "abcd"
 
 
 # Ends of all kinds
