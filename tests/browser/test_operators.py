@@ -84,9 +84,9 @@ def test_published_files_are_checked_and_pruned(visit):
     operator = visit("operator")
     operator.build()
     operator.build("Check published files")
-    operator.sees("files are intact.")
+    operator.sees("checked, no damage found.")
     operator.build("Delete old files")
-    operator.sees("orphans were deleted.")
+    operator.sees("Deleted: ")
     assert "operator" in operator.text()
 
 
