@@ -31,7 +31,7 @@ class Runner(ABC):
     """
 
     is_inline: ClassVar[bool] = False
-    """Whether it makes all pages here and in order, those too that come of a split."""
+    """Whether it makes all pages in this process, those too that come of a split."""
 
     supports_workers: ClassVar[bool] = False
     """Whether it has the option ``workers``, which the command sets by ``--workers``."""
