@@ -377,8 +377,8 @@ PROJECT = {
         from django.test import Client
 
         django.setup()
-        call_command("check", fail_level="INFO", verbosity=0)
         call_command("migrate", run_syncdb=True, verbosity=0)
+        call_command("check", fail_level="INFO", verbosity=0)
         from shop.models import Product, Shop
 
         edited = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
