@@ -33,18 +33,18 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"advice", "audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_694,
-    "package: tokens": 286_750,
-    "core: statements": 17_897,
-    "core: tokens": 202_168,
-    "builds, runners, planning, publishing: statements": 4_649,
+    "package: statements": 25_607,
+    "package: tokens": 285_534,
+    "core: statements": 17_810,
+    "core: tokens": 200_952,
+    "builds, runners, planning, publishing: statements": 4_562,
     "fields of the tables in models/builds.py": 86,
-    "first build of five rows: functions": 443,
+    "first build of five rows: functions": 439,
     "first build of five rows: files": 68,
-    "Exclude now: functions": 413,
+    "Exclude now: functions": 402,
     "Exclude now: files": 65,
     "functions: lines, 95th percentile": 26,
-    "functions: lines, longest": 68,
+    "functions: lines, longest": 67,
     "files: lines, longest": 462,
 }
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

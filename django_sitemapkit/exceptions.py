@@ -85,11 +85,11 @@ class StorageFailure(SitemapKitError):
 
 
 class BuildFailed(SitemapKitError):
-    """A build could not be finished; the published build stays, and the next run resumes it."""
+    """A build could not be finished; what is published stays, and the next run adopts its pages."""
 
 
 class QueueDown(BuildFailed):
-    """A task queue takes no page of a build; the next run resumes it, with any runner."""
+    """A task queue takes no page of a build; the next run may have any other runner."""
 
 
 class NothingToPublish(BuildFailed):

@@ -18,14 +18,14 @@ raises is logged and stops nothing::
 from django.dispatch import Signal
 
 build_started = Signal()
-"""Sent when a build begins to compare and render its pages.
+"""Sent when a build begins to render its pages.
 
-A build sends only ``build_ended`` if no page has to be rendered or compared to find that nothing
-changed. So does one that fails before, for example while the pages are planned.
+A build sends only ``build_ended`` if nothing has changed, as far as that is known without a
+rendering. So does one that fails before, for example while the pages are planned.
 
 ``sender`` is ``django_sitemapkit.models.Build``. ``site`` is the site's key, ``build`` the id of
-the build, ``pages`` how many pages are to be compared and, if they changed, rendered. ``resumed``
-says whether the build is that of a process that was killed; then its finished pages do not count.
+the build, ``pages`` how many pages are to be rendered, and ``adopted`` how many it has taken over
+from builds that ended early.
 """
 
 page_built = Signal()
@@ -49,13 +49,12 @@ another one if the build equals one that is held already. Its ``status`` is
 - ``"published"`` or ``"unchanged"``;
 - ``"held"`` if the build is held for review, and ``reason`` says why;
 - ``"failed"`` if ``build()`` raises, and ``reason`` says why: what was published still is, and the
-  next run resumes the build;
+  next run adopts its pages;
 - ``"abandoned"`` if someone cancelled it, another process has taken it over, or another build
-  follows at once, and ``reason`` says why: declarations or settings changed since a process was
-  killed, a request split a page, or a stored file is damaged.
+  follows at once, and ``reason`` says why: a request split a page, or a process was killed and
+  another build adopts its pages, or declarations or settings have changed since.
 
-If the process is killed, nothing is sent. A run that first resumes the build of a killed process
-sends the signals of both builds.
+If the process is killed, nothing is sent until the next run gives up its build.
 """
 
 sitemaps_published = Signal()

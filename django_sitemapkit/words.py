@@ -22,9 +22,9 @@ def gettext_noop(message: str) -> str:
 
 SENTENCES = {
     # Why a build is held for review, failed or was abandoned.
+    "adopted": gettext_noop("it was interrupted, and another build adopted its pages"),
     "cancelled": gettext_noop("cancelled by %(by)s"),
     "changed": gettext_noop("the code, the settings or the chosen sections have changed"),
-    "excluded": gettext_noop("a URL was excluded from the published files"),
     "identical": gettext_noop("it is identical to build %(build)s, which is held for review"),
     "interrupted": gettext_noop("it was interrupted"),
     "no-section": gettext_noop(
@@ -59,10 +59,10 @@ SENTENCES = {
         "Build %(build)s: %(done)s of %(total)s files are done. %(urls)s so far;"
         " %(urls_per_second)s per second in new files."
     ),
-    "progress-failed": gettext_noop("Build %(build)s failed. The next build resumes it."),
+    "progress-failed": gettext_noop("Build %(build)s failed. The next build adopts its pages."),
     "progress-idle": gettext_noop("No build is running."),
     "progress-interrupted": gettext_noop(
-        "Build %(build)s was interrupted. The next build resumes it."
+        "Build %(build)s was interrupted. The next build adopts its pages."
     ),
     "progress-planning": gettext_noop("Planning sitemap files, or deleting old ones."),
     "progress-queued": gettext_noop("Queued requests start in the background."),

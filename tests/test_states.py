@@ -22,6 +22,7 @@ EXAMPLES = {
     "build-cancelled": ({"by": "ann"}, "The build was cancelled by ann."),
     "build-gone": ({}, "The build does not exist any more."),
     "cancelled": ({"by": "ann"}, "cancelled by ann"),
+    "adopted": ({}, "it was interrupted, and another build adopted its pages"),
     "changed": ({}, "the code, the settings or the chosen sections have changed"),
     "compared": (
         {"added": 1, "removed": 0, "changed": 2_000},
@@ -32,7 +33,6 @@ EXAMPLES = {
         "Damaged: 2 of 8 files.\na: lost\nb: lost",
     ),
     "ended": ({"reason": {"code": "interrupted"}}, "A build ended: it was interrupted."),
-    "excluded": ({}, "a URL was excluded from the published files"),
     "failed": ({"build": 7, "reason": "lost"}, "Build 7 failed: lost."),
     "held": (
         {"build": 1_200, "reason": {"code": "no-url"}},
@@ -99,11 +99,11 @@ EXAMPLES = {
         {"build": 1_200, "done": 1_000, "total": 2_000, "urls": 1, "urls_per_second": 3_000},
         "Build 1200: 1,000 of 2,000 files are done. 1 URL so far; 3,000 per second in new files.",
     ),
-    "progress-failed": ({"build": 1_200}, "Build 1200 failed. The next build resumes it."),
+    "progress-failed": ({"build": 1_200}, "Build 1200 failed. The next build adopts its pages."),
     "progress-idle": ({}, "No build is running."),
     "progress-interrupted": (
         {"build": 1_200},
-        "Build 1200 was interrupted. The next build resumes it.",
+        "Build 1200 was interrupted. The next build adopts its pages.",
     ),
     "progress-planning": ({}, "Planning sitemap files, or deleting old ones."),
     "progress-queued": ({}, "Queued requests start in the background."),

@@ -21,8 +21,8 @@ def cancel_build(site: SitemapSite, *, by: str, fence: int | None = None) -> Bui
 
     The build is abandoned. The process that makes it stops at its next heartbeat, or before it
     would record a page, with BuildCancelled. A build whose process is dead is abandoned too, so
-    that the next run does not resume it. A build that is still being planned gets a row, to say
-    that it was cancelled.
+    that the next run does not adopt its pages. A build that is still being planned gets a row, to
+    say that it was cancelled.
 
     ``by`` says who cancels it. With ``fence``, the fencing token of a build's lease, only that
     build is cancelled. Returns None if there is none, or if it has ended by now. A build that is
@@ -54,7 +54,7 @@ def cancel_build(site: SitemapSite, *, by: str, fence: int | None = None) -> Bui
             keys = [planned.pk]
         Build.objects.filter(pk__in=keys).update(
             status=Build.Status.ABANDONED,
-            fence=lease.fence,  # Of a build to be resumed, it is that of a dead process.
+            fence=lease.fence,  # Of a build that was left, it is that of a dead process.
             ended_at=StoredNow(),
             reason={"code": CANCELLED, "by": by},
         )

@@ -35,20 +35,20 @@ def send(name: str, signal: Signal, sender: type, *, site: str, **values: Any) -
             )
 
 
-def announce_started(build: Build, *, pages: int, resumed: bool) -> None:
-    """Announce that a build begins to make ``pages`` pages, or resumes those that are missing."""
+def announce_started(build: Build, *, pages: int, adopted: int) -> None:
+    """Announce that a build begins to make ``pages`` pages, and how many it has adopted."""
     send(
         *("build_started", build_started, Build),
         site=build.site,
         build=build.pk,
         pages=pages,
-        resumed=resumed,
+        adopted=adopted,
     )
     _log(
         *(logging.INFO, "build_started", build.site, build.pk),
-        f"Build {build.pk} {'resumed' if resumed else 'started'}: {count_of(pages, 'page')}.",
+        f"Build {build.pk} started: {count_of(pages, 'page')}.",
         pages=pages,
-        resumed=resumed,
+        adopted=adopted,
         started_by=printable(build.started_by),
     )
 

@@ -6,23 +6,19 @@ earlier builds answer, and that list it too, are withdrawn: what else they list 
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from django_sitemapkit.builds.builder import Builder
-from django_sitemapkit.builds.lease import BuildLease, acquire
+from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.make.override_changes import packed
 from django_sitemapkit.builds.make.page_builder import PagesMoved
-from django_sitemapkit.builds.make.runner import InlineRunner
 from django_sitemapkit.builds.manifest import (
-    Draft,
     PageName,
     copy_of,
-    freeze,
     keys_of,
-    new_build,
     page_name_of,
     page_rows_of,
     pending_copy_of,
@@ -30,12 +26,13 @@ from django_sitemapkit.builds.manifest import (
 from django_sitemapkit.builds.publication.delivery import notify
 from django_sitemapkit.builds.report.lookup import earlier_pages
 from django_sitemapkit.builds.results import BuildResult
+from django_sitemapkit.builds.state import BuildState
+from django_sitemapkit.builds.steps import run
 from django_sitemapkit.builds.stored_files import holds_location
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.inspection import label_or_none, paging_key
-from django_sitemapkit.models import Build, BuildFile, UrlOverride
+from django_sitemapkit.models import BuildFile, UrlOverride
 from django_sitemapkit.overrides import sections_of
-from django_sitemapkit.planning import PlannedPage
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.sites import SitemapSite
@@ -58,31 +55,33 @@ def exclude_now(
         exclude_now(site, override)
 
     Returns None if no page lists it, neither the published ones nor those of earlier builds: then
-    there is nothing to do. A build that a killed process left is abandoned, since its pages are
-    older. SITEMAPKIT_MAX_SHRINK does not count what is excluded here. It is published although
-    publishing is paused. The pages are rendered from the rows as they are now, so their other URLs
-    follow, too; all other pages stay as they are published. With SITEMAPKIT_DEDUPLICATE the pages
-    leave out what they left out before; the next build compares them with the others.
+    there is nothing to do. SITEMAPKIT_MAX_SHRINK does not count what is excluded here. It is
+    published although publishing is paused. The pages are rendered from the rows as they are now,
+    so their other URLs follow, too; all other pages stay as they are published. With
+    SITEMAPKIT_DEDUPLICATE the pages leave out what they left out before; the next build compares
+    them with the others.
 
     Raises BuildRunning while the site is being built, NothingToPublish if no URL would be left,
     and what else ``build`` raises; the next build takes the override into account in any case,
     and is held while publishing is paused.
     """
     with acquire(site) as lease:
-        builder = _PagesBuilder(site, lease, started_by)
-        for left in builder.builds.running:
-            builder.abandon(left, {"code": "excluded"})
-        published = builder.builds.published
+        state = BuildState(site=site, lease=lease, full=True, by_editor=True, started_by=started_by)
+        published = state.builds.published
         if published is None:
             return None
-        listing = dict(_pages_with(site, page_rows_of(builder.builds.rows_of(published)), override))
+        served = page_rows_of(state.builds.rows_of(published))
+        listing = dict(_pages_with(site, served, override))
         earlier = list(earlier_pages(site, published))
         withdrawn = dict(_pages_with(site, earlier, override, unreadable=True))
         if not listing and not withdrawn:
             return None
-        builder.set_pages(listing, withdrawn, override)
+        state.chosen = {section for section, _number in listing}
+        state.leaving = Counter[str]()
+        for (section, _number), urls in listing.items():
+            state.leaving[section] += urls
         try:
-            result = builder.run()
+            result = run(state, partial(_draft, listing, withdrawn, packed([override.hash])))
         except PagesMoved as error:
             raise BuildFailed(
                 f"Site {site.key!r}: {error}. Run build_sitemaps for the whole site."
@@ -92,83 +91,37 @@ def exclude_now(
         return result
 
 
-class _PagesBuilder(Builder):
-    """Makes some pages of what is published, and nothing else."""
+def _draft(
+    listing: Collection[PageName],
+    withdrawn: Collection[PageName],
+    reason: bytes,
+    state: BuildState,
+) -> None:
+    """Draft a build with the rows of the published one, of which the pages ``listing`` are made.
 
-    def __init__(self, site: SitemapSite, lease: BuildLease, started_by: str) -> None:
-        super().__init__(
-            *(site, lease, (), (), InlineRunner(), None), full=True, started_by=started_by
-        )
-        self.export_all = False
-        self.by_editor = True
-        self._listing: Mapping[PageName, int] = {}
-        self._withdrawn: set[PageName] = set()
-        self._reason = b""
-
-    def set_pages(
-        self,
-        listing: Mapping[PageName, int],
-        withdrawn: Collection[PageName],
-        override: UrlOverride,
-    ) -> None:
-        """Make the pages again that list some URLs; let addresses of earlier builds answer no more.
-
-        ``listing`` has how many URLs each page lists that are meant to go.
-        """
-        self._listing = listing
-        self._withdrawn = set(withdrawn)
-        self._reason = packed([override.hash])
-        self.chosen = {section for section, _number in listing}
-        self.leaving = Counter[str]()
-        for (section, _number), urls in listing.items():
-            self.leaving[section] += urls
-
-    def _refresh_plans(self) -> dict[str, Sequence[PlannedPage]]:
-        """Leave the plans as they are; compare no page with others, which would read them all."""
-        self._hashed = frozenset()
-        return {}
-
-    def _resume(self) -> None:
-        """Resume nothing."""
-
-    def _begin(self, plans: Mapping[str, Sequence[PlannedPage]]) -> tuple[Build, None]:
-        """Record a build with the rows of the published one, some of them to be made."""
-        published = self.builds.published
-        if published is None:
-            raise BuildFailed(f"Site {self.site.key!r} no longer has a published build.")
-        rows = [
-            _former_copy_of(row) if page_name_of(row) in self._listing else copy_of(row)
-            for row in self.builds.rows_of(published)
-            if row.section
-        ]
-        rows += self._emptied(rows)
-        record = new_build(self.builds, self.lease, published.declaration, self.started_by)
-        unseen = sorted({row.section for row in rows})
-        freeze(self.builds, self.lease, record, Draft(rows=rows, unseen=unseen, lost=[]))
-        return record, None
-
-    def _emptied(self, rows: Sequence[BuildFile]) -> Iterator[BuildFile]:
-        """Yield a row for each address that is withdrawn and has none; say so in the others."""
-        known = {page_name_of(row): row for row in rows}
-        for section, number in self._withdrawn:
-            row = known.get((section, number))
-            if row is None:
-                yield BuildFile(
-                    section=section,
-                    number=number,
-                    status=BuildFile.Status.EMPTY,
-                    override_hashes=self._reason,
-                )
-            else:
-                row.override_hashes = self._reason
+    Addresses that are ``withdrawn`` answer no more, and their rows have the hash of the override as
+    the ``reason``. The plans stay, and no page is compared with others, which would read them all.
+    """
+    published = state.builds.published
+    assert published is not None  # noqa: S101  the lease is held since it was found
+    state.sections = sections_of(state.site)
+    known: dict[PageName, BuildFile] = {}
+    for row in state.builds.rows_of(published):
+        if row.section:
+            name = page_name_of(row)
+            known[name] = _again(row) if name in listing else copy_of(row)
+    for section, number in withdrawn:
+        emptied = BuildFile(section=section, number=number, status=BuildFile.Status.EMPTY)
+        known.setdefault((section, number), emptied).override_hashes = reason
+    state.rows = list(known.values())
+    state.record = state.new_build(published.declaration)
+    state.record.checked_by = published.checkers_of({section for section, _number in known})
 
 
-def _former_copy_of(row: BuildFile) -> BuildFile:
-    """Return a row of a page to make, without the duplicates that it leaves out already."""
+def _again(row: BuildFile) -> BuildFile:
+    """Return a row of a page to make, which leaves out the duplicates that it left out before."""
     copy = pending_copy_of(row)
-    if row.urls_digest or row.duplicate_hashes:
-        copy.prefix_digest, copy.duplicate_hashes = BuildFile.FORMER, row.duplicate_hashes
-        copy.urls_digest = BuildFile.FORMER  # The rows may be others, so nothing is known of it.
+    copy.urls_digest, copy.duplicate_hashes = row.urls_digest, row.duplicate_hashes
     return copy
 
 

@@ -1,9 +1,7 @@
 """The manifest of a build: a row for each of its files, frozen from the plan."""
 
-import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
@@ -13,7 +11,7 @@ from django.utils import timezone
 from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.models import Build, BuildFile, PageUrls, Publication, StoredNow
 from django_sitemapkit.models.builds import INDEX_ORDER
-from django_sitemapkit.planning import PlannedPage, StoredSize, all_pages, renumber
+from django_sitemapkit.planning import StoredSize
 from django_sitemapkit.protocol.dates import format_lastmod
 from django_sitemapkit.protocol.entries import IndexEntry
 from django_sitemapkit.reading import SectionReader
@@ -42,53 +40,21 @@ MANIFEST_ROWS_PER_QUERY = 500
 MAX_QUERY_CHARACTERS = 1 << 22
 """Of the duplicates in the rows that are recorded at a time: MariaDB takes 16 MB of SQL."""
 
-MAX_UNRECORDED_SECONDS = 1.0
-"""After so long, rows are recorded with the next one; a killed process loses what it kept since."""
-
-MAX_STARTED_BY = 200
-"""Maximum length of ``started_by``, in characters."""
-
 SPACING = 1000
 """Room between the positions of two rows, for pages that are split while they are made."""
-
-CachedFingerprint = Callable[[SectionReader, KeyRange], str]
-"""Returns the fingerprint of a page that was computed already, or ""."""
 
 index_order = attrgetter(*INDEX_ORDER)
 """Sorts rows as the index orders its pages."""
 
 
-class KeptRows:
-    """Rows whose stored files are kept: recorded together, since no file depends on the moment."""
-
-    def __init__(self, lease: BuildLease) -> None:
-        self._lease = lease
-        self._rows: list[BuildFile] = []
-        self._recorded = time.monotonic()
-
-    def add(self, row: BuildFile) -> None:
-        """Take in a row, and record all rows if there are many or the last time is long ago."""
-        self._rows.append(row)
-        is_late = time.monotonic() - self._recorded > MAX_UNRECORDED_SECONDS
-        if is_late or len(self._rows) >= MANIFEST_ROWS_PER_QUERY:
-            self.record()
-
-    def record(self) -> None:
-        """Record all rows taken in."""
-        self._recorded = time.monotonic()
-        if not self._rows:
-            return
-        # A bulk_update() of so many columns takes several times as long.
-        for some in in_batches(self._rows):
-            with self._lease.fenced_transaction():
-                BuildFile.objects.filter(pk__in=[row.pk for row in some]).delete()
-                BuildFile.objects.bulk_create(some)
-        self._rows = []
-
-
 def page_name_of(row: BuildFile) -> PageName:
     """Return what names a page: its section and number."""
     return row.section, row.number
+
+
+def is_pending(row: BuildFile) -> bool:
+    """Return whether a page has to be made."""
+    return row.status == BuildFile.Status.PENDING
 
 
 def page_rows_of(rows: Iterable[BuildFile]) -> list[BuildFile]:
@@ -257,124 +223,3 @@ class SiteBuilds:
         """Return what a section's published pages hold, by number."""
         rows = [row for row in self.rows_of(self.published) if row.section == section]
         return {row.number: StoredSize(row.xml_bytes, row.urls) for row in rows}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """The rows of a manifest that is not recorded yet."""
-
-    rows: list[BuildFile]
-    """The rows in the order of the index, for no build as yet."""
-    unseen: list[str]
-    """The names of sections that keep the files that are published."""
-    lost: list[tuple[SectionReader, list[BuildFile]]]
-    """By section, the rows whose pages lack some of what is published under their numbers."""
-
-
-def draft(
-    builds: SiteBuilds,
-    lease: BuildLease,
-    sections: Sequence[SectionReader],
-    chosen: Collection[str] = (),
-    *,
-    plans: Mapping[str, Sequence[PlannedPage]],
-    fingerprint: CachedFingerprint,
-) -> Draft:
-    """Return the rows of a new build.
-
-    Sections that were not chosen keep the files that are published, where they have any.
-    ``plans`` has the pages of sections by name, as they are planned just now.
-    """
-    found = Draft(rows=[], unseen=[], lost=[])
-    for section in sections:
-        lease.heartbeat()
-        name = section.get_name()
-        stored = [row for row in builds.rows_of(builds.published) if row.section == name]
-        if stored and chosen and name not in chosen:
-            found.rows.extend(map(copy_of, stored))
-            found.unseen.append(name)
-            continue
-        pages = plans[name] if name in plans else all_pages(section)
-        pending = _pending_rows(section, pages, fingerprint)
-        if lost := _that_lost_rows(section, pending, stored, lease):
-            found.lost.append((section, lost))
-        found.rows.extend(pending)
-    for place, row in enumerate(found.rows):
-        row.position = place * SPACING
-    return found
-
-
-def new_build(
-    builds: SiteBuilds, lease: BuildLease, declaration: str = "", started_by: str = ""
-) -> Build:
-    """Return a build of a site that begins now; it is not saved."""
-    return Build(
-        site=builds.site.key,
-        declaration=declaration,
-        fence=lease.fence,
-        started_at=lease.now(),
-        started_by=started_by[:MAX_STARTED_BY],
-    )
-
-
-def freeze(
-    builds: SiteBuilds,
-    lease: BuildLease,
-    build: Build,
-    draft: Draft,
-) -> Build:
-    """Record a new build with all its rows, in one transaction.
-
-    A page that lost rows to another gets a new number, also in the plan.
-    """
-    published = builds.published
-    with lease.fenced_transaction():
-        for section, moved in draft.lost:
-            numbers = renumber(section, [row.number for row in moved])
-            for row in moved:
-                row.number = numbers.get(row.number, row.number)
-        build.checked_by = published.checkers_of(draft.unseen) if published else {}
-        build.save()
-        for row in draft.rows:
-            row.build = build
-        BuildFile.objects.bulk_create(draft.rows, batch_size=MANIFEST_ROWS_PER_QUERY)
-    return build
-
-
-def _pending_rows(
-    section: SectionReader, pages: Sequence[PlannedPage], fingerprint: CachedFingerprint
-) -> list[BuildFile]:
-    name = section.get_name()
-    if not pages:
-        # A section without a row would count as never built, and be served live.
-        return [BuildFile(section=name, number=1, status=BuildFile.Status.EMPTY)]
-    encode = section.keyset.encode if section.keyset else str
-    return [
-        BuildFile(
-            section=name,
-            number=page.number,
-            fingerprint=fingerprint(section, page.keys),
-            lower=encode(page.keys.lower),
-            upper=encode(page.keys.upper),
-        )
-        for page in pages
-    ]
-
-
-def _that_lost_rows(
-    section: SectionReader,
-    rows: Sequence[BuildFile],
-    stored: Sequence[BuildFile],
-    lease: BuildLease,
-) -> list[BuildFile]:
-    """Return the rows whose pages do not have all that is published under their numbers."""
-    published = {row.number: row for row in stored if row.status == BuildFile.Status.DONE}
-    keyset = section.keyset
-    if keyset is None:
-        return []
-    lost: list[BuildFile] = []
-    for row in (row for row in rows if row.number in published):
-        lease.heartbeat()
-        if not covers(row, published[row.number], keyset):
-            lost.append(row)
-    return lost

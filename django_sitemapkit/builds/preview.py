@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from django_sitemapkit.builds.builder import OnFile
 from django_sitemapkit.builds.make.compared_page import (
     ComparedPage,
     hashed_sections,
@@ -20,6 +19,7 @@ from django_sitemapkit.builds.make.page_file import compression_thread, make_pag
 from django_sitemapkit.builds.make.page_runs import PageRuns
 from django_sitemapkit.builds.manifest import SiteBuilds, page_name_of, page_rows_of
 from django_sitemapkit.builds.results import BuildResult, FileResult
+from django_sitemapkit.builds.state import OnFile
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.overrides import require_sections, sections_of
 from django_sitemapkit.planning import all_pages

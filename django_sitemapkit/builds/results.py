@@ -76,8 +76,8 @@ class BuildResult:
     """All files of the build in the order they were made."""
     seconds: float = 0.0
     """How long it took."""
-    resumed: int | None = None
-    """The id of an interrupted build that was resumed first; None if there was none."""
+    adopted: int = 0
+    """Pages that it has taken over from interrupted builds."""
     abandoned: str = ""
     """Why a build before it was abandoned; "" if none was."""
     cause: State = ""

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 
-from django_sitemapkit.builds.builder import Builder, OnFile
 from django_sitemapkit.builds.events import announce_ended
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.make.page_builder import PagesMoved
@@ -13,17 +12,15 @@ from django_sitemapkit.builds.results import (
     close_requests,
     outcome_of,
 )
+from django_sitemapkit.builds.state import BuildState, OnFile
+from django_sitemapkit.builds.steps import export_what_is_left, plan_all, run
 from django_sitemapkit.conf import sites_kept
-from django_sitemapkit.exceptions import (
-    BuildFailed,
-    NothingToPublish,
-    SitemapKitError,
-)
+from django_sitemapkit.exceptions import BuildFailed, NothingToPublish
 from django_sitemapkit.overrides import require_sections
 from django_sitemapkit.sites import SitemapSite
 
 MAX_RUNS = 4
-"""How often a call builds: once to resume a build, once to make a new one, and twice more.
+"""How often a call builds: once with adopted pages, once without, and twice more.
 
 A view may split a page meanwhile.
 """
@@ -52,13 +49,14 @@ def build(
     settings. With ``full`` all are; those that turn out the same keep their files. With ``strict``
     a build in which rows were skipped is held for review.
 
-    A build that a killed process left is resumed and published first; then the site is built as it
-    is now, so that every change before the call is in what the call publishes. Open requests for
-    such a build are closed by it.
+    What a build has stored that ended early, such as that of a killed process, is adopted if the
+    declaration is still the same. If only rendering tells what some of these pages are, they are
+    published as they are, and the site is built again, so that every change before the call is in
+    what the call publishes. Open requests for such a build are closed by it.
 
     Raises BuildRunning if another process builds the site, ValueError for a section the site does
     not have, and BuildFailed, StorageFailure, LeaseLost or a database error if the build could not
-    be finished. Then what was published still is, and the next call resumes it. Raises
+    be finished. Then what was published still is, and the next call adopts its pages. Raises
     BuildCancelled if someone cancels the build; the next call starts a new one.
     """
     require_sections(site, sections)
@@ -66,35 +64,42 @@ def build(
     runner.validate()
     with acquire(site, makes_build=True) as lease:
         answered = answered_by_build(site, sections, full=full)
-        builder = Builder(
-            site,
-            lease,
-            sections,
-            distrusted,
-            runner,
-            on_file,
+        state = BuildState(
+            site=site,
+            lease=lease,
+            chosen=sections,
+            distrusted=frozenset(distrusted),
+            runner=runner,
+            on_file=on_file,
             full=full,
             strict=strict,
             started_by=started_by,
         )
-        builder.export_what_is_left()
-        for run in range(MAX_RUNS):
-            if run:
-                lease.begin_next()
-            try:
-                result = builder.run()
-            except PagesMoved:
-                continue
-            except SitemapKitError as error:
-                if builder.continued and isinstance(error, NothingToPublish):
-                    builder.stop(str(error))  # What is there now may well be published.
-                    continue
+        export_what_is_left(state)
+        result = _build(state)
+        if answered:
+            close_requests(answered, outcome_of(result))
+        return result
+
+
+def _build(state: BuildState) -> BuildResult:
+    """Build until a build has seen all of its pages; return what became of that one."""
+    for _ in range(MAX_RUNS):
+        try:
+            result = run(state, plan_all)
+        except PagesMoved:
+            pass
+        except NothingToPublish as error:
+            if not state.has_unseen:
                 raise
-            if not builder.continued:
-                if answered:
-                    close_requests(answered, outcome_of(result))
+            state.abandoned, state.has_unseen = str(error), False
+        else:
+            if not state.has_unseen:
                 return result
-            builder.resumed = result.build
-    failed = BuildResult(site=site.key, build=None, status="failed", cause={"code": "pages-moved"})
+            state.has_unseen = False
+        state.lease.begin_next()
+        state.begin()
+    key = state.site.key
+    failed = BuildResult(site=key, build=None, status="failed", cause={"code": "pages-moved"})
     announce_ended(None, failed)
-    raise BuildFailed(f"Site {site.key!r}: {failed.reason}.")
+    raise BuildFailed(f"Site {key!r}: {failed.reason}.")

@@ -31,7 +31,7 @@ def process_requests(
 
 @shared_task(name="django_sitemapkit.build_sitemaps", ignore_result=True)
 def build_sitemaps() -> None:
-    """Build all sites, and resume what a killed process left; for Celery beat."""
+    """Build all sites, and adopt what a killed process left; for Celery beat."""
     worker.build_sitemaps()
 
 

@@ -67,7 +67,6 @@ class Coordinator:
         self._next_start, self._patience = 0.0, LOST_SECONDS[0]
         self._lost = self._began + self._patience
         self._is_queue_up, self._note = False, ""
-        builder.record_kept()
         pages = BuildFile.objects.in_build(self._record)
         self._known = set(pages.values_list("pk", flat=True)) - {row.pk for row in rows}
         self._made = pages.exclude(status=BuildFile.Status.PENDING)
@@ -171,7 +170,7 @@ class Coordinator:
         raise BuildFailed(
             f"No page was recorded for {seconds:,.0f} seconds, with {state.open:,} left. Are"
             " workers running, do they read this queue, and have they the same code and settings?"
-            f"{note} The next build resumes this one, with any runner."
+            f"{note} The next build adopts the pages of this one, with any runner."
         )
 
     def _require_same_declaration(self) -> None:

@@ -124,12 +124,7 @@ def _help(record: Build, limits: ClaimLimits, until: float) -> bool:
         )
         return False
     lease = ClaimLease(held, record, limits)
-    builder = PageBuilder(
-        *(SiteBuilds(site), record, lease),
-        distrusted=frozenset(record.distrusted),
-        full=record.full,
-        sections=sections,
-    )
+    builder = PageBuilder(SiteBuilds(site), record, lease, sections=sections)
     with builder:
         while make_page(builder, lease) and time.monotonic() < until:
             builder.halves.clear()

@@ -35,7 +35,7 @@ class QueueRunner(Runner):
 
     Options: ``in_flight`` is how many helpers may make pages at a time, each of them one page, and
     ``pages_per_minute`` how many pages they begin, at most. The build fails when no page was made
-    for ``stalled_seconds``; any runner can resume it.
+    for ``stalled_seconds``; any runner can adopt its pages.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ def process_requests(
 
 
 def build_sitemaps() -> None:
-    """Build all sites, and resume what a killed process left; for a schedule.
+    """Build all sites, and adopt what a killed process left; for a schedule.
 
     Does what the command ``build_sitemaps --skip-if-running`` does, and raises what it raises.
     """

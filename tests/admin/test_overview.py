@@ -467,7 +467,7 @@ def test_a_build_that_died_is_told(built):
     with pytest.raises(Killed):
         run(on_file=die)
     build = Build.objects.get().pk
-    text = f"Build {build} was interrupted. The next build resumes it."
+    text = f"Build {build} was interrupted. The next build adopts its pages."
     assert poll(person("viewer"))["text"] == text
 
 

@@ -29,16 +29,16 @@ from pathlib import Path
 from unittest import mock
 
 STEPS = {
-    "plan": "refresh",
-    "draft": "draft",
-    "compare": "record_unchanged",
+    "plan": "plan",
+    "reuse": "adopt_and_reuse",
     "freeze": "freeze",
-    "pages": "Builder._make_pages",
-    "verify": "StoredFiles.lost",
-    "index and publish": "publish_finished",
+    "pages": "make",
+    "verify": "verify",
+    "index and publish": "publish",
+    "export": "deliver",
     "prune": "prune",
 }
-"""The steps of a build by the functions of ``builds.builder`` that do them, one after the other."""
+"""The steps of a build by the functions of ``builds.steps`` that do them, one after the other."""
 
 TABLES = ("sitemapkit_page", "sitemapkit_buildfile")
 """The plan and the manifests."""
@@ -101,14 +101,12 @@ class Meter:
         """Measure the builds in this block."""
         from django.db import connection
 
-        from django_sitemapkit.builds import builder
+        from django_sitemapkit.builds import steps
 
         with contextlib.ExitStack() as stack:
             stack.enter_context(connection.execute_wrapper(self.query))
-            for step, path in STEPS.items():
-                *owner, name = path.split(".")
-                target = getattr(builder, owner[0]) if owner else builder
-                patch = mock.patch.object(target, name, self.timed(step, getattr(target, name)))
+            for step, name in STEPS.items():
+                patch = mock.patch.object(steps, name, self.timed(step, getattr(steps, name)))
                 stack.enter_context(patch)
             yield
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import InlineRunner, cancel_build, prune, status_of
 from django_sitemapkit.builds.cancellation import cancellable_lease
 from django_sitemapkit.builds.lease import BuildLease, acquire
@@ -93,7 +94,7 @@ def test_the_next_run_starts_a_new_build_at_once(storage):
     with pytest.raises(BuildCancelled):
         run(on_file=Cancelling())
     result = run()
-    assert (result.status, result.resumed) == ("published", None)
+    assert (result.status, result.adopted) == ("published", 0)
 
 
 def test_a_build_that_waits_in_a_row_stops_at_its_heartbeat(storage):
@@ -117,7 +118,7 @@ def test_a_worker_of_the_build_stops_too(storage):
 
 def test_a_build_that_is_planned_gets_a_row_that_says_so(storage, monkeypatch):
     """Of a large site it takes minutes; and the build is in the list."""
-    from django_sitemapkit.builds import builder as module
+    from django_sitemapkit.builds import steps as module
 
     refresh = module.refresh
 
@@ -135,14 +136,14 @@ def test_a_build_that_is_planned_gets_a_row_that_says_so(storage, monkeypatch):
     assert status_of(SITE).builds[0].reason == BY_ANN
 
 
-def test_a_dead_build_is_abandoned_and_not_resumed(storage):
+def test_a_dead_build_is_abandoned_and_not_adopted(storage):
     """Whether its process gave the lease back or not."""
     dead = interrupted()
     assert cancel_build(SITE, by="ann") == dead
     dead.refresh_from_db()
     assert dead.status == Build.Status.ABANDONED
     result = run()
-    assert (result.resumed, result.abandoned) == (None, "")
+    assert (result.adopted, result.abandoned) == (0, "")
 
 
 def test_a_dead_process_that_wakes_up_is_told(storage):
@@ -159,7 +160,7 @@ def test_a_run_that_has_not_resumed_yet_is_cancelled_with_what_it_would_resume(
     storage, monkeypatch
 ):
     """It plans first, and the build is still that of the dead process."""
-    from django_sitemapkit.builds import builder as module
+    from django_sitemapkit.builds import steps as module
 
     dead = interrupted()
     refresh = module.refresh
@@ -199,12 +200,17 @@ def test_publishing_goes_on_though_an_earlier_build_was_left(storage):
     assert cancel_build(SITE, by="ann") == left
 
 
-def test_a_build_that_follows_a_resumed_one_is_cancelled_while_it_is_planned(storage, monkeypatch):
+def test_a_build_that_follows_adopted_pages_is_cancelled_while_it_is_planned(
+    storage, sections, monkeypatch
+):
     """Each has a fencing token of its own: the first one is published by then."""
-    from django_sitemapkit.builds import builder as module
+    from django_sitemapkit.builds import steps as module
 
-    left = interrupted()
-    edit_product()
+    for name in ("products", "readings", "articles"):
+        sections.remove(name)
+    pages = {"items": ["/a/", "/b/", "/c/"], "limit": 1}
+    sections.add(type("Pages", (StaticSection,), pages))
+    interrupted()
     refresh, cancelled = module.refresh, []
 
     def slow_refresh(*arguments, **options):
@@ -216,9 +222,8 @@ def test_a_build_that_follows_a_resumed_one_is_cancelled_while_it_is_planned(sto
     monkeypatch.setattr(BuildLease, "due", True)
     with pytest.raises(BuildCancelled):
         run()
-    left.refresh_from_db()
-    assert left.status == "published"
-    assert (cancelled[0].status, cancelled[0].fence) == ("abandoned", left.fence + 1)
+    published = Publication.objects.get().build
+    assert (cancelled[0].status, cancelled[0].fence) == ("abandoned", published.fence + 1)
 
 
 def test_what_a_cancelled_build_was_to_compare_is_deleted(storage):
@@ -233,7 +238,7 @@ def test_what_a_cancelled_build_was_to_compare_is_deleted(storage):
 
 def test_a_build_that_is_published_is_exported_to_the_end(storage, monkeypatch):
     """It cannot be cancelled any more, and its process is not disturbed."""
-    from django_sitemapkit.builds import builder as module
+    from django_sitemapkit.builds import steps as module
 
     deliver, cancelled = module.deliver, []
 

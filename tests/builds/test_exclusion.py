@@ -241,14 +241,14 @@ def left(site):
 
 
 @pytest.mark.parametrize("way", few(1, [*BY, "nowhere"]))
-def test_what_a_killed_build_left_is_given_up(site, client, left, way):
-    """Else the next build would publish it first, with the URL."""
+def test_what_a_killed_build_left_brings_no_url_back(site, client, left, way):
+    """The next build adopts its pages, but not the one that lists the URL."""
     override = BY[way]() if way in BY else by_path("/nowhere/", include=False)
     now(override)
     left.refresh_from_db()
-    assert left.status == "abandoned"
+    assert left.status == "running"
     result = site.build()
-    assert result.resumed is None
+    assert result.adopted
     assert ("/products/all/p2/" in locations(client)) == (way not in BY)
 
 
@@ -263,7 +263,7 @@ def test_an_exclusion_that_was_killed_is_finished_by_the_next_build(site, client
     site.storage.on_call = None
     assert "/products/all/p2/" in locations(client)
     result = site.build()
-    assert result.resumed is not None
+    assert result.adopted
     assert "/products/all/p2/" not in locations(client)
     site.require()
 

@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from django_sitemapkit.builds import builder as builder_module
+from django_sitemapkit.builds import steps
 from django_sitemapkit.builds.exclusion import exclude_now
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.signals import sitemaps_published
@@ -92,7 +92,7 @@ def test_a_killed_exclusion_is_finished_by_the_next_builds(shown, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(builder_module, "prune", die)
+        patched.setattr(steps, "prune", die)
         with pytest.raises(KeyboardInterrupt):
             exclude()
     for day in (1, 2):

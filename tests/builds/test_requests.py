@@ -326,7 +326,7 @@ def test_what_a_dead_process_left_is_finished_by_whoever_comes_next(storage, mon
     """The request stayed open; its build is finished, and the site is built as it is now."""
     asked = ask()
     with monkeypatch.context() as patch:
-        patch.setattr("django_sitemapkit.builds.builder.publish_finished", killed)
+        patch.setattr("django_sitemapkit.builds.steps.publish_finished", killed)
         with pytest.raises(Killed):
             process_requests(SITE)
     asked.refresh_from_db()

@@ -50,7 +50,8 @@ def test_it_reports_each_page_and_what_is_doubtful(storage):
     result = build(SITE, on_file=lambda file, place, total: seen.append((file, place, total)))
     assert result.status == first.status == "unchanged"
     assert states(result).keys() == states(first).keys()
-    assert [(place, total) for _, place, total in seen] == [(n, 6) for n in range(1, 7)]
+    assert [place for _, place, _ in seen] == list(range(1, 7))
+    assert all(total >= place for _, place, total in seen)
     assert [file for file, *_ in seen] == list(result.files)
     Product.objects.bulk_create(
         Product(shop=Product.objects.first().shop, slug=f"more{n}", updated_at=EPOCH)

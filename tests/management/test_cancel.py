@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from django_sitemapkit.builds import cancel_build
-from django_sitemapkit.builds.builder import Builder
+from django_sitemapkit.builds import cancel_build, steps
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.models import Build
 from tests.factories import SITE
@@ -52,13 +51,13 @@ def test_only_the_given_site_is_cancelled():
 def test_the_cancelled_command_ends_with_its_own_code(products, monkeypatch):
     """And says by whom, and what the next run does."""
     assert run("build_sitemaps")[0] == 0
-    make = Builder._make
+    make = steps.make
 
-    def cancelled(self, record):
+    def cancelled(state):
         cancel_build(SITE, by="ann")
-        return make(self, record)
+        return make(state)
 
-    monkeypatch.setattr(Builder, "_make", cancelled)
+    monkeypatch.setattr(steps, "make", cancelled)
     code, _, err = run("build_sitemaps", "--full")
     build = Build.objects.last()
     assert code == 6

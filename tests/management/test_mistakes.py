@@ -331,7 +331,7 @@ def test_ctrl_c_is_one_line(products, monkeypatch):
         Command(stdout=out, stderr=err).run_from_argv(["manage.py", "build_sitemaps"])
     assert ended.value.code == 130
     assert err.getvalue() == (
-        "Interrupted. The published files stay; the next run resumes the build.\n"
+        "Interrupted. The published files stay; the next run adopts its pages.\n"
     )
     assert out.getvalue().endswith("\r\x1b[K")
     with pytest.raises(KeyboardInterrupt):

@@ -293,14 +293,6 @@ def test_a_build_has_no_rate_in_its_first_second(built):
     assert f"  build {build.pk}: 1 of 3 files done, 2,000 URLs\n" in out
 
 
-def test_a_resumed_build_has_no_rate(built):
-    """Most of its time nobody worked on it."""
-    build = running_build(seconds=10)
-    Lease.objects.update(acquired_at=timezone.now())
-    out = run("sitemap_status", "--quick")[1]
-    assert f"  build {build.pk}: 1 of 3 files done, 2,000 URLs\n" in out
-
-
 def test_without_a_build_there_is_no_progress(built):
     """Nor while the pages are planned."""
     (site,) = json.loads(run("sitemap_status", "--quick", "--json")[1])

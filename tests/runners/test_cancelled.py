@@ -103,10 +103,10 @@ def test_a_build_is_followed_and_cancelled_from_another_process(project, build, 
     done = manage(project, "build_sitemaps", "--json")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert (result["status"], result["resumed"], result["urls"]) == ("published", None, 4_002)
+    assert (result["status"], result["adopted"], result["urls"]) == ("published", 0, 4_002)
 
 
-def test_a_build_whose_process_was_killed_is_not_resumed(project, build):
+def test_a_build_whose_process_was_killed_is_not_adopted(project, build):
     """It is abandoned by the cancellation, while its lease has not expired."""
     process = build("processes")
     wait_until(process, lambda: (found := status(project)) and found["progress"], "it has begun")
@@ -115,4 +115,4 @@ def test_a_build_whose_process_was_killed_is_not_resumed(project, build):
     assert "is cancelled" in manage(project, "cancel_sitemap_build").stdout
     done = manage(project, "build_sitemaps", "--json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["resumed"] is None
+    assert json.loads(done.stdout)["adopted"] == 0

@@ -386,8 +386,7 @@ def test_a_delivery_of_an_earlier_holder_is_dropped(storage, records):
         assert records == []
         help_build(*arguments)
 
-    result = run(runner=LocalQueue(first_the_old))
-    assert result.resumed == left.pk
+    assert run(runner=LocalQueue(first_the_old)).status == "published"
     assert len(records) == len(set(records))
 
 
@@ -454,7 +453,7 @@ def test_workers_make_no_page_of_a_cancelled_build(storage, records, monkeypatch
         help_build(*arguments)
     assert records == []
     assert not BuildFile.objects.exclude(status=BuildFile.Status.PENDING).exists()
-    assert run().resumed is None
+    assert run().adopted == 0
 
 
 # Pages that are split
@@ -466,7 +465,7 @@ def outgrown(storage, monkeypatch):
     run()
     shop = Shop.objects.get()
     Product.objects.bulk_create(Product(shop=shop, slug=f"new{n}") for n in range(9))
-    monkeypatch.setattr("django_sitemapkit.builds.builder.refresh", leave_plan)
+    monkeypatch.setattr("django_sitemapkit.builds.steps.refresh", leave_plan)
 
 
 def test_a_page_that_a_worker_splits_is_followed(outgrown, client):
@@ -568,7 +567,7 @@ def test_what_fails_three_times_fails_the_build(storage):
     """The message names the page and the last error."""
     with pytest.raises(BuildFailed, match=r"products-1 failed 3 times.*ValueError: boom"):
         run(runner=LocalQueue(*failing(ValueError("boom"), 30), in_flight=1))
-    assert run().resumed
+    assert run().status == "published"
 
 
 @pytest.mark.parametrize("error", [BuildFailed("wrong"), StorageFailure("full")])
@@ -577,7 +576,7 @@ def test_what_fails_one_process_fails_the_build_at_once(storage, error):
     with pytest.raises(type(error), match=str(error)):
         run(runner=LocalQueue(*failing(error)))
     assert BuildFile.objects.exclude(error="").count() == 1
-    assert run(runner=LocalQueue()).resumed
+    assert run(runner=LocalQueue()).status == "published"
 
 
 def test_a_page_that_a_view_has_split_begins_another_build(storage, caplog):
@@ -653,9 +652,8 @@ def test_nobody_works(storage):
     """The build fails with what to look at, and any runner resumes it."""
     with pytest.raises(BuildFailed, match=r"No page was recorded for .* 7 left"):
         run(runner=LocalQueue(*[lost] * 99, in_flight=4, stalled_seconds=0.05))
-    left = Build.objects.get()
-    assert run().resumed == left.pk
-    assert Build.objects.count() == 2
+    assert Build.objects.get().status == "running"
+    assert run().status == "published"
 
 
 def test_a_queue_that_takes_nothing_fails_the_build_at_once(storage):
@@ -666,10 +664,10 @@ def test_a_queue_that_takes_nothing_fails_the_build_at_once(storage):
 
     with pytest.raises(BuildFailed, match="No helper could be enqueued: ConnectionError"):
         run(runner=LocalQueue(down))
-    assert run(runner=LocalQueue(None, down)).resumed
+    assert run(runner=LocalQueue(None, down)).status == "published"
 
 
-def test_what_one_runner_left_another_resumes(storage, records):
+def test_what_one_runner_left_another_adopts(storage, records):
     """Pages that are recorded stay."""
     stopped = LocalQueue(None, None, *[lost] * 99, stalled_seconds=0.5)
     with pytest.raises(BuildFailed):
@@ -683,7 +681,7 @@ def test_what_one_runner_left_another_resumes(storage, records):
 
     with pytest.raises(BuildFailed):
         run(runner=Stopping())
-    assert run(runner=LocalQueue()).status == "unchanged"
+    assert run(runner=LocalQueue()).adopted == 3
     assert len(records) == len(set(records)) == 7
 
 

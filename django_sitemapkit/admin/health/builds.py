@@ -122,7 +122,7 @@ def _unfinished(keys: Iterable[str]) -> Iterator[HealthItem]:
                 title=_("Build interrupted"),
                 found_at=build.started_at,
                 found_by=build,
-                advice=_("Build again: the next build resumes it."),
+                advice=_("Build again: the next build adopts its pages."),
                 url=_url_of(build.pk),
             )
 

@@ -63,6 +63,8 @@ class PageComparison:
         self._heartbeat = heartbeat
         self._storage = SitemapStorage()
         self._comparisons = 0
+        self.damaged: set[str] = set()
+        """The names of files that could not be read, whose pages are made again."""
 
     def is_due(self, rows: Sequence[BuildFile]) -> bool:
         """Return whether no page has to be made before all are compared.
@@ -81,30 +83,12 @@ class PageComparison:
         self._comparisons += 1
         compared = [row for row in rows if row.section in self._sections]
         before = {row.pk: decided_of(row) for row in compared}
-        again = [] if self._is_settled(compared) else self._judge(compared)
+        again = [] if settle(compared, self._kept) else self._judge(compared)
         for row in again:
             row.status = BuildFile.Status.PENDING
             self._runs.discard(row.pk)
         made = [row for row in compared if row.status != BuildFile.Status.PENDING]
         return again, [row for row in made if decided_of(row) != before[row.pk]]
-
-    def _is_settled(self, compared: Sequence[BuildFile]) -> bool:
-        """Return whether the digests alone tell that no page has to be made again.
-
-        Then the rows say what is known now.
-        """
-        prefix, prefixes = NO_URLS, []
-        for row in compared:
-            is_kept = self._is_kept(row)
-            if row.status == BuildFile.Status.DONE and not row.urls_digest:
-                return False  # It was made without a look at other pages.
-            if not is_kept and not _is_known(row, prefix):
-                return False
-            prefixes.append(row.prefix_digest if is_kept else prefix)
-            prefix = next_prefix(prefix, row.urls_digest)
-        for row, known in zip(compared, prefixes, strict=True):
-            row.prefix_digest = known
-        return True
 
     def _judge(self, compared: Sequence[BuildFile]) -> list[BuildFile]:
         """Return the rows whose pages have to be made again, which say what to leave out.
@@ -118,7 +102,7 @@ class PageComparison:
         pages = [(row.pk, row.section) for row in compared]
         for row, found in zip(compared, self._runs.duplicates(pages, self._heartbeat), strict=True):
             listed = self._runs[row.pk]
-            if self._is_kept(row):
+            if _is_kept(row, self._kept):
                 urls_digest = digest_of(listed)
                 if row.urls_digest not in ("", urls_digest):
                     # Once it can be read as a whole, the pages from here on have to look.
@@ -154,17 +138,14 @@ class PageComparison:
                 elif row.pk not in self._runs:
                     self._runs[row.pk] = self._stored(row)
             except StorageFailure as error:
-                if self._is_kept(row):
+                if _is_kept(row, self._kept):
                     logger.warning("%s. Its URLs may be listed twice.", error)
                     self._runs[row.pk] = array("q")
                 else:
-                    row.prefix_digest = row.urls_digest = BuildFile.DAMAGED
+                    row.prefix_digest = row.urls_digest = ""
+                    self.damaged.add(row.name)
                     damaged.append(row)
         return damaged
-
-    def _is_kept(self, row: BuildFile) -> bool:
-        """Return whether a page stays as it is; one whose file was lost does not."""
-        return row.section in self._kept and row.status != BuildFile.Status.PENDING
 
     def _stored(self, row: BuildFile) -> "array[int]":
         """Return the sorted hashes of what a stored page lists or has left out.
@@ -172,12 +153,37 @@ class PageComparison:
         Raises StorageFailure where it cannot be read.
         """
         hashes: set[int] = set()
-        if not self._is_kept(row):
+        if not _is_kept(row, self._kept):
             hashes.update(from_hex(row.duplicate_hashes))
         if row.status == BuildFile.Status.DONE:
             for locations in locations_of(row, self._storage, self._heartbeat):
                 hashes.update(hashes_of(locations))
         return array("q", sorted(hashes))
+
+
+def settle(compared: Sequence[BuildFile], kept: Collection[str] = ()) -> bool:
+    """Return whether the digests alone tell that no page has to be made again.
+
+    Then the rows say what is known now. ``compared`` has the pages of the sections to compare, in
+    the order of the index, and ``kept`` the names of those that stay as they are stored.
+    """
+    prefix, prefixes = NO_URLS, []
+    for row in compared:
+        is_kept = _is_kept(row, kept)
+        if row.status == BuildFile.Status.DONE and not row.urls_digest:
+            return False  # It was made without a look at other pages.
+        if not is_kept and not _is_known(row, prefix):
+            return False
+        prefixes.append(row.prefix_digest if is_kept else prefix)
+        prefix = next_prefix(prefix, row.urls_digest)
+    for row, known in zip(compared, prefixes, strict=True):
+        row.prefix_digest = known
+    return True
+
+
+def _is_kept(row: BuildFile, kept: Collection[str]) -> bool:
+    """Return whether a page stays as it is; one whose file was lost does not."""
+    return row.section in kept and row.status != BuildFile.Status.PENDING
 
 
 def _left_by_others(rows: Sequence[BuildFile]) -> set[int]:

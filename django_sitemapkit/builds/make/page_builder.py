@@ -27,9 +27,8 @@ from django_sitemapkit.builds.make.page_file import (
 )
 from django_sitemapkit.builds.make.page_runs import PageRuns
 from django_sitemapkit.builds.make.prefetch import Prefetcher
-from django_sitemapkit.builds.make.reuse import Reuse
+from django_sitemapkit.builds.make.reuse import Fingerprints
 from django_sitemapkit.builds.manifest import (
-    KeptRows,
     SiteBuilds,
     covers,
     decided_of,
@@ -58,13 +57,13 @@ class PagesMoved(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RenderedPage:
-    """A page whose rows are read or need not be, and which is not yet recorded."""
+    """A page whose rows are read, and which is not yet recorded."""
 
     row: BuildFile
     """What the manifest says of it."""
-    file: PageFile | None = None
-    """Its file; None if it keeps the stored one."""
-    rows: int = 0
+    file: PageFile
+    """Its file."""
+    rows: int
     """How many rows it had when its fingerprint was computed."""
     compared: ComparedPage | None = None
     """What it lists and leaves out; None where its URLs are not compared with others."""
@@ -88,20 +87,14 @@ class PageBuilder:
         record: Build,
         lease: BuildLease,
         *,
-        distrusted: Collection[str] = (),
-        full: bool = False,
-        kept: KeptRows | None = None,
         sections: Sequence[SectionReader] | None = None,
         hashed: Collection[str] | None = None,
     ) -> None:
         self.site = site = builds.site
         self.record_of_build = record
         self.lease = lease
-        self.distrusted = distrusted
-        self.full = full
         self.halves: list[BuildFile] = []
         """The rows that came of the pages which were split."""
-        self._kept = KeptRows(lease) if kept is None else kept
         sections = sections_of(site) if sections is None else sections
         self._sections = {section.get_name(): section for section in sections}
         if hashed is None:
@@ -112,7 +105,7 @@ class PageBuilder:
         self._storage = SitemapStorage()
         self._scope = site.scope()
         self._files = StoredFiles(site, self._storage)
-        self._reuse = Reuse(site, self._is_stored, hashed=hashed)
+        self._fingerprints = Fingerprints(site)
         self._published = builds.published.pk if builds.published else None
         self._previous = builds.finished_pages()
         self._open = ExitStack()
@@ -132,14 +125,10 @@ class PageBuilder:
         self._runs = self._open.enter_context(PageRuns(self.folder / "hashes"))
         return self._runs
 
-    def record_kept(self) -> None:
-        """Record the pages that keep their files, which others would take for pending else."""
-        self._kept.record()
-
     def under(self, lease: BuildLease) -> "PageBuilder":
         """Return what makes the same pages in the same folder, and records them under a lease."""
         builder = copy(self)
-        builder.lease, builder._kept = lease, KeptRows(lease)
+        builder.lease = lease
         return builder
 
     def build(self, row: BuildFile) -> FileResult | None:
@@ -151,31 +140,12 @@ class PageBuilder:
         if row.status != BuildFile.Status.PENDING:
             return result_of_row(row)
         rendered = self.render(row)
-        if rendered is None:
-            return None
-        result = self.record(rendered)
-        self._kept.record()
-        return result
-
-    def fingerprint_of(self, row: BuildFile) -> str:
-        """Return the fingerprint of a page as its rows are now; "" if only rendering tells it."""
-        section = self._sections[row.section]
-        return self._reuse.fingerprints.compute(section, keys_of(row, section))[1]
-
-    def can_keep(self, row: BuildFile) -> bool:
-        """Return whether a page is what it was by its row's fingerprint; then the row says so."""
-        section = self._sections.get(row.section)
-        return section is not None and self._can_keep(row, section)
-
-    def keep(self, row: BuildFile) -> FileResult | None:
-        """Record a page whose frozen fingerprint is that of the stored file; else return None."""
-        return self.record(RenderedPage(row)) if self.can_keep(row) else None
+        return None if rendered is None else self.record(rendered)
 
     def render(self, row: BuildFile) -> RenderedPage | None:
         """Render the page of one row; None if it has to be made again, as ``build`` says.
 
-        Nothing is rendered if the page keeps its file. Raises PagesMoved if a view has split the
-        page meanwhile.
+        Raises PagesMoved if a view has split the page meanwhile.
         """
         section = self._sections.get(row.section)
         if section is None:
@@ -189,9 +159,11 @@ class PageBuilder:
             None if compared is None else compared.urls,
         )
         row.revision = section.overrides.revision
-        rows = self._compute_fingerprint(row, section, rendering)
-        if not row.prefix_digest and self._can_reuse(row, section):
-            return RenderedPage(row)
+        # Before the rows are read: then one that changes meanwhile is another one the next time.
+        is_digested = rendering.add_digest()
+        rows, row.fingerprint = (
+            (0, "") if is_digested else self._fingerprints.compute(section, keys)
+        )
         try:
             path = self.folder / f"page-{row.pk}.xml.gz"
             file = make_page(rendering, path, self.heartbeat, self._compression)
@@ -199,22 +171,16 @@ class PageBuilder:
                 return None
         except OSError as error:
             raise BuildFailed(f"{row} could not be built: {error}") from error
-        if rows is None:
+        if is_digested:
             rows, digest = rendering.digest
-            row.fingerprint = self._reuse.fingerprints.of_digest(section, rows, digest)
+            row.fingerprint = self._fingerprints.of_digest(section, rows, digest)
         if compared is not None:
             compared.end()
         return RenderedPage(row, file, rows, compared)
 
     def record(self, rendered: RenderedPage) -> FileResult:
-        """Bring the file of a rendered page into the storage, and record it.
-
-        A page that keeps its file is recorded with others like it, somewhat later.
-        """
+        """Bring the file of a rendered page into the storage, and record it."""
         row, page = rendered.row, rendered.file
-        if page is None:
-            self._kept.add(row)
-            return result_of_row(row)
         try:
             page.finish()
         except OSError as error:
@@ -230,14 +196,12 @@ class PageBuilder:
         if compared is not None:
             compared.describe(row, page.rendering.duplicates)
         hashes = compared.hashes if compared is not None and row.section in self.hashed else None
-        if state == "stored" or (hashes is not None and self._runs is None):
-            with self.lease.fenced_transaction():
-                if hashes is not None and self._runs is None:
-                    self._leave_hashes(row, hashes)
-                row.save()
+        with self.lease.fenced_transaction():
+            if hashes is not None and self._runs is None:
+                self._leave_hashes(row, hashes)
+            row.save()
+        if state == "stored":
             del row.override_hashes  # The rows of a build stay in memory until its end.
-        else:
-            self._kept.add(row)
         if hashes is not None and self._runs is not None:
             self._runs[row.pk] = hashes
         result = page.result(row.number, state, row.duplicates)
@@ -252,7 +216,8 @@ class PageBuilder:
 
     def _compared(self, row: BuildFile) -> ComparedPage | None:
         """Return what knows which URLs a page leaves out; None if it may list any."""
-        is_compared = row.section in self.hashed or row.prefix_digest
+        is_known = bool(row.prefix_digest or row.urls_digest or row.duplicate_hashes)
+        is_compared = row.section in self.hashed or is_known
         return ComparedPage(row, self.previous_of(row)) if is_compared else None
 
     def _is_made_again(self, row: BuildFile, section: SectionReader, file: PageFile) -> bool:
@@ -291,40 +256,10 @@ class PageBuilder:
         """Return what is known of a page: as it is published, and as it is held for review."""
         return self._previous.get(page_name_of(row), ())
 
-    def _compute_fingerprint(
-        self, row: BuildFile, section: SectionReader, rendering: PageRendering
-    ) -> int | None:
-        """Compute the fingerprint of a page, and return how many rows it has.
-
-        None if the rendering computes it: of a page that is rendered whatever it is now, since
-        nothing is stored, or ``keep`` has found its frozen fingerprint to be another one.
-        """
-        is_due = self.full or bool(row.fingerprint) or not self.previous_of(row)
-        if is_due and rendering.add_digest():
-            return None
-        rows, row.fingerprint = self._reuse.fingerprints.compute(section, rendering.keys)
-        return rows
-
-    def _can_keep(self, row: BuildFile, section: SectionReader) -> bool:
-        """Return whether a page is what it was by the fingerprint that it was frozen with."""
-        self.lease.heartbeat()
-        return bool(row.fingerprint) and self._can_reuse(row, section)
-
-    def _can_reuse(self, row: BuildFile, section: SectionReader) -> bool:
-        """Return whether a page is what it was, by its fingerprint; then the row says so."""
-        if self.full:
-            return False
-        for previous in self.previous_of(row):
-            if self._reuse.why_not(section, previous, lambda: row.fingerprint):
-                continue
-            take_over(row, previous)
-            row.revision = section.overrides.revision
-            return True
-        return False
-
     def _is_stored(self, previous: BuildFile) -> bool:
         """Return whether a file is there and may be used again."""
-        return previous.name not in self.distrusted and self._files.has(previous.name)
+        distrusted = self.record_of_build.distrusted
+        return previous.name not in distrusted and self._files.has(previous.name)
 
     def _store(self, row: BuildFile, page: PageFile) -> str:
         """Bring a page's file into the storage, and say in the row what it is."""
@@ -332,8 +267,7 @@ class PageBuilder:
             row.status = BuildFile.Status.EMPTY
             return "empty"
         same = [previous for previous in self.previous_of(row) if previous.sha256 == page.sha256]
-        is_damaged = row.prefix_digest == BuildFile.DAMAGED
-        for previous in filter(self._is_stored, () if is_damaged else same):
+        for previous in filter(self._is_stored, same):
             take_over(row, previous)
             return "same"
         stem = f"{row.section}-{row.number}"

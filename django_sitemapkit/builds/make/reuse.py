@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from django_sitemapkit import __version__
 from django_sitemapkit.builds.make.override_changes import OverrideChanges
 from django_sitemapkit.builds.make.url_hashes import hashes_of
+from django_sitemapkit.builds.manifest import keys_of
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import BuildFile
 from django_sitemapkit.reading import QuerySetReader, SectionReader
@@ -107,9 +108,12 @@ class Fingerprints:
         """Return the fingerprint of a page by its number of rows and their digest."""
         return f"{self.code_of(section)} {_digest(f'{rows} {text}')}"
 
-    def cached(self, section: SectionReader, keys: KeyRange) -> str:
-        """Return the fingerprint that ``prefetch`` has computed of a page, or ""."""
-        return self._cached.get((section.get_name(), keys), "")
+    def of(self, section: SectionReader, keys: KeyRange) -> str:
+        """Return the fingerprint of a page as it was when it was asked for first, or prefetched."""
+        page = section.get_name(), keys
+        if page not in self._cached:
+            self._cached[page] = self.compute(section, keys)[1]
+        return self._cached[page]
 
     def code_of(self, section: SectionReader) -> str:
         """Return the part that stands for everything but the rows."""
@@ -147,14 +151,39 @@ class Reuse:
         self.hashed = hashed
         """The names of the sections that leave out what is listed already."""
 
-    def why_not(
-        self, section: SectionReader, previous: BuildFile, fingerprint: Callable[[], str] | None
-    ) -> Reason | None:
-        """Return why a page cannot keep a stored file; None where it can.
+    def find(
+        self,
+        section: SectionReader,
+        row: BuildFile,
+        stored: Iterable[BuildFile],
+        *,
+        adopts: bool = False,
+    ) -> BuildFile | None:
+        """Return the first of some stored rows whose file a page can keep; None if there is none.
 
-        ``previous`` is its row in the published manifest, or in that of a build held for review.
-        ``fingerprint`` returns the page's fingerprint as its rows are now; without it, no row is
-        read. What pages before it list is not judged here.
+        With ``adopts``, a page of which only rendering tells what it is keeps a file that was made
+        of the same key range.
+        """
+        keys = keys_of(row, section)
+        for previous in stored:
+            is_same = (row.lower, row.upper) == (previous.lower, previous.upper)
+            if self.why_not(section, previous, keys, believed=adopts and is_same) is None:
+                return previous
+        return None
+
+    def why_not(
+        self,
+        section: SectionReader,
+        previous: BuildFile,
+        keys: KeyRange | None,
+        *,
+        believed: bool = False,
+    ) -> Reason | None:
+        """Return why a page cannot keep a stored file; None if it can.
+
+        ``previous`` is its row in the manifest that has the file, and ``keys`` is the page's key
+        range; without it, no row is read. With ``believed``, the page is taken for what it was if
+        only rendering tells. What pages before it list is not judged here.
         """
         if previous.status != BuildFile.Status.EMPTY and not self._is_stored(previous):
             return Reason.LOST
@@ -163,22 +192,24 @@ class Reuse:
             return Reason.CODE
         if previous.changes_at is not None and previous.changes_at <= timezone.now():
             return Reason.DATE
-        if reason := _rows_differ(previous, fingerprint):
+        reason = self._rows_differ(section, previous, keys)
+        if reason and not (believed and reason == Reason.METHODS):
             return reason
-        look = fingerprint is not None
+        look = keys is not None
         if self._changes.affects(section, previous, look=look):
             return Reason.OVERRIDES if look else Reason.SOMEWHERE
         hashed = section.get_name() in self.hashed
         return Reason.AGAIN if previous.duplicates and not hashed else None
 
-
-def _rows_differ(previous: BuildFile, fingerprint: Callable[[], str] | None) -> Reason | None:
-    if fingerprint is None:
-        return None if previous.fingerprint else Reason.METHODS
-    now = fingerprint()
-    if not now:
-        return Reason.METHODS
-    return Reason.ROWS if now != previous.fingerprint else None
+    def _rows_differ(
+        self, section: SectionReader, previous: BuildFile, keys: KeyRange | None
+    ) -> Reason | None:
+        if keys is None:
+            return None if previous.fingerprint else Reason.METHODS
+        now = self.fingerprints.of(section, keys)
+        if not now:
+            return Reason.METHODS
+        return Reason.ROWS if now != previous.fingerprint else None
 
 
 def _digest(text: str) -> str:

@@ -12,7 +12,6 @@ from django.utils import timezone
 from django_sitemapkit.builds.events import log_published
 from django_sitemapkit.builds.lease import BuildLease, acquire
 from django_sitemapkit.builds.manifest import (
-    KeptRows,
     SiteBuilds,
     page_entries_of,
     page_name_of,
@@ -123,8 +122,6 @@ def publish_finished(
     builds: SiteBuilds,
     lease: BuildLease,
     storage: SitemapStorage,
-    kept: KeptRows,
-    known: BuildFile | None = None,
     *,
     distrusted: Collection[str] = (),
     whole: bool = True,
@@ -136,16 +133,14 @@ def publish_finished(
     this change to be published.
 
     A build that has just what is published already, under the same addresses, is recorded as
-    unchanged. An index that is lost or ``distrusted`` is made again; ``known`` is its row that a
-    killed process left. ``whole`` says that no section was left as it is published: then what was
-    held before is given up. Raises NothingToPublish if the build lists nothing at all, or more
-    sitemaps than fit into an index.
+    unchanged. An index that is lost or ``distrusted`` is made again. ``whole`` says that no section
+    was left as it is published: then what was held before is given up. Raises NothingToPublish if
+    the build lists nothing at all, or more sitemaps than fit into an index.
     """
     site, record, pages = finished.site, finished.build, finished.pages
     index = _index_of(finished, storage)
     if index is None or index.problem:
         reason = index.problem if index else registry.why_no_url
-        kept.record()
         with lease.fenced_transaction():
             _end(record, Build.Status.FAILED, reason=reason)
         stays = " The published build stays." if builds.published else ""
@@ -165,11 +160,10 @@ def publish_finished(
         held.ended_at = lease.now()  # It is news again, and is kept from now on.
         _end_as(held, finished, builds, Build.Status.ABANDONED, lease, why)
         return Outcome(status=Build.Status.HELD, build=held.pk, reason=reason)
-    kept.record()
     record.previous = published
     stored = builds.index_of(published)
     same = stored if index.is_stored_as(stored, distrusted) else None
-    result = index.store(site, known or BuildFile(build=record), same, lease)
+    result = index.store(site, BuildFile(build=record), same, lease)
     reason = reason or _serve(builds, record, lease, despite_pause=by_editor)
     if reason:
         with lease.fenced_transaction():
@@ -181,14 +175,16 @@ def publish_finished(
 
 
 def end_if_unchanged(
-    finished: FinishedBuild, builds: SiteBuilds, lease: BuildLease, storage: SitemapStorage
+    finished: FinishedBuild,
+    builds: SiteBuilds,
+    lease: BuildLease,
+    storage: SitemapStorage,
+    *,
+    whole: bool,
 ) -> Outcome | None:
-    """Record a build of all sections as unchanged; None if something else is published.
-
-    The build need not be saved yet.
-    """
+    """Record a build as unchanged, which need not be saved yet; None if it is not."""
     index = _index_of(finished, storage)
-    return None if index is None else _end_unchanged(finished, builds, lease, index)
+    return None if index is None else _end_unchanged(finished, builds, lease, index, whole=whole)
 
 
 def _index_of(finished: FinishedBuild, storage: SitemapStorage) -> BuildIndex | None:
@@ -205,7 +201,7 @@ def _end_unchanged(
     index: BuildIndex,
     distrusted: Collection[str] = (),
     *,
-    whole: bool = True,
+    whole: bool,
 ) -> Outcome | None:
     """Record a build as unchanged if it has what is published, else return None.
 

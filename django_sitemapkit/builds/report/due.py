@@ -132,13 +132,9 @@ class _Look:
 
         Of several files that it cannot keep the last one tells why.
         """
-
-        def fingerprint() -> str:
-            return self._reuse.fingerprints.compute(section, page.keys)[1]
-
         reason: Reason | None = Reason.NEW
         for previous in stored:
-            reason = self._reuse.why_not(section, previous, fingerprint if self._rows else None)
+            reason = self._reuse.why_not(section, previous, page.keys if self._rows else None)
             reason = reason or self._duplicates(previous)
             if reason is None:
                 return None, previous.urls_digest

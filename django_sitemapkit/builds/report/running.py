@@ -55,7 +55,7 @@ class BuildProgress:
     urls_per_second: int | None
     """URLs in the files it has stored, per second since it began; reused files do not count.
 
-    None in its first second, before the first file, of a resumed build, and if nobody works on it.
+    None in its first second, before the first file, and if nobody works on it.
     """
 
 
@@ -65,7 +65,8 @@ def build_progress(site: SitemapSite) -> BuildProgress | None:
     If no process builds the site, it may be one that was left, which its ``state`` says.
     """
     builds = Build.objects.filter(site=site.key, status=Build.Status.RUNNING)
-    build = builds.annotate(age=_age("started_at", StoredNow())).order_by("-pk").first()
+    age = ExpressionWrapper(StoredNow() - F("started_at"), output_field=DurationField())
+    build = builds.annotate(age=age).order_by("-pk").first()
     state = states_of([build])[build.pk] if build else INTERRUPTED
     if build is None or (state != Build.Status.RUNNING and is_being_built(site)):
         return None
@@ -77,6 +78,8 @@ def build_progress(site: SitemapSite) -> BuildProgress | None:
         stored=Sum("urls", filter=Q(name__contains=f"-{build.pk}."), default=0),
     )
     counts = defaultdict(int, totals.first() or {})
+    stored, seconds = counts["stored"], build.age.total_seconds()
+    is_at_work = state == Build.Status.RUNNING and seconds >= MIN_RATE_SECONDS
     return BuildProgress(
         build=build.pk,
         state=state,
@@ -84,24 +87,8 @@ def build_progress(site: SitemapSite) -> BuildProgress | None:
         done=counts["all"] - counts["pending"],
         total=counts["all"] + 1,
         urls=counts["urls"],
-        urls_per_second=_rate(site, build.age.total_seconds(), counts["stored"]),
+        urls_per_second=round(stored / seconds) if stored and is_at_work else None,
     )
-
-
-def _rate(site: SitemapSite, seconds: float, urls: int) -> int | None:
-    """Return the URLs per second of a build that began so many seconds ago.
-
-    None if its process acquired the lease later: it has resumed what another one left.
-    """
-    leases = living_leases([site.key]).annotate(age=_age("acquired_at", DatabaseNow()))
-    held = leases.values_list("age", flat=True).first()
-    is_fresh = held is not None and held.total_seconds() >= seconds >= MIN_RATE_SECONDS
-    return round(urls / seconds) if is_fresh and urls else None
-
-
-def _age(column: str, now: DatabaseNow) -> "ExpressionWrapper[Any]":
-    """Return how long ago a moment was: the database computes it, whatever its time zone."""
-    return ExpressionWrapper(now - F(column), output_field=DurationField())
 
 
 def is_being_built(site: SitemapSite) -> bool:
@@ -113,7 +100,7 @@ def states_of(builds: Collection[Build]) -> dict[int, str]:
     """Return the state of each build by id: its status, unless it has not ended.
 
     Then it is "running" as long as the process that makes it has the lease, else "failed" if it
-    left the reason, or "interrupted". The next build resumes it in either case, if it still can.
+    left the reason, or "interrupted". The next build adopts its pages in either case, if it can.
     """
     states: dict[int, str] = {build.pk: build.status for build in builds}
     left = [build for build in builds if build.status == Build.Status.RUNNING]

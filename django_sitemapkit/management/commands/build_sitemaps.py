@@ -36,7 +36,7 @@ class Command(SiteCommand):
     """Build the files of all sections, or of the given ones, and publish them atomically."""
 
     help = __doc__ or ""
-    interrupted = "Interrupted. The published files stay; the next run resumes the build."
+    interrupted = "Interrupted. The published files stay; the next run adopts its pages."
     more_exit_codes = (Exit.HELD, Exit.RUNNING, Exit.PROBLEMS, Exit.CANCELLED)
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -252,8 +252,8 @@ class Command(SiteCommand):
 
 def _total(result: BuildResult) -> Iterator[str]:
     """Yield the lines that end the output of a build."""
-    if result.resumed:
-        yield f"Interrupted build {result.resumed} was resumed and finished."
+    if result.adopted:
+        yield f"{count_of(result.adopted, 'page')} of interrupted builds adopted."
     if result.abandoned:
         yield f"A build was abandoned: {result.abandoned}."
     label = f"Build {result.build}" if result.build else "Dry run"
@@ -294,7 +294,7 @@ def _result_document(result: BuildResult) -> dict[str, Any]:
         "problems": problem_lines(result.files),
         "warnings": list(result.warnings),
         "exported": result.exported,
-        "resumed": result.resumed,
+        "adopted": result.adopted,
         "abandoned": result.abandoned,
         "seconds": round(result.seconds, 3),
     }

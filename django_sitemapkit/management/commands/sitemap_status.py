@@ -132,7 +132,7 @@ class Command(PublishedCommand):
             text = "A build would fail: correct what cannot be read."
             self.stdout.write(f"  {text}", self.style.ERROR)
         elif report.progress is not None and report.progress.state != Build.Status.RUNNING:
-            text = f"Run build_sitemaps to resume build {report.progress.build}."
+            text = f"Run build_sitemaps: it adopts the pages of build {report.progress.build}."
             self.stdout.write(f"  {text}", self.style.NOTICE)
         elif _is_due(report) and not report.lease:
             self.stdout.write("  Run build_sitemaps to build what is due.", self.style.NOTICE)
@@ -169,7 +169,7 @@ def _current_states(report: SiteStatus) -> Iterator[str]:
             f" {count_of(progress.urls, 'URL')}"
         )
         if progress.state != Build.Status.RUNNING:
-            text += f"; {progress.state}, the next build resumes it"
+            text += f"; {progress.state}, the next build adopts its pages"
         rate = progress.urls_per_second
         yield text if rate is None else f"{text}; {rate:,} per second in new files"
 

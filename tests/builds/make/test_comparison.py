@@ -53,8 +53,7 @@ class Scattered(Runner):
         ended = set()
         for row in begun:
             record = Build.objects.get(pk=builder.record_of_build.pk)
-            options = {"full": builder.full, "distrusted": builder.distrusted}
-            with PageBuilder(SiteBuilds(SITE), record, builder.lease, **options) as worker:
+            with PageBuilder(SiteBuilds(SITE), record, builder.lease) as worker:
                 self.made.append((row.section, row.number))
                 result = worker.build(row)
             if result is not None and row.pk not in ended:
@@ -167,7 +166,7 @@ def test_a_page_that_fits_without_its_duplicates_is_not_split(storage, monkeypat
     add("firsts", "abcd")
     add("seconds", "xy")
     run()
-    monkeypatch.setattr("django_sitemapkit.builds.builder.refresh", leave_plan)
+    monkeypatch.setattr("django_sitemapkit.builds.steps.refresh", leave_plan)
     add("seconds", "abc")
     add("thirds", "tuvwx")
     run(runner=Scattered())
@@ -180,7 +179,7 @@ def test_a_page_that_fits_without_its_duplicates_is_not_split(storage, monkeypat
 @db
 @pytest.mark.parametrize("runner", [InlineRunner(), Scattered(3)])
 @pytest.mark.parametrize("count", [1, 3, 5, 7])
-def test_a_killed_build_is_resumed_by_any_runner(storage, count, runner):
+def test_a_killed_build_is_adopted_by_any_runner(storage, count, runner):
     """What was made without a look at other pages is compared, whichever process goes on."""
     add("firsts", "abcd")
     add("seconds", "xayz")
@@ -195,13 +194,13 @@ def test_a_killed_build_is_resumed_by_any_runner(storage, count, runner):
     with suppress(Killed):
         run(runner=Scattered(count), on_file=on_file)
     result = run(runner=runner)
-    assert result.resumed or count > 0
+    assert result.adopted or count > 0
     assert of_each(listed()) == {"firsts": "abcd", "seconds": "xyz", "thirds": "t"}
     assert not PageUrls.objects.exists()
 
 
 @db
-def test_a_build_in_order_is_resumed_by_workers(storage):
+def test_a_build_in_order_is_adopted_by_workers(storage):
     """What it has made stays, and workers make the others."""
     add("firsts", "abcd")
     add("seconds", "xayz")
@@ -214,7 +213,7 @@ def test_a_build_in_order_is_resumed_by_workers(storage):
     with suppress(Killed):
         run(on_file=on_file)
     runner = Scattered()
-    assert run(runner=runner).resumed
+    assert run(runner=runner).adopted
     assert ("firsts", 1) not in runner.made
     assert of_each(listed()) == {"firsts": "abcd", "seconds": "xyz", "thirds": "t"}
 
@@ -324,7 +323,7 @@ class AnyWorkers(TestCase):
                 if builds:
                     run(runner=Scattered(seed))
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("django_sitemapkit.builds.builder.refresh", leave_plan)
+                patch.setattr("django_sitemapkit.builds.steps.refresh", leave_plan)
                 for name, some in zip(NAMES, grows, strict=True):
                     add(name, some)
                 result = run(full=True, runner=Scattered(seed))

@@ -229,7 +229,7 @@ def test_a_page_that_is_split_lists_what_it_would_have(bench, monkeypatch):
     add("firsts", "ab")
     add("seconds", "axb")
     bench.build()
-    monkeypatch.setattr("django_sitemapkit.builds.builder.refresh", leave_plan)
+    monkeypatch.setattr("django_sitemapkit.builds.steps.refresh", leave_plan)
     add("firsts", "cdefx")
     add("seconds", "cyzwv")
     result, rendered, pages = bench.build()
@@ -489,7 +489,7 @@ def test_a_lost_page_of_another_section_that_has_grown_is_split(bench, settings,
     settings.SITEMAPKIT_DEDUPLICATE = True
     bench.storage.delete(manifest()["firsts", 1].name)
     add("firsts", "cd")
-    monkeypatch.setattr("django_sitemapkit.builds.builder.refresh", leave_plan)
+    monkeypatch.setattr("django_sitemapkit.builds.steps.refresh", leave_plan)
     bench.build(sections=["seconds"])
     assert {row.status for row in manifest().values()} <= {"done", "empty"}
     assert of_each(listed(bench.storage))["firsts"] == "abcd"
@@ -513,8 +513,8 @@ def test_a_killed_build_is_finished(bench, count):
     with pytest.raises(Killed):
         bench.build(on_file=on_file)
     result, _, pages = bench.build()
-    assert result.resumed
-    assert result.status == "unchanged"
+    assert result.adopted == count
+    assert result.status == "published"
     assert pages == {"firsts": "abcd", "seconds": "xyz", "thirds": "t"}
 
 
@@ -583,24 +583,21 @@ def cut_short(built, line, size):
 
 @db
 @pytest.mark.parametrize("size", [0, 60])
-@pytest.mark.parametrize("full", [False, True])
-def test_damaged_pages_that_others_have_to_know_are_made_anew(built, size, full):
+def test_damaged_pages_that_others_have_to_know_are_made_anew(built, size):
     """Though they were to keep their files; so is one further on, by the same build."""
     before = manifest()
     cut_short(built, before["firsts", 1], size)
-    if not full:  # A full build reads no page but those of the process that died.
-        cut_short(built, before["seconds", 2], size)
+    cut_short(built, before["seconds", 2], size)
     Product.objects.filter(shop__slug="seconds", note="x").update(note="b")
     add("thirds", "xz")
 
     def kill(result, place, total):
         raise Killed
 
-    with suppress(Killed):  # The build that is left counts the first page as done.
+    with suppress(Killed):
         run(on_file=kill)
-    result, _, pages = built.build(full=full)
-    assert result.resumed == manifest()["firsts", 1].build_id
-    assert (result.status, result.abandoned) == ("unchanged", "")
+    result, _, pages = built.build()
+    assert (result.status, result.abandoned) == ("published", "")
     assert pages == {"firsts": "abcd", "seconds": "yz", "thirds": "tux"}
     after = manifest()
     assert after["firsts", 1].sha256 == before["firsts", 1].sha256
@@ -680,7 +677,7 @@ def insert_some(name, letter):
 def split(name, letter):
     """Let rows come after the plan is made, so that the build itself splits pages."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("django_sitemapkit.builds.builder.refresh", leave_plan)
+        patch.setattr("django_sitemapkit.builds.steps.refresh", leave_plan)
         add(name, f"b{letter}d")
         run()
 

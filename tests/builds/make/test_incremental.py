@@ -705,9 +705,8 @@ def test_an_edit_of_a_page_that_was_found_the_same_is_in_the_next_build(site):
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("full", [True, False])
-def test_helpers_know_whether_all_is_to_be_made(site, full):
-    """They render what has not changed if it is, and not if it is not."""
+def test_helpers_make_what_is_pending(site):
+    """Whatever they render is stored only if it differs."""
     before = manifest()[FIRST]
     with acquire(SITE) as lease:
         record = Build.objects.create(
@@ -715,14 +714,13 @@ def test_helpers_know_whether_all_is_to_be_made(site, full):
             declaration=Fingerprints(SITE).declaration_of(sections_of(SITE), []),
             fence=lease.row.fence,
             started_at=EPOCH,
-            full=full,
         )
         row = BuildFile.objects.create(
             build=record, section="products", number=1, lower=before.lower, upper=before.upper
         )
         site.rendered.clear()
         help_build(record.pk, lease.fence, 1)
-    assert site.rendered == [FIRST] * full
+    assert site.rendered == [FIRST]
     row.refresh_from_db()
     assert (row.status, row.name, row.fingerprint) == ("done", before.name, before.fingerprint)
 

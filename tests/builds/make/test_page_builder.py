@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from django_sitemapkit.builds import builder as module
+from django_sitemapkit.builds import steps as module
 from django_sitemapkit.builds.make import page_file as files
 from django_sitemapkit.builds.make.page_file import compression_thread, make_page, rendering_of
 from django_sitemapkit.builds.make.prefetch import Prefetcher

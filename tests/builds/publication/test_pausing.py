@@ -154,7 +154,8 @@ def test_a_build_that_a_killed_process_left_is_held(storage, client):
     left = Build.objects.get(status="running").pk
     pause_publishing(SITE, PAUSE)
     result = run()
-    assert (result.status, result.resumed, result.build) == ("held", left, left)
+    assert (result.status, result.adopted) == ("held", 1)
+    assert Build.objects.get(pk=left).status == "abandoned"
     assert live_id() == first
     assert served(client) == before
 

@@ -106,7 +106,7 @@ def left_by(error, sections, settings):
     ],
 )
 def test_a_build_runs_only_under_its_lease(settings, sections, error, state, reason):
-    """Whatever ended it, no report says that it is running; the next run resumes it."""
+    """Whatever ended it, no report says that it is running; the next run adopts its pages."""
     build = left_by(error, sections, settings)
     Lease.objects.update(owner="")
     status = status_of(SITE)
@@ -115,16 +115,16 @@ def test_a_build_runs_only_under_its_lease(settings, sections, error, state, rea
     assert (status.running, status.progress.urls_per_second) == ("", None)
     said = command("sitemap_status")[1]
     assert "running" not in said
-    assert said.endswith(f"Run build_sitemaps to resume build {build.pk}.\n")
-    assert run().resumed == build.pk
+    assert said.endswith(f"Run build_sitemaps: it adopts the pages of build {build.pk}.\n")
+    assert run().adopted
     assert [(each.state, each.reason) for each in status_of(SITE).builds] == [
-        ("unchanged", ""),
         ("published", ""),
+        ("abandoned", reason or {"code": "adopted"}),
     ]
 
 
 def test_a_lease_of_another_build_keeps_no_build_running():
-    """A process that plans its own build has not resumed this one yet."""
+    """A process that plans its own build has not adopted this one's pages yet."""
     with acquire(SITE) as lease:
         build = begin_build(lease)
         assert states_of([build]) == {build.pk: "running"}
@@ -139,7 +139,7 @@ def test_an_expired_lease_keeps_no_build_running():
         begin_build(lease)
         age_lease()
         assert build_progress(SITE).state == "interrupted"
-        assert "resumes it" in command("sitemap_status", "--quick")[1]
+        assert "adopts its pages" in command("sitemap_status", "--quick")[1]
 
 
 def test_reused_files_do_not_count_for_the_rate(monkeypatch):

@@ -157,7 +157,7 @@ class TestContract:
 
         build(SITE, runner=runner)
         Word.objects.bulk_create([Word(text=f"bbb{n:03}") for n in range(150)])
-        monkeypatch.setattr("django_sitemapkit.builds.builder.refresh", _stored_plan)
+        monkeypatch.setattr("django_sitemapkit.builds.steps.refresh", _stored_plan)
         result = build(SITE, runner=runner)
         assert result.status == "published"
         assert result.urls == 552
@@ -167,18 +167,17 @@ class TestContract:
         """And another one what it left: pages that are recorded stay."""
         with pytest.raises(BuildFailed, match="stopped"):
             build(SITE, runner=Stopping(InlineRunner()))
-        left = Build.objects.get()
         done = BuildFile.objects.filter(status="done").values_list("pk", "name")
         before = set(done)
         assert before
         result = build(SITE, runner=runner)
-        assert result.resumed == left.pk
+        assert result.adopted
         assert before <= set(done)
         _edit_all()
         with pytest.raises(BuildFailed, match="stopped"):
             build(SITE, runner=Stopping(runner))
-        left = Build.objects.get(status="running")
-        assert build(SITE).resumed == left.pk
+        assert Build.objects.get(status="running")
+        assert build(SITE).adopted
         require_inline_agrees(build(SITE))
 
 
@@ -271,10 +270,10 @@ def test_the_next_run_takes_what_a_dead_process_left(first, broker, queue_name, 
     """
     settings.SITEMAPKIT_RUNNER = {"BACKEND": "celery", "OPTIONS": OPTIONS}
     with slow_build(broker, queue_name, first) as process:
-        left = wait_for_pages(process)
+        wait_for_pages(process)
         end(process)
         result = build_when_free(runner=InlineRunner() if first == "celery" else get_runner())
-        assert result.resumed == left.pk
+        assert result.adopted
         require_inline_agrees(build(SITE))
 
 
@@ -291,7 +290,7 @@ def test_a_build_by_workers_is_cancelled(broker, queue_name, rows, settings):
         time.sleep(0.5)  # For the pages that workers had begun.
         assert set(made.all()) == before
         result = build(SITE, runner=get_runner())
-        assert (result.status, result.resumed) == ("published", None)
+        assert (result.status, result.adopted) == ("published", 0)
         require_inline_agrees(result)
 
 

@@ -1,0 +1,128 @@
+"""What a build of a site is asked for, and what is known of it: the state that its steps share."""
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from django_sitemapkit.builds.lease import BuildLease
+from django_sitemapkit.builds.make.reuse import Reuse
+from django_sitemapkit.builds.make.runner import InlineRunner, Runner
+from django_sitemapkit.builds.manifest import SiteBuilds, index_order, is_pending
+from django_sitemapkit.builds.publication.export import Export
+from django_sitemapkit.builds.results import BuildResult, FileResult
+from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.words import State, english_of
+
+if TYPE_CHECKING:
+    from django_sitemapkit.reading import SectionReader
+
+MAX_STARTED_BY = 200
+"""Maximum length of ``started_by``, in characters."""
+
+OnFile = Callable[[FileResult, int, int], None]
+
+
+@dataclass(kw_only=True)
+class BuildState:
+    """What is asked of a build, and what is known of it so far."""
+
+    site: SitemapSite
+    lease: BuildLease
+    chosen: Collection[str] = ()
+    """The names of the sections to build; empty for all."""
+    distrusted: Collection[str] = ()
+    """Stored names that are not to be reused."""
+    runner: Runner = field(default_factory=InlineRunner)
+    on_file: OnFile | None = None
+    full: bool = False
+    strict: bool = False
+    started_by: str = ""
+    leaving: Mapping[str, int] = field(default_factory=dict)
+    """How many URLs of a section are meant to go, however many that are."""
+    by_editor: bool = False
+    """Whether it publishes just what an editor wants, although publishing is paused."""
+    reuse: Reuse = field(init=False)
+    """Tells which pages keep their stored files."""
+
+    def __post_init__(self) -> None:
+        self.storage = SitemapStorage()
+        self.export = Export.of(self.site)
+        self.abandoned: State = ""
+        """Why a build before this one was abandoned."""
+        self.begun: set[int] = set()
+        """The ids of the builds that were begun under this lease."""
+        self.has_unseen = False
+        """Whether pages were adopted of which only rendering tells whether they are as before."""
+        self.adopted = self.exported = 0
+        self.begin()
+        known = filter(None, (self.builds.published, self.builds.held))
+        self.known_warnings = [warning for build in known for warning in build.warnings]
+
+    def begin(self) -> None:
+        """Make all ready for the next build under this lease."""
+        self.started = time.perf_counter()
+        self.builds = SiteBuilds(self.site)
+        self.record: Build | None = None
+        self.rows: list[BuildFile] = []
+        self.files: list[FileResult] = []
+        self.sections: Sequence[SectionReader] = ()
+        self.unfinished: Sequence[Build] = ()
+        """The builds that ended early, whose pages may be adopted."""
+        self.hashed: Collection[str] = ()
+        """The names of the sections whose URLs are compared."""
+
+    @property
+    def build(self) -> Build:
+        """The build, once it is planned."""
+        assert self.record is not None  # noqa: S101  plan() comes first
+        return self.record
+
+    @property
+    def pending(self) -> list[BuildFile]:
+        """The pages that have to be made."""
+        return list(filter(is_pending, self.rows))
+
+    def reload(self) -> None:
+        """Read the rows as they are recorded, by whichever process."""
+        self.rows = sorted(BuildFile.objects.in_build(self.build), key=index_order)
+
+    def report(self, result: FileResult, total: int) -> None:
+        """Take in what became of a file, of about so many."""
+        self.files.append(result)
+        if self.on_file is not None:
+            self.on_file(result, len(self.files), max(total, len(self.files)))
+
+    def result(self, status: str, cause: State = "", build: int | None = None) -> BuildResult:
+        """Return what became of the build, or of another one that it is identical to."""
+        record = self.record
+        warnings = record.warnings if record else ()
+        new = [warning for warning in warnings if warning not in self.known_warnings]
+        return BuildResult(
+            site=self.site.key,
+            build=build or (record.pk if record else None),
+            status=status,
+            files=tuple(self.files),
+            seconds=time.perf_counter() - self.started,
+            adopted=self.adopted,
+            abandoned=english_of(self.abandoned) if self.abandoned else "",
+            cause=cause,
+            warnings=tuple(map(english_of, warnings)),
+            new_warnings=tuple(map(english_of, new)),
+            exported=None if self.export is None else self.exported,
+        )
+
+    def new_build(self, declaration: str) -> Build:
+        """Return a build that begins now; it is not recorded."""
+        return Build(
+            site=self.site.key,
+            declaration=declaration,
+            fence=self.lease.fence,
+            started_at=self.lease.now(),
+            started_by=self.started_by[:MAX_STARTED_BY],
+            chosen=sorted(self.chosen),
+            full=self.full,
+            distrusted=sorted(self.distrusted),
+        )

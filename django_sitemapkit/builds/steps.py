@@ -1,0 +1,405 @@
+"""The steps of a build, in their order: from the plan to the files that are published.
+
+``build()`` and *Exclude now* go through the same steps, over one state. Whatever ends one of them,
+what is published stays complete; docs/guarantees.md says what is left behind.
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from django_sitemapkit.builds.events import announce_ended, announce_started, reason_of
+from django_sitemapkit.builds.lease import BuildLease
+from django_sitemapkit.builds.make.compared_page import hashed_sections
+from django_sitemapkit.builds.make.comparison import PageComparison, settle
+from django_sitemapkit.builds.make.page_builder import PageBuilder, PagesMoved
+from django_sitemapkit.builds.make.reuse import Reuse
+from django_sitemapkit.builds.manifest import (
+    SPACING,
+    PageName,
+    copy_of,
+    covers,
+    in_batches,
+    index_order,
+    make_again,
+    page_name_of,
+    page_rows_of,
+    take_over,
+)
+from django_sitemapkit.builds.publication.delivery import deliver
+from django_sitemapkit.builds.publication.gates import FinishedBuild
+from django_sitemapkit.builds.publication.pruning import prune
+from django_sitemapkit.builds.publication.publishing import (
+    Outcome,
+    end_if_unchanged,
+    publish_finished,
+)
+from django_sitemapkit.builds.results import BuildResult, result_of_row
+from django_sitemapkit.builds.state import BuildState
+from django_sitemapkit.builds.stored_files import StoredFiles
+from django_sitemapkit.exceptions import BuildFailed, LeaseLost, StorageFailure
+from django_sitemapkit.models import Build, BuildFile, PageUrls
+from django_sitemapkit.overrides import sections_of
+from django_sitemapkit.planning import PlannedPage, refresh, renumber
+from django_sitemapkit.reading import SectionReader
+from django_sitemapkit.reading.validation import naming
+
+logger = logging.getLogger("django_sitemapkit")
+
+Draft = Callable[[BuildState], None]
+"""Sets the record and the rows of a build; neither is recorded yet."""
+
+
+def run(state: BuildState, draft: Draft) -> BuildResult:
+    """Go through all steps; return what became of the build, and announce it.
+
+    Raises PagesMoved if the site has to be built once more; that build adopts what this one has
+    stored.
+    """
+    try:
+        draft(state)
+        outcome = _end_unchanged(state)
+        if outcome is None:
+            freeze(state)
+            make(state)
+            verify(state)
+            outcome = publish(state)
+        everything = state.full and not (state.by_editor or state.has_unseen)
+        state.exported += deliver(state.builds, state.lease, state.export, everything=everything)
+        _prune(state)
+    except BaseException as error:
+        _fail(state, error)
+        raise
+    result = state.result(outcome.status, outcome.reason, outcome.build)
+    announce_ended(state.build.pk, result, is_followed=state.has_unseen)
+    return result
+
+
+def export_what_is_left(state: BuildState) -> None:
+    """Export and announce what a killed process has published.
+
+    A failure is only logged: it is reported again at the end, if it is still there.
+    """
+    try:
+        state.exported += deliver(state.builds, state.lease, state.export)
+    except StorageFailure as error:
+        logger.warning("Site %r: %s", state.site.key, error)
+
+
+def plan_all(state: BuildState) -> None:
+    """Draft a build of the site as it is now."""
+    plan(state)
+    adopt_and_reuse(state)
+
+
+def plan(state: BuildState) -> None:
+    """Bring the plans up to date, and copy them into the rows of a new build.
+
+    Sections that were not chosen keep the files that are published, if they have any. A page that
+    lost rows to another one gets a new number, also in the plan: readers of the published index ask
+    for the old one, and for all of its rows.
+    """
+    builds, published = state.builds, state.builds.published
+    state.sections = sections_of(state.site)
+    state.hashed = hashed_sections(state.sections, state.chosen)
+    files = StoredFiles(state.site, state.storage)
+    state.reuse = Reuse(
+        state.site,
+        lambda row: row.name not in state.distrusted and files.has(row.name),
+        hashed=state.hashed,
+    )
+    fingerprints = state.reuse.fingerprints
+    unseen: list[str] = []
+    for section in state.sections:
+        state.lease.heartbeat()
+        name = section.get_name()
+        stored = [row for row in builds.rows_of(published) if row.section == name]
+        if stored and state.chosen and name not in state.chosen:
+            state.rows += map(copy_of, stored)
+            unseen.append(name)
+            continue
+        with naming(section):
+            pages = refresh(
+                section,
+                heartbeat=state.lease.heartbeat,
+                counts=fingerprints.prefetch if published and not state.full else None,
+                sizes=builds.sizes_of(name),
+            ).planned
+        rows = _planned_rows(section, pages)
+        if lost := _numbers_that_lost_rows(state.lease, section, rows, stored):
+            with state.lease.fenced_transaction():
+                numbers = renumber(section, lost)
+            for row in rows:
+                row.number = numbers.get(row.number, row.number)
+        state.rows += rows
+    for place, row in enumerate(state.rows):
+        row.position = place * SPACING
+    state.record = state.new_build(fingerprints.declaration_of(state.sections, state.chosen))
+    state.record.checked_by = published.checkers_of(unseen) if published else {}
+
+
+def adopt_and_reuse(state: BuildState) -> None:
+    """Let pages keep their stored files, if they are what they were when these were made.
+
+    These files are published, or held for review, or were stored by a build that ended early, whose
+    declaration was the same: such pages are adopted. What some pages are only rendering tells. They
+    are adopted as they are, and rendered by a build that has to follow at once.
+    """
+    state.unfinished = state.builds.running
+    left, known = _adoptable_pages(state), {} if state.full else state.builds.finished_pages()
+    sections = {section.get_name(): section for section in state.sections}
+    for row in state.pending if left or known else ():
+        state.lease.heartbeat()
+        section, name = sections[row.section], page_name_of(row)
+        previous = state.reuse.find(section, row, known.get(name, ()))
+        if previous is None and name in left:
+            previous = state.reuse.find(section, row, left[name], adopts=True)
+            if previous is not None:
+                state.adopted += 1
+                is_unseen = not previous.fingerprint and previous.build_id not in state.begun
+                state.has_unseen = state.has_unseen or is_unseen
+        if previous is not None:
+            take_over(row, previous)
+            row.revision = section.overrides.revision
+            state.report(result_of_row(row), len(state.rows) + 1)
+
+
+def freeze(state: BuildState) -> None:
+    """Record the build and its rows, and give up the builds whose pages it has adopted."""
+    record = state.build
+    with state.lease.fenced_transaction():
+        record.save()
+        for row in state.rows:
+            row.build = record
+        for some in in_batches(state.rows):
+            BuildFile.objects.bulk_create(some)
+        _give_up_unfinished(state)
+    state.begun.add(record.pk)
+    state.reload()
+    announce_started(record, pages=len(state.pending), adopted=state.adopted)
+
+
+def make(state: BuildState) -> None:
+    """Have the pending pages made, and all compared, until each URL is listed once."""
+    builder = PageBuilder(
+        *(state.builds, state.build, state.lease), sections=state.sections, hashed=state.hashed
+    )
+    with builder:
+        comparison = _comparison(state, builder)
+        while True:
+            if comparison is not None and comparison.is_due(state.rows):
+                compare(state, comparison)
+            if not (pending := state.pending):
+                return
+            total = len(state.files) + len(pending) + 1
+            for result in state.runner.run(builder, pending):
+                state.report(result, total + len(builder.halves))
+            halves, builder.halves = builder.halves, []
+            if state.runner.is_inline:
+                state.rows = sorted([*state.rows, *halves], key=index_order)
+            else:  # Other processes have recorded their pages themselves.
+                state.reload()
+
+
+def compare(state: BuildState, comparison: PageComparison) -> None:
+    """Compare the URLs of all pages; those that list another's, and so on, are pending again."""
+    again, changed = comparison.compare(state.rows)
+    for some in in_batches(changed):
+        with state.lease.fenced_transaction():
+            BuildFile.objects.bulk_update(some, ["prefix_digest", "urls_digest"])
+    if comparison.damaged:
+        state.build.distrusted = sorted({*state.build.distrusted, *comparison.damaged})
+        with state.lease.fenced_transaction():
+            state.build.save(update_fields=["distrusted"])
+    if again:
+        _make_again(state, again)
+        return
+    for some in in_batches(state.rows):  # Pruning deletes what is left of them.
+        state.lease.heartbeat()
+        PageUrls.objects.filter(page__in=[row.pk for row in some]).delete()
+
+
+def verify(state: BuildState) -> None:
+    """Have the pages made again whose files the storage has lost.
+
+    They may be those of a process that was killed, or of sections that the build leaves as they are
+    published.
+    """
+    if lost := _lost(state):
+        _make_again(state, lost)
+        make(state)
+        if lost := _lost(state):
+            raise BuildFailed(f"{lost[0].name} was stored, but is missing from the storage.")
+
+
+def publish(state: BuildState) -> Outcome:
+    """Publish the build, unless it is what is published already, or a gate holds it."""
+    outcome = publish_finished(
+        _finished(state),
+        *(state.builds, state.lease, state.storage),
+        distrusted=state.distrusted,
+        whole=_is_whole(state),
+        by_editor=state.by_editor,
+    )
+    if outcome.index:
+        state.report(outcome.index, len(state.files) + 1)
+    return outcome
+
+
+def _planned_rows(section: SectionReader, pages: Sequence[PlannedPage]) -> list[BuildFile]:
+    name = section.get_name()
+    if not pages:
+        # A section without a row would count as never built, and be served live.
+        return [BuildFile(section=name, number=1, status=BuildFile.Status.EMPTY)]
+    encode = section.keyset.encode if section.keyset else str
+    return [
+        BuildFile(
+            section=name,
+            number=page.number,
+            lower=encode(page.keys.lower),
+            upper=encode(page.keys.upper),
+        )
+        for page in pages
+    ]
+
+
+def _numbers_that_lost_rows(
+    lease: BuildLease,
+    section: SectionReader,
+    rows: Sequence[BuildFile],
+    stored: Sequence[BuildFile],
+) -> list[int]:
+    """Return the numbers under which some rows are published that their pages no longer have."""
+    published = {row.number: row for row in stored if row.status == BuildFile.Status.DONE}
+    keyset = section.keyset
+    if keyset is None:
+        return []
+    lost: list[int] = []
+    for row in (row for row in rows if row.number in published):
+        lease.heartbeat()
+        if not covers(row, published[row.number], keyset):
+            lost.append(row.number)
+    return lost
+
+
+def _adoptable_pages(state: BuildState) -> dict[PageName, list[BuildFile]]:
+    """Return the pages of builds that ended early, of the last one first."""
+    declaration = state.build.declaration
+    left = [
+        build.pk
+        for build in state.unfinished
+        if build.declaration == declaration and (build.full or not state.full)
+    ]
+    pages: defaultdict[PageName, list[BuildFile]] = defaultdict(list)
+    made = BuildFile.objects.filter(build__in=left).exclude(status=BuildFile.Status.PENDING)
+    for row in made.exclude(section="").order_by("-build") if left else ():
+        pages[page_name_of(row)].append(row)
+    return pages
+
+
+def _end_unchanged(state: BuildState) -> Outcome | None:
+    """End a build that changes nothing, as most do; None if there is something to do.
+
+    Its rows are not recorded: that saves a third of the queries, which is most of what a small site
+    costs.
+    """
+    if state.pending or state.chosen or state.distrusted:
+        return None
+    if not settle([row for row in state.rows if row.section in state.hashed]):
+        return None
+    whole = _is_whole(state)
+    outcome = end_if_unchanged(
+        _finished(state), state.builds, state.lease, state.storage, whole=whole
+    )
+    if outcome is not None:
+        _give_up_unfinished(state)
+    return outcome
+
+
+def _comparison(state: BuildState, builder: PageBuilder) -> PageComparison | None:
+    """Return what compares the URLs of pages; None if none have to be compared."""
+    if not state.hashed:
+        return None
+    sections, kept = set(state.hashed), set[str]()
+    if state.chosen:  # The published files may be of sections that are gone.
+        sections |= {row.section for row in state.rows if row.section}
+        kept = sections - set(state.chosen)
+    return PageComparison(builder.keep_hashes(), sections, kept, heartbeat=builder.heartbeat)
+
+
+def _make_again(state: BuildState, rows: Sequence[BuildFile]) -> None:
+    """Have pages made once more; what became of them is not in the result."""
+    make_again(state.lease, rows)
+    again = set(map(page_name_of, rows))
+    state.files = [file for file in state.files if (file.section, file.number) not in again]
+    state.reload()
+
+
+def _lost(state: BuildState) -> list[BuildFile]:
+    """Return the pages whose files are not stored."""
+    files = StoredFiles(state.site, state.storage)
+    return files.lost(page_rows_of(state.rows), state.lease.heartbeat)
+
+
+def _is_whole(state: BuildState) -> bool:
+    """Return whether no section is left as it is published."""
+    return not (state.chosen or state.by_editor)
+
+
+def _finished(state: BuildState) -> FinishedBuild:
+    return FinishedBuild(
+        site=state.site,
+        build=state.build,
+        rows=[row for row in state.rows if row.section],
+        published=page_rows_of(state.builds.rows_of(state.builds.published)),
+        leaving=state.leaving,
+        chosen=state.chosen,
+        strict=state.strict,
+        heartbeat=state.lease.heartbeat,
+    )
+
+
+def _prune(state: BuildState) -> None:
+    """Delete the files of builds that are over."""
+    published = state.builds.rows_of(state.builds.published)
+    known = {row.name for row in (*state.rows, *published)}
+    try:
+        prune(state.site, state.lease, state.storage, export=state.export, known=known)
+    except LeaseLost as error:
+        logger.info("Site %r: %s It deletes the old files.", state.site.key, error)
+    except Exception:  # The build is published: the next one deletes what is left.
+        logger.exception(
+            "Site %r: old files could not be deleted; the next build tries again.", state.site.key
+        )
+
+
+def _give_up_unfinished(state: BuildState) -> None:
+    """Give up the builds that ended early: what could be used of them is in another one."""
+    for left in state.unfinished:
+        is_adopted = left.declaration == state.build.declaration
+        reason = left.reason or {"code": "adopted" if is_adopted else "changed"}
+        state.lease.abandon(left, reason)
+        if not is_adopted:
+            state.abandoned = reason
+        if not left.reason:  # Else its end is announced.
+            result = BuildResult(
+                site=state.site.key, build=left.pk, status="abandoned", cause=reason
+            )
+            announce_ended(left.pk, result, is_followed=True)
+    state.unfinished = ()
+
+
+def _fail(state: BuildState, error: BaseException) -> None:
+    """Record and announce why a build comes to nothing; the next one adopts its pages."""
+    record, reason = state.record, reason_of(error, state.site.key)
+    if isinstance(error, PagesMoved):
+        state.abandoned = reason = str(error)
+    # Cancelled, or taken over by another process, or followed at once: nothing failed.
+    status = "abandoned" if isinstance(error, LeaseLost | PagesMoved) else "failed"
+    if record and record.pk and isinstance(error, Exception) and not isinstance(error, LeaseLost):
+        rows = Build.objects.filter(pk=record.pk, status=Build.Status.RUNNING)
+        with suppress(Exception):  # The database may be what failed.
+            rows.filter(fence=state.lease.fence).update(reason=reason)
+    build = record.pk if record else None
+    announce_ended(build, state.result(status, reason), is_followed=status == "abandoned")

@@ -1,0 +1,161 @@
+"""Adoption: what a build stored that ended early is not made again by the next one."""
+
+import pytest
+
+from django_sitemapkit import Section
+from django_sitemapkit.builds import cancel_build, status_of
+from django_sitemapkit.models import Build, BuildFile, Publication, UrlOverride
+from tests.builds import (
+    SITE,
+    Products,
+    edit_product,
+    fill,
+    in_order,
+    live,
+    manifest,
+    named,
+    run,
+    served,
+    states,
+    use_storage,
+)
+from tests.builds.storages import Killed
+from tests.testapp.models import Product
+
+pytestmark = pytest.mark.django_db
+
+rendered = []
+"""The slugs that the method below was called with."""
+
+
+class Called(Section):
+    """Rows of which only a method tells what they are, one on each page."""
+
+    queryset = Product.objects.all()
+    limit = 1
+
+    def location(self, product):
+        """Note that the row is rendered."""
+        rendered.append(product.slug)
+        return f"/{product.slug}/{product.note}"
+
+
+@pytest.fixture
+def storage(settings, sections):
+    """Give the storage of a site with ten pages of a method."""
+    sections.add(Called)
+    fill(products=10)
+    rendered.clear()
+    return use_storage(settings, "Memory")
+
+
+def killed_after(files, state="stored", **options):
+    """Let a build die as soon as it has made so many pages; return what is left of it."""
+    made = []
+
+    def on_file(result, place, total):
+        made.append(result.state)
+        if made.count(state) == files:
+            raise Killed
+
+    with pytest.raises(Killed):
+        run(on_file=on_file, **options)
+    return Build.objects.filter(status="running").latest("pk")
+
+
+def test_a_build_of_methods_that_is_killed_again_and_again_ends(storage, client, settings):
+    """Each life adds two pages to those of the lives before; what is published is of the last rows.
+
+    Nothing is rendered twice until all is published, and then each page once more.
+    """
+    for life in range(5):
+        left = killed_after(2)
+        assert left.files.filter(status="done").count() == 2 * (life + 1)
+    assert not Publication.objects.exists()
+    # Inline, the page after the last recorded one is rendered already.
+    assert len(rendered) <= 10 + 5
+    Product.objects.filter(slug="p0").update(note="late")
+    rendered.clear()
+    result = run()
+    assert sorted(rendered) == [f"p{n}" for n in range(10)]
+    assert (result.status, result.adopted) == ("published", 10)
+    assert in_order(served(client)) == in_order(live(client, settings))
+    assert any("/p0/late" in location for location, _ in in_order(served(client)))
+    left = Build.objects.filter(status="abandoned")
+    assert [build.reason for build in left] == 5 * [{"code": "adopted"}]
+    assert run().status == "unchanged"
+
+
+def test_pages_with_fingerprints_need_no_second_build(storage, sections):
+    """They are compared with their rows; those that have changed are made again."""
+    sections.remove("called")
+    sections.add(Products)
+    left = killed_after(2)
+    changed, same = left.files.filter(status="done").order_by("position")
+    edit_product("p0")
+    result = run()
+    assert result.adopted == 1
+    assert Build.objects.count() == 2
+    assert states(result)["products", 2] == "same"
+    names = named(manifest().values())
+    assert same.name in names
+    assert changed.name not in names
+
+
+def test_a_cancelled_build_is_not_adopted(storage):
+    """Whoever cancelled it may have had a reason to doubt its pages."""
+    killed_after(3)
+    assert cancel_build(SITE, by="ann")
+    assert run().adopted == 0
+
+
+def test_another_declaration_adopts_nothing(storage, sections):
+    """The next build says why the one before it was abandoned."""
+    killed_after(3)
+    sections.remove("called")
+    sections.add(type("Called", (Called,), {"priority": 0.5}))
+    result = run()
+    assert result.adopted == 0
+    assert "have changed" in result.abandoned
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_full_build_adopts_what_a_full_build_stored(storage, full):
+    """And nothing of another one, whose pages may be those that were published before."""
+    run()
+    Product.objects.update(note="new")
+    killed_after(4, full=full)
+    result = run(full=True)
+    assert (result.adopted == 4) == full
+    assert result.status == "published" if not full else "unchanged"
+
+
+def test_what_was_excluded_since_is_not_adopted(storage, client):
+    """The page that lists it is rendered; the others are not, until all is published."""
+    killed_after(6)
+    UrlOverride.objects.create(site=SITE.key, path="/p3/", include=False)
+    result = run()
+    assert result.adopted == 5
+    assert not any("/p3/" in location for location, _ in in_order(served(client)))
+
+
+def test_nothing_to_publish_of_adopted_pages_is_not_the_end(settings, sections, client):
+    """Rows may have come since they were made."""
+    sections.add(Called)
+    fill(products=1)
+    Product.objects.update(note="\x0b")
+    use_storage(settings, "Memory")
+    killed_after(1, state="empty")
+    Product.objects.update(note="")
+    result = run()
+    assert (result.status, result.urls) == ("published", 1)
+    assert "no section has a URL" in result.abandoned
+
+
+def test_what_is_adopted_stays_stored(storage):
+    """Though the build that stored it is pruned with the others that came to nothing."""
+    killed_after(4)
+    run()
+    assert named(manifest().values()) <= storage.names()
+    assert not BuildFile.objects.filter(build__status="abandoned").exists()
+    assert [build.state for build in status_of(SITE).builds].count("abandoned") == 1
