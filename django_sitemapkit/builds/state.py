@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.builds.make.reuse import Reuse
 from django_sitemapkit.builds.make.runner import InlineRunner, Runner
-from django_sitemapkit.builds.manifest import SiteBuilds, index_order, is_pending
+from django_sitemapkit.builds.manifest import SiteBuilds, index_order, is_pending, page_rows_of
 from django_sitemapkit.builds.publication.export import Export
+from django_sitemapkit.builds.publication.gates import FinishedBuild
 from django_sitemapkit.builds.results import BuildResult, FileResult
+from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.models import Build, BuildFile
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.sites import SitemapSite
@@ -65,6 +67,7 @@ class BuildState:
         """Make all ready for the next build under this lease."""
         self.started = time.perf_counter()
         self.builds = SiteBuilds(self.site)
+        self.stored_files = StoredFiles(self.site, self.storage)
         self.record: Build | None = None
         self.rows: list[BuildFile] = []
         self.files: list[FileResult] = []
@@ -84,6 +87,28 @@ class BuildState:
     def pending(self) -> list[BuildFile]:
         """The pages that have to be made."""
         return list(filter(is_pending, self.rows))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no section is left as it is published."""
+        return not (self.chosen or self.by_editor)
+
+    def is_stored(self, row: BuildFile) -> bool:
+        """Return whether the file of a row is there and may be used again."""
+        return row.name not in self.distrusted and self.stored_files.has(row.name)
+
+    def finished(self) -> FinishedBuild:
+        """Return the build as gates judge it, once no page is missing."""
+        return FinishedBuild(
+            site=self.site,
+            build=self.build,
+            rows=[row for row in self.rows if row.section],
+            published=page_rows_of(self.builds.rows_of(self.builds.published)),
+            leaving=self.leaving,
+            chosen=self.chosen,
+            strict=self.strict,
+            heartbeat=self.lease.heartbeat,
+        )
 
     def reload(self) -> None:
         """Read the rows as they are recorded, by whichever process."""

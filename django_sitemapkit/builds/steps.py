@@ -28,7 +28,6 @@ from django_sitemapkit.builds.manifest import (
     take_over,
 )
 from django_sitemapkit.builds.publication.delivery import deliver
-from django_sitemapkit.builds.publication.gates import FinishedBuild
 from django_sitemapkit.builds.publication.pruning import prune
 from django_sitemapkit.builds.publication.publishing import (
     Outcome,
@@ -64,7 +63,7 @@ def run(state: BuildState, draft: Draft) -> BuildResult:
             freeze(state)
             make(state)
             verify(state)
-            outcome = publish(state)
+            outcome = publish_finished(state)
         everything = state.full and not (state.by_editor or state.has_unseen)
         state.exported += deliver(state.builds, state.lease, state.export, everything=everything)
         _prune(state)
@@ -103,12 +102,7 @@ def plan(state: BuildState) -> None:
     builds, published = state.builds, state.builds.published
     state.sections = sections_of(state.site)
     state.hashed = hashed_sections(state.sections, state.chosen)
-    files = StoredFiles(state.site, state.storage)
-    state.reuse = Reuse(
-        state.site,
-        lambda row: row.name not in state.distrusted and files.has(row.name),
-        hashed=state.hashed,
-    )
+    state.reuse = Reuse(state.site, state.is_stored, hashed=state.hashed)
     fingerprints = state.reuse.fingerprints
     unseen: list[str] = []
     for section in state.sections:
@@ -233,20 +227,6 @@ def verify(state: BuildState) -> None:
             raise BuildFailed(f"{lost[0].name} was stored, but is missing from the storage.")
 
 
-def publish(state: BuildState) -> Outcome:
-    """Publish the build, unless it is what is published already, or a gate holds it."""
-    outcome = publish_finished(
-        _finished(state),
-        *(state.builds, state.lease, state.storage),
-        distrusted=state.distrusted,
-        whole=_is_whole(state),
-        by_editor=state.by_editor,
-    )
-    if outcome.index:
-        state.report(outcome.index, len(state.files) + 1)
-    return outcome
-
-
 def _planned_rows(section: SectionReader, pages: Sequence[PlannedPage]) -> list[BuildFile]:
     name = section.get_name()
     if not pages:
@@ -308,10 +288,7 @@ def _end_unchanged(state: BuildState) -> Outcome | None:
         return None
     if not settle([row for row in state.rows if row.section in state.hashed]):
         return None
-    whole = _is_whole(state)
-    outcome = end_if_unchanged(
-        _finished(state), state.builds, state.lease, state.storage, whole=whole
-    )
+    outcome = end_if_unchanged(state)
     if outcome is not None:
         _give_up_unfinished(state)
     return outcome
@@ -340,24 +317,6 @@ def _lost(state: BuildState) -> list[BuildFile]:
     """Return the pages whose files are not stored."""
     files = StoredFiles(state.site, state.storage)
     return files.lost(page_rows_of(state.rows), state.lease.heartbeat)
-
-
-def _is_whole(state: BuildState) -> bool:
-    """Return whether no section is left as it is published."""
-    return not (state.chosen or state.by_editor)
-
-
-def _finished(state: BuildState) -> FinishedBuild:
-    return FinishedBuild(
-        site=state.site,
-        build=state.build,
-        rows=[row for row in state.rows if row.section],
-        published=page_rows_of(state.builds.rows_of(state.builds.published)),
-        leaving=state.leaving,
-        chosen=state.chosen,
-        strict=state.strict,
-        heartbeat=state.lease.heartbeat,
-    )
 
 
 def _prune(state: BuildState) -> None:

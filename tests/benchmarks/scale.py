@@ -34,7 +34,7 @@ STEPS = {
     "freeze": "freeze",
     "pages": "make",
     "verify": "verify",
-    "index and publish": "publish",
+    "index and publish": "publish_finished",
     "export": "deliver",
     "prune": "prune",
 }

@@ -3,23 +3,21 @@
 import hashlib
 import secrets
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils import timezone
 
 from django_sitemapkit.builds.events import log_published
-from django_sitemapkit.builds.lease import BuildLease, acquire
+from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.manifest import (
-    SiteBuilds,
     page_entries_of,
     page_name_of,
     page_rows_of,
     take_over,
 )
 from django_sitemapkit.builds.publication.delivery import deliver
-from django_sitemapkit.builds.publication.export import Export
 from django_sitemapkit.builds.publication.gates import FinishedBuild, reason_to_hold
 from django_sitemapkit.builds.publication.lastmods import doubts
 from django_sitemapkit.builds.publication.pausing import (
@@ -29,6 +27,7 @@ from django_sitemapkit.builds.publication.pausing import (
     pause_publishing,
 )
 from django_sitemapkit.builds.results import FileResult, result_of_row
+from django_sitemapkit.builds.state import BuildState
 from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost, NothingToPublish
 from django_sitemapkit.models import (
@@ -38,7 +37,7 @@ from django_sitemapkit.models import (
     Publication,
     StoredNow,
 )
-from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
+from django_sitemapkit.publishing import file_name, folder_of
 from django_sitemapkit.publishing.storage import sync
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import Index, external_entries, write_index
@@ -60,8 +59,6 @@ class Outcome:
     """"published", "unchanged" or "held"."""
     build: int
     """The build's id; of one that is held already, if this one is the same."""
-    index: FileResult | None = None
-    """Its index; None if it is stored already."""
     reason: State = ""
     """Why it is held."""
 
@@ -69,38 +66,37 @@ class Outcome:
 class BuildIndex:
     """The index of a build, as it is to be stored."""
 
-    def __init__(self, index: Index, storage: SitemapStorage) -> None:
+    def __init__(self, index: Index, state: BuildState) -> None:
         self.problem = index.problem
         """Why it does not list all sitemaps; "" if it does."""
         self._index = index
         self._sha256 = hashlib.sha256(index.data).hexdigest()
-        self._storage = storage
+        self._state = state
 
-    def is_stored_as(self, row: BuildFile | None, distrusted: Collection[str] = ()) -> bool:
+    def is_stored_as(self, row: BuildFile | None) -> bool:
         """Return whether a stored index has the same bytes, and is there still."""
         return (
             row is not None
             and row.sha256 == self._sha256
-            and row.name not in distrusted
-            and self._storage.has(row.name)
+            and row.name not in self._state.distrusted
+            and self._state.storage.has(row.name)
         )
 
-    def store(
-        self, site: SitemapSite, row: BuildFile, same: BuildFile | None, lease: BuildLease
-    ) -> FileResult:
+    def store(self, same: BuildFile | None) -> FileResult:
         """Store it and record its row of the manifest; it may be the ``same`` as a stored one."""
         started = time.perf_counter()
+        row = BuildFile(build=self._state.build)
         if same is None:
-            self._put(site, row, lease)
+            self._put(row)
         else:
             take_over(row, same)
-        with lease.fenced_transaction():
+        with self._state.lease.fenced_transaction():
             row.save()
         state, seconds = "stored" if same is None else "same", time.perf_counter() - started
         return replace(result_of_row(row), state=state, seconds=seconds)
 
-    def _put(self, site: SitemapSite, row: BuildFile, lease: BuildLease) -> None:
-        index = self._index
+    def _put(self, row: BuildFile) -> None:
+        index, lease, site = self._index, self._state.lease, self._state.site
         # A restored database gives out the same build and fence once more.
         extension = f"{lease.fence}-{secrets.token_hex(3)}.xml"
         row.sha256 = self._sha256
@@ -108,133 +104,102 @@ class BuildIndex:
         row.urls, row.lastmod = index.sitemaps, timezone.now()
         row.xml_bytes = row.stored_bytes = len(index.data)
         row.status = BuildFile.Status.DONE
-        with self._storage.workshop(folder_of(site)) as folder:
+        storage = self._state.storage
+        with storage.workshop(folder_of(site)) as folder:
             path = folder / "index.xml"
             with path.open("wb") as file:
                 file.write(index.data)
                 sync(file)
             with lease.kept():
-                self._storage.put(row.name, path)
+                storage.put(row.name, path)
 
 
-def publish_finished(
-    finished: FinishedBuild,
-    builds: SiteBuilds,
-    lease: BuildLease,
-    storage: SitemapStorage,
-    *,
-    distrusted: Collection[str] = (),
-    whole: bool = True,
-    by_editor: bool = False,
-) -> Outcome:
+def publish_finished(state: BuildState) -> Outcome:
     """Publish a build of which no page is missing, or hold it for review if a gate says so.
 
-    It is also held while publishing is paused, unless ``by_editor`` says that an editor wants just
-    this change to be published.
-
-    A build that has just what is published already, under the same addresses, is recorded as
-    unchanged. An index that is lost or ``distrusted`` is made again. ``whole`` says that no section
-    was left as it is published: then what was held before is given up. Raises NothingToPublish if
-    the build lists nothing at all, or more sitemaps than fit into an index.
+    It is also held while publishing is paused, unless an editor wants just this change to be
+    published. If it has just what is published already, under the same addresses, it is recorded as
+    unchanged. Raises NothingToPublish if it lists nothing at all, or more sitemaps than fit into an
+    index.
     """
-    site, record, pages = finished.site, finished.build, finished.pages
-    index = _index_of(finished, storage)
+    record, builds, lease = state.build, state.builds, state.lease
+    finished = state.finished()
+    index = _index_of(state, finished)
     if index is None or index.problem:
         reason = index.problem if index else registry.why_no_url
         with lease.fenced_transaction():
             _end(record, Build.Status.FAILED, reason=reason)
         stays = " The published build stays." if builds.published else ""
-        raise NothingToPublish(f"Site {site.key!r}: {english_of(reason)}.{stays}")
-    if outcome := _end_unchanged(finished, builds, lease, index, distrusted, whole=whole):
+        raise NothingToPublish(f"Site {state.site.key!r}: {english_of(reason)}.{stays}")
+    if outcome := _end_unchanged(state, finished, index):
         return outcome
     published = builds.published
     reason = reason_to_hold(finished)
-    if not (reason or by_editor or published is None) and (pause := pause_of(site)):
+    if not (reason or state.by_editor or published is None) and (pause := pause_of(state.site)):
         reason = {"code": "paused", "pause": pause.state}
     held = builds.held if reason else None
-    if held is not None and _has(builds, held, pages, index):
-        why = {"code": "identical", "build": held.pk}
+    if held is not None and _has(state, held, finished, index):
         if held.previous_id != (published.pk if published else None):
             BuildDifferences.objects.filter(build=held).delete()
         held.previous, held.reason = published, reason  # Someone may have gone back meanwhile.
         held.ended_at = lease.now()  # It is news again, and is kept from now on.
-        _end_as(held, finished, builds, Build.Status.ABANDONED, lease, why)
+        why = {"code": "identical", "build": held.pk}
+        _end_as(state, held, finished, Build.Status.ABANDONED, why)
         return Outcome(status=Build.Status.HELD, build=held.pk, reason=reason)
     record.previous = published
     stored = builds.index_of(published)
-    same = stored if index.is_stored_as(stored, distrusted) else None
-    result = index.store(site, BuildFile(build=record), same, lease)
-    reason = reason or _serve(builds, record, lease, despite_pause=by_editor)
+    state.report(index.store(stored if index.is_stored_as(stored) else None), len(state.files) + 1)
+    reason = reason or _serve(state, record, despite_pause=state.by_editor)
     if reason:
         with lease.fenced_transaction():
             _end(record, Build.Status.HELD, reason=reason)
-        return Outcome(status=Build.Status.HELD, build=record.pk, index=result, reason=reason)
-    if whole:
-        _give_up_held(builds, record, lease)
-    return Outcome(status=Build.Status.PUBLISHED, build=record.pk, index=result)
+        return Outcome(status=Build.Status.HELD, build=record.pk, reason=reason)
+    if state.is_whole:
+        _give_up_held(state, record)
+    return Outcome(status=Build.Status.PUBLISHED, build=record.pk)
 
 
-def end_if_unchanged(
-    finished: FinishedBuild,
-    builds: SiteBuilds,
-    lease: BuildLease,
-    storage: SitemapStorage,
-    *,
-    whole: bool,
-) -> Outcome | None:
+def end_if_unchanged(state: BuildState) -> Outcome | None:
     """Record a build as unchanged, which need not be saved yet; None if it is not."""
-    index = _index_of(finished, storage)
-    return None if index is None else _end_unchanged(finished, builds, lease, index, whole=whole)
+    finished = state.finished()
+    index = _index_of(state, finished)
+    return None if index is None else _end_unchanged(state, finished, index)
 
 
-def _index_of(finished: FinishedBuild, storage: SitemapStorage) -> BuildIndex | None:
+def _index_of(state: BuildState, finished: FinishedBuild) -> BuildIndex | None:
     """Return the index of a build; None if it lists nothing."""
-    site = finished.site
-    index = write_index([*page_entries_of(site, finished.pages), *external_entries(site)])
-    return BuildIndex(index, storage) if index else None
+    entries = page_entries_of(state.site, finished.pages)
+    index = write_index([*entries, *external_entries(state.site)])
+    return BuildIndex(index, state) if index else None
 
 
-def _end_unchanged(
-    finished: FinishedBuild,
-    builds: SiteBuilds,
-    lease: BuildLease,
-    index: BuildIndex,
-    distrusted: Collection[str] = (),
-    *,
-    whole: bool,
-) -> Outcome | None:
+def _end_unchanged(state: BuildState, finished: FinishedBuild, index: BuildIndex) -> Outcome | None:
     """Record a build as unchanged if it has what is published, else return None.
 
     Its warnings are recorded either way.
     """
-    published, record = builds.published, finished.build
+    published, record = state.builds.published, state.build
     record.warnings = list(doubts(finished.pages, finished.published, record.started_at))
-    if published is None or not _has(builds, published, finished.pages, index, distrusted):
+    if published is None or not _has(state, published, finished, index):
         return None
-    _end_as(published, finished, builds, Build.Status.UNCHANGED, lease)
-    if whole:
-        _give_up_held(builds, record, lease)
+    _end_as(state, published, finished, Build.Status.UNCHANGED)
+    if state.is_whole:
+        _give_up_held(state, record)
     return Outcome(status=Build.Status.UNCHANGED, build=record.pk)
 
 
-def _has(
-    builds: SiteBuilds,
-    build: Build,
-    pages: Sequence[BuildFile],
-    index: BuildIndex,
-    distrusted: Collection[str] = (),
-) -> bool:
-    """Return whether a build has just these pages and this index, and has them still."""
-    same_pages = _listed(page_rows_of(builds.rows_of(build))) == _listed(pages)
-    return same_pages and index.is_stored_as(builds.index_of(build), distrusted)
+def _has(state: BuildState, build: Build, finished: FinishedBuild, index: BuildIndex) -> bool:
+    """Return whether another build has just these pages and this index, and has them still."""
+    builds = state.builds
+    same_pages = _listed(page_rows_of(builds.rows_of(build))) == _listed(finished.pages)
+    return same_pages and index.is_stored_as(builds.index_of(build))
 
 
 def _end_as(
+    state: BuildState,
     same: Build,
     finished: FinishedBuild,
-    builds: SiteBuilds,
     status: Build.Status,
-    lease: BuildLease,
     reason: State = "",
 ) -> None:
     """Record that a build has the files of another one, which learns what its rows are now.
@@ -243,9 +208,9 @@ def _end_as(
     build would make those pages again. A page without a URL that the other one did not have yet
     becomes one of its own. A build that is not saved yet is saved as it ended.
     """
-    record = finished.build
-    stored = {page_name_of(row): row for row in builds.rows_of(same) if row.section}
-    with lease.fenced_transaction():
+    record = state.build
+    stored = {page_name_of(row): row for row in state.builds.rows_of(same) if row.section}
+    with state.lease.fenced_transaction():
         is_new = record.pk is None
         if is_new:
             record.status, record.ended_at = status, StoredNow()
@@ -266,11 +231,12 @@ def _end_as(
             _end(record, status, reason=reason)
 
 
-def _give_up_held(builds: SiteBuilds, record: Build, lease: BuildLease) -> None:
+def _give_up_held(state: BuildState, record: Build) -> None:
     """Give up what was held before: a later build is in order."""
-    held = [b.pk for b in builds.unpublished if b.status == Build.Status.HELD and b.pk < record.pk]
+    unpublished = state.builds.unpublished
+    held = [b.pk for b in unpublished if b.status == Build.Status.HELD and b.pk < record.pk]
     if held:
-        with lease.fenced_transaction():
+        with state.lease.fenced_transaction():
             Build.objects.filter(pk__in=held).update(
                 status=Build.Status.ABANDONED,
                 reason={"code": "superseded", "build": record.pk},
@@ -307,36 +273,33 @@ def publish(site: SitemapSite, build: int, *, pause: Pause | None = None) -> int
     """
     with acquire(site) as lease:
         record = stored_build(site, build)
-        storage = SitemapStorage()
+        state = BuildState(site=site, lease=lease)
         rows = BuildFile.objects.in_build(record).filter(status=BuildFile.Status.DONE)
-        if lost := StoredFiles(site, storage).lost(rows, lease.heartbeat):
+        if lost := StoredFiles(site, state.storage).lost(rows, lease.heartbeat):
             raise BuildFailed(
                 f"Build {build} cannot be published: {lost[0].name} is missing from the storage."
             )
         for row in rows:
             lease.heartbeat()
-            if storage.size(row.name) != row.stored_bytes:
+            if state.storage.size(row.name) != row.stored_bytes:
                 raise BuildFailed(
                     f"Build {build} cannot be published: {row.name} has the wrong size."
                 )
-        builds = SiteBuilds(site)
-        again = builds.published == record
+        again = state.builds.published == record
         with lease.fenced_transaction():
-            _serve(builds, record, lease, despite_pause=True)
+            _serve(state, record, despite_pause=True)
             if pause is not None:
                 pause_publishing(site, pause)
-        _give_up_held(builds, record, lease)
-        return deliver(builds, lease, Export.of(site), everything=again)
+        _give_up_held(state, record)
+        return deliver(state.builds, lease, state.export, everything=again)
 
 
-def _serve(
-    builds: SiteBuilds, record: Build, lease: BuildLease, *, despite_pause: bool = False
-) -> State:
-    """Let the site serve another build: one transaction, under the lease.
+def _serve(state: BuildState, record: Build, *, despite_pause: bool = False) -> State:
+    """Let the site serve a build: one transaction, under the lease.
 
     Return "", or why it was not done: publishing was paused a moment ago.
     """
-    site = builds.site
+    site, lease = state.site, state.lease
     with lease.fenced_transaction():
         now = lease.now()
         publication, is_new = Publication.objects.select_for_update().get_or_create(
@@ -362,7 +325,7 @@ def _serve(
         ended_at = record.ended_at or now
         published = {"published_at": now, "replaced_at": None, "ended_at": ended_at, "reason": ""}
         _end(record, Build.Status.PUBLISHED, **published)
-    builds.publication = publication
+    state.builds.publication = publication
     log_published(site.key, record.pk)
     return ""
 

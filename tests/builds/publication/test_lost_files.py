@@ -68,9 +68,9 @@ def test_a_lost_page_of_a_killed_build_is_not_adopted(
     storage.delete(lost)
     serve, lost_when_published = publish_module._serve, []
 
-    def noted(builds, record, lease, **options):
+    def noted(state, record, **options):
         lost_when_published.append(named(manifest(record.pk).values()) - storage.names())
-        return serve(builds, record, lease, **options)
+        return serve(state, record, **options)
 
     monkeypatch.setattr(publish_module, "_serve", noted)
     adopted = run().adopted
