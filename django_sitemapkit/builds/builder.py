@@ -33,7 +33,7 @@ from django_sitemapkit.builds.results import BuildResult, FileResult, result_of_
 from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.builds.unchanged import record_unchanged
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost, StorageFailure
-from django_sitemapkit.models import Build, BuildFile, PageUrls
+from django_sitemapkit.models import Build, PageUrls, Place
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, refresh
 from django_sitemapkit.publishing import SitemapStorage
@@ -45,7 +45,7 @@ logger = logging.getLogger("django_sitemapkit")
 
 OnFile = Callable[[FileResult, int, int], None]
 
-Made = tuple[Outcome, Sequence[BuildFile]]
+Made = tuple[Outcome, Sequence[Place]]
 """What became of a build, and the rows of its manifest."""
 
 
@@ -212,13 +212,13 @@ class Builder:
 
     def _make(self, record: Build) -> Made:
         """Make the pages of a build and publish it."""
-        rows = list(BuildFile.objects.in_build(record))
-        pending = sum(row.status == BuildFile.Status.PENDING for row in rows)
+        rows = list(Place.objects.in_build(record))
+        pending = sum(row.status == Place.Status.PENDING for row in rows)
         announce_started(record, pages=pending, resumed=self.continued)
         rows = self._verify_stored(record, self._make_pages(record, rows))
         return self._publish(record, rows), rows
 
-    def _make_pages(self, record: Build, rows: Sequence[BuildFile]) -> list[BuildFile]:
+    def _make_pages(self, record: Build, rows: Sequence[Place]) -> list[Place]:
         """Reuse, or render and store, all pages that are missing; return the rows of all."""
         rows = sorted(rows, key=index_order)
         builder, self._builder = self._builder or self._new_builder(record), None
@@ -230,13 +230,13 @@ class Builder:
                         if not (again := self._compare(comparison, rows)):
                             break
                         self._forget(again)
-                        rows = sorted(BuildFile.objects.in_build(record), key=index_order)
-                    pending = [row for row in rows if row.status == BuildFile.Status.PENDING]
+                        rows = sorted(Place.objects.in_build(record), key=index_order)
+                    pending = [row for row in rows if row.status == Place.Status.PENDING]
                     if not pending:
                         break
                     total = len(self.files) + len(pending) + 1
                     self._keep(builder, [row for row in pending if not row.prefix_digest], total)
-                    pending = [row for row in pending if row.status == BuildFile.Status.PENDING]
+                    pending = [row for row in pending if row.status == Place.Status.PENDING]
                     for result in self.runner.run(builder, pending):
                         self._report(result, total + len(builder.halves))
                     halves, builder.halves = builder.halves, []
@@ -244,7 +244,7 @@ class Builder:
                         rows += halves
                     else:  # Other processes have recorded their pages themselves.
                         self._kept.record()
-                        rows = list(BuildFile.objects.in_build(record))
+                        rows = list(Place.objects.in_build(record))
                     rows.sort(key=index_order)
         except BaseException as error:
             with suppress(Exception):
@@ -254,7 +254,7 @@ class Builder:
             raise
         return rows
 
-    def _comparison(self, builder: PageBuilder, rows: Sequence[BuildFile]) -> PageComparison | None:
+    def _comparison(self, builder: PageBuilder, rows: Sequence[Place]) -> PageComparison | None:
         """Return what compares the URLs of pages; None if none have to be compared."""
         if not self._hashed:
             return None
@@ -264,20 +264,20 @@ class Builder:
             kept = sections - set(self.chosen)
         return PageComparison(builder.keep_hashes(), sections, kept, heartbeat=builder.heartbeat)
 
-    def _compare(self, comparison: PageComparison, rows: Sequence[BuildFile]) -> list[BuildFile]:
+    def _compare(self, comparison: PageComparison, rows: Sequence[Place]) -> list[Place]:
         """Compare the URLs of all pages; return the rows of those that are pending again."""
         self._kept.record()
         again, changed = comparison.compare(rows)
         make_again(self.lease, again)
         for some in in_batches(changed):
             with self.lease.fenced_transaction():
-                BuildFile.objects.bulk_update(some, ["prefix_digest", "urls_digest"])
+                Place.objects.bulk_update(some, ["prefix_digest", "urls_digest"])
         for some in () if again else in_batches(rows):  # Pruning deletes what is left of them.
             self.lease.heartbeat()
             PageUrls.objects.filter(page__in=[row.pk for row in some]).delete()
         return again
 
-    def _keep(self, builder: PageBuilder, rows: Sequence[BuildFile], total: int) -> None:
+    def _keep(self, builder: PageBuilder, rows: Sequence[Place], total: int) -> None:
         """Reuse the files of the pages that are what they were."""
         for row in rows:
             if kept := builder.keep(row):
@@ -293,7 +293,7 @@ class Builder:
             hashed=self._hashed,
         )
 
-    def _verify_stored(self, record: Build, rows: list[BuildFile]) -> list[BuildFile]:
+    def _verify_stored(self, record: Build, rows: list[Place]) -> list[Place]:
         """Make the pages again whose files the storage has lost; return the rows of all.
 
         They may be those of a process that was killed, or of sections that the build leaves as
@@ -302,17 +302,19 @@ class Builder:
         if lost := self._lost(rows):
             self._kept.record()  # Else a row that is made again would be recorded twice.
             make_again(self.lease, lost)
-            rows = self._make_pages(record, list(BuildFile.objects.in_build(record)))
+            rows = self._make_pages(record, list(Place.objects.in_build(record)))
             if lost := self._lost(rows):
-                raise BuildFailed(f"{lost[0].name} was stored, but is missing from the storage.")
+                raise BuildFailed(
+                    f"{lost[0].page.name} was stored, but is missing from the storage."
+                )
         return rows
 
-    def _lost(self, rows: Sequence[BuildFile]) -> list[BuildFile]:
+    def _lost(self, rows: Sequence[Place]) -> list[Place]:
         """Return the pages whose files are not stored."""
         files = StoredFiles(self.site, self.storage)
         return files.lost(page_rows_of(rows), self.lease.heartbeat)
 
-    def _publish(self, record: Build, rows: Sequence[BuildFile]) -> Outcome:
+    def _publish(self, record: Build, rows: Sequence[Place]) -> Outcome:
         """Publish the build, unless it is what is published already, or a gate holds it."""
         finished = FinishedBuild(
             site=self.site,
@@ -339,7 +341,7 @@ class Builder:
             self._report(outcome.index, len(self.files) + 1)
         return outcome
 
-    def _prune(self, rows: Sequence[BuildFile]) -> None:
+    def _prune(self, rows: Sequence[Place]) -> None:
         """Delete the files of builds that are over."""
         published = self.builds.rows_of(self.builds.published)
         known = {row.name for row in (*rows, *published)}
@@ -377,7 +379,7 @@ class Builder:
         self.abandoned = reason
         self.builds = SiteBuilds(self.site)
 
-    def _forget(self, rows: Sequence[BuildFile]) -> None:
+    def _forget(self, rows: Sequence[Place]) -> None:
         """Leave out of the result what became of pages that are made again."""
         again = set(map(page_name_of, rows))
         self.files = [file for file in self.files if (file.section, file.number) not in again]

@@ -33,7 +33,7 @@ from django_sitemapkit.builds.results import BuildResult
 from django_sitemapkit.builds.stored_files import holds_location
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.inspection import label_or_none, paging_key
-from django_sitemapkit.models import Build, BuildFile, UrlOverride
+from django_sitemapkit.models import Build, Place, UrlOverride
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage
 from django_sitemapkit.publishing import SitemapStorage
@@ -147,33 +147,33 @@ class _PagesBuilder(Builder):
         freeze(self.builds, self.lease, record, Draft(rows=rows, unseen=unseen, lost=[]))
         return record, None
 
-    def _emptied(self, rows: Sequence[BuildFile]) -> Iterator[BuildFile]:
+    def _emptied(self, rows: Sequence[Place]) -> Iterator[Place]:
         """Yield a row for each address that is withdrawn and has none; say so in the others."""
         known = {page_name_of(row): row for row in rows}
         for section, number in self._withdrawn:
             row = known.get((section, number))
             if row is None:
-                yield BuildFile(
+                yield Place(
                     section=section,
                     number=number,
-                    status=BuildFile.Status.EMPTY,
+                    status=Place.Status.EMPTY,
                     override_hashes=self._reason,
                 )
             else:
                 row.override_hashes = self._reason
 
 
-def _former_copy_of(row: BuildFile) -> BuildFile:
+def _former_copy_of(row: Place) -> Place:
     """Return a row of a page to make, without the duplicates that it leaves out already."""
     copy = pending_copy_of(row)
     if row.urls_digest or row.duplicate_hashes:
-        copy.prefix_digest, copy.duplicate_hashes = BuildFile.FORMER, row.duplicate_hashes
-        copy.urls_digest = BuildFile.FORMER  # The rows may be others, so nothing is known of it.
+        copy.prefix_digest, copy.duplicate_hashes = Place.FORMER, row.duplicate_hashes
+        copy.urls_digest = Place.FORMER  # The rows may be others, so nothing is known of it.
     return copy
 
 
 def _pages_with(
-    site: SitemapSite, rows: Sequence[BuildFile], override: UrlOverride, *, unreadable: bool = False
+    site: SitemapSite, rows: Sequence[Place], override: UrlOverride, *, unreadable: bool = False
 ) -> Iterator[tuple[PageName, int]]:
     """Yield the pages that may list what an override is about, and how often each may.
 
@@ -192,11 +192,11 @@ def _pages_with(
         name = section.get_name()
         for row in rows if key is not None else ():
             if row.section == name and _covers(section, row, key):
-                urls = row.urls if section.has_entries else section.urls_per_row
+                urls = row.page.urls if section.has_entries else section.urls_per_row
                 yield (row.section, row.number), urls
 
 
-def _covers(section: SectionReader, row: BuildFile, key: Any) -> bool:
+def _covers(section: SectionReader, row: Place, key: Any) -> bool:
     """Return whether a page's range has a key; of a page by another key, that is not known."""
     assert section.keyset is not None  # noqa: S101  it has a label
     try:
@@ -205,11 +205,11 @@ def _covers(section: SectionReader, row: BuildFile, key: Any) -> bool:
         return True
 
 
-def _lists(row: BuildFile, location: str, storage: SitemapStorage, *, unreadable: bool) -> bool:
+def _lists(row: Place, location: str, storage: SitemapStorage, *, unreadable: bool) -> bool:
     try:
-        with storage.open(row.name) as file:
+        with storage.open(row.page.name) as file:
             return holds_location(file, location)
     except Exception as error:
         if unreadable:
             return True
-        raise StorageFailure(f"{row.name} cannot be read: {error}") from error
+        raise StorageFailure(f"{row.page.name} cannot be read: {error}") from error

@@ -10,13 +10,13 @@ from django_sitemapkit.builds.make.page_builder import PageBuilder
 from django_sitemapkit.builds.manifest import Draft, SiteBuilds, page_rows_of
 from django_sitemapkit.builds.publication.gates import FinishedBuild
 from django_sitemapkit.builds.publication.publishing import Outcome, end_if_unchanged
-from django_sitemapkit.models import BuildFile
+from django_sitemapkit.models import Place
 from django_sitemapkit.publishing import SitemapStorage
 
 
 def record_unchanged(
     draft: Draft, builds: SiteBuilds, builder: PageBuilder, storage: SitemapStorage
-) -> tuple[Outcome, list[BuildFile]] | None:
+) -> tuple[Outcome, list[Place]] | None:
     """Record a build of all sections that has what is published, and return its rows.
 
     None, and nothing is recorded, if any page has to be rendered or the index is another.
@@ -35,7 +35,7 @@ def record_unchanged(
     return None if outcome is None else (outcome, rows)
 
 
-def _kept_rows(draft: Draft, builder: PageBuilder) -> list[BuildFile] | None:
+def _kept_rows(draft: Draft, builder: PageBuilder) -> list[Place] | None:
     """Return the rows of a draft with the files that are stored; None if any has to be rendered.
 
     The draft keeps the fingerprints that had to be computed.
@@ -45,7 +45,7 @@ def _kept_rows(draft: Draft, builder: PageBuilder) -> list[BuildFile] | None:
     rows = list(map(copy, draft.rows))
     pairs = sorted(zip(draft.rows, rows, strict=True), key=lambda pair: not pair[0].fingerprint)
     for row, kept in pairs:  # Those first whose fingerprints are known.
-        if row.status == BuildFile.Status.PENDING:
+        if row.status == Place.Status.PENDING:
             kept.fingerprint = row.fingerprint = row.fingerprint or builder.fingerprint_of(row)
             if not builder.can_keep(kept):
                 return None

@@ -12,7 +12,7 @@ from django_sitemapkit.admin import base, builds, differences, manifests
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.report import stored_differences
 from django_sitemapkit.builds.requests import process_requests, request
-from django_sitemapkit.models import Build, BuildDifferences, BuildFile, BuildRequest, Publication
+from django_sitemapkit.models import Build, BuildDifferences, BuildRequest, Place, Publication
 from tests.admin.operating import EVIL, OVERVIEW, PEOPLE, page, person, text_of
 from tests.builds import SITE, edit_product, let_time_pass, manifest, run, served
 from tests.builds.storages import failing
@@ -31,10 +31,10 @@ def make(count, **values):
 
 def lines(build, count, **values):
     """Record so many files of a build."""
-    first = BuildFile.objects.filter(build=build).count() + 1
+    first = Place.objects.filter(build=build).count() + 1
     values = {"section": "products", "status": "done", "urls": 2, "xml_bytes": 9, **values}
-    return BuildFile.objects.bulk_create(
-        BuildFile(build=build, number=first + n, **values) for n in range(count)
+    return Place.objects.bulk_create(
+        Place(build=build, number=first + n, **values) for n in range(count)
     )
 
 
@@ -270,10 +270,10 @@ def test_a_site_that_is_gone_hides_no_build(two, settings):
 @pytest.mark.thorough
 def test_problems_are_told_with_their_reasons(two):
     """The first files of those that have any."""
-    BuildFile.objects.filter(build=two[1], section="products").update(
+    Place.objects.filter(build=two[1], section="products").update(
         skipped=1, problems=f"first {EVIL}\nsecond"
     )
-    BuildFile.objects.filter(build=two[1], section="readings").update(skipped=2000)
+    Place.objects.filter(build=two[1], section="readings").update(skipped=2000)
     text = text_of(person("viewer").get(page("change", two[1])))
     assert 'id="problems"' in text
     assert text.count("1 row skipped") == 3
@@ -376,7 +376,7 @@ def test_the_differences_are_searched_and_downloaded(two):
     with CaptureQueriesContext(connection) as queries:
         text = text_of(client.get(url, {"kind": "added", "q": "readings/14"}))
     assert text.count("inspect/?site=") == 10
-    assert not any("sitemapkit_buildfile" in query["sql"] for query in queries)
+    assert not any("sitemapkit_place" in query["sql"] for query in queries)
     for wrong in ({"section": "x"}, {"folder": "/x/"}, {"q": "zzz"}, {"kind": "x"}):
         assert "No URLs found." in text_of(client.get(url, wrong))
     response = client.get(url, {"kind": "removed", "csv": "1"})
@@ -414,7 +414,7 @@ def test_many_differences_are_compared_in_the_background(two, monkeypatch):
     assert BuildRequest.objects.count() == 1
     with acquire(SITE, "compare"):
         assert process_requests(SITE, wait_seconds=0) == []
-    BuildFile.objects.filter(build=two[1]).update(name="lost")
+    Place.objects.filter(build=two[1]).update(name="lost")
     process_requests(SITE)
     response = client.get(url)
     assert "lost cannot be read" in text_of(response)

@@ -40,7 +40,7 @@ STEPS = {
 }
 """The steps of a build by the functions of ``builds.builder`` that do them, one after the other."""
 
-TABLES = ("sitemapkit_page", "sitemapkit_buildfile")
+TABLES = ("sitemapkit_page", "sitemapkit_place")
 """The plan and the manifests."""
 
 _SECOND = dt.timedelta(seconds=1)
@@ -139,7 +139,7 @@ def measure(rows, limit):
 
     from django_sitemapkit import register
     from django_sitemapkit.builds import build
-    from django_sitemapkit.models import Build, BuildFile, Lease, Page, Plan, Publication
+    from django_sitemapkit.models import Build, Lease, Page, Place, Plan, Publication
     from django_sitemapkit.sites import all_sites
     from tests.benchmarks.data import prepare
     from tests.benchmarks.measuring import measured
@@ -147,7 +147,7 @@ def measure(rows, limit):
     from tests.benchmarks.sitemaps import Columns
 
     prepare(rows)
-    for model in (Publication, BuildFile, Build, Page, Plan, Lease):
+    for model in (Publication, Place, Build, Page, Plan, Lease):
         model.objects.all().delete()
     _compact()
     register(type("Products", (Columns,), {"limit": limit}))
@@ -165,7 +165,7 @@ def measure(rows, limit):
             builds[name] = figures | {"status": result.status, "steps": meter[0].steps}
             if name == "full":
                 builds[name] |= {"urls": result.urls, "bytes": _bytes()}
-        indexes = BuildFile.objects.filter(section="", build__status="published")
+        indexes = Place.objects.filter(section="", build__status="published")
     product.update(updated_at=F("updated_at") - _SECOND)
     pages = Page.objects.count()
     return {

@@ -11,7 +11,7 @@ from django_sitemapkit.builds import status_of
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.make.reuse import Fingerprints
 from django_sitemapkit.builds.manifest import SiteBuilds
-from django_sitemapkit.models import Build, BuildFile, Page
+from django_sitemapkit.models import Build, Page, Place
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import all_pages, refresh
 from django_sitemapkit.reading.keysets import KeyRange
@@ -129,7 +129,7 @@ def test_the_keys_of_a_line_survive_the_database(sections, name):
 def test_the_keys_of_a_section_without_keyset_are_positions(sections):
     """As numbers again."""
     section = type("Few", (Readings,), {"keyset": None, "size": lambda self: 3})(SITE)
-    assert manifest_room.keys_of(BuildFile(lower="2", upper="4"), section) == KeyRange(2, 4)
+    assert manifest_room.keys_of(Place(lower="2", upper="4"), section) == KeyRange(2, 4)
     sections.add(type("Pages", (StaticSection,), {"items": ["/a/", "/b/", "/c/"], "limit": 2}))
     lines = freeze(sections).files.filter(section="pages").order_by("position")
     assert [(line.lower, line.upper) for line in lines] == [("0", "2"), ("2", "4")]
@@ -191,7 +191,7 @@ def test_the_index_lists_pages_by_their_place(sections):
 
 def test_the_index_gives_whole_seconds():
     """That is enough, and all readers take it."""
-    line = BuildFile(section="a", number=1, lastmod=EPOCH.replace(microsecond=123))
+    line = Place(section="a", number=1, lastmod=EPOCH.replace(microsecond=123))
     (entry,) = manifest_room.page_entries_of(SITE, [line])
     assert entry.lastmod == "2024-02-29T12:30:15+00:00"
 
@@ -199,7 +199,7 @@ def test_the_index_gives_whole_seconds():
 def test_the_index_of_naive_moments_is_in_the_projects_time_zone(settings):
     """Under USE_TZ = False they are local times, and an index that took them for UTC would lie."""
     settings.TIME_ZONE = "America/Lima"
-    line = BuildFile(section="a", number=1, lastmod=EPOCH.replace(tzinfo=None))
+    line = Place(section="a", number=1, lastmod=EPOCH.replace(tzinfo=None))
     (entry,) = manifest_room.page_entries_of(SITE, [line])
     assert entry.lastmod == "2024-02-29T12:30:15-05:00"
 
@@ -214,7 +214,7 @@ def test_an_index_resolves_the_address_of_each_section_once(monkeypatch):
         return address(site, name, **arguments)
 
     monkeypatch.setattr(SitemapSite, "address", recorded)
-    lines = [BuildFile(section=name, number=n) for name in "ab" for n in (1, 20, 300)]
+    lines = [Place(section=name, number=n) for name in "ab" for n in (1, 20, 300)]
     entries = list(manifest_room.page_entries_of(SITE, lines))
     assert asked == ["a", "b"]
     assert [entry.location for entry in entries] == [

@@ -7,7 +7,7 @@ from django_sitemapkit.builds import PageBuilder, build, preview
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost, StorageFailure
-from django_sitemapkit.models import Build, BuildFile, Lease, Page, Publication
+from django_sitemapkit.models import Build, Lease, Page, Place, Publication
 from django_sitemapkit.planning import all_pages, refresh, split
 from django_sitemapkit.words import english_of
 from tests.builds import (
@@ -51,7 +51,7 @@ def interrupted(count, **options):
     """Let a build die after so many files; return their names in storage."""
     with pytest.raises(Killed):
         run(on_file=stop_after(count), **options)
-    return named(BuildFile.objects.filter(build__status="running"))
+    return named(Place.objects.filter(build__status="running"))
 
 
 # What is built
@@ -110,7 +110,7 @@ def test_the_same_rows_give_the_same_bytes(storage, settings):
 def test_a_changed_row_changes_its_page_and_the_index_alone(storage):
     """All other lines keep name and lastmod; the changed page has another of both."""
     run()
-    BuildFile.objects.update(lastmod=EPOCH)
+    Place.objects.update(lastmod=EPOCH)
     before = manifest()
     edit_product()
     storage.calls.clear()
@@ -128,7 +128,7 @@ def test_a_changed_row_changes_its_page_and_the_index_alone(storage):
 def test_the_index_says_when_each_file_last_changed(storage, client):
     """Its lastmods are those of the manifest, of the changed file alone a new one."""
     run()
-    BuildFile.objects.exclude(section="").update(lastmod=EPOCH)
+    Place.objects.exclude(section="").update(lastmod=EPOCH)
     edit_product()
     run()
     body = client.get("/sitemap.xml").getvalue().decode()
@@ -460,7 +460,7 @@ def test_a_page_that_is_made_twice_has_two_names(storage):
     """The one that made it first may have died behind storing it, under the same lease."""
     interrupted(1)
     record = Build.objects.get()
-    line = BuildFile.objects.filter(build=record, status="done").first()
+    line = Place.objects.filter(build=record, status="done").first()
     with acquire(SITE) as lease, PageBuilder(SiteBuilds(SITE), record, lease) as builder:
         names = set()
         for _ in range(3):
@@ -536,12 +536,12 @@ def test_a_builder_whose_lease_was_taken_stops(storage, client, place):
     def on_file(result, at, total):
         if at == place:
             on_file.lease = take_lease()
-            on_file.lines = list(BuildFile.objects.order_by("pk").values())
+            on_file.lines = list(Place.objects.order_by("pk").values())
             on_file.builds = list(Build.objects.order_by("pk").values())
 
     with pytest.raises(LeaseLost, match="another process acquired the lease"):
         run(on_file=on_file)
-    assert list(BuildFile.objects.order_by("pk").values()) == on_file.lines
+    assert list(Place.objects.order_by("pk").values()) == on_file.lines
     assert list(Build.objects.order_by("pk").values()) == on_file.builds
     assert served(client) == before
     held = Lease.objects.get(name=LEASE)

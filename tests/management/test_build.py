@@ -21,7 +21,7 @@ from django.db.models.expressions import RawSQL
 
 from django_sitemapkit.builds import FileResult
 from django_sitemapkit.management import base
-from django_sitemapkit.models import Build, BuildFile, Lease, Page, Plan, Publication
+from django_sitemapkit.models import Build, Lease, Page, Place, Plan, Publication
 from django_sitemapkit.rendering import PageRendering
 from tests.management import Terminal, line_of, names, run
 from tests.testapp.models import Product, Reading, Tag
@@ -221,13 +221,13 @@ def test_dry_run_writes_nothing(products, storage):
 def test_dry_run_compares_with_what_is_published(products, storage):
     """A page that would be stored again is distinguished from one that is the same."""
     run("build_sitemaps")
-    before, rows = names(storage), BuildFile.objects.count()
+    before, rows = names(storage), Place.objects.count()
     make_products("d")
     _, out, _ = run("build_sitemaps", "--dry-run")
     assert [line.split()[:3] for line in out.splitlines()[:-2]] == [["products", "2", "stored"]]
     _, out, _ = run("build_sitemaps", "--dry-run", "--verbosity", 2)
     assert [line.split()[2] for line in out.splitlines()[:2]] == ["same", "stored"]
-    assert (names(storage), BuildFile.objects.count()) == (before, rows)
+    assert (names(storage), Place.objects.count()) == (before, rows)
 
 
 def test_fail_on_skipped_ends_with_5_where_a_row_was_skipped(bad, storage):

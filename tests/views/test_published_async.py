@@ -9,7 +9,7 @@ from django.test import AsyncRequestFactory, Client, RequestFactory
 from django.urls import resolve
 
 from django_sitemapkit.builds import build
-from django_sitemapkit.models import BuildFile
+from django_sitemapkit.models import Place
 from tests.factories import SITE
 from tests.prepared import once
 from tests.testapp.models import Token
@@ -39,7 +39,7 @@ def line(remote, sections):
 
     once((__name__, "line"), make)
     remote.reads.clear()
-    return BuildFile.objects.get(section="tokens")
+    return Place.objects.get(section="tokens")
 
 
 @pytest.mark.parametrize(("path", "headers"), FORMS)

@@ -40,7 +40,7 @@ from django_sitemapkit.builds.manifest import (
 from django_sitemapkit.builds.results import FileResult, result_of_row
 from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.exceptions import BuildFailed
-from django_sitemapkit.models import Build, BuildFile, PageUrls
+from django_sitemapkit.models import Build, PageUrls, Place, StoredPage
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, renumber, split
 from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
@@ -60,7 +60,7 @@ class PagesMoved(Exception):
 class RenderedPage:
     """A page whose rows are read or need not be, and which is not yet recorded."""
 
-    row: BuildFile
+    row: Place
     """What the manifest says of it."""
     file: PageFile | None = None
     """Its file; None if it keeps the stored one."""
@@ -99,7 +99,7 @@ class PageBuilder:
         self.lease = lease
         self.distrusted = distrusted
         self.full = full
-        self.halves: list[BuildFile] = []
+        self.halves: list[Place] = []
         """The rows that came of the pages which were split."""
         self._kept = KeptRows(lease) if kept is None else kept
         sections = sections_of(site) if sections is None else sections
@@ -142,13 +142,13 @@ class PageBuilder:
         builder.lease, builder._kept = lease, KeptRows(lease)
         return builder
 
-    def build(self, row: BuildFile) -> FileResult | None:
+    def build(self, row: Place) -> FileResult | None:
         """Make the file of one row; None if the page has to be made again.
 
         Such a page was split. Or it exceeds its limit, and may not any more without the duplicates
         that are found when all pages are compared. A page that is made already stays as it is.
         """
-        if row.status != BuildFile.Status.PENDING:
+        if row.status != Place.Status.PENDING:
             return result_of_row(row)
         rendered = self.render(row)
         if rendered is None:
@@ -157,21 +157,21 @@ class PageBuilder:
         self._kept.record()
         return result
 
-    def fingerprint_of(self, row: BuildFile) -> str:
+    def fingerprint_of(self, row: Place) -> str:
         """Return the fingerprint of a page as its rows are now; "" if only rendering tells it."""
         section = self._sections[row.section]
         return self._reuse.fingerprints.compute(section, keys_of(row, section))[1]
 
-    def can_keep(self, row: BuildFile) -> bool:
+    def can_keep(self, row: Place) -> bool:
         """Return whether a page is what it was by its row's fingerprint; then the row says so."""
         section = self._sections.get(row.section)
         return section is not None and self._can_keep(row, section)
 
-    def keep(self, row: BuildFile) -> FileResult | None:
+    def keep(self, row: Place) -> FileResult | None:
         """Record a page whose frozen fingerprint is that of the stored file; else return None."""
         return self.record(RenderedPage(row)) if self.can_keep(row) else None
 
-    def render(self, row: BuildFile) -> RenderedPage | None:
+    def render(self, row: Place) -> RenderedPage | None:
         """Render the page of one row; None if it has to be made again, as ``build`` says.
 
         Nothing is rendered if the page keeps its file. Raises PagesMoved if a view has split the
@@ -234,6 +234,8 @@ class PageBuilder:
             with self.lease.fenced_transaction():
                 if hashes is not None and self._runs is None:
                     self._leave_hashes(row, hashes)
+                if state == "stored":
+                    row.page.save()
                 row.save()
             del row.override_hashes  # The rows of a build stay in memory until its end.
         else:
@@ -244,18 +246,18 @@ class PageBuilder:
         announce_page(self.site.key, self.record_of_build.pk, result)
         return result
 
-    def result_of(self, row: BuildFile) -> FileResult:
+    def result_of(self, row: Place) -> FileResult:
         """Return what became of a page that another process has recorded."""
         result = result_of_row(row)
         names = {previous.name for previous in self.previous_of(row)}
         return replace(result, state="stored") if row.name and row.name not in names else result
 
-    def _compared(self, row: BuildFile) -> ComparedPage | None:
+    def _compared(self, row: Place) -> ComparedPage | None:
         """Return what knows which URLs a page leaves out; None if it may list any."""
         is_compared = row.section in self.hashed or row.prefix_digest
         return ComparedPage(row, self.previous_of(row)) if is_compared else None
 
-    def _is_made_again(self, row: BuildFile, section: SectionReader, file: PageFile) -> bool:
+    def _is_made_again(self, row: Place, section: SectionReader, file: PageFile) -> bool:
         """Return whether a rendered page exceeds its limit; then it is split, or compared first.
 
         Without its duplicates it may not exceed it, so they have to be known.
@@ -275,7 +277,7 @@ class PageBuilder:
             self.halves.append(self._split(row, section, keyset, rendering.split_at))
         return True
 
-    def _leave_hashes(self, row: BuildFile, hashes: "array[int]") -> None:
+    def _leave_hashes(self, row: Place, hashes: "array[int]") -> None:
         """Let the process that compares pages know what this one lists."""
         PageUrls.objects.update_or_create(
             page=row.pk, defaults={"build_id": row.build_id, "hashes": hashes.tobytes()}
@@ -287,12 +289,12 @@ class PageBuilder:
             with self._prefetcher.connection_lock:
                 self.lease.heartbeat()
 
-    def previous_of(self, row: BuildFile) -> Sequence[BuildFile]:
+    def previous_of(self, row: Place) -> Sequence[Place]:
         """Return what is known of a page: as it is published, and as it is held for review."""
         return self._previous.get(page_name_of(row), ())
 
     def _compute_fingerprint(
-        self, row: BuildFile, section: SectionReader, rendering: PageRendering
+        self, row: Place, section: SectionReader, rendering: PageRendering
     ) -> int | None:
         """Compute the fingerprint of a page, and return how many rows it has.
 
@@ -305,12 +307,12 @@ class PageBuilder:
         rows, row.fingerprint = self._reuse.fingerprints.compute(section, rendering.keys)
         return rows
 
-    def _can_keep(self, row: BuildFile, section: SectionReader) -> bool:
+    def _can_keep(self, row: Place, section: SectionReader) -> bool:
         """Return whether a page is what it was by the fingerprint that it was frozen with."""
         self.lease.heartbeat()
         return bool(row.fingerprint) and self._can_reuse(row, section)
 
-    def _can_reuse(self, row: BuildFile, section: SectionReader) -> bool:
+    def _can_reuse(self, row: Place, section: SectionReader) -> bool:
         """Return whether a page is what it was, by its fingerprint; then the row says so."""
         if self.full:
             return False
@@ -322,17 +324,18 @@ class PageBuilder:
             return True
         return False
 
-    def _is_stored(self, previous: BuildFile) -> bool:
+    def _is_stored(self, previous: Place) -> bool:
         """Return whether a file is there and may be used again."""
-        return previous.name not in self.distrusted and self._files.has(previous.name)
+        return previous.page.name not in self.distrusted and self._files.has(previous.page.name)
 
-    def _store(self, row: BuildFile, page: PageFile) -> str:
+    def _store(self, row: Place, page: PageFile) -> str:
         """Bring a page's file into the storage, and say in the row what it is."""
         if not page.rendering.urls:
-            row.status = BuildFile.Status.EMPTY
+            row.status = Place.Status.EMPTY
             return "empty"
-        same = [previous for previous in self.previous_of(row) if previous.sha256 == page.sha256]
-        is_damaged = row.prefix_digest == BuildFile.DAMAGED
+        previous_pages = [previous for previous in self.previous_of(row) if previous.page_id]
+        same = [previous for previous in previous_pages if previous.page.sha256 == page.sha256]
+        is_damaged = row.prefix_digest == Place.DAMAGED
         for previous in filter(self._is_stored, () if is_damaged else same):
             take_over(row, previous)
             return "same"
@@ -340,15 +343,25 @@ class PageBuilder:
         # A process that made this page before and died may have stored a file of the same content.
         extension = f"{self.lease.fence}-{secrets.token_hex(3)}.xml.gz"
         name = file_name(self.site, stem, page.sha256, self.record_of_build.pk, extension)
-        row.name, row.stored_bytes = name, page.size
-        row.sha256, row.urls, row.xml_bytes = page.sha256, page.rendering.urls, page.rendering.size
-        row.lastmod = same[0].lastmod if same else timezone.now()
+        dates = page.rendering.lastmods
+        row.page = StoredPage(
+            site=self.site.key,
+            name=name,
+            sha256=page.sha256,
+            urls=page.rendering.urls,
+            xml_bytes=page.rendering.size,
+            stored_bytes=page.size,
+            lastmod=same[0].page.lastmod if same else timezone.now(),
+            oldest_lastmod=dates.oldest,
+            newest_lastmod=dates.newest,
+            lastmod_count=dates.dated,
+        )
         with self.lease.kept():
             self._storage.put(name, page.path)
-        row.status = BuildFile.Status.DONE
+        row.status = Place.Status.DONE
         return "stored"
 
-    def _split(self, row: BuildFile, section: SectionReader, keyset: Keyset, at: Any) -> BuildFile:
+    def _split(self, row: Place, section: SectionReader, keyset: Keyset, at: Any) -> Place:
         """Cut a page that has grown too large since it was planned; both halves are made next.
 
         Returns the row of the second one.
@@ -364,14 +377,14 @@ class PageBuilder:
         moved: list[int] = []
         for previous in self.previous_of(row):
             is_served = previous.build_id == self._published
-            is_listed = previous.status == BuildFile.Status.DONE
+            is_listed = previous.status == Place.Status.DONE
             if is_served and is_listed and not covers(row, previous, keyset):
                 # A reader of the published index asks for this number, and for all of its rows.
                 moved = [row.number]
         with self.lease.fenced_transaction():
             row.number = renumber(section, moved).get(row.number, row.number)
             row.save(update_fields=["number", "upper", "fingerprint"])
-            return BuildFile.objects.create(
+            return Place.objects.create(
                 build=self.record_of_build,
                 section=row.section,
                 number=new,
@@ -382,19 +395,16 @@ class PageBuilder:
             )
 
 
-def _describe(row: BuildFile, page: PageRendering) -> None:
+def _describe(row: Place, page: PageRendering) -> None:
     """Say what else is known of a page: the same entries may be of other rows than before."""
     encode: Callable[[Any], str | None] = str
     if page.section.keyset is not None:
         encode = page.section.keyset.encode
         row.first, row.last = encode(page.first), encode(page.last)
     row.skipped = page.problems.skipped
-    row.problems = "\n".join(map(str, page.problems.examples))
-    row.problem_kinds = page.problems.kinds()
+    row.problems = page.problems.by_code()
     dates = page.lastmods
-    row.oldest_lastmod, row.newest_lastmod = dates.oldest, dates.newest
     row.newest_key = (encode(dates.newest_key) if dates.newest else None) or ""
-    row.lastmod_count = dates.dated
     hashes = packed(page.overridden)
     if hashes != bytes(row.override_hashes):  # Else the bytes are shared with the previous row.
         row.override_hashes = hashes

@@ -12,7 +12,7 @@ from django_sitemapkit import __version__
 from django_sitemapkit.builds.make.override_changes import OverrideChanges
 from django_sitemapkit.builds.make.url_hashes import hashes_of
 from django_sitemapkit.conf import settings
-from django_sitemapkit.models import BuildFile
+from django_sitemapkit.models import Place
 from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.rendering import LinkFingerprints
@@ -136,7 +136,7 @@ class Reuse:
     def __init__(
         self,
         site: SitemapSite,
-        is_stored: Callable[[BuildFile], bool],
+        is_stored: Callable[[Place], bool],
         *,
         hashed: Collection[str] = (),
     ) -> None:
@@ -148,7 +148,7 @@ class Reuse:
         """The names of the sections that leave out what is listed already."""
 
     def why_not(
-        self, section: SectionReader, previous: BuildFile, fingerprint: Callable[[], str] | None
+        self, section: SectionReader, previous: Place, fingerprint: Callable[[], str] | None
     ) -> Reason | None:
         """Return why a page cannot keep a stored file; None where it can.
 
@@ -156,7 +156,7 @@ class Reuse:
         ``fingerprint`` returns the page's fingerprint as its rows are now; without it, no row is
         read. What pages before it list is not judged here.
         """
-        if previous.status != BuildFile.Status.EMPTY and not self._is_stored(previous):
+        if previous.status != Place.Status.EMPTY and not self._is_stored(previous):
             return Reason.LOST
         code, _, _ = previous.fingerprint.partition(" ")
         if code and code != self.fingerprints.code_of(section):
@@ -172,7 +172,7 @@ class Reuse:
         return Reason.AGAIN if previous.duplicates and not hashed else None
 
 
-def _rows_differ(previous: BuildFile, fingerprint: Callable[[], str] | None) -> Reason | None:
+def _rows_differ(previous: Place, fingerprint: Callable[[], str] | None) -> Reason | None:
     if fingerprint is None:
         return None if previous.fingerprint else Reason.METHODS
     now = fingerprint()

@@ -35,9 +35,10 @@ from django_sitemapkit.exceptions import BuildFailed, LeaseLost, NothingToPublis
 from django_sitemapkit.models import (
     Build,
     BuildDifferences,
-    BuildFile,
+    Place,
     Publication,
     StoredNow,
+    StoredPage,
 )
 from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
 from django_sitemapkit.publishing.storage import sync
@@ -48,7 +49,7 @@ from django_sitemapkit.words import State, english_of
 
 DESCRIBED = (
     *("fingerprint", "revision", "override_hashes", "changes_at", "skipped", "problems"),
-    *("problem_kinds", "prefix_digest", "urls_digest", "duplicates", "duplicate_hashes"),
+    *("prefix_digest", "urls_digest", "duplicates", "duplicate_hashes"),
 )
 """What a row says of a page besides its file."""
 
@@ -77,17 +78,17 @@ class BuildIndex:
         self._sha256 = hashlib.sha256(index.data).hexdigest()
         self._storage = storage
 
-    def is_stored_as(self, row: BuildFile | None, distrusted: Collection[str] = ()) -> bool:
+    def is_stored_as(self, row: Place | None, distrusted: Collection[str] = ()) -> bool:
         """Return whether a stored index has the same bytes, and is there still."""
         return (
             row is not None
-            and row.sha256 == self._sha256
-            and row.name not in distrusted
-            and self._storage.has(row.name)
+            and row.page.sha256 == self._sha256
+            and row.page.name not in distrusted
+            and self._storage.has(row.page.name)
         )
 
     def store(
-        self, site: SitemapSite, row: BuildFile, same: BuildFile | None, lease: BuildLease
+        self, site: SitemapSite, row: Place, same: Place | None, lease: BuildLease
     ) -> FileResult:
         """Store it and record its row of the manifest; it may be the ``same`` as a stored one."""
         started = time.perf_counter()
@@ -96,26 +97,33 @@ class BuildIndex:
         else:
             take_over(row, same)
         with lease.fenced_transaction():
+            if same is None:
+                row.page.save()
             row.save()
         state, seconds = "stored" if same is None else "same", time.perf_counter() - started
         return replace(result_of_row(row), state=state, seconds=seconds)
 
-    def _put(self, site: SitemapSite, row: BuildFile, lease: BuildLease) -> None:
+    def _put(self, site: SitemapSite, row: Place, lease: BuildLease) -> None:
         index = self._index
         # A restored database gives out the same build and fence once more.
         extension = f"{lease.fence}-{secrets.token_hex(3)}.xml"
-        row.sha256 = self._sha256
-        row.name = file_name(site, str(row), row.sha256, row.build_id, extension)
-        row.urls, row.lastmod = index.sitemaps, timezone.now()
-        row.xml_bytes = row.stored_bytes = len(index.data)
-        row.status = BuildFile.Status.DONE
+        row.page = StoredPage(
+            site=site.key,
+            name=file_name(site, str(row), self._sha256, row.build_id, extension),
+            sha256=self._sha256,
+            urls=index.sitemaps,
+            xml_bytes=len(index.data),
+            stored_bytes=len(index.data),
+            lastmod=timezone.now(),
+        )
+        row.status = Place.Status.DONE
         with self._storage.workshop(folder_of(site)) as folder:
             path = folder / "index.xml"
             with path.open("wb") as file:
                 file.write(index.data)
                 sync(file)
             with lease.kept():
-                self._storage.put(row.name, path)
+                self._storage.put(row.page.name, path)
 
 
 def publish_finished(
@@ -124,7 +132,7 @@ def publish_finished(
     lease: BuildLease,
     storage: SitemapStorage,
     kept: KeptRows,
-    known: BuildFile | None = None,
+    known: Place | None = None,
     *,
     distrusted: Collection[str] = (),
     whole: bool = True,
@@ -169,7 +177,7 @@ def publish_finished(
     record.previous = published
     stored = builds.index_of(published)
     same = stored if index.is_stored_as(stored, distrusted) else None
-    result = index.store(site, known or BuildFile(build=record), same, lease)
+    result = index.store(site, known or Place(build=record), same, lease)
     reason = reason or _serve(builds, record, lease, despite_pause=by_editor)
     if reason:
         with lease.fenced_transaction():
@@ -224,7 +232,7 @@ def _end_unchanged(
 def _has(
     builds: SiteBuilds,
     build: Build,
-    pages: Sequence[BuildFile],
+    pages: Sequence[Place],
     index: BuildIndex,
     distrusted: Collection[str] = (),
 ) -> bool:
@@ -266,7 +274,7 @@ def _end_as(
         same.checked_by = record.checkers_of({row.section for row in finished.rows})
         same.save(update_fields=["checked_by", "ended_at", "previous", "reason"])
         if not is_new:
-            BuildFile.objects.in_build(record).delete()
+            Place.objects.in_build(record).delete()
             _end(record, status, reason=reason)
 
 
@@ -312,16 +320,17 @@ def publish(site: SitemapSite, build: int, *, pause: Pause | None = None) -> int
     with acquire(site) as lease:
         record = stored_build(site, build)
         storage = SitemapStorage()
-        rows = BuildFile.objects.in_build(record).filter(status=BuildFile.Status.DONE)
+        rows = Place.objects.in_build(record).filter(status=Place.Status.DONE)
         if lost := StoredFiles(site, storage).lost(rows, lease.heartbeat):
+            name = lost[0].page.name
             raise BuildFailed(
-                f"Build {build} cannot be published: {lost[0].name} is missing from the storage."
+                f"Build {build} cannot be published: {name} is missing from the storage."
             )
         for row in rows:
             lease.heartbeat()
-            if storage.size(row.name) != row.stored_bytes:
+            if storage.size(row.page.name) != row.page.stored_bytes:
                 raise BuildFailed(
-                    f"Build {build} cannot be published: {row.name} has the wrong size."
+                    f"Build {build} cannot be published: {row.page.name} has the wrong size."
                 )
         builds = SiteBuilds(site)
         again = builds.published == record
@@ -386,10 +395,10 @@ def _end(record: Build, status: Build.Status, **values: Any) -> None:
     )
 
 
-def _listed(pages: Iterable[BuildFile]) -> list[tuple[Any, ...]]:
+def _listed(pages: Iterable[Place]) -> list[tuple[Any, ...]]:
     """Return the files that rows stand for, and the database rows in them.
 
     By their first and last keys the next build tells which page lost rows: if the same entries
     are of other rows, the manifest that says so has to be the published one.
     """
-    return [(row.section, row.number, row.name, row.first, row.last) for row in pages]
+    return [(row.section, row.number, row.page.name, row.first, row.last) for row in pages]

@@ -23,7 +23,7 @@ from django_sitemapkit.audit.management.commands import validate_sitemaps
 from django_sitemapkit.audit.reader import duplicates
 from django_sitemapkit.audit.validation import ERROR_KINDS, WARNING_KINDS
 from django_sitemapkit.management.base import CLEAR_LINE
-from django_sitemapkit.models import Build, BuildFile, Lease
+from django_sitemapkit.models import Build, Lease, Place
 from tests.cases import few
 from tests.management import Terminal, line_of, path_of, run
 from tests.prepared import once
@@ -170,7 +170,7 @@ def test_repair_heals(client, settings, built, section, change):
 def files():
     """Return the lines of what is published."""
     build = Build.objects.get(status="published", replaced_at=None)
-    return BuildFile.objects.filter(build=build, status="done").order_by("section", "number")
+    return Place.objects.filter(build=build, status="done").order_by("section", "number")
 
 
 def test_repair_of_all_that_can_be_lost(built, storage):
@@ -214,7 +214,7 @@ def test_repair_needs_published_files(tmp_path):
 def test_sites_are_validated_each(two_sites):
     """One site's damage does not fail the other."""
     run("build_sitemaps")
-    line = BuildFile.objects.get(build__site="one", section="products", number=1)
+    line = Place.objects.get(build__site="one", section="products", number=1)
     damage(line, cut)
     assert run("validate_sitemaps", "--site", "two")[0] == 0
     code, out, _ = run("validate_sitemaps")

@@ -20,7 +20,7 @@ from django_sitemapkit.builds.make.page_runs import PageRuns
 from django_sitemapkit.builds.make.url_hashes import from_hex, hashes_of, to_hex
 from django_sitemapkit.builds.manifest import SiteBuilds, index_order
 from django_sitemapkit.exceptions import BuildFailed
-from django_sitemapkit.models import Build, BuildFile, PageUrls
+from django_sitemapkit.models import Build, PageUrls, Place
 from django_sitemapkit.reading.keysets import noop
 from tests.builds import SITE, leave_plan, manifest, run, states
 from tests.builds.make import test_deduplication
@@ -48,7 +48,7 @@ class Scattered(Runner):
         ids = [row.pk for row in rows]
         if not self.once:
             ids += self.random.sample(ids, (len(ids) + 1) // 3)
-        begun = [BuildFile.objects.get(pk=pk) for pk in ids]
+        begun = [Place.objects.get(pk=pk) for pk in ids]
         self.random.shuffle(begun)
         ended = set()
         for row in begun:

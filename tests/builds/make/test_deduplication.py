@@ -19,7 +19,7 @@ from django_sitemapkit.builds.exclusion import exclude_now
 from django_sitemapkit.builds.make import page_builder as module
 from django_sitemapkit.builds.make.url_hashes import DuplicateFinder, hashes_of
 from django_sitemapkit.builds.report.due import due
-from django_sitemapkit.models import Build, BuildFile, ExtraUrl, PageUrls, UrlOverride
+from django_sitemapkit.models import Build, ExtraUrl, PageUrls, Place, UrlOverride
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.registry import EXTRA_URLS, registry
 from django_sitemapkit.sites import all_sites
@@ -119,7 +119,7 @@ def bench(settings, sections, monkeypatch):
     make_page = module.make_page
 
     def spy(rendering, local, *others):
-        line = BuildFile.objects.get(pk=int(local.name.split("-")[1].split(".")[0]))
+        line = Place.objects.get(pk=int(local.name.split("-")[1].split(".")[0]))
         observed.rendered.append((line.section, line.number))
         return make_page(rendering, local, *others)
 

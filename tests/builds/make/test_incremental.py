@@ -30,9 +30,9 @@ from django_sitemapkit.builds.manifest import keys_of
 from django_sitemapkit.identities import identity_of
 from django_sitemapkit.models import (
     Build,
-    BuildFile,
     ExclusionRule,
     ExtraUrl,
+    Place,
     SectionSettings,
     UrlOverride,
 )
@@ -113,7 +113,7 @@ def observed(settings, sections, monkeypatch):
     make_page = module.make_page
 
     def spy(rendering, local, *others):
-        line = BuildFile.objects.get(pk=int(local.name.split("-")[1].split(".")[0]))
+        line = Place.objects.get(pk=int(local.name.split("-")[1].split(".")[0]))
         found.rendered.append((line.section, line.number))
         return make_page(rendering, local, *others)
 
@@ -717,7 +717,7 @@ def test_helpers_know_whether_all_is_to_be_made(site, full):
             started_at=EPOCH,
             full=full,
         )
-        row = BuildFile.objects.create(
+        row = Place.objects.create(
             build=record, section="products", number=1, lower=before.lower, upper=before.upper
         )
         site.rendered.clear()

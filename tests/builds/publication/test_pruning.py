@@ -8,7 +8,7 @@ from django_sitemapkit.builds import build, prune
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.publication import pruning
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost
-from django_sitemapkit.models import Build, BuildFile, Lease
+from django_sitemapkit.models import Build, Lease, Place
 from django_sitemapkit.publishing import folder_of
 from django_sitemapkit.sites import SitemapSite
 from tests.builds import (
@@ -55,7 +55,7 @@ def generations(count):
 
 def own(build_id):
     """Return the names of the files that only this build has."""
-    others = named(BuildFile.objects.exclude(build_id=build_id))
+    others = named(Place.objects.exclude(build_id=build_id))
     return named(manifest(build_id).values()) - others
 
 
@@ -260,11 +260,11 @@ def test_two_sites_in_one_storage_leave_each_others_files_alone(storage, section
     let_time_pass(10 * DAY)
     storage.aged = None
     prune(SITE)
-    assert named(BuildFile.objects.filter(build__site="other")) <= storage.names()
+    assert named(Place.objects.filter(build__site="other")) <= storage.names()
     assert theirs <= storage.names()
     prune(other)
-    assert storage.names() == named(BuildFile.objects.all())
-    assert named(BuildFile.objects.filter(build__site="default"))
+    assert storage.names() == named(Place.objects.all())
+    assert named(Place.objects.filter(build__site="default"))
 
 
 def test_an_abandoned_build_leaves_nothing(storage, sections):
@@ -331,7 +331,7 @@ def test_without_time_zones_files_are_swept_too(storage, settings):
 def test_each_name_is_read_once(storage, django_assert_num_queries):
     """However many builds have the same files."""
     generations(3)
-    lines = BuildFile.objects.filter(build__site=SITE.key)
+    lines = Place.objects.filter(build__site=SITE.key)
     with django_assert_num_queries(1):
         names = pruning._stored(Build.objects.filter(site=SITE.key))
     assert names == named(lines)
