@@ -84,7 +84,7 @@ def open_pages(build: Build) -> PlaceQuerySet:
 
     A page that exceeds its limit, but may not without its duplicates, waits for their comparison.
     """
-    pages = Place.objects.in_build(build).filter(status=Place.Status.PENDING)
+    pages = Place.objects.filter(build=build, status=Place.Status.PENDING)
     if settings.DEDUPLICATE:
         measured = PageUrls.objects.filter(page=OuterRef("pk"))
         pages = pages.filter(~Exists(measured))

@@ -156,6 +156,7 @@ class StoredPageFactory(_SiteFactory[StoredPage]):
         model = StoredPage
 
     name = Sequence("sitemaps/pages-{}.xml.gz".format)
+    sha256 = Sequence("{:064x}".format)
     urls = 1
     xml_bytes = 0
     stored_bytes = 0

@@ -38,7 +38,7 @@ from tests.admin.operating import (
     person,
     text_of,
 )
-from tests.builds import LEASE, SITE, Readings, age_lease, edit_product, run
+from tests.builds import LEASE, SITE, Readings, age_lease, edit_product, problems_of, run
 from tests.builds.storages import Killed
 from tests.testapp.models import Product
 
@@ -277,7 +277,7 @@ def test_the_page_tells_what_is_published(built):
     assert (rows["products"]["pages"], rows["products"]["urls"].count) == ("3", "5")
     assert rows["products"]["bytes"] > 500
     lines = Place.objects.filter(section="products")
-    assert rows["products"]["changed_at"] == max(line.lastmod for line in lines)
+    assert rows["products"]["changed_at"] == max(line.page.lastmod for line in lines)
 
 
 @pytest.mark.thorough
@@ -378,7 +378,8 @@ def test_what_people_and_programs_wrote_is_harmless(built):
     left = BuildFactory(status="held", **values)
     running = BuildFactory(status="running", **values)
     Lease.objects.filter(name=LEASE).update(owner=f"{EVIL}:1:x", heartbeat=timezone.now())
-    PlaceFactory(build=build, section=EVIL, number=9, problems=EVIL, skipped=3, name=EVIL, urls=0)
+    problems = problems_of(EVIL)
+    PlaceFactory(build=build, section=EVIL, problems=problems, skipped=3, page__name=EVIL, urls=0)
     for ended_at in (None, timezone.now()):
         BuildRequest.objects.create(
             site="default",
@@ -492,7 +493,7 @@ def test_several_sites_are_listed_with_links(built, two_sites):
     build = BuildFactory(site="one")
     PublicationFactory(build=build)
     PlaceFactory(build=build, section="a", number=1, urls=7, skipped=3)
-    PlaceFactory(build=build, section="a", number=2, status="empty", urls=0)
+    PlaceFactory(build=build, section="a", number=2, status="empty", page=None)
     PlaceFactory(build=build, section="", number=0)
     BuildFactory(site="two/<b>&", status="held")
     request(SITE, "check")

@@ -25,8 +25,9 @@ from django_sitemapkit.models import (
     UrlOverride,
 )
 from django_sitemapkit.sites import all_sites
+from django_sitemapkit.testing.factories import StoredPageFactory
 from tests.admin.editors import chief, text_of
-from tests.builds import use_storage
+from tests.builds import problems_of, use_storage
 from tests.testapp.models import Product, Shop
 
 pytestmark = pytest.mark.django_db
@@ -99,15 +100,16 @@ def add_builds(scale):
         for number in range(scale["builds"])
     )
     builds = Build.objects.exclude(site=ONE)
+    page = StoredPageFactory(site=ONE, urls=100)
     Place.objects.bulk_create(
         Place(
             build=each,
             section=f"section-{number}",
             number=1,
             position=number,
-            urls=100,
+            page=page,
             skipped=number % 2,
-            problems="no-url: 1 row" if number % 2 else "",
+            problems=problems_of("1 row") if number % 2 else {},
             status=Place.Status.DONE,
         )
         for each in builds

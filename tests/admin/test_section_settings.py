@@ -29,6 +29,7 @@ from tests.admin.editors import (
     tags,
     text_of,
 )
+from tests.builds import problems_of
 from tests.testapp.models import Product
 
 pytestmark = pytest.mark.django_db
@@ -153,7 +154,7 @@ def test_numbers_are_those_of_the_published_build():
     PlaceFactory(build=first, section="products", urls=1000)
     PlaceFactory(build=build, section="products", urls=400, skipped=1)
     PlaceFactory(build=build, section="products", urls=200, skipped=2)
-    PlaceFactory(build=build, section="articles", problems="It is so.")
+    PlaceFactory(build=build, section="articles", problems=problems_of("It is so."))
     PlaceFactory(build=build, section="pages", urls=0)
     text = shown()
     change = f'href="/admin/sitemapkit/build/{build.pk}/change/'

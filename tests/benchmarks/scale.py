@@ -139,7 +139,7 @@ def measure(rows, limit):
 
     from django_sitemapkit import register
     from django_sitemapkit.builds import build
-    from django_sitemapkit.models import Build, Lease, Page, Place, Plan, Publication
+    from django_sitemapkit.models import Build, Lease, Page, Place, Plan, Publication, StoredPage
     from django_sitemapkit.sites import all_sites
     from tests.benchmarks.data import prepare
     from tests.benchmarks.measuring import measured
@@ -147,7 +147,7 @@ def measure(rows, limit):
     from tests.benchmarks.sitemaps import Columns
 
     prepare(rows)
-    for model in (Publication, Place, Build, Page, Plan, Lease):
+    for model in (Publication, Place, StoredPage, Build, Page, Plan, Lease):
         model.objects.all().delete()
     _compact()
     register(type("Products", (Columns,), {"limit": limit}))

@@ -118,8 +118,13 @@ def states(result):
 def manifest(build_id=None):
     """Return the lines of a build, of the published one unless given, by section and number."""
     build_id = build_id or Publication.objects.get(site=SITE.key).build_id
-    lines = Place.objects.filter(build_id=build_id)
+    lines = Place.objects.in_build(build_id)
     return {(line.section, line.number): line for line in lines}
+
+
+def problems_of(*texts):
+    """Return problems of one kind as a place has them."""
+    return {"no-url": {"count": len(texts), "examples": list(map(list, enumerate(texts)))}}
 
 
 def named(lines):

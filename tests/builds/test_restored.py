@@ -235,7 +235,7 @@ def test_files_that_a_restored_database_does_not_know_are_swept(site, client):
 def test_an_index_has_a_name_that_a_restored_database_does_not_give_again(site):
     """Build and fence may have the same numbers once more, and the index the same content."""
     line = manifest()["", 0]
-    start = f"{folder_of(SITE)}/index-{line.sha256[:16]}-{line.build_id}.1-"
+    start = f"{folder_of(SITE)}/index-{line.page.sha256[:16]}-{line.build_id}.1-"
     assert line.name.startswith(start)
     assert re.fullmatch(r"[0-9a-f]{6}\.xml", line.name.removeprefix(start))
 

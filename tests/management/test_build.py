@@ -50,7 +50,7 @@ def test_a_line_for_each_file_and_a_total(products):
     assert lines[2].split()[:4] == ["index", "stored", "2", "sitemaps"]
     page = line_of("products")
     assert f"{page.xml_bytes} bytes" in " ".join(lines[0].split())
-    assert f"{page.stored_bytes} bytes stored" in " ".join(lines[0].split())
+    assert f"{page.page.stored_bytes} bytes stored" in " ".join(lines[0].split())
     assert len(lines) == 5
     build = Build.objects.get().pk
     assert lines[3] == f"Build {build} of site 'default': published; 3 URLs in 3 files, 3 stored."

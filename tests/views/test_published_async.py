@@ -75,7 +75,7 @@ def test_file_goes_out_block_by_block(one_connection, line, path, headers):
         return early, reader
 
     early, reader = async_to_sync(ask)()
-    assert 0 < early < line.stored_bytes
+    assert 0 < early < line.page.stored_bytes
     assert early <= 3 * 65_536
     assert all(0 < size <= 65_536 for size in Remote.reads)
     assert reader.ended
@@ -99,7 +99,7 @@ def test_disconnect_closes_the_file(one_connection, line, path, headers):
 
     reader = async_to_sync(ask)()
     assert not reader.ended
-    assert sum(Remote.reads) < line.stored_bytes
+    assert sum(Remote.reads) < line.page.stored_bytes
     assert Remote.open_files == 0
 
 

@@ -1,7 +1,7 @@
 """Deleting the files that nobody needs any more."""
 
 import datetime as dt
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Exists, OuterRef, Q
@@ -20,6 +20,7 @@ from django_sitemapkit.models import (
     StoredPage,
 )
 from django_sitemapkit.publishing import SitemapStorage, folder_of
+from django_sitemapkit.reading.keysets import MAX_PARAMETERS
 from django_sitemapkit.sites import SitemapSite
 
 ORPHAN_AGE = dt.timedelta(days=1)
@@ -77,13 +78,15 @@ def prune(
         with lease.fenced_transaction():
             for pk in over if withdrawn else ():
                 places = Place.objects.in_build(pk)
-                if pk != announced and not places.filter(page__name__in=left).exists():
+                listed = places.values_list("page__name", flat=True)
+                if pk != announced and left.isdisjoint(listed):
                     places.delete()
-            unplaced = StoredPage.objects.filter(site=site.key, places=None)
-            unplaced.exclude(name__in=left).delete()
+            _forget(site, names)
     orphans = _orphans(site, storage, lease, known)
     if orphans and not dry_run:
         orphans = _deleted(orphans, storage, lease)
+        with lease.fenced_transaction():
+            _forget(site, orphans)
     if orphans is not None and not dry_run:
         # They are on a disk of this host, or of one that shares it.
         storage.sweep_workshops(folder_of(site), timezone.now() - ORPHAN_AGE)
@@ -115,6 +118,13 @@ def _names(site: SitemapSite, *, listed: bool, over: Collection[int] = ()) -> se
     is_listed = Exists(Place.objects.filter(page=OuterRef("pk")).exclude(build__in=over))
     pages = StoredPage.objects.filter(is_listed if listed else ~is_listed, site=site.key)
     return set(pages.values_list("name", flat=True))
+
+
+def _forget(site: SitemapSite, names: Sequence[str]) -> None:
+    """Delete the stored pages with these names, whose files are gone, if no build lists them."""
+    for start in range(0, len(names), MAX_PARAMETERS):
+        some = names[start : start + MAX_PARAMETERS]
+        StoredPage.objects.filter(site=site.key, places=None, name__in=some).delete()
 
 
 def _deleted(names: Iterable[str], storage: SitemapStorage, lease: BuildLease) -> list[str]:

@@ -151,7 +151,7 @@ def test_json_has_a_line_for_each_document(built):
 def test_repair_heals(client, settings, built, section, change):
     """The file is rebuilt and published with its old date, because its content is the same."""
     settings.SITEMAPKIT_SERVE_FROM = "published"
-    whole = [(line.section, line.number, line.sha256, line.lastmod) for line in files()]
+    whole = [(line.section, line.number, line.page.sha256, line.page.lastmod) for line in files()]
     damage(line_of(section), change)
 
     code, out, err = run("validate_sitemaps", "--repair")
@@ -159,7 +159,7 @@ def test_repair_heals(client, settings, built, section, change):
     assert "INVALID" in out
     assert run("validate_sitemaps")[0] == 0
     pages = [line for line in files() if line.section]
-    assert [(p.section, p.number, p.sha256, p.lastmod) for p in pages] == [
+    assert [(p.section, p.number, p.page.sha256, p.page.lastmod) for p in pages] == [
         line for line in whole if line[0]
     ]
     assert locations(client.get("/sitemap-products-1.xml").getvalue()) == [

@@ -77,12 +77,20 @@ def outcome_of(result):
 def said(build=None):
     """Return what the manifest says of the pages that does not depend on the moment."""
     fields = (
-        *("section", "number", "lower", "upper", "first", "last", "status", "sha256", "urls"),
-        *("skipped", "problems", "problem_kinds", "fingerprint", "duplicates", "duplicate_hashes"),
-        *("prefix_digest", "urls_digest", "lastmod_count", "oldest_lastmod", "newest_lastmod"),
+        *("section", "number", "lower", "upper", "first", "last", "status", "newest_key"),
+        *("skipped", "problems", "fingerprint", "duplicates", "duplicate_hashes"),
+        *("prefix_digest", "urls_digest"),
     )
+    facts = ("sha256", "urls", "xml_bytes", "lastmod_count", "oldest_lastmod", "newest_lastmod")
     rows = sorted(manifest(build).values(), key=index_order)
-    return [{field: getattr(row, field) for field in fields} for row in rows if row.section]
+    return [
+        {
+            **{field: getattr(row, field) for field in fields},
+            **{fact: getattr(row.page, fact, None) for fact in facts},
+        }
+        for row in rows
+        if row.section
+    ]
 
 
 def differing(ones, others):

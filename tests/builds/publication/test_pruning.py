@@ -333,5 +333,5 @@ def test_each_name_is_read_once(storage, django_assert_num_queries):
     generations(3)
     lines = Place.objects.filter(build__site=SITE.key)
     with django_assert_num_queries(1):
-        names = pruning._stored(Build.objects.filter(site=SITE.key))
+        names = pruning._names(SITE, listed=True)
     assert names == named(lines)
