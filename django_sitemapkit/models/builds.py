@@ -305,17 +305,17 @@ class Place(models.Model):
     @property
     def name(self) -> str:
         """The name of its file in the storage; "" if it has none."""
-        return self.page.name if self.page is not None else ""
+        return getattr(self.page, "name", "")
 
     @property
     def urls(self) -> int:
         """How many URLs its file lists."""
-        return self.page.urls if self.page is not None else 0
+        return getattr(self.page, "urls", 0)
 
     @property
     def xml_bytes(self) -> int:
         """Bytes of XML in its file."""
-        return self.page.xml_bytes if self.page is not None else 0
+        return getattr(self.page, "xml_bytes", 0)
 
     @property
     def problem_texts(self) -> list[str]:

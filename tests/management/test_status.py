@@ -11,6 +11,7 @@ from django.utils import timezone, translation
 
 from django_sitemapkit.management.base import age_of
 from django_sitemapkit.models import Build, Lease, Place, Publication, StoredPage
+from django_sitemapkit.testing.factories import PlaceFactory
 from tests.management import run
 from tests.testapp.models import Product
 from tests.testapp.serving import BASE, Products, Readings, declare, make_products
@@ -259,8 +260,8 @@ def running_build(seconds=0):
     build = Build.objects.create(
         site="default", fence=9, started_at=now - dt.timedelta(seconds=seconds)
     )
-    values = {"status": "done", "urls": 2_000, "name": f"products-1-0-{build.pk}.9-x.xml.gz"}
-    Place.objects.create(build=build, section="products", number=1, **values)
+    name = f"products-1-0-{build.pk}.9-x.xml.gz"
+    PlaceFactory(build=build, section="products", number=1, urls=2_000, page__name=name)
     Place.objects.create(build=build, section="products", number=2)
     lease, _ = Lease.objects.update_or_create(
         name="build:default",
