@@ -120,8 +120,8 @@ def test_a_changed_row_changes_its_page_and_the_index_alone(storage):
     assert stored == {("products", 1), ("", 0)}
     assert len(storage.saved()) == 2
     for key, line in after.items():
-        same = (line.name, line.page.lastmod) == (before[key].name, before[key].page.lastmod)
-        assert same == (key not in stored), key
+        assert (line.page == before[key].page) == (key not in stored), key
+        assert (line.name == before[key].name) == (key not in stored), key
         assert (line.page.lastmod > EPOCH) == (key in stored), key
 
 

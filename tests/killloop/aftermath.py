@@ -64,7 +64,8 @@ def check_export(site):
     with place().aged():
         prune(site)
     there = {name: place().read(EXPORT, name) for name in place().names(EXPORT)}
-    lines = Place.objects.filter(build=Build.objects.published(site), status=Place.Status.DONE)
+    published = Build.objects.published(site)
+    lines = Place.objects.in_build(published).filter(status=Place.Status.DONE)
     should = {_exported_as(line): place().read(STORAGE, line.name) for line in lines}
     require(
         there.keys() == should.keys(),
