@@ -209,8 +209,7 @@ class StoredPage(models.Model):
     objects = PrimaryManager["StoredPage"]()
 
     class Meta:
-        verbose_name = _("stored page")
-        verbose_name_plural = _("stored pages")
+        default_permissions = ()
         indexes: ClassVar = [models.Index(fields=["site", "name"])]
 
     def __str__(self) -> str:
@@ -248,7 +247,7 @@ class Place(models.Model):
         models.PROTECT,
         null=True,
         related_name="places",
-        verbose_name=_("stored page"),
+        verbose_name=_("file"),
     )
     """Null unless it is done. Its type has no None, since code that reads it knows the status."""
     status = models.CharField(_("status"), max_length=20, choices=Status, default=Status.PENDING)
