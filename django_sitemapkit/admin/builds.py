@@ -54,7 +54,7 @@ from django_sitemapkit.builds import Pause, publish
 from django_sitemapkit.builds.publication.pausing import pause_at
 from django_sitemapkit.builds.report.running import STATES, states_of
 from django_sitemapkit.exceptions import SitemapKitError
-from django_sitemapkit.models import Build, BuildDifferences, BuildFile, Publication, StoredNow
+from django_sitemapkit.models import Build, BuildDifferences, Place, Publication, StoredNow
 from django_sitemapkit.words import words_of
 
 
@@ -65,7 +65,7 @@ class BuildList(ChangeList):
         """Read the builds of the page, and add the totals of their files."""
         super().get_results(request)
         keys = [build.pk for build in self.result_list]
-        totals = BuildFile.objects.filter(build__in=keys).totals("build")
+        totals = Place.objects.filter(build__in=keys).totals("build")
         by_build = {total["build"]: total for total in totals}
         changes = changes_of(self.result_list, counts_of(self.result_list))
         live = set(Publication.objects.filter(build__in=keys).values_list("build", flat=True))
@@ -321,7 +321,7 @@ class BuildAdmin(ActivityAdmin, CancelAdmin, HealthAdmin, InspectionAdmin, Pause
         if request.method not in {"GET", "HEAD"}:
             return HttpResponseNotAllowed(["GET", "HEAD"])
         build = self._get_build_or_404(request, object_id)
-        row = BuildFile.objects.in_build(build).pages().filter(pk=file).first()
+        row = Place.objects.in_build(build).pages().filter(pk=file).first()
         if row is None:
             raise Http404(_("This file does not exist."))
         context = {"title": name_of(row), "file": row, **file_context(request, row)}

@@ -23,7 +23,7 @@ from django_sitemapkit.builds.report.stored_differences import (
 from django_sitemapkit.builds.requests import begin
 from django_sitemapkit.builds.requests import request as record_request
 from django_sitemapkit.exceptions import BuildRunning, SitemapKitError
-from django_sitemapkit.models import Build, BuildDifferences, BuildFile, BuildRequest
+from django_sitemapkit.models import Build, BuildDifferences, BuildRequest, Place
 from django_sitemapkit.overrides.transfer import csv_lines
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sites import SitemapSite
@@ -91,12 +91,12 @@ def _takes_long(site: SitemapSite, build: Build) -> bool:
     previous = build.previous
     if previous is None:
         return False
-    files = BuildFile.objects
+    places = Place.objects
     before, after = (
-        set(files.in_build(stored_build(site, each.pk)).pages().values_list("name", "urls"))
+        set(places.in_build(stored_build(site, each.pk)).pages().values_list("page", "page__urls"))
         for each in (previous, build)
     )
-    return sum(urls for _name, urls in before ^ after) > MAX_COMPARED_AT_ONCE
+    return sum(urls for _page, urls in before ^ after) > MAX_COMPARED_AT_ONCE
 
 
 def differences_csv(request: HttpRequest, stored: BuildDifferences) -> StreamingHttpResponse:

@@ -26,8 +26,8 @@ from django_sitemapkit.builds.stored_files import (
     unescaped,
 )
 from django_sitemapkit.exceptions import StorageFailure
-from django_sitemapkit.models import Build, BuildFile, BuildRequest, Publication
-from django_sitemapkit.models.builds import INDEX_ORDER, BuildFileQuerySet
+from django_sitemapkit.models import Build, BuildRequest, Place, Publication
+from django_sitemapkit.models.builds import INDEX_ORDER, PlaceQuerySet
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import page_addresses
 
@@ -46,7 +46,7 @@ ENTRIES_PER_PAGE = 200
 
 def manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
     """Return the template context of a build: totals, problems, and a page of its files."""
-    manifest = BuildFile.objects.in_build(build).defer("override_hashes", "problem_kinds")
+    manifest = Place.objects.in_build(build).defer("override_hashes")
     totals = _section_totals(build, manifest)
     section = request.GET.get("section", "")
     if section not in {total["section"] for total in totals}:
@@ -54,7 +54,7 @@ def manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
     chosen = manifest.filter(section=section) if section else manifest
     files = chosen.order_by(*INDEX_ORDER, "pk")
     page = Paginator(files, FILES_PER_PAGE).get_page(request.GET.get("p"))
-    faulty = manifest.exclude(problems="", skipped=0).order_by(*INDEX_ORDER)
+    faulty = manifest.exclude(problems={}, skipped=0).order_by(*INDEX_ORDER)
     problems = list(faulty[: MAX_FILES_WITH_PROBLEMS + 1])
     urls = _file_urls(build, page.object_list)
     asked = build.requests.exclude(kind=BuildRequest.Kind.COMPARE)
@@ -70,7 +70,7 @@ def manifest_context(request: HttpRequest, build: Build) -> dict[str, Any]:
     }
 
 
-def _section_totals(build: Build, manifest: BuildFileQuerySet) -> list[dict[str, Any]]:
+def _section_totals(build: Build, manifest: PlaceQuerySet) -> list[dict[str, Any]]:
     """Return the totals of each section, and how its URLs have changed since the build before."""
     previous = build.previous_id if is_whole(build) else None
     before = url_counts([previous])[previous] or None
@@ -85,30 +85,30 @@ def _section_totals(build: Build, manifest: BuildFileQuerySet) -> list[dict[str,
             "skipped": number_or_blank(total["skipped"]),
         }
         for total in manifest.totals(
-            "section", pending=Count("pk", filter=Q(status=BuildFile.Status.PENDING))
+            "section", pending=Count("pk", filter=Q(status=Place.Status.PENDING))
         )
     ]
 
 
-def name_of(file: BuildFile) -> str:
+def name_of(file: Place) -> str:
     """Return what a file is called on the screens."""
     return f"{file.section or _('index')} {file.number or ''}".rstrip()
 
 
-def _row(file: BuildFile, urls: Mapping[int, str]) -> dict[str, Any]:
+def _row(file: Place, urls: Mapping[int, str]) -> dict[str, Any]:
     return {
         "file": file,
         "name": name_of(file),
         "url": urls.get(file.pk, ""),
-        "is_readable": file.section and file.status == BuildFile.Status.DONE,
+        "is_readable": file.section and file.status == Place.Status.DONE,
         "urls": number(file.urls),
         "skipped": number_or_blank(file.skipped),
         "duplicates": number_or_blank(file.duplicates),
-        "problems": file.problems.splitlines(),
+        "problems": file.problem_texts,
     }
 
 
-def file_context(request: HttpRequest, file: BuildFile) -> dict[str, Any]:
+def file_context(request: HttpRequest, file: Place) -> dict[str, Any]:
     """Return the template context of a stored file: the URLs that match a search, some at a time.
 
     The search is for a part of a URL, percent-encoded or not.
@@ -138,7 +138,7 @@ def file_context(request: HttpRequest, file: BuildFile) -> dict[str, Any]:
     }
 
 
-def _file_urls(build: Build, files: Iterable[BuildFile]) -> dict[int, str]:
+def _file_urls(build: Build, files: Iterable[Place]) -> dict[int, str]:
     """Return the URLs of files by id; none if the site serves another build."""
     if not Publication.objects.filter(site=build.site, build=build).exists():
         return {}
@@ -151,7 +151,7 @@ def _file_urls(build: Build, files: Iterable[BuildFile]) -> dict[int, str]:
         return {
             file.pk: urls_of(file.section)(file.number) if file.section else site.address("index")
             for file in files
-            if file.status == BuildFile.Status.DONE
+            if file.status == Place.Status.DONE
         }
 
     return try_read(read)[0] or {}

@@ -57,7 +57,7 @@ from django_sitemapkit.builds.report.running import (
 from django_sitemapkit.builds.report.state import states_of_sites
 from django_sitemapkit.builds.requests import begin
 from django_sitemapkit.builds.requests import request as record_request
-from django_sitemapkit.models import Build, BuildFile, BuildRequest
+from django_sitemapkit.models import Build, BuildRequest, Place
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sites import SitemapSite, all_sites
@@ -232,7 +232,7 @@ class OverviewAdmin(ReadOnlyAdmin):
     def _rows(self, sites: Sequence[SitemapSite]) -> list[dict[str, Any]]:
         """Return a row for each site, by the same few queries for any number of them."""
         states = states_of_sites(sites)
-        files = BuildFile.objects.filter(build__in=[state.build for state in states if state.build])
+        files = Place.objects.filter(build__in=[state.build for state in states if state.build])
         totals = {total["build"]: total for total in files.totals("build")}
         nothing = {"pages": 0, "urls": 0, "skipped": 0}
         return [

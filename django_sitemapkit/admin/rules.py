@@ -17,7 +17,7 @@ from django_sitemapkit.admin.editor_settings import EditorSettingAdmin, EditorSe
 from django_sitemapkit.admin.url_counts import LOSS, url_counts
 from django_sitemapkit.builds.stored_files import locations_of
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.models import Build, BuildFile, ExclusionRule, hash_of
+from django_sitemapkit.models import Build, ExclusionRule, Place, hash_of
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.overrides.pasting import pasted_path
 from django_sitemapkit.overrides.patterns import Pattern
@@ -208,7 +208,7 @@ def find_matches(site: SitemapSite, text: str, *, live: bool) -> RuleMatches:
 def _published_urls(build: Build) -> Iterator[list[str]]:
     """Yield the URLs of a build's files in batches, the files in the order of their hashes."""
     storage = SitemapStorage()
-    rows = BuildFile.objects.in_build(build).pages().order_by("sha256")
+    rows = Place.objects.in_build(build).pages().order_by("page__sha256")
     keys = list(rows.values_list("pk", flat=True))
     # iterator() would need one session of PostgreSQL, which pgbouncer may not give.
     for start in range(0, len(keys), ROWS_PER_QUERY):

@@ -30,7 +30,7 @@ from django_sitemapkit.admin.editor_settings import (
 )
 from django_sitemapkit.admin.url_counts import section_changes, url_counts
 from django_sitemapkit.exceptions import InvalidValue
-from django_sitemapkit.models import Build, BuildFile, Revision, SectionSettings
+from django_sitemapkit.models import Build, Place, Revision, SectionSettings
 from django_sitemapkit.models.fields import CHANGEFREQ_CHOICES
 from django_sitemapkit.overrides.sections import extra_urls_of
 from django_sitemapkit.protocol.values import format_changefreq, format_priority
@@ -305,7 +305,7 @@ def _published(site: SitemapSite) -> dict[str, Any]:
     if build is None:
         return {"build": None, "names": (), "urls": {}, "problems": {}}
     counts = url_counts([build.pk, build.previous_id])
-    files = BuildFile.objects.in_build(build).exclude(section="").exclude(problems="", skipped=0)
+    files = Place.objects.in_build(build).exclude(section="").exclude(problems={}, skipped=0)
     faulty = files.order_by().values_list("section")
     return {
         "build": build,

@@ -8,7 +8,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from django_sitemapkit.admin.base import number
-from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.models import Build, Place
 
 LOSS = 0.05
 """The share of its URLs that a site or section may lose before that is marked."""
@@ -75,7 +75,7 @@ def _signed(value: int) -> str:
 def url_counts(builds: Iterable[int | None]) -> dict[int | None, UrlCounts]:
     """Return how many URLs builds list, given their ids; by one query."""
     found: dict[int | None, UrlCounts] = {pk: {} for pk in builds}
-    files = BuildFile.objects.filter(build__in=[pk for pk in found if pk is not None])
+    files = Place.objects.filter(build__in=[pk for pk in found if pk is not None])
     for total in files.totals("build", "section"):
         if total["pages"]:
             found[total["build"]][total["section"]] = total["urls"]

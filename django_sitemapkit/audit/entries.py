@@ -11,7 +11,7 @@ from django_sitemapkit.builds.stored_files import (
     stored_entries_of,
     unescaped,
 )
-from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import all_pages
 from django_sitemapkit.publishing import SitemapStorage
@@ -49,11 +49,11 @@ def entries_of(
     """
     if published is None:
         return live_entries(site, sample)
-    return entries_of_build(BuildFile.objects.in_build(published).pages(), sample, skip=skip)
+    return entries_of_build(Place.objects.in_build(published).pages(), sample, skip=skip)
 
 
 def entries_of_build(
-    rows: Iterable[BuildFile], sample: int | None, *, skip: int = 0
+    rows: Iterable[Place], sample: int | None, *, skip: int = 0
 ) -> Iterator[SitemapEntry]:
     """Yield entries of stored pages, a sample of each section or, with None, all.
 

@@ -16,8 +16,8 @@ from django.db.models import Count, Exists, F, OuterRef, Q
 from django_sitemapkit.builds.lease import BuildLease, close_if_unusable
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import SitemapKitError
-from django_sitemapkit.models import Build, BuildFile, Lease, PageUrls
-from django_sitemapkit.models.builds import INDEX_ORDER, BuildFileQuerySet
+from django_sitemapkit.models import Build, Lease, PageUrls, Place
+from django_sitemapkit.models.builds import INDEX_ORDER, PlaceQuerySet
 from django_sitemapkit.models.leases import DatabaseNow
 from django_sitemapkit.printable import printable
 
@@ -79,12 +79,12 @@ class ClaimState:
         )
 
 
-def open_pages(build: Build) -> BuildFileQuerySet:
+def open_pages(build: Build) -> PlaceQuerySet:
     """Return the pages of a build that have to be made, and can be made now.
 
     A page that exceeds its limit, but may not without its duplicates, waits for their comparison.
     """
-    pages = BuildFile.objects.in_build(build).filter(status=BuildFile.Status.PENDING)
+    pages = Place.objects.filter(build=build, status=Place.Status.PENDING)
     if settings.DEDUPLICATE:
         measured = PageUrls.objects.filter(page=OuterRef("pk"))
         pages = pages.filter(~Exists(measured))
@@ -106,10 +106,10 @@ class ClaimLease(BuildLease):
         self._build = build
         self._limits = limits
         self._duration = dt.timedelta(seconds=settings.LEASE_SECONDS)
-        self._page = BuildFile.objects.none()
+        self._page = Place.objects.none()
         self._bounds: tuple[int, str | None] = (0, None)
 
-    def claim(self) -> BuildFile | None:
+    def claim(self) -> Place | None:
         """Claim the next page in the order of the index; return None if there is none for now.
 
         Proving the lease locks its row, so claims are made one after the other, and their limits
@@ -122,7 +122,7 @@ class ClaimLease(BuildLease):
             row = pages.exclude(CLAIMED).order_by(*INDEX_ORDER).first()
             if row is None or not self._take_turn():
                 return None
-            self._page = BuildFile.objects.filter(pk=row.pk, status=BuildFile.Status.PENDING)
+            self._page = Place.objects.filter(pk=row.pk, status=Place.Status.PENDING)
             self._bounds = row.number, row.upper
             self._renew_claim()
         row.claimed_until, row.attempts, row.error_code, row.error = None, 0, "", ""

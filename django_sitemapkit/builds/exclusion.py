@@ -31,7 +31,7 @@ from django_sitemapkit.builds.steps import run
 from django_sitemapkit.builds.stored_files import holds_location
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
 from django_sitemapkit.inspection import label_or_none, paging_key
-from django_sitemapkit.models import BuildFile, UrlOverride
+from django_sitemapkit.models import Place, UrlOverride
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import SectionReader
@@ -105,20 +105,20 @@ def _draft(
     published = state.builds.published
     assert published is not None  # noqa: S101  the lease is held since it was found
     state.sections = sections_of(state.site)
-    known: dict[PageName, BuildFile] = {}
+    known: dict[PageName, Place] = {}
     for row in state.builds.rows_of(published):
         if row.section:
             name = page_name_of(row)
             known[name] = _again(row) if name in listing else copy_of(row)
     for section, number in withdrawn:
-        emptied = BuildFile(section=section, number=number, status=BuildFile.Status.EMPTY)
+        emptied = Place(section=section, number=number, status=Place.Status.EMPTY)
         known.setdefault((section, number), emptied).override_hashes = reason
     state.rows = list(known.values())
     state.record = state.new_build(published.declaration)
     state.record.checked_by = published.checkers_of({section for section, _number in known})
 
 
-def _again(row: BuildFile) -> BuildFile:
+def _again(row: Place) -> Place:
     """Return a row of a page to make, which leaves out the duplicates that it left out before."""
     copy = pending_copy_of(row)
     copy.urls_digest, copy.duplicate_hashes = row.urls_digest, row.duplicate_hashes
@@ -126,7 +126,7 @@ def _again(row: BuildFile) -> BuildFile:
 
 
 def _pages_with(
-    site: SitemapSite, rows: Sequence[BuildFile], override: UrlOverride, *, unreadable: bool = False
+    site: SitemapSite, rows: Sequence[Place], override: UrlOverride, *, unreadable: bool = False
 ) -> Iterator[tuple[PageName, int]]:
     """Yield the pages that may list what an override is about, and how often each may.
 
@@ -145,11 +145,11 @@ def _pages_with(
         name = section.get_name()
         for row in rows if key is not None else ():
             if row.section == name and _covers(section, row, key):
-                urls = row.urls if section.has_entries else section.urls_per_row
+                urls = row.page.urls if section.has_entries else section.urls_per_row
                 yield (row.section, row.number), urls
 
 
-def _covers(section: SectionReader, row: BuildFile, key: Any) -> bool:
+def _covers(section: SectionReader, row: Place, key: Any) -> bool:
     """Return whether a page's range has a key; of a page by another key, that is not known."""
     assert section.keyset is not None  # noqa: S101  it has a label
     try:
@@ -158,11 +158,11 @@ def _covers(section: SectionReader, row: BuildFile, key: Any) -> bool:
         return True
 
 
-def _lists(row: BuildFile, location: str, storage: SitemapStorage, *, unreadable: bool) -> bool:
+def _lists(row: Place, location: str, storage: SitemapStorage, *, unreadable: bool) -> bool:
     try:
-        with storage.open(row.name) as file:
+        with storage.open(row.page.name) as file:
             return holds_location(file, location)
     except Exception as error:
         if unreadable:
             return True
-        raise StorageFailure(f"{row.name} cannot be read: {error}") from error
+        raise StorageFailure(f"{row.page.name} cannot be read: {error}") from error

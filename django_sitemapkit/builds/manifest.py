@@ -9,7 +9,7 @@ from typing import Any
 from django.utils import timezone
 
 from django_sitemapkit.builds.lease import BuildLease
-from django_sitemapkit.models import Build, BuildFile, PageUrls, Publication, StoredNow
+from django_sitemapkit.models import Build, PageUrls, Place, Publication, StoredNow
 from django_sitemapkit.models.builds import INDEX_ORDER
 from django_sitemapkit.planning import StoredSize
 from django_sitemapkit.protocol.dates import format_lastmod
@@ -26,10 +26,8 @@ DECIDED = ("prefix_digest", "urls_digest", "duplicate_hashes")
 """What a comparison of the URLs of pages says in a row."""
 
 STORED = (
-    *("name", "sha256", "urls", "xml_bytes", "stored_bytes", "lastmod"),
-    *("first", "last", "skipped", "problems", "problem_kinds"),
+    *("page", "first", "last", "newest_key", "skipped", "problems"),
     *("fingerprint", "override_hashes", "changes_at"),
-    *("oldest_lastmod", "newest_lastmod", "newest_key", "lastmod_count"),
     *("duplicates", *DECIDED),
 )
 """What a manifest says of a stored file, and what a row takes over that reuses it."""
@@ -47,23 +45,23 @@ index_order = attrgetter(*INDEX_ORDER)
 """Sorts rows as the index orders its pages."""
 
 
-def page_name_of(row: BuildFile) -> PageName:
+def page_name_of(row: Place) -> PageName:
     """Return what names a page: its section and number."""
     return row.section, row.number
 
 
-def is_pending(row: BuildFile) -> bool:
+def is_pending(row: Place) -> bool:
     """Return whether a page has to be made."""
-    return row.status == BuildFile.Status.PENDING
+    return row.status == Place.Status.PENDING
 
 
-def page_rows_of(rows: Iterable[BuildFile]) -> list[BuildFile]:
+def page_rows_of(rows: Iterable[Place]) -> list[Place]:
     """Return the pages with URLs among the rows of a manifest, in the order of the index."""
-    done = (row for row in rows if row.section and row.status == BuildFile.Status.DONE)
+    done = (row for row in rows if row.section and row.status == Place.Status.DONE)
     return sorted(done, key=index_order)
 
 
-def covers(row: BuildFile, published: BuildFile, keyset: Keyset) -> bool:
+def covers(row: Place, published: Place, keyset: Keyset) -> bool:
     """Return whether a page's key range has every key that the published page lists.
 
     The keys are compared by the database; where the bounds are as they were, nobody has to.
@@ -76,14 +74,14 @@ def covers(row: BuildFile, published: BuildFile, keyset: Keyset) -> bool:
     return from_first and keyset.covers(KeyRange(None, upper), last)
 
 
-def keys_of(row: BuildFile, section: SectionReader) -> KeyRange:
+def keys_of(row: Place, section: SectionReader) -> KeyRange:
     """Return the key range of a row; of a section without keyset, its positions."""
     if section.keyset is None:
         return KeyRange(int(row.lower or 0), int(row.upper or 0))
     return KeyRange(section.keyset.decode(row.lower), section.keyset.decode(row.upper))
 
 
-def page_entries_of(site: SitemapSite, pages: Iterable[BuildFile]) -> Iterator[IndexEntry]:
+def page_entries_of(site: SitemapSite, pages: Iterable[Place]) -> Iterator[IndexEntry]:
     """Yield what the index says of pages: the address, and when that file last changed."""
     zone = timezone.get_default_timezone()  # Under USE_TZ = False, moments are naive.
     addresses: dict[str, Callable[[int], str]] = {}
@@ -92,20 +90,20 @@ def page_entries_of(site: SitemapSite, pages: Iterable[BuildFile]) -> Iterator[I
             addresses[row.section] = page_addresses(site, row.section)
         yield IndexEntry(
             location=addresses[row.section](row.number),
-            lastmod=format_lastmod(row.lastmod and row.lastmod.replace(microsecond=0), zone),
+            lastmod=format_lastmod(row.page.lastmod.replace(microsecond=0), zone),
         )
 
 
-def take_over(row: BuildFile, stored: BuildFile) -> None:
+def take_over(row: Place, stored: Place) -> None:
     """Let a row stand for the file that is stored already, or for a page without any URL."""
     for field in STORED:
         setattr(row, field, getattr(stored, field))
     row.status = stored.status
 
 
-def pending_copy_of(stored: BuildFile) -> BuildFile:
+def pending_copy_of(stored: Place) -> Place:
     """Return a row for another build, with the same place and key range."""
-    return BuildFile(
+    return Place(
         section=stored.section,
         number=stored.number,
         position=stored.position,
@@ -114,14 +112,14 @@ def pending_copy_of(stored: BuildFile) -> BuildFile:
     )
 
 
-def decided_of(row: BuildFile) -> dict[str, Any]:
+def decided_of(row: Place) -> dict[str, Any]:
     """Return what a pending row says of the URLs to leave out, if that is decided."""
     return {name: getattr(row, name) for name in DECIDED}
 
 
-def in_batches(rows: Iterable[BuildFile]) -> Iterator[list[BuildFile]]:
+def in_batches(rows: Iterable[Place]) -> Iterator[list[Place]]:
     """Yield rows in parts of which one query can record each, whatever they leave out."""
-    some: list[BuildFile] = []
+    some: list[Place] = []
     size = 0
     for row in rows:
         some.append(row)
@@ -133,7 +131,7 @@ def in_batches(rows: Iterable[BuildFile]) -> Iterator[list[BuildFile]]:
         yield some
 
 
-def make_again(lease: BuildLease, rows: Sequence[BuildFile]) -> None:
+def make_again(lease: BuildLease, rows: Sequence[Place]) -> None:
     """Record that pages of a build are pending once more, and what each has to leave out."""
     for some in in_batches(rows):
         with lease.fenced_transaction():
@@ -143,12 +141,12 @@ def make_again(lease: BuildLease, rows: Sequence[BuildFile]) -> None:
                 for name, value in decided_of(row).items():
                     setattr(copy, name, value)
             ids = [row.pk for row in some]
-            BuildFile.objects.filter(pk__in=ids).delete()
-            BuildFile.objects.bulk_create(pending)
+            Place.objects.filter(pk__in=ids).delete()
+            Place.objects.bulk_create(pending)
             PageUrls.objects.filter(page__in=ids).delete()
 
 
-def copy_of(stored: BuildFile) -> BuildFile:
+def copy_of(stored: Place) -> Place:
     """Return a row for another build that says what a stored one says."""
     row = pending_copy_of(stored)
     take_over(row, stored)
@@ -194,28 +192,29 @@ class SiteBuilds:
         return next((build for build in held if build.pruned_at is None), None)
 
     @cached_property
-    def _rows(self) -> dict[int, list[BuildFile]]:
+    def _rows(self) -> dict[int, list[Place]]:
         builds = [build.pk for build in (self.published, self.held) if build]
-        rows: defaultdict[int, list[BuildFile]] = defaultdict(list)
-        for row in BuildFile.objects.filter(build__in=builds) if builds else ():
+        rows: defaultdict[int, list[Place]] = defaultdict(list)
+        stored = Place.objects.filter(build__in=builds).select_related("page")
+        for row in stored if builds else ():
             rows[row.build_id].append(row)
         for found in rows.values():
             found.sort(key=index_order)
         return rows
 
-    def rows_of(self, build: Build | None) -> Sequence[BuildFile]:
+    def rows_of(self, build: Build | None) -> Sequence[Place]:
         """Return all rows of the published build or the held one; none of None."""
         return self._rows.get(build.pk, ()) if build else ()
 
-    def index_of(self, build: Build | None) -> BuildFile | None:
+    def index_of(self, build: Build | None) -> Place | None:
         """Return its index."""
         return next((row for row in self.rows_of(build) if not row.section), None)
 
-    def finished_pages(self) -> dict[PageName, list[BuildFile]]:
+    def finished_pages(self) -> dict[PageName, list[Place]]:
         """Return the pages that are made, with URLs or without: as published, then as held."""
-        pages: defaultdict[PageName, list[BuildFile]] = defaultdict(list)
+        pages: defaultdict[PageName, list[Place]] = defaultdict(list)
         for row in (*self.rows_of(self.published), *self.rows_of(self.held)):
-            if row.section and row.status != BuildFile.Status.PENDING:
+            if row.section and row.status != Place.Status.PENDING:
                 pages[page_name_of(row)].append(row)
         return pages
 

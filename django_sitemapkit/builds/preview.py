@@ -20,7 +20,7 @@ from django_sitemapkit.builds.make.page_runs import PageRuns
 from django_sitemapkit.builds.manifest import SiteBuilds, page_name_of, page_rows_of
 from django_sitemapkit.builds.results import BuildResult, FileResult
 from django_sitemapkit.builds.state import OnFile
-from django_sitemapkit.models import BuildFile
+from django_sitemapkit.models import Place
 from django_sitemapkit.overrides import require_sections, sections_of
 from django_sitemapkit.planning import all_pages
 from django_sitemapkit.reading import SectionReader
@@ -56,7 +56,7 @@ def preview(
 class _Page:
     """A page of the site, in the order of the index."""
 
-    row: BuildFile
+    row: Place
     """What a manifest would say of it: a published row where it is not rendered, else not saved."""
     section: SectionReader
     keys: KeyRange
@@ -74,7 +74,7 @@ class _Preview(ExitStack):
         self._path = folder / "page.xml.gz"
         self._previous = builds.finished_pages()
         published = page_rows_of(builds.rows_of(builds.published))
-        self._stored = {page_name_of(row): row.sha256 for row in published}
+        self._stored = {page_name_of(row): row.page.sha256 for row in published}
         self._ids = count(-1, -1)  # Those of published rows are above 0.
         self._hashed = hashed_sections(sections, chosen)
         self._runs = self.enter_context(PageRuns(folder / "hashes"))
@@ -92,7 +92,7 @@ class _Preview(ExitStack):
                 self.pages += [_Page(row, section, KeyRange()) for row in stored]
 
     def _page(self, section: SectionReader, number: int, keys: KeyRange) -> _Page:
-        row = BuildFile(pk=next(self._ids), section=section.get_name(), number=number)
+        row = Place(pk=next(self._ids), section=section.get_name(), number=number)
         return _Page(row, section, keys)
 
     def make(self) -> Iterator[_Page]:
@@ -131,7 +131,7 @@ class _Preview(ExitStack):
             compared.end()
             compared.describe(row, rendering.duplicates)
             self._runs[row.pk] = compared.hashes
-        row.status = BuildFile.Status.DONE if rendering.urls else BuildFile.Status.EMPTY
+        row.status = Place.Status.DONE if rendering.urls else Place.Status.EMPTY
         is_same = self._stored.get(page_name_of(row)) == file.sha256
         state = "same" if is_same else "stored"
         page.file = file.result(row.number, state if rendering.urls else "empty", row.duplicates)
@@ -139,4 +139,4 @@ class _Preview(ExitStack):
 
 
 def _is_pending(page: _Page) -> bool:
-    return page.row.status == BuildFile.Status.PENDING
+    return page.row.status == Place.Status.PENDING

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from django.utils import timezone
 
-from django_sitemapkit.models import BuildFile, BuildRequest
+from django_sitemapkit.models import BuildRequest, Place
 from django_sitemapkit.printable import printable_lines
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State, code_of, english_of
@@ -43,17 +43,18 @@ class FileResult:
     """Those among them whose URL is listed already, by this page or by one before it."""
 
 
-def result_of_row(row: BuildFile) -> FileResult:
+def result_of_row(row: Place) -> FileResult:
     """Return what became of a page that need not be made again."""
+    kinds = row.problems.items()
     return FileResult(
         section=row.section,
         number=row.number,
-        state="same" if row.status == BuildFile.Status.DONE else "empty",
+        state="same" if row.status == Place.Status.DONE else "empty",
         urls=row.urls,
         xml_bytes=row.xml_bytes,
-        stored_bytes=row.stored_bytes,
-        problems=tuple(row.problems.splitlines()),
-        kinds={code: (count, first) for code, (count, first) in row.problem_kinds.items()},
+        stored_bytes=row.page.stored_bytes if row.page_id else 0,
+        problems=tuple(row.problem_texts),
+        kinds={code: (kind["count"], kind["examples"][0][1]) for code, kind in kinds},
         skipped=row.skipped,
         duplicates=row.duplicates,
     )

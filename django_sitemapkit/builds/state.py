@@ -13,7 +13,7 @@ from django_sitemapkit.builds.publication.export import Export
 from django_sitemapkit.builds.publication.gates import FinishedBuild
 from django_sitemapkit.builds.results import BuildResult, FileResult
 from django_sitemapkit.builds.stored_files import StoredFiles
-from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.models import Build, Place
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State, english_of
@@ -69,7 +69,7 @@ class BuildState:
         self.builds = SiteBuilds(self.site)
         self.stored_files = StoredFiles(self.site, self.storage)
         self.record: Build | None = None
-        self.rows: list[BuildFile] = []
+        self.rows: list[Place] = []
         self.files: list[FileResult] = []
         self.sections: Sequence[SectionReader] = ()
         self.unfinished: Sequence[Build] = ()
@@ -84,7 +84,7 @@ class BuildState:
         return self.record
 
     @property
-    def pending(self) -> list[BuildFile]:
+    def pending(self) -> list[Place]:
         """The pages that have to be made."""
         return list(filter(is_pending, self.rows))
 
@@ -93,9 +93,10 @@ class BuildState:
         """Whether no section is left as it is published."""
         return not (self.chosen or self.by_editor)
 
-    def is_stored(self, row: BuildFile) -> bool:
+    def is_stored(self, row: Place) -> bool:
         """Return whether the file of a row is there and may be used again."""
-        return row.name not in self.distrusted and self.stored_files.has(row.name)
+        name = row.page.name
+        return name not in self.distrusted and self.stored_files.has(name)
 
     def finished(self) -> FinishedBuild:
         """Return the build as gates judge it, once no page is missing."""
@@ -112,7 +113,7 @@ class BuildState:
 
     def reload(self) -> None:
         """Read the rows as they are recorded, by whichever process."""
-        self.rows = sorted(BuildFile.objects.in_build(self.build), key=index_order)
+        self.rows = sorted(Place.objects.in_build(self.build), key=index_order)
 
     def report(self, result: FileResult, total: int) -> None:
         """Take in what became of a file, of about so many."""

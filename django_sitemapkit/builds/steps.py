@@ -38,7 +38,7 @@ from django_sitemapkit.builds.results import BuildResult, result_of_row
 from django_sitemapkit.builds.state import BuildState
 from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost, StorageFailure
-from django_sitemapkit.models import Build, BuildFile, PageUrls
+from django_sitemapkit.models import Build, PageUrls, Place
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, refresh, renumber
 from django_sitemapkit.reading import SectionReader
@@ -167,7 +167,7 @@ def freeze(state: BuildState) -> None:
         for row in state.rows:
             row.build = record
         for some in in_batches(state.rows):
-            BuildFile.objects.bulk_create(some)
+            Place.objects.bulk_create(some)
         _give_up_unfinished(state)
     state.begun.add(record.pk)
     state.reload()
@@ -201,7 +201,7 @@ def compare(state: BuildState, comparison: PageComparison) -> None:
     again, changed = comparison.compare(state.rows)
     for some in in_batches(changed):
         with state.lease.fenced_transaction():
-            BuildFile.objects.bulk_update(some, ["prefix_digest", "urls_digest"])
+            Place.objects.bulk_update(some, ["prefix_digest", "urls_digest"])
     if comparison.damaged:
         state.build.distrusted = sorted({*state.build.distrusted, *comparison.damaged})
         with state.lease.fenced_transaction():
@@ -224,17 +224,17 @@ def verify(state: BuildState) -> None:
         _make_again(state, lost)
         make(state)
         if lost := _lost(state):
-            raise BuildFailed(f"{lost[0].name} was stored, but is missing from the storage.")
+            raise BuildFailed(f"{lost[0].page.name} was stored, but is missing from the storage.")
 
 
-def _planned_rows(section: SectionReader, pages: Sequence[PlannedPage]) -> list[BuildFile]:
+def _planned_rows(section: SectionReader, pages: Sequence[PlannedPage]) -> list[Place]:
     name = section.get_name()
     if not pages:
         # A section without a row would count as never built, and be served live.
-        return [BuildFile(section=name, number=1, status=BuildFile.Status.EMPTY)]
+        return [Place(section=name, number=1, status=Place.Status.EMPTY)]
     encode = section.keyset.encode if section.keyset else str
     return [
-        BuildFile(
+        Place(
             section=name,
             number=page.number,
             lower=encode(page.keys.lower),
@@ -247,11 +247,11 @@ def _planned_rows(section: SectionReader, pages: Sequence[PlannedPage]) -> list[
 def _numbers_that_lost_rows(
     lease: BuildLease,
     section: SectionReader,
-    rows: Sequence[BuildFile],
-    stored: Sequence[BuildFile],
+    rows: Sequence[Place],
+    stored: Sequence[Place],
 ) -> list[int]:
     """Return the numbers under which some rows are published that their pages no longer have."""
-    published = {row.number: row for row in stored if row.status == BuildFile.Status.DONE}
+    published = {row.number: row for row in stored if row.status == Place.Status.DONE}
     keyset = section.keyset
     if keyset is None:
         return []
@@ -263,7 +263,7 @@ def _numbers_that_lost_rows(
     return lost
 
 
-def _adoptable_pages(state: BuildState) -> dict[PageName, list[BuildFile]]:
+def _adoptable_pages(state: BuildState) -> dict[PageName, list[Place]]:
     """Return the pages of builds that ended early, of the last one first."""
     declaration = state.build.declaration
     left = [
@@ -271,9 +271,10 @@ def _adoptable_pages(state: BuildState) -> dict[PageName, list[BuildFile]]:
         for build in state.unfinished
         if build.declaration == declaration and (build.full or not state.full)
     ]
-    pages: defaultdict[PageName, list[BuildFile]] = defaultdict(list)
-    made = BuildFile.objects.filter(build__in=left).exclude(status=BuildFile.Status.PENDING)
-    for row in made.exclude(section="").order_by("-build") if left else ():
+    pages: defaultdict[PageName, list[Place]] = defaultdict(list)
+    made = Place.objects.filter(build__in=left).exclude(status=Place.Status.PENDING)
+    made = made.exclude(section="").select_related("page").order_by("-build")
+    for row in made if left else ():
         pages[page_name_of(row)].append(row)
     return pages
 
@@ -305,7 +306,7 @@ def _comparison(state: BuildState, builder: PageBuilder) -> PageComparison | Non
     return PageComparison(builder.keep_hashes(), sections, kept, heartbeat=builder.heartbeat)
 
 
-def _make_again(state: BuildState, rows: Sequence[BuildFile]) -> None:
+def _make_again(state: BuildState, rows: Sequence[Place]) -> None:
     """Have pages made once more; what became of them is not in the result."""
     make_again(state.lease, rows)
     again = set(map(page_name_of, rows))
@@ -313,7 +314,7 @@ def _make_again(state: BuildState, rows: Sequence[BuildFile]) -> None:
     state.reload()
 
 
-def _lost(state: BuildState) -> list[BuildFile]:
+def _lost(state: BuildState) -> list[Place]:
     """Return the pages whose files are not stored."""
     files = StoredFiles(state.site, state.storage)
     return files.lost(page_rows_of(state.rows), state.lease.heartbeat)

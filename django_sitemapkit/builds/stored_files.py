@@ -12,7 +12,7 @@ from xml.parsers import expat
 from xml.sax.saxutils import unescape
 
 from django_sitemapkit.exceptions import StorageFailure
-from django_sitemapkit.models import BuildFile
+from django_sitemapkit.models import Place
 from django_sitemapkit.printable import count_of
 from django_sitemapkit.protocol.writers import escaped
 from django_sitemapkit.publishing import SitemapStorage, folder_of
@@ -57,7 +57,7 @@ class StoredFiles:
             return name in self._names
         return not self._ask or self._storage.has(name)
 
-    def lost(self, rows: Iterable[BuildFile], heartbeat: Callable[[], None]) -> list[BuildFile]:
+    def lost(self, rows: Iterable[Place], heartbeat: Callable[[], None]) -> list[Place]:
         """Return the rows whose files are not stored; ``heartbeat`` is called for each.
 
         Each that a listing lacks is asked for by itself: it may lag behind what was stored.
@@ -65,7 +65,7 @@ class StoredFiles:
         lost = []
         for row in rows:
             heartbeat()
-            if not (self.has(row.name) or self._storage.has(row.name)):
+            if not (self.has(row.page.name) or self._storage.has(row.page.name)):
                 lost.append(row)
         return lost
 
@@ -96,11 +96,11 @@ def what_differs(file: IO[bytes], sha256: str, urls: int, *, parse: bool = True)
     return "" if digest.hexdigest() == sha256 else "its SHA-256 differs"
 
 
-def damage_of(row: BuildFile, file: IO[bytes]) -> str:
+def damage_of(row: Place, file: IO[bytes]) -> str:
     """Return how an open stored file differs from what its row says, or ""."""
     if row.section:
-        return what_differs(file, row.sha256, row.urls)
-    same = hashlib.sha256(file.read()).hexdigest() == row.sha256
+        return what_differs(file, row.page.sha256, row.page.urls)
+    same = hashlib.sha256(file.read()).hexdigest() == row.page.sha256
     return "" if same else "its SHA-256 differs"
 
 
@@ -140,37 +140,37 @@ def holds_location(file: IO[bytes], location: str) -> bool:
     return found
 
 
-def stored_entries_of(rows: Iterable[BuildFile], storage: SitemapStorage) -> Iterator[bytes]:
+def stored_entries_of(rows: Iterable[Place], storage: SitemapStorage) -> Iterator[bytes]:
     """Yield the entries of some stored pages, each of which is a line of its file."""
     for row in rows:
         try:
-            with storage.open(row.name) as file, gzip.GzipFile(fileobj=file) as xml:
+            with storage.open(row.page.name) as file, gzip.GzipFile(fileobj=file) as xml:
                 yield from (text for text in xml if text.startswith(_BEGIN))
         except Exception as error:
-            raise StorageFailure(f"{row.name} cannot be read: {error}") from error
+            raise StorageFailure(f"{row.page.name} cannot be read: {error}") from error
 
 
 def locations_of(
-    row: BuildFile, storage: SitemapStorage, heartbeat: Callable[[], None] = noop
+    row: Place, storage: SitemapStorage, heartbeat: Callable[[], None] = noop
 ) -> Iterator[list[str]]:
     """Yield the URLs of a stored page, some at a time; ``heartbeat`` is called for each some.
 
     Raises StorageFailure where its file is lost or damaged.
     """
     entries = stored_entries_of([row], storage)
-    missing = row.urls
+    missing = row.page.urls
     while some := list(islice(entries, LOCATIONS_PER_READ)):
         heartbeat()
         missing -= len(some)
         yield [unescaped(location_and_values(entry)[0]) for entry in some]
     if missing:  # An empty file is no error to gzip.
         raise StorageFailure(
-            f"{row.name} is damaged: it does not contain {count_of(row.urls, 'URL')}"
+            f"{row.page.name} is damaged: it does not contain {count_of(row.page.urls, 'URL')}"
         )
 
 
 def hashes_of(
-    rows: Iterable[BuildFile], storage: SitemapStorage, heartbeat: Callable[[], None]
+    rows: Iterable[Place], storage: SitemapStorage, heartbeat: Callable[[], None]
 ) -> Iterator[int]:
     """Yield the hash that each URL of some stored pages has in this process."""
     for row in rows:

@@ -11,11 +11,12 @@ if not apps.is_installed("django_sitemapkit"):
 from django_sitemapkit.models.builds import (
     Build,
     BuildDifferences,
-    BuildFile,
     BuildRequest,
     PageUrls,
+    Place,
     Publication,
     SitemapsOverview,
+    StoredPage,
 )
 from django_sitemapkit.models.fields import SitemapFields
 from django_sitemapkit.models.leases import DatabaseNow, Lease, StoredNow
@@ -32,7 +33,6 @@ from django_sitemapkit.models.plans import Page, Plan
 __all__ = [
     "Build",
     "BuildDifferences",
-    "BuildFile",
     "BuildRequest",
     "DatabaseNow",
     "ExclusionRule",
@@ -40,6 +40,7 @@ __all__ = [
     "Lease",
     "Page",
     "PageUrls",
+    "Place",
     "Plan",
     "Publication",
     "Revision",
@@ -47,6 +48,7 @@ __all__ = [
     "SitemapFields",
     "SitemapsOverview",
     "StoredNow",
+    "StoredPage",
     "UrlOverride",
     "hash_of",
 ]

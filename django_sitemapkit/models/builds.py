@@ -1,7 +1,8 @@
-"""Builds and their manifests, publications, and requests of the admin."""
+"""Builds, their places and stored pages, publications, and requests of the admin."""
 
 import datetime as dt
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any, ClassVar
 
 from django.db import models
@@ -33,53 +34,53 @@ class BuildManager(PrimaryManager["Build"]):
         return held.order_by("-pk").first()
 
 
-class BuildFileQuerySet(models.QuerySet["BuildFile"]):
-    """The rows of manifests."""
+class PlaceQuerySet(models.QuerySet["Place"]):
+    """The places of pages in builds."""
 
-    def in_build(self, build: "Build | int") -> "BuildFileQuerySet":
-        """Return all rows of a build's manifest."""
-        return self.filter(build=build)
+    def in_build(self, build: "Build | int") -> "PlaceQuerySet":
+        """Return all places of a build, with their stored pages."""
+        return self.filter(build=build).select_related("page")
 
-    def pages(self) -> "BuildFileQuerySet":
-        """Return the pages with URLs, in the order of the index."""
-        done = self.filter(status=BuildFile.Status.DONE).defer("override_hashes")
-        return done.exclude(section="").order_by(*INDEX_ORDER)
+    def pages(self) -> "PlaceQuerySet":
+        """Return the pages with URLs, in the order of the index, with their stored pages."""
+        done = self.filter(status=Place.Status.DONE).defer("override_hashes")
+        return done.exclude(section="").select_related("page").order_by(*INDEX_ORDER)
 
     def totals(self, *by: str, **more: Any) -> Any:
         """Return the totals of the pages with URLs, by build or section or both.
 
         ``more`` are further aggregates, by name.
         """
-        done = Q(status=BuildFile.Status.DONE)
         return (
             self.exclude(section="")
             .order_by(*by)
             .values(*by)
             .annotate(
                 **more,
-                pages=Count("pk", filter=done),
-                urls=Sum("urls", filter=done, default=0),
-                xml_bytes=Sum("xml_bytes", filter=done, default=0),
+                pages=Count("page"),
+                urls=Sum("page__urls", default=0),
+                xml_bytes=Sum("page__xml_bytes", default=0),
                 skipped=Sum("skipped", default=0),
-                changed_at=Max("lastmod", filter=done),
+                changed_at=Max("page__lastmod"),
             )
         )
 
-    def answering(self, site: SitemapSite) -> "BuildFileQuerySet":
-        """Return the rows that answer at a site's addresses; for each address the first one counts.
+    def answering(self, site: SitemapSite) -> "PlaceQuerySet":
+        """Return the places that answer at a site's addresses; for each the first one counts.
 
-        This is the row of the published build, else of the build that was replaced last, within
-        the grace period. An empty row means 404: editors have excluded all URLs of the page.
+        This is the place in the published build, else in the build that was replaced last, within
+        the grace period. An empty one means 404: editors have excluded all URLs of the page.
         """
         grace = StoredNow() - dt.timedelta(seconds=settings.KEEP_REPLACED_SECONDS)
-        rows = self.filter(
+        places = self.filter(
             Q(build__replaced_at=None) | Q(build__replaced_at__gte=grace),
             self.model.decides_answer(),
             build__site=site.key,
             build__status=Build.Status.PUBLISHED,
             build__pruned_at=None,
         )
-        return rows.order_by(F("build__replaced_at").desc(nulls_first=True))
+        latest = F("build__replaced_at").desc(nulls_first=True)
+        return places.select_related("page").order_by(latest)
 
 
 OVERDUE_SECONDS = 600.0
@@ -187,22 +188,48 @@ class SitemapsOverview(Build):
         verbose_name_plural = _("sitemaps overview")
 
 
-class BuildFile(models.Model):
-    """One row of a build's manifest: the file of a page, or of an index."""
+class StoredPage(models.Model):
+    """The stored file of a page, or of an index; it belongs to each build that lists it.
+
+    It is written once and never changed.
+    """
+
+    site = models.CharField(_("site"), max_length=100)
+    name = models.CharField(_("name in storage"), max_length=250)
+    sha256 = models.CharField(_("SHA-256 of the XML"), max_length=64)
+    urls = models.PositiveIntegerField(_("URLs"))
+    xml_bytes = models.PositiveBigIntegerField(_("bytes of XML"))
+    stored_bytes = models.PositiveBigIntegerField(_("bytes in storage"))
+    lastmod = models.DateTimeField(_("last changed"))
+    """When its XML became different from that of the file before it."""
+    oldest_lastmod = models.CharField(_("oldest lastmod"), max_length=40, blank=True)
+    newest_lastmod = models.CharField(_("newest lastmod"), max_length=40, blank=True)
+    lastmod_count = models.PositiveIntegerField(_("URLs with a lastmod"), default=0)
+
+    objects = PrimaryManager["StoredPage"]()
+
+    class Meta:
+        default_permissions = ()
+        indexes: ClassVar = [models.Index(fields=["site", "name"])]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Place(models.Model):
+    """The place of a page, or of an index, in a build, with its stored page.
+
+    A page that is pending, or that lists no URL, has no stored page.
+    """
 
     class Status(models.TextChoices):
-        """The state of a file."""
+        """The state of a place."""
 
         PENDING = "pending", _("pending")
         DONE = "done", _("done")
         EMPTY = "empty", _("empty")
 
-    FORMER: ClassVar = "former"
-    """The ``prefix_digest`` of a pending page that leaves out what it left out when it was made."""
-    DAMAGED: ClassVar = "damaged"
-    """The ``prefix_digest`` of a pending page whose stored file cannot be read."""
-
-    build = models.ForeignKey(Build, models.CASCADE, related_name="files", verbose_name=_("build"))
+    build = models.ForeignKey(Build, models.CASCADE, related_name="places", verbose_name=_("build"))
     section = models.CharField(_("section"), max_length=100, blank=True)
     """Empty for an index."""
     number = models.PositiveIntegerField(_("number"), default=0)
@@ -210,32 +237,29 @@ class BuildFile(models.Model):
     """Its place in the index."""
     lower = models.TextField(_("lower bound"), null=True)  # noqa: DJ001  null is an open end
     upper = models.TextField(_("upper bound"), null=True)  # noqa: DJ001
+    page: "models.ForeignKey[StoredPage | None, StoredPage]" = models.ForeignKey(  # type: ignore[misc]
+        StoredPage,
+        models.PROTECT,
+        null=True,
+        related_name="places",
+        verbose_name=_("file"),
+    )
+    """Null unless it is done. Its type has no None, since code that reads it knows the status."""
+    status = models.CharField(_("status"), max_length=20, choices=Status, default=Status.PENDING)
     first = models.TextField(_("first key"), null=True)  # noqa: DJ001  an index has none
     last = models.TextField(_("last key"), null=True)  # noqa: DJ001
-    status = models.CharField(_("status"), max_length=20, choices=Status, default=Status.PENDING)
-    name = models.CharField(_("name in storage"), max_length=250, blank=True)
-    sha256 = models.CharField(_("SHA-256 of the XML"), max_length=64, blank=True)
-    urls = models.PositiveIntegerField(_("URLs"), default=0)
-    xml_bytes = models.PositiveBigIntegerField(_("bytes of XML"), default=0)
-    stored_bytes = models.PositiveBigIntegerField(_("bytes in storage"), default=0)
-    lastmod = models.DateTimeField(_("last changed"), null=True)
-    """When the hash of its XML last changed."""
+    newest_key = models.TextField(_("key of the newest"), blank=True)
     skipped = models.PositiveIntegerField(_("rows skipped"), default=0)
-    problems = models.TextField(_("problems"), blank=True)
-    problem_kinds = models.JSONField(_("problems"), default=dict)
-    """By code, how many there are and the first of them."""
+    problems = models.JSONField(_("problems"), default=dict)
+    """By code their ``count``, and the first ``examples``: the place among all, and the text."""
     fingerprint = models.CharField(_("fingerprint"), max_length=100, blank=True)
     """Of code, settings and rows, taken before the rows were read."""
-    changes_at = models.DateTimeField(_("changes at"), null=True)
-    """The first lastmod that was left out because it is in the future."""
     revision = models.PositiveBigIntegerField(_("revision"), default=0)
     """The revision of the overrides that the file is known to follow."""
     override_hashes = models.BinaryField(_("override hashes"), default=b"")
     """The hashes of the overrides that met a row of this page, 8 bytes each."""
-    oldest_lastmod = models.CharField(_("oldest lastmod"), max_length=40, blank=True)
-    newest_lastmod = models.CharField(_("newest lastmod"), max_length=40, blank=True)
-    newest_key = models.TextField(_("key of the newest"), blank=True)
-    lastmod_count = models.PositiveIntegerField(_("URLs with a lastmod"), default=0)
+    changes_at = models.DateTimeField(_("changes at"), null=True)
+    """The first lastmod that was left out because it is in the future."""
     duplicates = models.PositiveIntegerField(_("duplicates"), default=0)
     """URLs left out because this page or one before it lists them."""
     duplicate_hashes = models.JSONField(_("duplicates"), default=dict)
@@ -243,7 +267,7 @@ class BuildFile(models.Model):
     prefix_digest = models.CharField(_("prefix digest"), max_length=16, blank=True)
     """Of all URLs of the pages before it, if what it leaves out is right for these.
 
-    Empty if that is not known. Where a pending row has one, it says what to leave out.
+    Empty if that is not known. Where a pending place has one, it says what to leave out.
     """
     urls_digest = models.CharField(_("URLs digest"), max_length=16, blank=True)
     """Of its own URLs."""
@@ -256,28 +280,46 @@ class BuildFile(models.Model):
     error = models.TextField(_("error"), blank=True)
     """The text of the last error."""
 
-    objects = PrimaryManager.from_queryset(BuildFileQuerySet)()
+    objects = PrimaryManager.from_queryset(PlaceQuerySet)()
 
     class Meta:
         verbose_name = _("file")
         verbose_name_plural = _("files")
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["build", "section", "number"], name="sitemapkit_file_unique"
+                fields=["build", "section", "number"], name="sitemapkit_place_unique"
             ),
         ]
-        indexes: ClassVar = [
-            models.Index(fields=["name"]),
-            models.Index(fields=["build", "status", "position", "number"]),
-        ]
+        indexes: ClassVar = [models.Index(fields=["build", "status", "position", "number"])]
 
     def __str__(self) -> str:
         name = self.section or "index"
         return f"{name}-{self.number}" if self.number else name
 
+    @property
+    def name(self) -> str:
+        """The name of its file in the storage; "" if it has none."""
+        return getattr(self.page, "name", "")
+
+    @property
+    def urls(self) -> int:
+        """How many URLs its file lists."""
+        return getattr(self.page, "urls", 0)
+
+    @property
+    def xml_bytes(self) -> int:
+        """Bytes of XML in its file."""
+        return getattr(self.page, "xml_bytes", 0)
+
+    @property
+    def problem_texts(self) -> list[str]:
+        """The first problems of each kind in words, in the order in which they were found."""
+        examples = chain.from_iterable(kind["examples"] for kind in self.problems.values())
+        return [text for _place, text in sorted(examples)]
+
     @classmethod
     def decides_answer(cls) -> Q:
-        """Return the condition for rows that answer: with a file, or emptied by editors."""
+        """Return the condition for places that answer: with a file, or emptied by editors."""
         emptied = Q(status=cls.Status.EMPTY) & ~Q(override_hashes=b"")
         return Q(status=cls.Status.DONE) | emptied
 
@@ -291,7 +333,7 @@ class PageUrls(models.Model):
     """
 
     page = models.PositiveBigIntegerField(primary_key=True)
-    """The id of the manifest row: not a foreign key, since that row is replaced."""
+    """The id of its place: not a foreign key, since that row is replaced."""
     build = models.ForeignKey(Build, models.CASCADE, related_name="+")
     hashes = models.BinaryField()
     """Of what it lists or leaves out, sorted."""

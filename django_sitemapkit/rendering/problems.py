@@ -62,6 +62,18 @@ class ProblemLog:
         first = {problem.code: str(problem) for problem in reversed(self.examples)}
         return {code: (count, first[code]) for code, count in self.counts.items()}
 
+    def by_code(self) -> dict[str, dict[str, Any]]:
+        """Return what is stored of them by code: their count, and the first of them in words.
+
+        Each of these has its place among all, since a database does not keep the order of codes.
+        """
+        found: dict[str, dict[str, Any]] = {
+            code: {"count": count, "examples": []} for code, count in self.counts.items()
+        }
+        for place, problem in enumerate(self.examples):
+            found[problem.code]["examples"].append([place, str(problem)])
+        return found
+
     def summary(self) -> str:
         """Return one line: how many of which kind, with an example of each."""
         return "; ".join(f"{count:,} x {example}" for count, example in self.kinds().values())

@@ -13,7 +13,7 @@ from django_sitemapkit.builds.make.page_builder import PagesMoved
 from django_sitemapkit.builds.make.reuse import Fingerprints
 from django_sitemapkit.builds.manifest import index_order
 from django_sitemapkit.exceptions import BuildFailed, QueueDown, RepeatedRow, StorageFailure
-from django_sitemapkit.models import BuildFile
+from django_sitemapkit.models import Place
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.runners.helper import make_page
 
@@ -47,7 +47,7 @@ class Coordinator:
     def __init__(
         self,
         builder: PageBuilder,
-        rows: Sequence[BuildFile],
+        rows: Sequence[Place],
         limits: ClaimLimits,
         *,
         start: Callable[[], None] | None = None,
@@ -67,10 +67,10 @@ class Coordinator:
         self._next_start, self._patience = 0.0, LOST_SECONDS[0]
         self._lost = self._began + self._patience
         self._is_queue_up, self._note = False, ""
-        pages = BuildFile.objects.in_build(self._record)
+        pages = Place.objects.in_build(self._record)
         self._known = set(pages.values_list("pk", flat=True)) - {row.pk for row in rows}
-        self._made = pages.exclude(status=BuildFile.Status.PENDING)
-        pages.filter(status=BuildFile.Status.PENDING).update(
+        self._made = pages.exclude(status=Place.Status.PENDING)
+        pages.filter(status=Place.Status.PENDING).update(
             claimed_until=None, attempts=0, error_code="", error=""
         )
         self._started = ClaimState.of(self._record).helpers
@@ -93,7 +93,7 @@ class Coordinator:
 
     def _new_results(self) -> Iterator[FileResult]:
         new = set(self._made.values_list("pk", flat=True)) - self._known
-        for row in sorted(BuildFile.objects.in_bulk(new).values(), key=index_order):
+        for row in sorted(Place.objects.in_bulk(new).values(), key=index_order):
             yield self._builder.result_of(row)
         self._known |= new
 

@@ -19,7 +19,7 @@ from django_sitemapkit.builds import FileResult, InlineRunner, PageBuilder, Runn
 from django_sitemapkit.builds.claims import ClaimLimits
 from django_sitemapkit.conf import at_least_one
 from django_sitemapkit.exceptions import BuildFailed
-from django_sitemapkit.models import BuildFile
+from django_sitemapkit.models import Place
 from django_sitemapkit.runners.coordinator import Coordinator
 from django_sitemapkit.runners.entrance import enter
 from django_sitemapkit.runners.helper import help_arguments
@@ -61,7 +61,7 @@ class ProcessesRunner(Runner):
             )
         require_shared_databases()
 
-    def run(self, builder: PageBuilder, rows: Sequence[BuildFile]) -> Iterator[FileResult]:
+    def run(self, builder: PageBuilder, rows: Sequence[Place]) -> Iterator[FileResult]:
         """Make the pages of all rows; the next free process claims the next one."""
         size = min(self.workers, len(rows))
         if size < 2:

@@ -15,7 +15,7 @@ from django_sitemapkit.builds import FileResult, PageBuilder, Runner
 from django_sitemapkit.builds.claims import ClaimLimits
 from django_sitemapkit.conf import at_least_one
 from django_sitemapkit.exceptions import BuildFailed
-from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.models import Build, Place
 from django_sitemapkit.runners.coordinator import Coordinator
 from django_sitemapkit.runners.helper import help_arguments
 from django_sitemapkit.runners.sharing import require_shared_databases
@@ -68,7 +68,7 @@ class QueueRunner(Runner):
                 " Start it outside, or use the runner 'inline'."
             )
 
-    def run(self, builder: PageBuilder, rows: Sequence[BuildFile]) -> Iterator[FileResult]:
+    def run(self, builder: PageBuilder, rows: Sequence[Place]) -> Iterator[FileResult]:
         """Have all pages made, and yield what became of each as soon as it is seen."""
         limits = ClaimLimits(in_flight=self.in_flight, pages_per_minute=self.pages_per_minute)
         arguments = help_arguments(builder, limits)

@@ -14,30 +14,33 @@ from factory.declarations import (
     LazyFunction,
     SelfAttribute,
     Sequence,
+    SubFactory,
 )
 from factory.django import DjangoModelFactory
 
 from django_sitemapkit.identities import identity_of
 from django_sitemapkit.models import (
     Build,
-    BuildFile,
     BuildRequest,
     ExclusionRule,
     ExtraUrl,
+    Place,
     Publication,
     SectionSettings,
+    StoredPage,
     UrlOverride,
 )
 from django_sitemapkit.testing.sites import site_with_key
 
 __all__ = [
     "BuildFactory",
-    "BuildFileFactory",
     "BuildRequestFactory",
     "ExclusionRuleFactory",
     "ExtraUrlFactory",
+    "PlaceFactory",
     "PublicationFactory",
     "SectionSettingsFactory",
+    "StoredPageFactory",
     "UrlOverrideFactory",
 ]
 
@@ -141,21 +144,45 @@ class BuildFactory(_SiteFactory[Build]):
     )
 
 
-class BuildFileFactory(DjangoModelFactory[BuildFile]):
-    """Makes the row of a page in the manifest of a ``build``; the file itself does not exist.
+class StoredPageFactory(_SiteFactory[StoredPage]):
+    """Makes the record of a stored file; the file itself does not exist.
 
     Example::
 
-        BuildFileFactory(build=build, section="products", urls=1_000)
+        StoredPageFactory(urls=1_000)
     """
 
     class Meta:
-        model = BuildFile
+        model = StoredPage
+
+    name = Sequence("sitemaps/pages-{}.xml.gz".format)
+    sha256 = Sequence("{:064x}".format)
+    urls = 1
+    xml_bytes = 0
+    stored_bytes = 0
+    lastmod = LazyFunction(timezone.now)
+
+
+class PlaceFactory(DjangoModelFactory[Place]):
+    """Makes the place of a page in a ``build``, with a stored page that lists ``urls`` URLs.
+
+    Example::
+
+        PlaceFactory(build=build, section="products", urls=1_000)
+    """
+
+    class Meta:
+        model = Place
+
+    class Params:
+        urls = 1
 
     section = "pages"
     number = Sequence(lambda n: n + 1)
-    status = BuildFile.Status.DONE
-    urls = 1
+    status = Place.Status.DONE
+    page = SubFactory(
+        StoredPageFactory, site=SelfAttribute("..build.site"), urls=SelfAttribute("..urls")
+    )
 
 
 class PublicationFactory(DjangoModelFactory[Publication]):

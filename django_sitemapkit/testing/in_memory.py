@@ -16,7 +16,7 @@ from django_sitemapkit.builds.stored_files import (
     unescaped,
 )
 from django_sitemapkit.conf import sites_kept
-from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.models import Build, Place
 from django_sitemapkit.protocol.entries import UrlEntry
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.publishing.storage import ALIAS
@@ -89,7 +89,7 @@ def built_sitemaps(*, site: str | None = None) -> Iterator[BuiltSitemaps]:
 
 def _entries(result: BuildResult) -> Iterator[UrlEntry]:
     # Its storage was empty, so it has a file of its own for each page, and is never "unchanged".
-    rows = BuildFile.objects.filter(build=result.build).pages()
+    rows = Place.objects.filter(build=result.build).pages()
     for line in stored_entries_of(rows, SitemapStorage()):
         location, values = location_and_values(line)
         (found,) = _VALUES.finditer(values.decode())

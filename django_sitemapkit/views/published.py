@@ -17,7 +17,7 @@ from django_sitemapkit.builds.report.lookup import published_with, unbuilt
 from django_sitemapkit.builds.stored_files import decompressed
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import NotPlanned, NotPublished
-from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import section_of, sections_of
 from django_sitemapkit.planning import PlannedPage
 from django_sitemapkit.publishing import SitemapStorage
@@ -56,7 +56,7 @@ def published_index(site: SitemapSite, responder: Responder) -> HttpResponseBase
 
 
 def _index_of(site: SitemapSite, build: Build, live: list[LivePage]) -> Index | None:
-    entries = [*page_entries_of(site, BuildFile.objects.in_build(build).pages()), *live]
+    entries = [*page_entries_of(site, Place.objects.in_build(build).pages()), *live]
     try:
         entries += external_entries(site)
     except Exception:
@@ -87,16 +87,16 @@ def _live_pages(site: SitemapSite, build: Build) -> list[LivePage]:
     return live
 
 
-def _content(file: BuildFile) -> bytes | None:
+def _content(file: Place) -> bytes | None:
     """Return the bytes of a small stored file, or None where it is lost or damaged."""
     try:
-        with SitemapStorage().open(file.name) as stored:
+        with SitemapStorage().open(file.page.name) as stored:
             content = stored.read()
     except Exception as error:  # noqa: BLE001  each storage has errors of its own
-        logger.error("%s is published, but its file is missing: %s", file.name, error)  # noqa: TRY400
+        logger.error("%s is published, but its file is missing: %s", file.page.name, error)  # noqa: TRY400
         return None
-    if hashlib.sha256(content).hexdigest() != file.sha256:
-        logger.error("%s is published, but its file is damaged.", file.name)
+    if hashlib.sha256(content).hexdigest() != file.page.sha256:
+        logger.error("%s is published, but its file is damaged.", file.page.name)
         return None
     return content
 
@@ -120,9 +120,7 @@ def published_page(
     return None
 
 
-def _render_lost(
-    site: SitemapSite, file: BuildFile, responder: Responder
-) -> HttpResponseBase | None:
+def _render_lost(site: SitemapSite, file: Place, responder: Responder) -> HttpResponseBase | None:
     """Return a page whose file is lost as its rows are now, or None where there are none.
 
     It takes the key range of the manifest, not of the plan, which may have changed since: the
@@ -144,14 +142,14 @@ def _require_live(reason: str) -> None:
         raise NotPublished(reason)
 
 
-def _last_modified(file: BuildFile) -> str | None:
+def _last_modified(file: Place) -> str:
     """Return when the content of a file became what it is, as a header has it."""
-    return http_date(file.lastmod.timestamp()) if file.lastmod else None
+    return http_date(file.page.lastmod.timestamp())
 
 
-def _send(file: BuildFile, responder: Responder) -> HttpResponseBase | None:
+def _send(file: Place, responder: Responder) -> HttpResponseBase | None:
     """Return a stored file as the reader wants it, or None where it is lost."""
-    digest, modified = file.sha256[:32], _last_modified(file)
+    digest, modified = file.page.sha256[:32], _last_modified(file)
     response = responder.unchanged(digest, exists=True, modified=modified)
     if response is not None:
         return response
@@ -165,19 +163,19 @@ def _send(file: BuildFile, responder: Responder) -> HttpResponseBase | None:
     return response
 
 
-def _handed_over(storage: SitemapStorage, file: BuildFile) -> HttpResponseBase | None:
+def _handed_over(storage: SitemapStorage, file: Place) -> HttpResponseBase | None:
     """Return a response that lets the web server send the file, where it is set up for that."""
-    path = storage.local_path(file.name)
+    path = storage.local_path(file.page.name)
     if settings.SENDFILE is None or path is None or not _has_stored_size(path, file):
         return None
     if settings.SENDFILE == "x-sendfile":
         return HttpResponse(headers={"X-Sendfile": str(path)})
-    return HttpResponse(headers={"X-Accel-Redirect": settings.SENDFILE_ROOT + file.name})
+    return HttpResponse(headers={"X-Accel-Redirect": settings.SENDFILE_ROOT + file.page.name})
 
 
-def _has_stored_size(path: Path, file: BuildFile) -> bool:
+def _has_stored_size(path: Path, file: Place) -> bool:
     try:
-        return path.stat().st_size == file.stored_bytes
+        return path.stat().st_size == file.page.stored_bytes
     except OSError:
         return False
 
@@ -196,7 +194,7 @@ class StoredResponse(StreamingHttpResponse):
 
 
 def _streamed(
-    storage: SitemapStorage, file: BuildFile, responder: Responder
+    storage: SitemapStorage, file: Place, responder: Responder
 ) -> HttpResponseBase | None:
     stored = _opened(storage, file)
     if stored is None:
@@ -214,22 +212,23 @@ def _streamed(
         blocks = _stored_blocks(stored, responder, as_stored=as_stored)
         response = StoredResponse(stored, AsyncBlocks(blocks) if in_async else blocks)
     if not responder.text:
-        response.headers["Content-Length"] = str(file.stored_bytes if as_stored else file.xml_bytes)
+        size = file.page.stored_bytes if as_stored else file.page.xml_bytes
+        response.headers["Content-Length"] = str(size)
     return response
 
 
-def _opened(storage: SitemapStorage, file: BuildFile) -> IO[bytes] | None:
+def _opened(storage: SitemapStorage, file: Place) -> IO[bytes] | None:
     """Return a stored file, open at its beginning, or None where it is lost or cut short."""
     try:
-        stored = storage.open(file.name)
-        found = getattr(stored, "size", file.stored_bytes)  # Not every storage's file has it.
+        stored = storage.open(file.page.name)
+        found = getattr(stored, "size", file.page.stored_bytes)  # Not every storage's file has it.
         first = stored.read(RESPONSE_BLOCK_BYTES)
         stored.seek(0)
     except Exception as error:  # noqa: BLE001  each storage has errors of its own
-        logger.error("%s is published, but its file is missing: %s", file.name, error)  # noqa: TRY400
+        logger.error("%s is published, but its file is missing: %s", file.page.name, error)  # noqa: TRY400
         return None
-    if not first or found != file.stored_bytes:
-        logger.error("%s is published, but its file is truncated.", file.name)
+    if not first or found != file.page.stored_bytes:
+        logger.error("%s is published, but its file is truncated.", file.page.name)
         stored.close()
         return None
     return stored

@@ -12,9 +12,17 @@ from django_sitemapkit.admin import base, builds, differences, manifests
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.report import stored_differences
 from django_sitemapkit.builds.requests import process_requests, request
-from django_sitemapkit.models import Build, BuildDifferences, BuildFile, BuildRequest, Publication
+from django_sitemapkit.models import (
+    Build,
+    BuildDifferences,
+    BuildRequest,
+    Place,
+    Publication,
+    StoredPage,
+)
+from django_sitemapkit.testing.factories import StoredPageFactory
 from tests.admin.operating import EVIL, OVERVIEW, PEOPLE, page, person, text_of
-from tests.builds import SITE, edit_product, let_time_pass, manifest, run, served
+from tests.builds import SITE, edit_product, let_time_pass, manifest, problems_of, run, served
 from tests.builds.storages import failing
 from tests.testapp.models import Product, Reading
 
@@ -29,12 +37,13 @@ def make(count, **values):
     return Build.objects.bulk_create(Build(**values) for _ in range(count))
 
 
-def lines(build, count, **values):
+def lines(build, count, name="some.xml.gz", **values):
     """Record so many files of a build."""
-    first = BuildFile.objects.filter(build=build).count() + 1
-    values = {"section": "products", "status": "done", "urls": 2, "xml_bytes": 9, **values}
-    return BuildFile.objects.bulk_create(
-        BuildFile(build=build, number=first + n, **values) for n in range(count)
+    first = Place.objects.filter(build=build).count() + 1
+    page = StoredPageFactory(name=name, urls=2, xml_bytes=9)
+    values = {"section": "products", "status": "done", "page": page, **values}
+    return Place.objects.bulk_create(
+        Place(build=build, number=first + n, **values) for n in range(count)
     )
 
 
@@ -270,10 +279,10 @@ def test_a_site_that_is_gone_hides_no_build(two, settings):
 @pytest.mark.thorough
 def test_problems_are_told_with_their_reasons(two):
     """The first files of those that have any."""
-    BuildFile.objects.filter(build=two[1], section="products").update(
-        skipped=1, problems=f"first {EVIL}\nsecond"
+    Place.objects.filter(build=two[1], section="products").update(
+        skipped=1, problems=problems_of(f"first {EVIL}", "second")
     )
-    BuildFile.objects.filter(build=two[1], section="readings").update(skipped=2000)
+    Place.objects.filter(build=two[1], section="readings").update(skipped=2000)
     text = text_of(person("viewer").get(page("change", two[1])))
     assert 'id="problems"' in text
     assert text.count("1 row skipped") == 3
@@ -290,7 +299,7 @@ def test_of_many_problems_and_files_a_page_is_shown(built, monkeypatch):
     """With links to the others; a section can be looked at by itself."""
     monkeypatch.setattr(manifests, "FILES_PER_PAGE", 10)
     (build,) = make(1)
-    lines(build, 60, problems="It is so.", name="here")
+    lines(build, 60, problems=problems_of("It is so."), name="here")
     lines(build, 5, section="readings", name="there")
     client = person("viewer")
     text = text_of(client.get(page("change", build.pk)))
@@ -314,7 +323,7 @@ def test_a_page_costs_the_same_for_five_files_and_for_three_hundred(two, monkeyp
     client = person("publisher")
     counts = []
     for count in (5, 300):
-        lines(Build.objects.get(pk=two[1]), count, problems="so", skipped=1)
+        lines(Build.objects.get(pk=two[1]), count, problems=problems_of("so"), skipped=1)
         client.get(page("change", two[1]))
         with CaptureQueriesContext(connection) as queries:
             text_of(client.get(page("change", two[1])))
@@ -360,7 +369,7 @@ def test_the_differences_are_told_by_kind(two):
     assert ">https://www.example.com/readings/77/</a>" in text
     assert f'href="{page("differences", third)}"' in text_of(client.get(page("change", third)))
     stored = BuildDifferences.objects.get(build=third)
-    section = Build.objects.get(pk=third).files.filter(section__startswith="reading").first()
+    section = Build.objects.get(pk=third).places.filter(section__startswith="reading").first()
     counted = {tuple(group) for group in stored.groups}
     assert counted == {(sign, section.section, "/readings/", 1) for sign in "+-"}
 
@@ -376,7 +385,7 @@ def test_the_differences_are_searched_and_downloaded(two):
     with CaptureQueriesContext(connection) as queries:
         text = text_of(client.get(url, {"kind": "added", "q": "readings/14"}))
     assert text.count("inspect/?site=") == 10
-    assert not any("sitemapkit_buildfile" in query["sql"] for query in queries)
+    assert not any("sitemapkit_place" in query["sql"] for query in queries)
     for wrong in ({"section": "x"}, {"folder": "/x/"}, {"q": "zzz"}, {"kind": "x"}):
         assert "No URLs found." in text_of(client.get(url, wrong))
     response = client.get(url, {"kind": "removed", "csv": "1"})
@@ -414,7 +423,8 @@ def test_many_differences_are_compared_in_the_background(two, monkeypatch):
     assert BuildRequest.objects.count() == 1
     with acquire(SITE, "compare"):
         assert process_requests(SITE, wait_seconds=0) == []
-    BuildFile.objects.filter(build=two[1]).update(name="lost")
+    changed = StoredPage.objects.filter(places__build=two[1]).exclude(places__build=two[0])
+    changed.update(name="lost")
     process_requests(SITE)
     response = client.get(url)
     assert "lost cannot be read" in text_of(response)

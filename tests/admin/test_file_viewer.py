@@ -4,7 +4,7 @@ import pytest
 
 from django_sitemapkit.admin import manifests
 from django_sitemapkit.builds import build
-from django_sitemapkit.models import BuildFile, ExtraUrl
+from django_sitemapkit.models import ExtraUrl, Place
 from tests.admin.operating import page, person, text_of
 from tests.builds import SITE
 
@@ -17,7 +17,7 @@ def file(built):
     for path, priority in (("/café/", "0.9"), ("/a&b/", None), ("/tea/", None)):
         ExtraUrl.objects.create(site=SITE.key, path=path, priority=priority)
     result = build(SITE)
-    return BuildFile.objects.get(build=result.build, section="extra-urls")
+    return Place.objects.get(build=result.build, section="extra-urls")
 
 
 def shown(file, **query):
@@ -78,7 +78,7 @@ def test_who_may_not_view_builds_sees_no_file(file, name):
 def test_a_file_of_another_build_or_an_index_is_not_found(file):
     """An index has no URLs of web pages."""
     client = person("viewer")
-    index = BuildFile.objects.get(build=file.build, section="")
+    index = Place.objects.get(build=file.build, section="")
     assert client.get(page("file", file.build_id, index.pk)).status_code == 404
     assert client.get(page("file", file.build_id + 1, file.pk)).status_code == 404
     assert client.post(page("file", file.build_id, file.pk)).status_code == 405

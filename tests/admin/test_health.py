@@ -15,11 +15,11 @@ from django_sitemapkit.audit.models import AuditRun
 from django_sitemapkit.builds import publish
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.requests import process_requests, request
-from django_sitemapkit.models import Build, BuildFile, BuildRequest, Publication
+from django_sitemapkit.models import Build, BuildRequest, Place, Publication
 from django_sitemapkit.submission.models import SubmittedSite, SubmittedSitemap, UrlBatch
 from django_sitemapkit.testing.factories import BuildFactory
 from tests.admin.operating import EVIL, OVERVIEW, PEOPLE, page, person, text_of
-from tests.builds import SITE, Products, run, take_lease
+from tests.builds import SITE, Products, problems_of, run, take_lease
 from tests.testapp.models import Product
 
 pytestmark = pytest.mark.django_db
@@ -103,10 +103,11 @@ def test_skipped_rows_are_shown_by_kind(built, sections):
 def test_every_kind_of_problem_has_a_name_and_advice(built):
     """Also one that nobody has thought of."""
     build = run().build
-    kinds = {code: [2, f"example of {code}"] for code in [*builds.PROBLEMS, "brand-new"]}
-    BuildFile.objects.filter(build=build, section="articles").update(
-        problems="…", problem_kinds=kinds
-    )
+    kinds = {
+        code: {"count": 2, "examples": [[number, f"example of {code}"]]}
+        for number, code in enumerate([*builds.PROBLEMS, "brand-new"])
+    }
+    Place.objects.filter(build=build, section="articles").update(problems=kinds)
     shown, text = found(person("viewer"))
     assert len(shown) == len(kinds)
     assert all(item.advice and item.count == 2 for item in shown)
@@ -118,10 +119,10 @@ def test_of_many_files_with_problems_some_are_counted(built, monkeypatch):
     """And the count says that there are more."""
     monkeypatch.setattr(builds, "MAX_FILES_READ", 2)
     build = run().build
-    kinds = {"no-url": [1_000, "example"]}
-    files = BuildFile.objects.filter(build=build).exclude(section="")
+    kinds = {"no-url": {"count": 1_000, "examples": [[0, "example"]]}}
+    files = Place.objects.filter(build=build).exclude(section="")
     assert files.count() > 2
-    files.update(problems="…", problem_kinds=kinds)
+    files.update(problems=kinds)
     assert "No URL</a>: at least 2,000" in found(person("viewer"))[1]
 
 
@@ -201,7 +202,7 @@ def test_a_failed_check_is_shown_until_a_build_succeeds(built):
     """It lists the damaged files, and how to repair them."""
     client = person("viewer")
     run()
-    built.delete(BuildFile.objects.pages().first().name)
+    built.delete(Place.objects.pages().first().name)
     request(SITE, kind=BuildRequest.Kind.CHECK, by="someone")
     process_requests(SITE)
     shown, text = found(client)
@@ -234,7 +235,7 @@ def test_lost_files_are_counted(built, monkeypatch):
     assert [(str(item.title), item.level) for item in shown] == [
         ("Stored file missing", Level.ERROR)
     ]
-    assert shown[0].count >= BuildFile.objects.pages().count()
+    assert shown[0].count >= Place.objects.pages().count()
 
 
 def test_external_sitemaps_that_are_not_listed_are_shown(built, sections):
@@ -345,8 +346,8 @@ def configure(settings, count):
         for build in made
         if build.status == "published"
     )
-    BuildFile.objects.bulk_create(
-        BuildFile(build=build, section="s", problems="p", problem_kinds={"no-url": [1, "e"]})
+    Place.objects.bulk_create(
+        Place(build=build, section="s", problems=problems_of("e"))
         for build in made
         if build.status == "published"
     )
@@ -415,13 +416,12 @@ def test_a_site_takes_as_many_queries_whatever_was_found(built, admin_client):
     admin_client.get(HEALTH)
     counts = []
     for more in (3, 100):
-        BuildFile.objects.bulk_create(
-            BuildFile(
+        Place.objects.bulk_create(
+            Place(
                 build_id=build,
                 section="products",
                 number=1_000 * more + number,
-                problems="p",
-                problem_kinds={"no-url": [1, "e"]},
+                problems=problems_of("e"),
             )
             for number in range(more)
         )

@@ -16,16 +16,16 @@ from django_sitemapkit.builds.make.reuse import Reason
 from django_sitemapkit.builds.requests import process_requests, request
 from django_sitemapkit.models import (
     Build,
-    BuildFile,
     BuildRequest,
     ExclusionRule,
     Lease,
+    Place,
     Publication,
 )
 from django_sitemapkit.testing.factories import (
     BuildFactory,
-    BuildFileFactory,
     BuildRequestFactory,
+    PlaceFactory,
     PublicationFactory,
 )
 from tests.admin.operating import (
@@ -38,7 +38,7 @@ from tests.admin.operating import (
     person,
     text_of,
 )
-from tests.builds import LEASE, SITE, Readings, age_lease, edit_product, run
+from tests.builds import LEASE, SITE, Readings, age_lease, edit_product, problems_of, run
 from tests.builds.storages import Killed
 from tests.testapp.models import Product
 
@@ -276,8 +276,8 @@ def test_the_page_tells_what_is_published(built):
     rows = {row["name"]: row for row in response.context["sections"]}
     assert (rows["products"]["pages"], rows["products"]["urls"].count) == ("3", "5")
     assert rows["products"]["bytes"] > 500
-    lines = BuildFile.objects.filter(section="products")
-    assert rows["products"]["changed_at"] == max(line.lastmod for line in lines)
+    lines = Place.objects.filter(section="products")
+    assert rows["products"]["changed_at"] == max(line.page.lastmod for line in lines)
 
 
 @pytest.mark.thorough
@@ -352,7 +352,7 @@ def test_the_page_tells_of_a_held_build_and_links_it(built, settings):
 def test_rows_that_were_left_out_are_counted_and_linked(built):
     """To the problems of the published build."""
     build = run().build
-    BuildFile.objects.filter(section="products", number=1).update(skipped=1234)
+    Place.objects.filter(section="products", number=1).update(skipped=1234)
     text = text_of(person("viewer").get(OVERVIEW))
     assert f'<a href="{page("change", build)}#problems">1,234</a>' in text
 
@@ -378,9 +378,8 @@ def test_what_people_and_programs_wrote_is_harmless(built):
     left = BuildFactory(status="held", **values)
     running = BuildFactory(status="running", **values)
     Lease.objects.filter(name=LEASE).update(owner=f"{EVIL}:1:x", heartbeat=timezone.now())
-    BuildFileFactory(
-        build=build, section=EVIL, number=9, problems=EVIL, skipped=3, name=EVIL, urls=0
-    )
+    problems = problems_of(EVIL)
+    PlaceFactory(build=build, section=EVIL, problems=problems, skipped=3, page__name=EVIL, urls=0)
     for ended_at in (None, timezone.now()):
         BuildRequest.objects.create(
             site="default",
@@ -493,9 +492,9 @@ def test_several_sites_are_listed_with_links(built, two_sites):
     """Each with what is published, held back and going on."""
     build = BuildFactory(site="one")
     PublicationFactory(build=build)
-    BuildFileFactory(build=build, section="a", number=1, urls=7, skipped=3)
-    BuildFileFactory(build=build, section="a", number=2, status="empty", urls=0)
-    BuildFileFactory(build=build, section="", number=0)
+    PlaceFactory(build=build, section="a", number=1, urls=7, skipped=3)
+    PlaceFactory(build=build, section="a", number=2, status="empty", page=None)
+    PlaceFactory(build=build, section="", number=0)
     BuildFactory(site="two/<b>&", status="held")
     request(SITE, "check")
     BuildRequest.objects.update(site="two/<b>&")
@@ -564,8 +563,8 @@ def test_a_site_costs_the_same_whatever_it_has(built):
     counts = []
     for count in (5, 300):
         now = timezone.now()
-        BuildFile.objects.bulk_create(
-            BuildFile(build_id=build, section="products", number=count + n, status="done")
+        Place.objects.bulk_create(
+            Place(build_id=build, section="products", number=count + n, status="done")
             for n in range(count)
         )
         Build.objects.bulk_create(

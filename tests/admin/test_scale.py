@@ -17,16 +17,17 @@ from django_sitemapkit.audit.models import AuditFinding, AuditRun, FindingKind
 from django_sitemapkit.builds import build
 from django_sitemapkit.models import (
     Build,
-    BuildFile,
     ExclusionRule,
     ExtraUrl,
+    Place,
     Publication,
     SectionSettings,
     UrlOverride,
 )
 from django_sitemapkit.sites import all_sites
+from django_sitemapkit.testing.factories import StoredPageFactory
 from tests.admin.editors import chief, text_of
-from tests.builds import use_storage
+from tests.builds import problems_of, use_storage
 from tests.testapp.models import Product, Shop
 
 pytestmark = pytest.mark.django_db
@@ -99,16 +100,17 @@ def add_builds(scale):
         for number in range(scale["builds"])
     )
     builds = Build.objects.exclude(site=ONE)
-    BuildFile.objects.bulk_create(
-        BuildFile(
+    page = StoredPageFactory(site=ONE, urls=100)
+    Place.objects.bulk_create(
+        Place(
             build=each,
             section=f"section-{number}",
             number=1,
             position=number,
-            urls=100,
+            page=page,
             skipped=number % 2,
-            problems="no-url: 1 row" if number % 2 else "",
-            status=BuildFile.Status.DONE,
+            problems=problems_of("1 row") if number % 2 else {},
+            status=Place.Status.DONE,
         )
         for each in builds
         for number in range(10)
@@ -159,7 +161,7 @@ def screens():
         for pattern in screen.get_urls():
             keys = [row.pk] if row is not None else [1]
             if pattern.name == "sitemapkit_build_file":
-                keys.append(BuildFile.objects.in_build(row).pages().first().pk)
+                keys.append(Place.objects.in_build(row).pages().first().pk)
             if pattern.name and not pattern.name.endswith("_export"):
                 url = reverse(f"admin:{pattern.name}", args=keys[: len(pattern.pattern.converters)])
                 yield url, {}

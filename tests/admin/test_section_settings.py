@@ -13,7 +13,7 @@ from django_sitemapkit.admin import sections as module
 from django_sitemapkit.models import Revision, SectionSettings
 from django_sitemapkit.testing.factories import (
     BuildFactory,
-    BuildFileFactory,
+    PlaceFactory,
     PublicationFactory,
     SectionSettingsFactory,
 )
@@ -29,6 +29,7 @@ from tests.admin.editors import (
     tags,
     text_of,
 )
+from tests.builds import problems_of
 from tests.testapp.models import Product
 
 pytestmark = pytest.mark.django_db
@@ -150,11 +151,11 @@ def test_numbers_are_those_of_the_published_build():
     build.previous = first
     build.save()
     PublicationFactory(build=build)
-    BuildFileFactory(build=first, section="products", urls=1000)
-    BuildFileFactory(build=build, section="products", urls=400, skipped=1)
-    BuildFileFactory(build=build, section="products", urls=200, skipped=2)
-    BuildFileFactory(build=build, section="articles", problems="It is so.")
-    BuildFileFactory(build=build, section="pages", urls=0)
+    PlaceFactory(build=first, section="products", urls=1000)
+    PlaceFactory(build=build, section="products", urls=400, skipped=1)
+    PlaceFactory(build=build, section="products", urls=200, skipped=2)
+    PlaceFactory(build=build, section="articles", problems=problems_of("It is so."))
+    PlaceFactory(build=build, section="pages", urls=0)
     text = shown()
     change = f'href="/admin/sitemapkit/build/{build.pk}/change/'
     row = row_of(text, "products")
@@ -245,7 +246,7 @@ def test_the_number_of_queries_does_not_grow(request):
     request.getfixturevalue("many")
     for number in range(300):
         name = f"section-{number:03}"
-        BuildFileFactory(build=build, section=name, skipped=1)
+        PlaceFactory(build=build, section=name, skipped=1)
         SectionSettingsFactory(section=name, priority="0.5")
         SectionSettingsFactory(section=f"gone-{number}")
     assert queries_of(TABLE) == before <= 13

@@ -10,7 +10,8 @@ from django_sitemapkit.admin.url_counts import (
     section_changes,
 )
 from django_sitemapkit.builds import build
-from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.models import Build, Place
+from django_sitemapkit.testing.factories import PlaceFactory
 from tests.admin.operating import OVERVIEW, page, person, text_of
 from tests.builds import SITE
 from tests.factories import products
@@ -102,7 +103,7 @@ def test_only_whole_builds_are_compared(shrunk):
         )
         for _ in range(2)
     )  # fmt: skip
-    BuildFile.objects.create(build=failed, section="products", number=1, status="done", urls=1)
+    PlaceFactory(build=failed, section="products", urls=1)
     builds = Build.objects.filter(pk__in=[failed.pk, empty.pk])
     changes = changes_of(builds, counts_of(builds))
     assert changes == {failed.pk: UrlChange(1, None)}
@@ -116,5 +117,5 @@ def test_a_build_without_files_is_no_point_of_the_chart(shrunk):
     first, _ = shrunk
     builds = Build.objects.all()
     assert chart_of(builds, counts_of(builds)) is not None
-    BuildFile.objects.filter(build=first.build).delete()
+    Place.objects.filter(build=first.build).delete()
     assert chart_of(builds, counts_of(builds)) is None

@@ -8,7 +8,7 @@ from django.contrib.admin.models import LogEntry
 from django_sitemapkit import Route, StaticSection
 from django_sitemapkit.admin import register_inspection, url_inspection
 from django_sitemapkit.builds import build
-from django_sitemapkit.models import BuildFile, BuildRequest, ExclusionRule, ExtraUrl, UrlOverride
+from django_sitemapkit.models import BuildRequest, ExclusionRule, ExtraUrl, Place, UrlOverride
 from tests.admin.editors import ALL, EMPTY, chief, client_of, entry, live, page, text_of
 from tests.builds import SITE, use_storage
 from tests.factories import products
@@ -205,7 +205,7 @@ def test_the_search_ends_when_its_time_is_over(monkeypatch):
 def test_a_file_that_is_lost_is_not_taken_for_one_without_the_url(storage):
     """What it listed is not known, so that nothing is said to change."""
     build(SITE)
-    for row in BuildFile.objects.filter(section="pages"):
+    for row in Place.objects.filter(section="pages"):
         storage.delete(row.name)
     text = inspect("/about/", all="1")
     assert "cannot be read" in text

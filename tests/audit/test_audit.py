@@ -18,7 +18,7 @@ from django_sitemapkit.audit.models import AuditedTitle, AuditFinding, AuditRun
 from django_sitemapkit.audit.options import AuditOptions
 from django_sitemapkit.audit.web.responses import Fetched
 from django_sitemapkit.builds.lease import BuildLease
-from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.models import Build, Place
 from django_sitemapkit.sites import all_sites
 from tests.audit.faulty import BASE, FAULTS
 from tests.builds import SITE, run, use_storage
@@ -414,7 +414,7 @@ def test_a_sample_is_as_large_as_asked(settings, sections, urls, limit, sample):
     Many.limit = limit
     sections.add(Many)
     run()
-    rows = BuildFile.objects.in_build(Build.objects.published(SITE)).pages()
+    rows = Place.objects.in_build(Build.objects.published(SITE)).pages()
     assert sample <= len(list(entries_of_build(rows, sample))) <= sample * 1.2
     whole = list(entries_of_build(rows, None))
     for skip in (0, 1, 9, 10, 11, urls - 1, urls):

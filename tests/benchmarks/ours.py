@@ -23,10 +23,10 @@ def rows():
 
 def clear():
     """Forget all plans and builds, as on the day the package came."""
-    from django_sitemapkit.models import Build, BuildFile, Lease, Page, Plan, Publication
+    from django_sitemapkit.models import Build, Lease, Page, Place, Plan, Publication, StoredPage
 
     _require_codec()
-    for model in (Publication, BuildFile, Build, Page, Plan, Lease):
+    for model in (Publication, Place, StoredPage, Build, Page, Plan, Lease):
         model.objects.all().delete()
 
 

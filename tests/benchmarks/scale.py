@@ -40,7 +40,7 @@ STEPS = {
 }
 """The steps of a build by the functions of ``builds.steps`` that do them, one after the other."""
 
-TABLES = ("sitemapkit_page", "sitemapkit_buildfile")
+TABLES = ("sitemapkit_page", "sitemapkit_place")
 """The plan and the manifests."""
 
 _SECOND = dt.timedelta(seconds=1)
@@ -137,7 +137,7 @@ def measure(rows, limit):
 
     from django_sitemapkit import register
     from django_sitemapkit.builds import build
-    from django_sitemapkit.models import Build, BuildFile, Lease, Page, Plan, Publication
+    from django_sitemapkit.models import Build, Lease, Page, Place, Plan, Publication, StoredPage
     from django_sitemapkit.sites import all_sites
     from tests.benchmarks.data import prepare
     from tests.benchmarks.measuring import measured
@@ -145,7 +145,7 @@ def measure(rows, limit):
     from tests.benchmarks.sitemaps import Columns
 
     prepare(rows)
-    for model in (Publication, BuildFile, Build, Page, Plan, Lease):
+    for model in (Publication, Place, StoredPage, Build, Page, Plan, Lease):
         model.objects.all().delete()
     _compact()
     register(type("Products", (Columns,), {"limit": limit}))
@@ -163,7 +163,7 @@ def measure(rows, limit):
             builds[name] = figures | {"status": result.status, "steps": meter[0].steps}
             if name == "full":
                 builds[name] |= {"urls": result.urls, "bytes": _bytes()}
-        indexes = BuildFile.objects.filter(section="", build__status="published")
+        indexes = Place.objects.filter(section="", build__status="published")
     product.update(updated_at=F("updated_at") - _SECOND)
     pages = Page.objects.count()
     return {

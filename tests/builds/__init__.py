@@ -8,7 +8,7 @@ from django.core.files.storage import storages as configured
 from django_sitemapkit import Route, Section
 from django_sitemapkit.audit.reader import SitemapReader
 from django_sitemapkit.builds import build
-from django_sitemapkit.models import Build, BuildFile, Lease, Publication
+from django_sitemapkit.models import Build, Lease, Place, Publication
 from django_sitemapkit.planning import PlanChange, all_pages
 from tests.builds.storages import ON_S3
 from tests.factories import SITE
@@ -118,8 +118,13 @@ def states(result):
 def manifest(build_id=None):
     """Return the lines of a build, of the published one unless given, by section and number."""
     build_id = build_id or Publication.objects.get(site=SITE.key).build_id
-    lines = BuildFile.objects.filter(build_id=build_id)
+    lines = Place.objects.in_build(build_id)
     return {(line.section, line.number): line for line in lines}
+
+
+def problems_of(*texts):
+    """Return problems of one kind as a place has them."""
+    return {"no-url": {"count": len(texts), "examples": list(map(list, enumerate(texts)))}}
 
 
 def named(lines):

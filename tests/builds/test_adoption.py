@@ -4,7 +4,7 @@ import pytest
 
 from django_sitemapkit import Section
 from django_sitemapkit.builds import cancel_build, status_of
-from django_sitemapkit.models import Build, BuildFile, Publication, UrlOverride
+from django_sitemapkit.models import Build, Place, Publication, UrlOverride
 from tests.builds import (
     SITE,
     Products,
@@ -70,7 +70,7 @@ def test_a_build_of_methods_that_is_killed_again_and_again_ends(storage, client,
     """
     for life in range(5):
         left = killed_after(2)
-        assert left.files.filter(status="done").count() == 2 * (life + 1)
+        assert left.places.filter(status="done").count() == 2 * (life + 1)
     assert not Publication.objects.exists()
     # Inline, the page after the last recorded one is rendered already.
     assert len(rendered) <= 10 + 5
@@ -91,7 +91,7 @@ def test_pages_with_fingerprints_need_no_second_build(storage, sections):
     sections.remove("called")
     sections.add(Products)
     left = killed_after(2)
-    changed, same = left.files.filter(status="done").order_by("position")
+    changed, same = left.places.pages()
     edit_product("p0")
     result = run()
     assert result.adopted == 1
@@ -157,5 +157,5 @@ def test_what_is_adopted_stays_stored(storage):
     killed_after(4)
     run()
     assert named(manifest().values()) <= storage.names()
-    assert not BuildFile.objects.filter(build__status="abandoned").exists()
+    assert not Place.objects.filter(build__status="abandoned").exists()
     assert [build.state for build in status_of(SITE).builds].count("abandoned") == 1

@@ -8,7 +8,7 @@ from django_sitemapkit.builds.cancellation import cancellable_lease
 from django_sitemapkit.builds.lease import BuildLease, acquire
 from django_sitemapkit.builds.requests import process_requests, request
 from django_sitemapkit.exceptions import BuildCancelled, LeaseLost
-from django_sitemapkit.models import Build, BuildFile, BuildRequest, Lease, PageUrls, Publication
+from django_sitemapkit.models import Build, BuildRequest, Lease, PageUrls, Place, Publication
 from django_sitemapkit.signals import build_ended
 from tests.builds import (
     LEASE,
@@ -38,7 +38,7 @@ class Cancelling:
     def __call__(self, result, place, total):
         if place == self.place:
             self.build = cancel_build(SITE, by="ann")
-            self.rows = list(BuildFile.objects.order_by("pk").values())
+            self.rows = list(Place.objects.order_by("pk").values())
 
 
 def interrupted():
@@ -65,7 +65,7 @@ def test_a_cancelled_build_records_nothing_more(storage, client, place):
     cancel.build.refresh_from_db()
     assert (cancel.build.status, cancel.build.reason) == ("abandoned", BY_ANN)
     assert cancel.build.ended_at is not None
-    assert list(BuildFile.objects.order_by("pk").values()) == cancel.rows
+    assert list(Place.objects.order_by("pk").values()) == cancel.rows
     assert served(client) == before
 
 
@@ -229,7 +229,7 @@ def test_a_build_that_follows_adopted_pages_is_cancelled_while_it_is_planned(
 def test_what_a_cancelled_build_was_to_compare_is_deleted(storage):
     """By the next pruning, which follows each build."""
     left = interrupted()
-    page = BuildFile.objects.filter(build=left).first()
+    page = Place.objects.filter(build=left).first()
     PageUrls.objects.create(page=page.pk, build=left, hashes=b"12345678")
     cancel_build(SITE, by="ann")
     run()

@@ -6,7 +6,7 @@ import pytest
 
 from django_sitemapkit.builds.claims import ClaimLease, ClaimLimits
 from django_sitemapkit.builds.lease import acquire
-from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.models import Build, Place
 from django_sitemapkit.models.leases import DatabaseNow
 from tests.builds import SITE
 from tests.factories import EPOCH
@@ -20,7 +20,7 @@ def claims():
     with acquire(SITE) as lease:
         build = Build.objects.create(site=SITE.key, fence=lease.fence, started_at=EPOCH)
         for number in (4, 3, 2, 1):
-            BuildFile.objects.create(
+            Place.objects.create(
                 build=build, section="products", number=number, position=number * 1_000
             )
 
@@ -48,7 +48,7 @@ def test_no_more_pages_are_claimed_than_may_be_in_flight(claims):
     """However many processes claim; a claim that has expired does not count."""
     leases = [claims(in_flight=2) for _ in range(3)]
     assert [claimed(lease) for lease in leases] == [1, 2, None]
-    BuildFile.objects.filter(number=1).update(claimed_until=DatabaseNow())
+    Place.objects.filter(number=1).update(claimed_until=DatabaseNow())
     assert [claimed(lease) for lease in leases] == [1, None, None]
 
 
@@ -64,6 +64,6 @@ def test_a_page_stays_claimed_while_its_file_is_stored(claims):
     """The heartbeats of an upload renew its claim, too."""
     first, second = claims(in_flight=1), claims(in_flight=1)
     assert claimed(first) == 1
-    BuildFile.objects.filter(number=1).update(claimed_until=DatabaseNow())
+    Place.objects.filter(number=1).update(claimed_until=DatabaseNow())
     assert first.renew()
     assert claimed(second) is None

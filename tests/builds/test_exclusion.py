@@ -236,7 +236,7 @@ def left(site):
         site.build()
     site.storage.on_call = None
     (record,) = Build.objects.filter(status="running")
-    assert record.files.filter(section="products", number=2, status="done").exists()
+    assert record.places.filter(section="products", number=2, status="done").exists()
     return record
 
 

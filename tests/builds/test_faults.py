@@ -10,7 +10,7 @@ from django.db import OperationalError, connection, transaction
 from django_sitemapkit.audit.validation import validate_published
 from django_sitemapkit.builds import prune
 from django_sitemapkit.exceptions import BuildRunning
-from django_sitemapkit.models import BuildFile, Lease
+from django_sitemapkit.models import Lease, Place
 from tests.builds import (
     ALL,
     SITE,
@@ -106,7 +106,7 @@ class World:
         self.storage.aged = None
         prune(SITE)
         self.storage.aged = ()
-        assert self.storage.names() == named(BuildFile.objects.all())
+        assert self.storage.names() == named(Place.objects.all())
 
     def require_whole_files(self):
         """Assert that the published files hold what their manifest says."""

@@ -11,7 +11,7 @@ from django_sitemapkit.builds import status_of, steps
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.make.reuse import Fingerprints
 from django_sitemapkit.builds.state import BuildState
-from django_sitemapkit.models import Build, BuildFile, Page
+from django_sitemapkit.models import Build, Page, Place, StoredPage
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import all_pages, refresh
 from django_sitemapkit.reading.keysets import KeyRange
@@ -51,7 +51,7 @@ def freeze(sections, chosen=()):
 def test_a_manifest_is_the_plan_in_the_order_of_sections_and_keys(sections):
     """With a gap between two positions, for pages that are split."""
     build = freeze(sections)
-    lines = list(build.files.order_by("position"))
+    lines = list(build.places.order_by("position"))
     assert [(line.section, line.number) for line in lines] == [
         *(("products", number) for number in (1, 2, 3)),
         *(("readings", number) for number in (1, 2, 3)),
@@ -112,7 +112,7 @@ def test_the_keys_of_a_line_survive_the_database(sections, name):
     """As they are in the plan."""
     build = freeze(sections)
     section = sections.get(SITE, name)
-    lines = build.files.filter(section=name).order_by("position")
+    lines = build.places.filter(section=name).order_by("position")
     found = [manifest_room.keys_of(line, section) for line in lines]
     assert found == [page.keys for page in all_pages(section)]
 
@@ -120,9 +120,9 @@ def test_the_keys_of_a_line_survive_the_database(sections, name):
 def test_the_keys_of_a_section_without_keyset_are_positions(sections):
     """As numbers again."""
     section = type("Few", (Readings,), {"keyset": None, "size": lambda self: 3})(SITE)
-    assert manifest_room.keys_of(BuildFile(lower="2", upper="4"), section) == KeyRange(2, 4)
+    assert manifest_room.keys_of(Place(lower="2", upper="4"), section) == KeyRange(2, 4)
     sections.add(type("Pages", (StaticSection,), {"items": ["/a/", "/b/", "/c/"], "limit": 2}))
-    lines = freeze(sections).files.filter(section="pages").order_by("position")
+    lines = freeze(sections).places.filter(section="pages").order_by("position")
     assert [(line.lower, line.upper) for line in lines] == [("0", "2"), ("2", "4")]
 
 
@@ -171,8 +171,8 @@ def test_the_index_lists_pages_by_their_place(sections):
     """A page that was split off while it was made stands behind the one it was split from."""
     run()
     build = Build.objects.get()
-    build.files.filter(section="articles").update(position=1)
-    entries = list(manifest_room.page_entries_of(SITE, build.files.pages()))
+    build.places.filter(section="articles").update(position=1)
+    entries = list(manifest_room.page_entries_of(SITE, build.places.pages()))
     assert [entry.location.rpartition("/")[2] for entry in entries[:3]] == [
         "sitemap-products-1.xml.gz",
         "sitemap-articles-1.xml.gz",
@@ -182,7 +182,7 @@ def test_the_index_lists_pages_by_their_place(sections):
 
 def test_the_index_gives_whole_seconds():
     """That is enough, and all readers take it."""
-    line = BuildFile(section="a", number=1, lastmod=EPOCH.replace(microsecond=123))
+    line = Place(section="a", number=1, page=StoredPage(lastmod=EPOCH.replace(microsecond=123)))
     (entry,) = manifest_room.page_entries_of(SITE, [line])
     assert entry.lastmod == "2024-02-29T12:30:15+00:00"
 
@@ -190,7 +190,7 @@ def test_the_index_gives_whole_seconds():
 def test_the_index_of_naive_moments_is_in_the_projects_time_zone(settings):
     """Under USE_TZ = False they are local times, and an index that took them for UTC would lie."""
     settings.TIME_ZONE = "America/Lima"
-    line = BuildFile(section="a", number=1, lastmod=EPOCH.replace(tzinfo=None))
+    line = Place(section="a", number=1, page=StoredPage(lastmod=EPOCH.replace(tzinfo=None)))
     (entry,) = manifest_room.page_entries_of(SITE, [line])
     assert entry.lastmod == "2024-02-29T12:30:15-05:00"
 
@@ -205,7 +205,8 @@ def test_an_index_resolves_the_address_of_each_section_once(monkeypatch):
         return address(site, name, **arguments)
 
     monkeypatch.setattr(SitemapSite, "address", recorded)
-    lines = [BuildFile(section=name, number=n) for name in "ab" for n in (1, 20, 300)]
+    page = StoredPage(lastmod=EPOCH)
+    lines = [Place(section=name, number=n, page=page) for name in "ab" for n in (1, 20, 300)]
     entries = list(manifest_room.page_entries_of(SITE, lines))
     assert asked == ["a", "b"]
     assert [entry.location for entry in entries] == [
@@ -233,7 +234,7 @@ def test_sections_that_were_not_chosen_keep_their_lines_as_they_are():
     Reading.objects.filter(level=10).update(level=5)
     run(sections=["products"])
     kept = ("readings", "articles")
-    fields = ("lower", "upper", "first", "last", "status", "name", "sha256", "urls", "xml_bytes")
+    fields = ("lower", "upper", "first", "last", "status", "page_id")
     for key, line in manifest().items():
         if key[0] in kept:
             assert [getattr(line, field) for field in fields] == [

@@ -6,7 +6,7 @@ from django.db import OperationalError, connections
 from django_sitemapkit import Section
 from django_sitemapkit.audit.validation import validate_published
 from django_sitemapkit.builds import find_url, prune, publish, status_of
-from django_sitemapkit.models import Build, BuildFile, Page, Plan, Publication
+from django_sitemapkit.models import Build, Page, Place, Plan, Publication
 from django_sitemapkit.planning import all_pages, page_of, pages_of, refresh, renumber, split
 from django_sitemapkit.registry import registry
 from django_sitemapkit.signals import sitemaps_published
@@ -55,7 +55,7 @@ def replica(settings, sections):
 
 def test_the_router_would_ask_the_replica():
     """Or the other tests would show nothing."""
-    for model in (Build, BuildFile, Page, Plan, Publication):
+    for model in (Build, Place, Page, Plan, Publication):
         with pytest.raises((OperationalError, AssertionError)):  # Django guards it in tests.
             list(model._base_manager.all())
     assert Shop.objects.count() == 1

@@ -11,7 +11,7 @@ from django.db import OperationalError
 
 from django_sitemapkit.builds import prune, publish, status_of
 from django_sitemapkit.exceptions import LeaseLost
-from django_sitemapkit.models import BuildFile, Lease, Publication
+from django_sitemapkit.models import Lease, Place, Publication
 from django_sitemapkit.publishing import SitemapStorage, folder_of
 from tests.builds import (
     SITE,
@@ -229,13 +229,13 @@ def test_files_that_a_restored_database_does_not_know_are_swept(site, client):
     assert prune(SITE).orphans == ()  # They may be in use: they are not a day old.
     site.source.aged = None
     assert set(prune(SITE).orphans) == later
-    assert site.source.names() == before == named(BuildFile.objects.all())
+    assert site.source.names() == before == named(Place.objects.all())
 
 
 def test_an_index_has_a_name_that_a_restored_database_does_not_give_again(site):
     """Build and fence may have the same numbers once more, and the index the same content."""
     line = manifest()["", 0]
-    start = f"{folder_of(SITE)}/index-{line.sha256[:16]}-{line.build_id}.1-"
+    start = f"{folder_of(SITE)}/index-{line.page.sha256[:16]}-{line.build_id}.1-"
     assert line.name.startswith(start)
     assert re.fullmatch(r"[0-9a-f]{6}\.xml", line.name.removeprefix(start))
 

@@ -4,7 +4,7 @@ import pytest
 
 from django_sitemapkit import ExternalSection, StaticSection
 from django_sitemapkit.builds import build
-from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.models import Build, Place
 from tests.builds import SITE, Products, Readings, edit_product, fill, manifest, states, use_storage
 from tests.factories import EPOCH
 from tests.testapp.models import Product
@@ -32,13 +32,13 @@ def test_it_costs_few_queries_and_no_file(storage, sections, django_assert_max_n
     with django_assert_max_num_queries(24) as queries:
         result = build(SITE, started_by="a test")
     assert storage.saved() == []
-    assert not any('INSERT INTO "sitemapkit_buildfile"' in q["sql"] for q in queries)
+    assert not any('INSERT INTO "sitemapkit_place"' in q["sql"] for q in queries)
     record = Build.objects.latest("pk")
     assert (record.pk, record.status) == (result.build, "unchanged")
     assert (record.started_by, record.reason) == ("a test", "")
     assert record.started_at <= record.ended_at
     assert record.declaration
-    assert not BuildFile.objects.in_build(record).exists()
+    assert not Place.objects.in_build(record).exists()
     published = Build.objects.get(status="published", replaced_at=None)
     assert published.checked_by == {"products": record.pk}
 

@@ -10,7 +10,7 @@ from django.db.models import F
 
 from django_sitemapkit.audit.validation import validate_published
 from django_sitemapkit.builds import build, prune
-from django_sitemapkit.models import Build, BuildFile, Lease, Publication
+from django_sitemapkit.models import Build, Lease, Place, Publication, StoredPage
 from django_sitemapkit.sites import all_sites
 from tests.killloop.crawler import Crawler, Violation
 from tests.killloop.places import EXPORT, LONG_AGO, STORAGE, place
@@ -50,7 +50,9 @@ def check_storage(site):
     with place().aged():
         prune(site)
     stored = place().names(STORAGE)
-    named = set(BuildFile.objects.exclude(name="").values_list("name", flat=True))
+    named = set(Place.objects.exclude(page=None).values_list("page__name", flat=True))
+    known = set(StoredPage.objects.values_list("name", flat=True))
+    require(known == named, f"stored pages without a place: {sorted(known - named)}")
     require(stored == named, f"unnamed: {sorted(stored - named)}; lost: {sorted(named - stored)}")
 
 
@@ -62,9 +64,8 @@ def check_export(site):
     with place().aged():
         prune(site)
     there = {name: place().read(EXPORT, name) for name in place().names(EXPORT)}
-    lines = BuildFile.objects.filter(
-        build=Build.objects.published(site), status=BuildFile.Status.DONE
-    )
+    published = Build.objects.published(site)
+    lines = Place.objects.in_build(published).filter(status=Place.Status.DONE)
     should = {_exported_as(line): place().read(STORAGE, line.name) for line in lines}
     require(
         there.keys() == should.keys(),

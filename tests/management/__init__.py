@@ -4,7 +4,7 @@ from io import StringIO
 
 from django.core.management import CommandError, call_command
 
-from django_sitemapkit.models import BuildFile, Publication
+from django_sitemapkit.models import Place, Publication
 from django_sitemapkit.publishing import SitemapStorage
 from tests.factories import SITE
 
@@ -29,7 +29,7 @@ def run(*arguments, out=None):
 
 def line_of(section="", number=1):
     """Return the manifest's line of a published file, the index by default."""
-    return BuildFile.objects.get(
+    return Place.objects.get(
         build=Publication.objects.get(site=SITE.key).build,
         section=section,
         number=number if section else 0,

@@ -21,7 +21,7 @@ from django.db.models.expressions import RawSQL
 
 from django_sitemapkit.builds import FileResult
 from django_sitemapkit.management import base
-from django_sitemapkit.models import Build, BuildFile, Lease, Page, Plan, Publication
+from django_sitemapkit.models import Build, Lease, Page, Place, Plan, Publication
 from django_sitemapkit.rendering import PageRendering
 from tests.management import Terminal, line_of, names, run
 from tests.testapp.models import Product, Reading, Tag
@@ -50,7 +50,7 @@ def test_a_line_for_each_file_and_a_total(products):
     assert lines[2].split()[:4] == ["index", "stored", "2", "sitemaps"]
     page = line_of("products")
     assert f"{page.xml_bytes} bytes" in " ".join(lines[0].split())
-    assert f"{page.stored_bytes} bytes stored" in " ".join(lines[0].split())
+    assert f"{page.page.stored_bytes} bytes stored" in " ".join(lines[0].split())
     assert len(lines) == 5
     build = Build.objects.get().pk
     assert lines[3] == f"Build {build} of site 'default': published; 3 URLs in 3 files, 3 stored."
@@ -221,13 +221,13 @@ def test_dry_run_writes_nothing(products, storage):
 def test_dry_run_compares_with_what_is_published(products, storage):
     """A page that would be stored again is distinguished from one that is the same."""
     run("build_sitemaps")
-    before, rows = names(storage), BuildFile.objects.count()
+    before, rows = names(storage), Place.objects.count()
     make_products("d")
     _, out, _ = run("build_sitemaps", "--dry-run")
     assert [line.split()[:3] for line in out.splitlines()[:-2]] == [["products", "2", "stored"]]
     _, out, _ = run("build_sitemaps", "--dry-run", "--verbosity", 2)
     assert [line.split()[2] for line in out.splitlines()[:2]] == ["same", "stored"]
-    assert (names(storage), BuildFile.objects.count()) == (before, rows)
+    assert (names(storage), Place.objects.count()) == (before, rows)
 
 
 def test_fail_on_skipped_ends_with_5_where_a_row_was_skipped(bad, storage):

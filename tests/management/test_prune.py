@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from django_sitemapkit.management.base import count_of
-from django_sitemapkit.models import Build, BuildFile, Lease
+from django_sitemapkit.models import Build, Lease, Place
 from tests.management import line_of, names, run
 from tests.prepared import once
 from tests.testapp.serving import make_products
@@ -24,10 +24,10 @@ def over(settings, products):
 
     def make():
         run("build_sitemaps")
-        first = {line.name for line in BuildFile.objects.all()}
+        first = {line.name for line in Place.objects.all()}
         make_products("d")
         run("build_sitemaps")
-        kept = {line.name for line in BuildFile.objects.filter(build__replaced_at=None)}
+        kept = {line.name for line in Place.objects.filter(build__replaced_at=None)}
         Build.objects.exclude(replaced_at=None).update(
             replaced_at=timezone.now() - dt.timedelta(days=2)
         )
@@ -63,7 +63,7 @@ def test_json_names_the_files(over):
 
 def test_dry_run_deletes_nothing(over, storage):
     """It says the same, and leaves files and rows as they are."""
-    before, rows = names(storage), BuildFile.objects.count()
+    before, rows = names(storage), Place.objects.count()
     code, out, _ = run("prune_sitemaps", "--dry-run")
     assert code == 0
     assert out.splitlines() == [
@@ -71,7 +71,7 @@ def test_dry_run_deletes_nothing(over, storage):
         f"Site 'default': {count_of(len(over), 'file')} and 0 orphans would be deleted.",
     ]
     assert names(storage) == before
-    assert BuildFile.objects.count() == rows
+    assert Place.objects.count() == rows
     assert not Build.objects.exclude(pruned_at=None).exists()
 
 

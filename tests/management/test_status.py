@@ -10,7 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone, translation
 
 from django_sitemapkit.management.base import age_of
-from django_sitemapkit.models import Build, BuildFile, Lease, Publication
+from django_sitemapkit.models import Build, Lease, Place, Publication, StoredPage
+from django_sitemapkit.testing.factories import PlaceFactory
 from tests.management import run
 from tests.testapp.models import Product
 from tests.testapp.serving import BASE, Products, Readings, declare, make_products
@@ -30,7 +31,7 @@ def test_text_has_the_figures(built, sections):
     build = Build.objects.get()
     code, out, err = run("sitemap_status")
     lines = [" ".join(line.split()) for line in out.splitlines()]
-    size = sum(BuildFile.objects.exclude(section="").values_list("xml_bytes", flat=True))
+    size = sum(StoredPage.objects.exclude(places__section="").values_list("xml_bytes", flat=True))
 
     assert (code, err) == (0, "")
     assert lines[0] == f"Site 'default' at {BASE}"
@@ -139,7 +140,7 @@ def test_json_has_the_figures(built):
     code, out, _ = run("sitemap_status", "--json")
     (site,) = json.loads(out)
     build = Build.objects.get()
-    pages = BuildFile.objects.exclude(section="")
+    pages = Place.objects.exclude(section="")
 
     assert code == 0
     assert site["site"] == "default"
@@ -155,7 +156,7 @@ def test_json_has_the_figures(built):
             "urls": 3,
             "xml_bytes": sum(page.xml_bytes for page in pages),
             "skipped": 0,
-            "changed_at": max(page.lastmod for page in pages).isoformat(),
+            "changed_at": max(page.page.lastmod for page in pages).isoformat(),
             "checked_at": build.ended_at.isoformat(),
             "duplicates": "",
         }
@@ -259,9 +260,9 @@ def running_build(seconds=0):
     build = Build.objects.create(
         site="default", fence=9, started_at=now - dt.timedelta(seconds=seconds)
     )
-    values = {"status": "done", "urls": 2_000, "name": f"products-1-0-{build.pk}.9-x.xml.gz"}
-    BuildFile.objects.create(build=build, section="products", number=1, **values)
-    BuildFile.objects.create(build=build, section="products", number=2)
+    name = f"products-1-0-{build.pk}.9-x.xml.gz"
+    PlaceFactory(build=build, section="products", number=1, urls=2_000, page__name=name)
+    Place.objects.create(build=build, section="products", number=2)
     lease, _ = Lease.objects.update_or_create(
         name="build:default",
         defaults={"owner": "builder-7:1:x", "heartbeat": now, "fence": 9, "acquired_at": now},

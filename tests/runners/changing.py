@@ -32,7 +32,7 @@ def main():
     from django.db import transaction
 
     from django_sitemapkit import rebuild
-    from django_sitemapkit.models import Build, BuildFile, BuildRequest, Publication
+    from django_sitemapkit.models import Build, BuildRequest, Place, Publication
     from tests.killloop.models import Item
 
     call_command("migrate", run_syncdb=True, verbosity=0)
@@ -43,7 +43,7 @@ def main():
                 Item().save()
     seconds = time.monotonic() - began
     wait_until_idle(rebuild)
-    pages = BuildFile.objects.in_build(Publication.objects.get().build).filter(section="items")
+    pages = Place.objects.in_build(Publication.objects.get().build).filter(section="items")
     found = {
         "seconds": seconds,
         "builds": Build.objects.count(),

@@ -13,7 +13,7 @@ from django.db import connection
 
 from django_sitemapkit.builds import build
 from django_sitemapkit.exceptions import BuildFailed
-from django_sitemapkit.models import BuildFile
+from django_sitemapkit.models import Place
 from django_sitemapkit.runners import processes
 from django_sitemapkit.runners.processes import ProcessesRunner
 from tests.builds import SITE, Products, Readings, fill, use_storage
@@ -160,7 +160,7 @@ def test_workers_write_into_the_database_of_the_builder(sections, tmp_path, sett
     sections.add(Readings)
     fill()
     build(SITE, runner=ProcessesRunner(2))
-    assert not BuildFile.objects.filter(status=BuildFile.Status.PENDING).exists()
+    assert not Place.objects.filter(status=Place.Status.PENDING).exists()
     assert connection.settings_dict["NAME"].startswith("test_")
 
 

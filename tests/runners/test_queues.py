@@ -16,7 +16,7 @@ from django_sitemapkit.builds.make import page_builder
 from django_sitemapkit.builds.manifest import index_order
 from django_sitemapkit.builds.requests import request
 from django_sitemapkit.exceptions import BuildCancelled, BuildFailed, LeaseLost, StorageFailure
-from django_sitemapkit.models import Build, BuildFile, BuildRequest, Publication, SectionSettings
+from django_sitemapkit.models import Build, BuildRequest, Place, Publication, SectionSettings
 from django_sitemapkit.models.leases import DatabaseNow
 from django_sitemapkit.runners import coordinator, helper, queues, worker
 from django_sitemapkit.runners.dummy import DummyRunner
@@ -85,14 +85,14 @@ def storage(settings, sections):
 @pytest.fixture
 def records(monkeypatch):
     """Return the names of all pages in the order in which they were recorded."""
-    recorded, save = [], BuildFile.save
+    recorded, save = [], Place.save
 
     def saved(row, *args, **options):
-        if row.status != BuildFile.Status.PENDING and row.section:
+        if row.status != Place.Status.PENDING and row.section:
             recorded.append(str(row))
         return save(row, *args, **options)
 
-    monkeypatch.setattr(BuildFile, "save", saved)
+    monkeypatch.setattr(Place, "save", saved)
     return recorded
 
 
@@ -143,7 +143,7 @@ def test_what_is_requested_is_built_without_a_queue_that_is_down(storage, settin
 
 def by_hash(build_id=None):
     """Return the hash of each page's XML."""
-    return {name: row.sha256 for name, row in manifest(build_id).items()}
+    return {name: row.page.sha256 for name, row in manifest(build_id).items()}
 
 
 def lost(arguments):
@@ -158,7 +158,7 @@ def twice(arguments):
 
 def expire_claims():
     """Let no page be claimed any more, as if their helpers had sent no heartbeat for long."""
-    BuildFile.objects.update(claimed_until=DatabaseNow() - dt.timedelta(seconds=1))
+    Place.objects.update(claimed_until=DatabaseNow() - dt.timedelta(seconds=1))
 
 
 def test_workers_make_what_one_process_makes(storage, records):
@@ -361,14 +361,14 @@ def test_a_late_delivery_finds_its_build_over(storage, records):
     run(runner=LocalQueue(kept.append))
     count = len(records)
     help_build(*kept[0])
-    page = BuildFile.objects.filter(section="products").first()
-    BuildFile.objects.filter(pk=page.pk).update(status="pending")
+    page = Place.objects.filter(section="products").first()
+    Place.objects.filter(pk=page.pk).update(status="pending")
     for status in ("published", "abandoned", "held", "unchanged"):
         Build.objects.update(status=status)
         help_build(*kept[0])
     help_build(1_000_000, 1_000_000, 1)
     assert len(records) == count
-    assert BuildFile.objects.get(pk=page.pk).status == "pending"
+    assert Place.objects.get(pk=page.pk).status == "pending"
 
 
 def test_a_delivery_of_an_earlier_holder_is_dropped(storage, records):
@@ -452,7 +452,7 @@ def test_workers_make_no_page_of_a_cancelled_build(storage, records, monkeypatch
     for arguments in queued:
         help_build(*arguments)
     assert records == []
-    assert not BuildFile.objects.exclude(status=BuildFile.Status.PENDING).exists()
+    assert not Place.objects.exclude(status=Place.Status.PENDING).exists()
     assert run().adopted == 0
 
 
@@ -512,7 +512,7 @@ def test_a_page_that_was_split_meanwhile_is_not_recorded_by_its_old_bounds(stora
     render, met = PageBuilder.render, []
 
     def both(arguments):
-        following = BuildFile.objects.filter(status="pending").order_by("position").first()
+        following = Place.objects.filter(status="pending").order_by("position").first()
         if met or following.section != "readings":
             help_build(*arguments)
             return
@@ -534,7 +534,7 @@ def test_a_page_that_was_split_meanwhile_is_not_recorded_by_its_old_bounds(stora
     assert met
     listed = [entry for entries in served(client).values() for entry in entries]
     assert len(listed) == len(set(listed)) == 12
-    pages = sorted(BuildFile.objects.filter(section="readings"), key=index_order)
+    pages = sorted(Place.objects.filter(section="readings"), key=index_order)
     assert [page.upper for page in pages[:-1]] == [page.lower for page in pages[1:]]
 
 
@@ -560,7 +560,7 @@ def test_what_may_pass_is_tried_again(storage, caplog):
     """A database that went away fails no build; the log has the traceback."""
     assert run(runner=LocalQueue(*failing(OperationalError("gone")))).status == "published"
     assert "OperationalError: gone" in caplog.text
-    assert not BuildFile.objects.exclude(error="").exists()
+    assert not Place.objects.exclude(error="").exists()
 
 
 def test_what_fails_three_times_fails_the_build(storage):
@@ -575,7 +575,7 @@ def test_what_fails_one_process_fails_the_build_at_once(storage, error):
     """As the same error, and the next build is not held up by what is recorded of it."""
     with pytest.raises(type(error), match=str(error)):
         run(runner=LocalQueue(*failing(error)))
-    assert BuildFile.objects.exclude(error="").count() == 1
+    assert Place.objects.exclude(error="").count() == 1
     assert run(runner=LocalQueue()).status == "published"
 
 

@@ -12,7 +12,7 @@ from django.utils.http import http_date
 from django_sitemapkit.builds import publish
 from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost
-from django_sitemapkit.models import Build, BuildFile, Lease
+from django_sitemapkit.models import Build, Lease, Place
 from django_sitemapkit.submission import indexnow, ledger
 from django_sitemapkit.submission.indexnow import batches_by_host
 from django_sitemapkit.submission.management.commands.submit_sitemaps import Command
@@ -201,7 +201,7 @@ def test_lost_files_do_not_stop_what_is_pending(engine, site):
     let_time_pass()
     products("b")
     run()
-    for row in BuildFile.objects.in_build(Build.objects.published(SITE)).pages():
+    for row in Place.objects.in_build(Build.objects.published(SITE)).pages():
         site.delete(row.name)
     result = submit(SITE)
     assert result.accepted == 1

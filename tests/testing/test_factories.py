@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from django_sitemapkit import Route, Section
-from django_sitemapkit.models import Build, BuildFile, UrlOverride
+from django_sitemapkit.models import Build, Place, UrlOverride
 from django_sitemapkit.testing import assert_listed, assert_not_listed, factories
 from tests.factories import SITE, ProductFactory
 from tests.testapp.models import Product
@@ -25,7 +25,7 @@ def test_each_factory_makes_rows_that_may_stand_together(name):
     """Of the only site; what editors set is as their forms would take it."""
     factory = getattr(factories, name)
     given = {}
-    if name in {"BuildFileFactory", "PublicationFactory"}:
+    if name in {"PlaceFactory", "PublicationFactory"}:
         given["build"] = factories.BuildFactory()
     assert factory.build(**given).pk is None
     rows = [factory(**given) for _ in range(1 if name == "PublicationFactory" else 3)]
@@ -33,7 +33,7 @@ def test_each_factory_makes_rows_that_may_stand_together(name):
         assert row.pk
         assert str(row)
         assert getattr(row, "site", SITE.key) == SITE.key
-        if not name.startswith(("Build", "Publication")):
+        if not name.startswith(("Build", "Place", "Publication")):
             row.full_clean()
 
 
@@ -79,8 +79,8 @@ def test_a_publication_is_of_the_site_of_its_build():
     build = factories.BuildFactory()
     factories.PublicationFactory(build=build)
     assert Build.objects.published(SITE) == build
-    file = factories.BuildFileFactory(build=build, section="products", urls=5)
-    assert list(BuildFile.objects.in_build(build).pages()) == [file]
+    file = factories.PlaceFactory(build=build, section="products", urls=5)
+    assert list(Place.objects.in_build(build).pages()) == [file]
 
 
 def test_a_request_is_open():

@@ -17,7 +17,7 @@ from django.utils import timezone
 from django_sitemapkit import Section
 from django_sitemapkit.builds import build, publish
 from django_sitemapkit.builds.report.lookup import unbuilt
-from django_sitemapkit.models import Build, BuildFile, Lease, Page, Plan, Publication
+from django_sitemapkit.models import Build, Lease, Page, Place, Plan, Publication, StoredPage
 from django_sitemapkit.planning import refresh
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import reader_of
@@ -78,7 +78,7 @@ def published(sections):
 def line_of(section="", number=1):
     """Return the manifest's line of a published file, the index by default."""
     number = number if section else 0
-    return BuildFile.objects.get(
+    return Place.objects.get(
         build=Publication.objects.get(site=SITE.key).build, section=section, number=number
     )
 
@@ -151,8 +151,8 @@ def test_gzip_file_is_the_stored_file(client, published):
     assert response.getvalue() == stored(line)
     assert dict(response.items()) == {
         "Content-Type": "application/gzip",
-        "Content-Length": str(line.stored_bytes),
-        "ETag": f'"{line.sha256[:32]}"',
+        "Content-Length": str(line.page.stored_bytes),
+        "ETag": f'"{line.page.sha256[:32]}"',
         "Last-Modified": response["Last-Modified"],
         "X-Robots-Tag": "noindex",
         "Cache-Control": "max-age=600",
@@ -168,7 +168,7 @@ def test_xml_is_the_file_unpacked(client, published):
     assert body == gzip.decompress(stored(line))
     assert response["Content-Type"] == "application/xml"
     assert response["Content-Length"] == str(len(body))
-    assert response["ETag"] == f'"{line.sha256[:32]}"'
+    assert response["ETag"] == f'"{line.page.sha256[:32]}"'
     assert response["Vary"] == "Accept-Encoding"
     assert "Content-Encoding" not in response
 
@@ -181,14 +181,14 @@ def test_xml_for_readers_of_gzip_is_the_file_as_it_is(client, published):
     assert response.getvalue() == stored(line)
     assert response["Content-Type"] == "application/xml"
     assert response["Content-Encoding"] == "gzip"
-    assert response["Content-Length"] == str(line.stored_bytes)
-    assert response["ETag"] == f'"{line.sha256[:32]}-gzip"'
+    assert response["Content-Length"] == str(line.page.stored_bytes)
+    assert response["ETag"] == f'"{line.page.sha256[:32]}-gzip"'
     assert response["Vary"] == "Accept-Encoding"
 
 
 def test_last_modified_is_when_the_content_changed(client, sections, published):
     """It is the manifest's date, which a build of the same content does not move."""
-    BuildFile.objects.update(lastmod=LONG_AGO)
+    StoredPage.objects.update(lastmod=LONG_AGO)
     for address in (INDEX, PAGE, FILE):
         assert client.get(address)["Last-Modified"] == "Thu, 29 Feb 2024 12:30:15 GMT"
     Product.objects.filter(slug="c").delete()
@@ -283,7 +283,7 @@ def test_304_by_date_only_where_it_is_the_very_date(
 ):
     """A later date than the file's says nothing: a roll-back brings older files."""
     settings.MIDDLEWARE = middleware
-    BuildFile.objects.update(lastmod=LONG_AGO)
+    StoredPage.objects.update(lastmod=LONG_AGO)
     answers = {
         "Thu, 29 Feb 2024 12:30:14 GMT": 200,
         "Thu, 29 Feb 2024 12:30:15 GMT": 304,
@@ -305,7 +305,7 @@ def test_rolled_back_file_is_sent_anew(client, settings, sections, address):
     declare(sections, Products)
     make_products("a")
     first = build(SITE).build
-    BuildFile.objects.update(lastmod=LONG_AGO)
+    StoredPage.objects.update(lastmod=LONG_AGO)
     make_products("b")
     declare(sections, Readings)  # So that the index changes too.
     make_readings([1])
@@ -431,7 +431,7 @@ def test_every_page_of_the_published_index_answers(client, settings, sections, s
     Reading.objects.filter(level=3).delete()
 
     listed = pages(client)
-    assert len(listed) == BuildFile.objects.exclude(section="").count() > 5
+    assert len(listed) == Place.objects.exclude(section="").count() > 5
     everything = [location for page in listed.values() for location in page]
     assert everything == shown("abcde") + [f"{BASE}/readings/{n}/" for n in range(20)]
 
@@ -633,7 +633,7 @@ def test_file_is_never_loaded_whole(remote, sections, form, headers):
     Token.objects.bulk_create(Token() for _ in range(400))
     build(SITE)
     line = line_of("tokens")
-    assert line.stored_bytes > 3 * 65_536
+    assert line.page.stored_bytes > 3 * 65_536
     remote.reads.clear()
 
     response = answer(f"/sitemap-tokens-1.{form}", headers)
@@ -643,7 +643,7 @@ def test_file_is_never_loaded_whole(remote, sections, form, headers):
     response.close()
 
     assert all(0 < size <= 65_536 for size in remote.reads)
-    assert len(remote.reads) >= line.stored_bytes / 65_536
+    assert len(remote.reads) >= line.page.stored_bytes / 65_536
     assert remote.open_files == 0
     assert len(blocks) > 3
     assert max(map(len, blocks)) <= 262_144
@@ -795,7 +795,7 @@ def test_lost_file_of_a_page_that_was_merged_away_is_rendered(client, sections):
     section = reader_of(Readings(SITE))
     section.limit = 4
     assert refresh(section).retired
-    for line in BuildFile.objects.exclude(section=""):
+    for line in Place.objects.exclude(section=""):
         SitemapStorage().delete(line.name)
     assert sum(map(len, pages(client).values())) == 4
 
@@ -811,7 +811,7 @@ def test_lost_file_that_cannot_be_rendered_is_not_found(client, sections, how):
     if how == "the section is gone":
         sections.remove("readings")
     elif how == "it has another key":
-        BuildFile.objects.filter(pk=line.pk).update(lower="2024-02-29")
+        Place.objects.filter(pk=line.pk).update(lower="2024-02-29")
     else:
         Reading.objects.all().delete()
     assert client.get("/sitemap-readings-2.xml").status_code == 404
@@ -862,7 +862,7 @@ def test_index_and_unknown_page_do_not_read_the_whole_manifest(client, sections,
     with CaptureQueriesContext(connection) as queries:
         client.get(INDEX)
         client.get("/sitemap-products-99.xml")
-    manifests = [q["sql"] for q in queries if BuildFile._meta.db_table in q["sql"]]
+    manifests = [q["sql"] for q in queries if Place._meta.db_table in q["sql"]]
     assert manifests
     assert not [sql for sql in manifests if "DISTINCT" in sql]
 

@@ -9,7 +9,7 @@ from django.test import AsyncRequestFactory, Client, RequestFactory
 from django.urls import resolve
 
 from django_sitemapkit.builds import build
-from django_sitemapkit.models import BuildFile
+from django_sitemapkit.models import Place
 from tests.factories import SITE
 from tests.prepared import once
 from tests.testapp.models import Token
@@ -39,7 +39,7 @@ def line(remote, sections):
 
     once((__name__, "line"), make)
     remote.reads.clear()
-    return BuildFile.objects.get(section="tokens")
+    return Place.objects.get(section="tokens")
 
 
 @pytest.mark.parametrize(("path", "headers"), FORMS)
@@ -75,7 +75,7 @@ def test_file_goes_out_block_by_block(one_connection, line, path, headers):
         return early, reader
 
     early, reader = async_to_sync(ask)()
-    assert 0 < early < line.stored_bytes
+    assert 0 < early < line.page.stored_bytes
     assert early <= 3 * 65_536
     assert all(0 < size <= 65_536 for size in Remote.reads)
     assert reader.ended
@@ -99,7 +99,7 @@ def test_disconnect_closes_the_file(one_connection, line, path, headers):
 
     reader = async_to_sync(ask)()
     assert not reader.ended
-    assert sum(Remote.reads) < line.stored_bytes
+    assert sum(Remote.reads) < line.page.stored_bytes
     assert Remote.open_files == 0
 
 

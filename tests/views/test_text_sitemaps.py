@@ -13,7 +13,7 @@ from django.test.utils import override_settings
 
 from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import build, prune
-from django_sitemapkit.models import BuildFile
+from django_sitemapkit.models import Place
 from tests.factories import SITE
 from tests.prepared import once
 from tests.testapp.models import Product
@@ -234,7 +234,7 @@ def test_a_file_that_is_lost_is_rendered(client, sections):
     make_products("a", "b")
     build(SITE)
     before = client.get(f"{SMALL}.txt").getvalue()
-    storages["sitemaps"].delete(BuildFile.objects.get(section="products").name)
+    storages["sitemaps"].delete(Place.objects.get(section="products").name)
     assert client.get(f"{SMALL}.txt").getvalue() == before
 
 

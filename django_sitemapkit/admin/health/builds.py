@@ -14,7 +14,7 @@ from django_sitemapkit.admin.base import pause_text, request_text
 from django_sitemapkit.admin.health.items import HealthItem, Level, register_health
 from django_sitemapkit.builds.report.running import INTERRUPTED, states_of
 from django_sitemapkit.builds.report.state import SiteState, states_of_sites
-from django_sitemapkit.models import Build, BuildFile, BuildRequest, Publication
+from django_sitemapkit.models import Build, BuildRequest, Place, Publication
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import words_of
 
@@ -169,16 +169,14 @@ def _failed_requests(keys: Iterable[str]) -> Iterator[HealthItem]:
 def _problems(published: Iterable[Publication]) -> Iterator[HealthItem]:
     """Yield what the published builds skipped or left out, by kind of problem."""
     by_build = {row.build_id: row for row in published}
-    faulty = BuildFile.objects.filter(build__in=by_build).exclude(problems="")
-    rows = list(
-        faulty.order_by("-pk").values_list("build_id", "problem_kinds")[: MAX_FILES_READ + 1]
-    )
+    faulty = Place.objects.filter(build__in=by_build).exclude(problems={})
+    rows = list(faulty.order_by("-pk").values_list("build_id", "problems")[: MAX_FILES_READ + 1])
     counts: Counter[tuple[int, str]] = Counter()
     examples: dict[tuple[int, str], list[str]] = {}
     for build, kinds in rows[:MAX_FILES_READ]:
-        for code, (count, first) in kinds.items():
-            counts[build, code] += count
-            examples.setdefault((build, code), []).append(first)
+        for code, kind in kinds.items():
+            counts[build, code] += kind["count"]
+            examples.setdefault((build, code), []).append(kind["examples"][0][1])
     for (build, code), count in counts.items():
         title, advice = PROBLEMS.get(code, (code, _CORRECT))
         yield HealthItem(

@@ -12,7 +12,7 @@ from django_sitemapkit.builds.make.url_hashes import (
     to_hex,
 )
 from django_sitemapkit.conf import settings
-from django_sitemapkit.models import BuildFile
+from django_sitemapkit.models import Place
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.proofs import proven_sections
@@ -48,7 +48,7 @@ class ComparedPage:
         page.describe(row, duplicates=2)
     """
 
-    def __init__(self, row: BuildFile, previous: Iterable[BuildFile] = ()) -> None:
+    def __init__(self, row: Place, previous: Iterable[Place] = ()) -> None:
         known = [one for one in (row, *previous) if one.prefix_digest]
         decided = known[0] if known else row
         self._decided = decided.urls_digest, decided.duplicate_hashes
@@ -75,7 +75,7 @@ class ComparedPage:
             self.hashes = array("q", sorted({*listed, *urls.found}))
         self._described = digest_of(listed), to_hex(urls.found)
 
-    def describe(self, row: BuildFile, duplicates: int) -> None:
+    def describe(self, row: Place, duplicates: int) -> None:
         """Say in a row what its page lists and leaves out.
 
         Where that is what was decided, it is right if the pages before it list what they did then.

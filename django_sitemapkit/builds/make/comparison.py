@@ -23,7 +23,7 @@ from django_sitemapkit.builds.make.url_hashes import (
 from django_sitemapkit.builds.manifest import decided_of
 from django_sitemapkit.builds.stored_files import locations_of
 from django_sitemapkit.exceptions import StorageFailure
-from django_sitemapkit.models import BuildFile, PageUrls
+from django_sitemapkit.models import PageUrls, Place
 from django_sitemapkit.publishing import SitemapStorage
 
 logger = logging.getLogger("django_sitemapkit")
@@ -66,15 +66,15 @@ class PageComparison:
         self.damaged: set[str] = set()
         """The names of files that could not be read, whose pages are made again."""
 
-    def is_due(self, rows: Sequence[BuildFile]) -> bool:
+    def is_due(self, rows: Sequence[Place]) -> bool:
         """Return whether no page has to be made before all are compared.
 
         A page that exceeds its limit is pending, and its hashes are known.
         """
-        pending = {row.pk for row in rows if row.status == BuildFile.Status.PENDING}
+        pending = {row.pk for row in rows if row.status == Place.Status.PENDING}
         return not pending or pending <= _left_by_others(rows)
 
-    def compare(self, rows: Sequence[BuildFile]) -> tuple[list[BuildFile], list[BuildFile]]:
+    def compare(self, rows: Sequence[Place]) -> tuple[list[Place], list[Place]]:
         """Return the rows whose pages have to be made again, and others that say something new.
 
         Those to be made again are pending, and say what to leave out. If there are none, the
@@ -85,19 +85,19 @@ class PageComparison:
         before = {row.pk: decided_of(row) for row in compared}
         again = [] if settle(compared, self._kept) else self._judge(compared)
         for row in again:
-            row.status = BuildFile.Status.PENDING
+            row.status = Place.Status.PENDING
             self._runs.discard(row.pk)
-        made = [row for row in compared if row.status != BuildFile.Status.PENDING]
+        made = [row for row in compared if row.status != Place.Status.PENDING]
         return again, [row for row in made if decided_of(row) != before[row.pk]]
 
-    def _judge(self, compared: Sequence[BuildFile]) -> list[BuildFile]:
+    def _judge(self, compared: Sequence[Place]) -> list[Place]:
         """Return the rows whose pages have to be made again, which say what to leave out.
 
         The other rows say what is known now.
         """
         if damaged := self._read(compared):
             return damaged  # What the others have to leave out is not known.
-        again: list[BuildFile] = []
+        again: list[Place] = []
         prefix = NO_URLS
         pages = [(row.pk, row.section) for row in compared]
         for row, found in zip(compared, self._runs.duplicates(pages, self._heartbeat), strict=True):
@@ -111,7 +111,7 @@ class PageComparison:
                 continue
             if found:
                 listed = array("q", (one for one in listed if one not in found))
-            is_made = row.status != BuildFile.Status.PENDING
+            is_made = row.status != Place.Status.PENDING
             if is_made and (row.prefix_digest == prefix or found == from_hex(row.duplicate_hashes)):
                 row.prefix_digest = prefix
                 row.urls_digest = row.urls_digest or digest_of(listed)
@@ -125,7 +125,7 @@ class PageComparison:
             prefix = next_prefix(prefix, row.urls_digest)
         return again
 
-    def _read(self, compared: Sequence[BuildFile]) -> list[BuildFile]:
+    def _read(self, compared: Sequence[Place]) -> list[Place]:
         """Have the hashes of all pages at hand; return the rows of those that cannot be read."""
         damaged = []
         left = _left_by_others(compared)
@@ -143,11 +143,11 @@ class PageComparison:
                     self._runs[row.pk] = array("q")
                 else:
                     row.prefix_digest = row.urls_digest = ""
-                    self.damaged.add(row.name)
+                    self.damaged.add(row.page.name)
                     damaged.append(row)
         return damaged
 
-    def _stored(self, row: BuildFile) -> "array[int]":
+    def _stored(self, row: Place) -> "array[int]":
         """Return the sorted hashes of what a stored page lists or has left out.
 
         Raises StorageFailure where it cannot be read.
@@ -155,13 +155,13 @@ class PageComparison:
         hashes: set[int] = set()
         if not _is_kept(row, self._kept):
             hashes.update(from_hex(row.duplicate_hashes))
-        if row.status == BuildFile.Status.DONE:
+        if row.status == Place.Status.DONE:
             for locations in locations_of(row, self._storage, self._heartbeat):
                 hashes.update(hashes_of(locations))
         return array("q", sorted(hashes))
 
 
-def settle(compared: Sequence[BuildFile], kept: Collection[str] = ()) -> bool:
+def settle(compared: Sequence[Place], kept: Collection[str] = ()) -> bool:
     """Return whether the digests alone tell that no page has to be made again.
 
     Then the rows say what is known now. ``compared`` has the pages of the sections to compare, in
@@ -170,7 +170,7 @@ def settle(compared: Sequence[BuildFile], kept: Collection[str] = ()) -> bool:
     prefix, prefixes = NO_URLS, []
     for row in compared:
         is_kept = _is_kept(row, kept)
-        if row.status == BuildFile.Status.DONE and not row.urls_digest:
+        if row.status == Place.Status.DONE and not row.urls_digest:
             return False  # It was made without a look at other pages.
         if not is_kept and not _is_known(row, prefix):
             return False
@@ -181,22 +181,22 @@ def settle(compared: Sequence[BuildFile], kept: Collection[str] = ()) -> bool:
     return True
 
 
-def _is_kept(row: BuildFile, kept: Collection[str]) -> bool:
+def _is_kept(row: Place, kept: Collection[str]) -> bool:
     """Return whether a page stays as it is; one whose file was lost does not."""
-    return row.section in kept and row.status != BuildFile.Status.PENDING
+    return row.section in kept and row.status != Place.Status.PENDING
 
 
-def _left_by_others(rows: Sequence[BuildFile]) -> set[int]:
+def _left_by_others(rows: Sequence[Place]) -> set[int]:
     """Return the pages of a build whose hashes are in the database."""
     left = PageUrls.objects.filter(build=rows[0].build_id) if rows else PageUrls.objects.none()
     return set(left.values_list("page", flat=True))
 
 
-def _is_known(row: BuildFile, prefix: str) -> bool:
+def _is_known(row: Place, prefix: str) -> bool:
     """Return whether a page is right where those before it list what ``prefix`` stands for."""
-    if row.status == BuildFile.Status.PENDING:
+    if row.status == Place.Status.PENDING:
         return False
     if row.prefix_digest == prefix:  # It was right when they did the last time.
         return True
-    has_no_others = prefix == NO_URLS or row.status == BuildFile.Status.EMPTY
+    has_no_others = prefix == NO_URLS or row.status == Place.Status.EMPTY
     return has_no_others and not row.duplicate_hashes

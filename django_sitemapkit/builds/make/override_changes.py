@@ -18,7 +18,7 @@ from django.db.models import QuerySet
 from django_sitemapkit.builds.manifest import keys_of
 from django_sitemapkit.builds.stored_files import locations_of
 from django_sitemapkit.exceptions import StorageFailure
-from django_sitemapkit.models import Build, BuildFile, ExclusionRule, UrlOverride
+from django_sitemapkit.models import Build, ExclusionRule, Place, UrlOverride
 from django_sitemapkit.overrides.patterns import Pattern, first_matches
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import SectionReader
@@ -38,7 +38,7 @@ class OverrideChanges:
         self._affected: set[tuple[int, int]] = set()
         """Rows and revisions that are known: a build asks twice of a page that it makes."""
 
-    def affects(self, section: SectionReader, row: BuildFile, *, look: bool = True) -> bool:
+    def affects(self, section: SectionReader, row: Place, *, look: bool = True) -> bool:
         """Return whether a stored page has to be rendered again because of an override or a rule.
 
         Without ``look`` neither a file nor a row is looked at, and any change since concerns it.
@@ -69,7 +69,7 @@ class OverrideChangeSet:
         rules = self._rows(ExclusionRule).filter(revision__gt=revision)
         self._rules = [Pattern(text) for text in rules.values_list("pattern", flat=True)]
 
-    def affects(self, section: SectionReader, row: BuildFile, *, look: bool) -> bool:
+    def affects(self, section: SectionReader, row: Place, *, look: bool) -> bool:
         """Return whether any of it concerns a stored page."""
         if len(self._changed) > MAX_CHANGES:
             return True
@@ -80,7 +80,7 @@ class OverrideChangeSet:
             return bool(self._changed) or bool(self._rules)
         return self._has_row(section, row) or self._lists(row)
 
-    def _has_row(self, section: SectionReader, row: BuildFile) -> bool:
+    def _has_row(self, section: SectionReader, row: Place) -> bool:
         """Return whether the page's key range has an object of a changed override."""
         keyset, label = section.keyset, section.label
         if keyset is None or not label:
@@ -100,9 +100,9 @@ class OverrideChangeSet:
             )
         return True
 
-    def _lists(self, row: BuildFile) -> bool:
+    def _lists(self, row: Place) -> bool:
         """Return whether the page's file lists a URL that a change is about."""
-        if not (self._paths or self._rules) or row.status != BuildFile.Status.DONE:
+        if not (self._paths or self._rules) or row.status != Place.Status.DONE:
             return False
         origin = self._site.origin
         wanted = {origin + path for path in self._paths}
@@ -124,7 +124,7 @@ class OverrideChangeSet:
         """
         changed = {change.hash: change.path for change in self._changed if change.path}
         build = Build.objects.published(self._site) if changed else None
-        known = BuildFile.objects.in_build(build) if build else BuildFile.objects.none()
+        known = Place.objects.in_build(build) if build else Place.objects.none()
         known = known.filter(revision=self._revision).exclude(override_hashes=b"")
         for met in known.values_list("override_hashes", flat=True):
             for one in array("q", bytes(met)):

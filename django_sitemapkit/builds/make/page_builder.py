@@ -39,7 +39,7 @@ from django_sitemapkit.builds.manifest import (
 from django_sitemapkit.builds.results import FileResult, result_of_row
 from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.exceptions import BuildFailed
-from django_sitemapkit.models import Build, BuildFile, PageUrls
+from django_sitemapkit.models import Build, PageUrls, Place, StoredPage
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, renumber, split
 from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
@@ -59,7 +59,7 @@ class PagesMoved(Exception):
 class RenderedPage:
     """A page whose rows are read, and which is not yet recorded."""
 
-    row: BuildFile
+    row: Place
     """What the manifest says of it."""
     file: PageFile
     """Its file."""
@@ -93,7 +93,7 @@ class PageBuilder:
         self.site = site = builds.site
         self.record_of_build = record
         self.lease = lease
-        self.halves: list[BuildFile] = []
+        self.halves: list[Place] = []
         """The rows that came of the pages which were split."""
         sections = sections_of(site) if sections is None else sections
         self._sections = {section.get_name(): section for section in sections}
@@ -131,18 +131,18 @@ class PageBuilder:
         builder.lease = lease
         return builder
 
-    def build(self, row: BuildFile) -> FileResult | None:
+    def build(self, row: Place) -> FileResult | None:
         """Make the file of one row; None if the page has to be made again.
 
         Such a page was split. Or it exceeds its limit, and may not any more without the duplicates
         that are found when all pages are compared. A page that is made already stays as it is.
         """
-        if row.status != BuildFile.Status.PENDING:
+        if row.status != Place.Status.PENDING:
             return result_of_row(row)
         rendered = self.render(row)
         return None if rendered is None else self.record(rendered)
 
-    def render(self, row: BuildFile) -> RenderedPage | None:
+    def render(self, row: Place) -> RenderedPage | None:
         """Render the page of one row; None if it has to be made again, as ``build`` says.
 
         Raises PagesMoved if a view has split the page meanwhile.
@@ -199,6 +199,8 @@ class PageBuilder:
         with self.lease.fenced_transaction():
             if hashes is not None and self._runs is None:
                 self._leave_hashes(row, hashes)
+            if state == "stored":
+                row.page.save()
             row.save()
         if state == "stored":
             del row.override_hashes  # The rows of a build stay in memory until its end.
@@ -208,19 +210,19 @@ class PageBuilder:
         announce_page(self.site.key, self.record_of_build.pk, result)
         return result
 
-    def result_of(self, row: BuildFile) -> FileResult:
+    def result_of(self, row: Place) -> FileResult:
         """Return what became of a page that another process has recorded."""
         result = result_of_row(row)
         names = {previous.name for previous in self.previous_of(row)}
         return replace(result, state="stored") if row.name and row.name not in names else result
 
-    def _compared(self, row: BuildFile) -> ComparedPage | None:
+    def _compared(self, row: Place) -> ComparedPage | None:
         """Return what knows which URLs a page leaves out; None if it may list any."""
         is_known = bool(row.prefix_digest or row.urls_digest or row.duplicate_hashes)
         is_compared = row.section in self.hashed or is_known
         return ComparedPage(row, self.previous_of(row)) if is_compared else None
 
-    def _is_made_again(self, row: BuildFile, section: SectionReader, file: PageFile) -> bool:
+    def _is_made_again(self, row: Place, section: SectionReader, file: PageFile) -> bool:
         """Return whether a rendered page exceeds its limit; then it is split, or compared first.
 
         Without its duplicates it may not exceed it, so they have to be known.
@@ -240,7 +242,7 @@ class PageBuilder:
             self.halves.append(self._split(row, section, keyset, rendering.split_at))
         return True
 
-    def _leave_hashes(self, row: BuildFile, hashes: "array[int]") -> None:
+    def _leave_hashes(self, row: Place, hashes: "array[int]") -> None:
         """Let the process that compares pages know what this one lists."""
         PageUrls.objects.update_or_create(
             page=row.pk, defaults={"build_id": row.build_id, "hashes": hashes.tobytes()}
@@ -252,21 +254,22 @@ class PageBuilder:
             with self._prefetcher.connection_lock:
                 self.lease.heartbeat()
 
-    def previous_of(self, row: BuildFile) -> Sequence[BuildFile]:
+    def previous_of(self, row: Place) -> Sequence[Place]:
         """Return what is known of a page: as it is published, and as it is held for review."""
         return self._previous.get(page_name_of(row), ())
 
-    def _is_stored(self, previous: BuildFile) -> bool:
+    def _is_stored(self, previous: Place) -> bool:
         """Return whether a file is there and may be used again."""
         distrusted = self.record_of_build.distrusted
-        return previous.name not in distrusted and self._files.has(previous.name)
+        return previous.page.name not in distrusted and self._files.has(previous.page.name)
 
-    def _store(self, row: BuildFile, page: PageFile) -> str:
+    def _store(self, row: Place, page: PageFile) -> str:
         """Bring a page's file into the storage, and say in the row what it is."""
         if not page.rendering.urls:
-            row.status = BuildFile.Status.EMPTY
+            row.status = Place.Status.EMPTY
             return "empty"
-        same = [previous for previous in self.previous_of(row) if previous.sha256 == page.sha256]
+        stored = [previous for previous in self.previous_of(row) if previous.page_id]
+        same = [previous for previous in stored if previous.page.sha256 == page.sha256]
         for previous in filter(self._is_stored, same):
             take_over(row, previous)
             return "same"
@@ -274,15 +277,25 @@ class PageBuilder:
         # A process that made this page before and died may have stored a file of the same content.
         extension = f"{self.lease.fence}-{secrets.token_hex(3)}.xml.gz"
         name = file_name(self.site, stem, page.sha256, self.record_of_build.pk, extension)
-        row.name, row.stored_bytes = name, page.size
-        row.sha256, row.urls, row.xml_bytes = page.sha256, page.rendering.urls, page.rendering.size
-        row.lastmod = same[0].lastmod if same else timezone.now()
+        dates = page.rendering.lastmods
+        row.page = StoredPage(
+            site=self.site.key,
+            name=name,
+            sha256=page.sha256,
+            urls=page.rendering.urls,
+            xml_bytes=page.rendering.size,
+            stored_bytes=page.size,
+            lastmod=same[0].page.lastmod if same else timezone.now(),
+            oldest_lastmod=dates.oldest,
+            newest_lastmod=dates.newest,
+            lastmod_count=dates.dated,
+        )
         with self.lease.kept():
             self._storage.put(name, page.path)
-        row.status = BuildFile.Status.DONE
+        row.status = Place.Status.DONE
         return "stored"
 
-    def _split(self, row: BuildFile, section: SectionReader, keyset: Keyset, at: Any) -> BuildFile:
+    def _split(self, row: Place, section: SectionReader, keyset: Keyset, at: Any) -> Place:
         """Cut a page that has grown too large since it was planned; both halves are made next.
 
         Returns the row of the second one.
@@ -298,14 +311,14 @@ class PageBuilder:
         moved: list[int] = []
         for previous in self.previous_of(row):
             is_served = previous.build_id == self._published
-            is_listed = previous.status == BuildFile.Status.DONE
+            is_listed = previous.status == Place.Status.DONE
             if is_served and is_listed and not covers(row, previous, keyset):
                 # A reader of the published index asks for this number, and for all of its rows.
                 moved = [row.number]
         with self.lease.fenced_transaction():
             row.number = renumber(section, moved).get(row.number, row.number)
             row.save(update_fields=["number", "upper", "fingerprint"])
-            return BuildFile.objects.create(
+            return Place.objects.create(
                 build=self.record_of_build,
                 section=row.section,
                 number=new,
@@ -316,19 +329,16 @@ class PageBuilder:
             )
 
 
-def _describe(row: BuildFile, page: PageRendering) -> None:
+def _describe(row: Place, page: PageRendering) -> None:
     """Say what else is known of a page: the same entries may be of other rows than before."""
     encode: Callable[[Any], str | None] = str
     if page.section.keyset is not None:
         encode = page.section.keyset.encode
         row.first, row.last = encode(page.first), encode(page.last)
     row.skipped = page.problems.skipped
-    row.problems = "\n".join(map(str, page.problems.examples))
-    row.problem_kinds = page.problems.kinds()
+    row.problems = page.problems.by_code()
     dates = page.lastmods
-    row.oldest_lastmod, row.newest_lastmod = dates.oldest, dates.newest
     row.newest_key = (encode(dates.newest_key) if dates.newest else None) or ""
-    row.lastmod_count = dates.dated
     hashes = packed(page.overridden)
     if hashes != bytes(row.override_hashes):  # Else the bytes are shared with the previous row.
         row.override_hashes = hashes

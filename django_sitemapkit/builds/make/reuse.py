@@ -13,7 +13,7 @@ from django_sitemapkit.builds.make.override_changes import OverrideChanges
 from django_sitemapkit.builds.make.url_hashes import hashes_of
 from django_sitemapkit.builds.manifest import keys_of
 from django_sitemapkit.conf import settings
-from django_sitemapkit.models import BuildFile
+from django_sitemapkit.models import Place
 from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.rendering import LinkFingerprints
@@ -140,7 +140,7 @@ class Reuse:
     def __init__(
         self,
         site: SitemapSite,
-        is_stored: Callable[[BuildFile], bool],
+        is_stored: Callable[[Place], bool],
         *,
         hashed: Collection[str] = (),
     ) -> None:
@@ -154,11 +154,11 @@ class Reuse:
     def find(
         self,
         section: SectionReader,
-        row: BuildFile,
-        stored: Iterable[BuildFile],
+        row: Place,
+        stored: Iterable[Place],
         *,
         adopts: bool = False,
-    ) -> BuildFile | None:
+    ) -> Place | None:
         """Return the first of some stored rows whose file a page can keep; None if there is none.
 
         With ``adopts``, a page of which only rendering tells what it is keeps a file that was made
@@ -174,7 +174,7 @@ class Reuse:
     def why_not(
         self,
         section: SectionReader,
-        previous: BuildFile,
+        previous: Place,
         keys: KeyRange | None,
         *,
         believed: bool = False,
@@ -185,7 +185,7 @@ class Reuse:
         range; without it, no row is read. With ``believed``, the page is taken for what it was if
         only rendering tells. What pages before it list is not judged here.
         """
-        if previous.status != BuildFile.Status.EMPTY and not self._is_stored(previous):
+        if previous.status != Place.Status.EMPTY and not self._is_stored(previous):
             return Reason.LOST
         code, _, _ = previous.fingerprint.partition(" ")
         if code and code != self.fingerprints.code_of(section):
@@ -202,7 +202,7 @@ class Reuse:
         return Reason.AGAIN if previous.duplicates and not hashed else None
 
     def _rows_differ(
-        self, section: SectionReader, previous: BuildFile, keys: KeyRange | None
+        self, section: SectionReader, previous: Place, keys: KeyRange | None
     ) -> Reason | None:
         if keys is None:
             return None if previous.fingerprint else Reason.METHODS

@@ -11,7 +11,7 @@ from django.core.checks import CheckMessage
 from django_sitemapkit.builds.make.page_builder import PageBuilder, RenderedPage
 from django_sitemapkit.builds.manifest import index_order
 from django_sitemapkit.builds.results import FileResult
-from django_sitemapkit.models import BuildFile
+from django_sitemapkit.models import Place
 from django_sitemapkit.sites import SitemapSite
 
 
@@ -42,7 +42,7 @@ class Runner(ABC):
         return False
 
     @abstractmethod
-    def run(self, builder: PageBuilder, rows: Sequence[BuildFile]) -> Iterator[FileResult]:
+    def run(self, builder: PageBuilder, rows: Sequence[Place]) -> Iterator[FileResult]:
         """Make the pages of all rows, in any order, and yield what became of each.
 
         A row may be made more than once. Raises what the making of a page raises.
@@ -73,7 +73,7 @@ class InlineRunner(Runner):
 
     is_inline = True
 
-    def run(self, builder: PageBuilder, rows: Sequence[BuildFile]) -> Iterator[FileResult]:
+    def run(self, builder: PageBuilder, rows: Sequence[Place]) -> Iterator[FileResult]:
         """Make the pages of all rows, which are in order; the halves of a split page come next."""
         waiting = deque(rows)
         before: RenderedPage | None = None

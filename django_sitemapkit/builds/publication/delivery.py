@@ -8,10 +8,10 @@ from django.db import DatabaseError
 
 from django_sitemapkit.builds.events import send
 from django_sitemapkit.builds.lease import BuildLease, close_if_unusable
-from django_sitemapkit.builds.manifest import PageName, SiteBuilds, page_name_of
+from django_sitemapkit.builds.manifest import PageName, SiteBuilds
 from django_sitemapkit.builds.publication.export import INDEX, Export
 from django_sitemapkit.exceptions import LeaseLost, StorageFailure
-from django_sitemapkit.models import Build, BuildFile, Publication
+from django_sitemapkit.models import Build, Place, Publication
 from django_sitemapkit.rendering import page_addresses
 from django_sitemapkit.signals import sitemaps_published
 from django_sitemapkit.sites import SitemapSite
@@ -146,14 +146,14 @@ def _changed(publication: Publication, *, everything: bool) -> list[PageName]:
 
 
 def _files_of(build: Build) -> dict[PageName, str]:
-    rows = BuildFile.objects.in_build(build)
-    files = rows.filter(status=BuildFile.Status.DONE).only("section", "number", "name")
-    return {page_name_of(row): row.name for row in files}
+    stored = Place.objects.in_build(build).filter(status=Place.Status.DONE)
+    names = stored.values_list("section", "number", "page__name")
+    return {(section, number): name for section, number, name in names}
 
 
 def _withdrawn(publication: Publication) -> Iterable[PageName]:
     """Return the addresses at which editors want nothing answered, by an exclusion."""
-    emptied = BuildFile.objects.in_build(publication.build).filter(status=BuildFile.Status.EMPTY)
+    emptied = Place.objects.in_build(publication.build).filter(status=Place.Status.EMPTY)
     emptied = emptied.exclude(section="").exclude(override_hashes=b"")
     return emptied.values_list("section", "number")
 

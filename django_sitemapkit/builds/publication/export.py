@@ -28,7 +28,7 @@ from django_sitemapkit.builds.manifest import PageName, page_name_of
 from django_sitemapkit.builds.stored_files import damage_of, decompressed
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import LeaseLost, StorageFailure
-from django_sitemapkit.models import Build, BuildFile, Publication
+from django_sitemapkit.models import Build, Place, Publication
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.printable import count_of
 from django_sitemapkit.protocol.texts import text_blocks
@@ -102,10 +102,10 @@ class Export:
         except Exception as error:
             raise StorageFailure(f"{name} could not be read: {error}") from error
         records = [build.pk for build in builds if build is not None]
-        indexes = BuildFile.objects.filter(build__in=records, section="")
-        return indexes.filter(sha256=sha256).exists()
+        indexes = Place.objects.filter(build__in=records, section="")
+        return indexes.filter(page__sha256=sha256).exists()
 
-    def lacking(self, rows: Sequence[BuildFile]) -> set[PageName]:
+    def lacking(self, rows: Sequence[Place]) -> set[PageName]:
         """Return which pages and indexes of a build are not in the export, or are cut short."""
         lacking = self._missing(map(page_name_of, rows)) | self._cut_short(rows)
         if settings.EXPORT_TEXT:
@@ -119,7 +119,7 @@ class Export:
             return {page for page in wanted if not self.target.has(self._name(page, form))}
         return {page for page in wanted if self._name(page, form) not in there}
 
-    def _cut_short(self, rows: Iterable[BuildFile]) -> set[PageName]:
+    def _cut_short(self, rows: Iterable[Place]) -> set[PageName]:
         """Return the pages whose files are cut short, on a local disk; elsewhere it would cost."""
         wrong = set()
         for row in rows:
@@ -132,7 +132,7 @@ class Export:
                 continue
             except OSError as error:
                 raise StorageFailure(f"{path} could not be accessed: {error}") from error
-            if size != row.stored_bytes:
+            if size != row.page.stored_bytes:
                 wrong.add(page_name_of(row))
         return wrong
 
@@ -142,9 +142,9 @@ class Export:
         Ours are those of the sections that the site has or ever built. There are none where the
         storage cannot list its files.
         """
-        rows = BuildFile.objects.filter(build__site=self.site.key).order_by()
+        places = Place.objects.filter(build__site=self.site.key).order_by()
         sections = {section.get_name() for section in sections_of(self.site)}
-        sections.update(rows.exclude(section="").values_list("section", flat=True).distinct())
+        sections.update(places.exclude(section="").values_list("section", flat=True).distinct())
         around: dict[tuple[str, str], tuple[str, str]] = {}
         for section, form in product(sections, (XML_FORM, TEXT_FORM)):
             before, _, after = self._name((section, 2), form).rpartition("2")
@@ -187,7 +187,7 @@ class Export:
         if publication is None or publication.notified_at is None:
             return False  # The index out there may still be that of a build before.
         grace = lease.now() - dt.timedelta(seconds=settings.KEEP_REPLACED_SECONDS)
-        rows = BuildFile.objects.filter(build__site=self.site.key, status=BuildFile.Status.DONE)
+        rows = Place.objects.filter(build__site=self.site.key, status=Place.Status.DONE)
         served = Q(build__replaced_at=None) | Q(build__replaced_at__gte=grace)
         if publication.notified_at >= grace:  # As long the index of before was out there.
             served |= Q(build=publication.notified_build_id)
@@ -199,11 +199,11 @@ class Export:
         if reset_at is not None and reset_at >= grace:  # An unknown index may name any of them.
             needed |= known
         answers: dict[PageName, str] = {}
-        for section, number, status in BuildFile.objects.answering(self.site).values_list(
+        for section, number, status in Place.objects.answering(self.site).values_list(
             "section", "number", "status"
         ):
             answers.setdefault((section, number), status)
-        needed -= {page for page, status in answers.items() if status == BuildFile.Status.EMPTY}
+        needed -= {page for page, status in answers.items() if status == Place.Status.EMPTY}
         gone = self._delete(known - needed, XML_FORM, lease)
         listable = self._names is not None
         texts = needed if settings.EXPORT_TEXT or not listable else set()
@@ -230,12 +230,12 @@ class Export:
         if self._names is not None:
             self._names.add(name)
 
-    def _copy(self, row: BuildFile, lease: BuildLease) -> int:
+    def _copy(self, row: Place, lease: BuildLease) -> int:
         """Copy a file, and its text if there is to be one; return how many files that are."""
         try:
             with self.target.workshop(self._folder) as folder:
                 path = folder / "file"
-                with SitemapStorage().open(row.name) as stored, path.open("wb") as copy:
+                with SitemapStorage().open(row.page.name) as stored, path.open("wb") as copy:
                     shutil.copyfileobj(stored, copy, 1 << 20)
                     sync(copy)
                 _require_intact(row, path)
@@ -252,15 +252,16 @@ class Export:
         except (DatabaseError, LeaseLost, StorageFailure):
             raise
         except Exception as error:
-            raise StorageFailure(f"{row.name} could not be exported: {error}") from error
+            raise StorageFailure(f"{row.page.name} could not be exported: {error}") from error
 
 
-def _require_intact(row: BuildFile, path: Path) -> None:
-    if (size := path.stat().st_size) != row.stored_bytes:  # Else it counted as truncated for ever.
-        raise StorageFailure(f"{row.name} has {size:,} bytes, not {row.stored_bytes:,}.")
+def _require_intact(row: Place, path: Path) -> None:
+    page, size = row.page, path.stat().st_size
+    if size != page.stored_bytes:  # Else it counted as truncated for ever.
+        raise StorageFailure(f"{page.name} has {size:,} bytes, not {page.stored_bytes:,}.")
     with path.open("rb") as file:
         if damage := damage_of(row, file):
-            raise StorageFailure(f"{row.name} is damaged: {damage}.")
+            raise StorageFailure(f"{page.name} is damaged: {damage}.")
 
 
 def _write_text(path: Path, text: Path) -> None:
@@ -269,13 +270,13 @@ def _write_text(path: Path, text: Path) -> None:
         sync(copy)
 
 
-def _exported_rows(build: Build) -> list[BuildFile]:
+def _exported_rows(build: Build) -> list[Place]:
     """Return the pages and the index of a build in the order in which they are copied."""
-    rows = BuildFile.objects.in_build(build)
+    rows = Place.objects.in_build(build)
     return [*rows.pages(), *rows.filter(section="")]
 
 
-def _distinct(rows: QuerySet[BuildFile]) -> set[PageName]:
+def _distinct(rows: QuerySet[Place]) -> set[PageName]:
     names = rows.exclude(section="").order_by().values_list("section", "number")
     return set(names.distinct())
 

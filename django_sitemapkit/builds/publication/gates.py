@@ -10,7 +10,7 @@ from django_sitemapkit.builds.manifest import page_rows_of
 from django_sitemapkit.builds.stored_files import hashes_of
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
-from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.models import Build, Place
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State
@@ -27,9 +27,9 @@ class FinishedBuild:
     """The site that was built."""
     build: Build
     """The build; it is not published yet."""
-    rows: Sequence[BuildFile]
+    rows: Sequence[Place]
     """The rows of its manifest, with URLs or without; the indexes are not among them."""
-    published: Sequence[BuildFile] = ()
+    published: Sequence[Place] = ()
     """The pages with URLs that the site serves now."""
     leaving: Mapping[str, int] = field(default_factory=dict)
     """How many URLs of a section are meant to go."""
@@ -41,7 +41,7 @@ class FinishedBuild:
     """What a gate that takes long has to call between two steps, or the lease expires."""
 
     @cached_property
-    def pages(self) -> list[BuildFile]:
+    def pages(self) -> list[Place]:
         """Its pages with URLs, in the order of the index."""
         return page_rows_of(self.rows)
 
@@ -85,7 +85,7 @@ def skipped_rows(finished: FinishedBuild) -> State:
     for row in finished.rows:
         if row.skipped and (not finished.chosen or row.section in finished.chosen):
             counts[row.section] += row.skipped
-            problems.setdefault(row.section, row.problems.partition("\n")[0])
+            problems.setdefault(row.section, next(iter(row.problem_texts), ""))
     sections = [
         {"code": "skipped", "section": name, "rows": count, "problem": problems[name]}
         for name, count in sorted(counts.items())
@@ -125,22 +125,22 @@ def reason_to_hold(finished: FinishedBuild) -> State:
 
 def _gone(finished: FinishedBuild, section: str, lost: int) -> int:
     """Return how many published URLs of a section no page of a build lists; ``lost`` if unknown."""
-    kept = {row.name for row in finished.pages} & {row.name for row in finished.published}
-    old = [row for row in finished.published if row.section == section and row.name not in kept]
-    step = -(-sum(row.urls for row in old) // MAX_LOOKED_FOR)
+    kept = {row.page_id for row in finished.pages} & {row.page_id for row in finished.published}
+    old = [row for row in finished.published if row.section == section and row.page_id not in kept]
+    step = -(-sum(row.page.urls for row in old) // MAX_LOOKED_FOR)
     try:
         storage = SitemapStorage()
         gone = {url for url in hashes_of(old, storage, finished.heartbeat) if url % step == 0}
-        for row in sorted(finished.pages, key=lambda row: row.name in kept):  # What is new first.
-            if gone and not (row.section == section and row.name in kept):
+        for row in sorted(finished.pages, key=lambda row: row.page_id in kept):  # New ones first.
+            if gone and not (row.section == section and row.page_id in kept):
                 gone.difference_update(hashes_of([row], storage, finished.heartbeat))
     except StorageFailure:
         return lost
     return len(gone) * step
 
 
-def _urls(pages: Iterable[BuildFile]) -> Counter[str]:
+def _urls(pages: Iterable[Place]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for row in pages:
-        counts[row.section] += row.urls
+        counts[row.section] += row.page.urls
     return counts

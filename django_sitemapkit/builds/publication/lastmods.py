@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from django.utils import timezone
 
 from django_sitemapkit.builds.manifest import page_name_of
-from django_sitemapkit.models import BuildFile
+from django_sitemapkit.models import Place
 from django_sitemapkit.protocol.dates import moment_of
 from django_sitemapkit.words import State
 
@@ -26,30 +26,30 @@ DAY = len("YYYY-MM-DD")
 
 
 def doubts(
-    pages: Iterable[BuildFile], published: Iterable[BuildFile], started_at: dt.datetime
+    pages: Iterable[Place], published: Iterable[Place], started_at: dt.datetime
 ) -> Iterator[State]:
     """Yield what a build's lastmods say that can hardly be true: section, what, and keys.
 
     ``pages`` are those of the build, in order, and ``published`` those that are served.
     """
     stored = {page_name_of(row): row for row in published}
-    sections: defaultdict[str, list[BuildFile]] = defaultdict(list)
+    sections: defaultdict[str, list[Place]] = defaultdict(list)
     for row in pages:
-        if row.newest_lastmod:
+        if row.page.newest_lastmod:
             sections[row.section].append(row)
     for rows in sections.values():
         yield from _alike(rows)
         known = [(row, stored.get(page_name_of(row))) for row in rows]
-        made = [(row, old) for row, old in known if old is None or old.name != row.name]
+        made = [(row, old) for row, old in known if old is None or old.page.name != row.page.name]
         yield from _of_now([row for row, _old in made], started_at)
         for row, old in made:
             if old is not None:
                 yield from _backwards(row, old)
 
 
-def _alike(rows: Sequence[BuildFile]) -> Iterator[State]:
-    urls = sum(row.lastmod_count for row in rows)
-    texts = {text for row in rows for text in (row.oldest_lastmod, row.newest_lastmod)}
+def _alike(rows: Sequence[Place]) -> Iterator[State]:
+    urls = sum(row.page.lastmod_count for row in rows)
+    texts = {text for row in rows for text in (row.page.oldest_lastmod, row.page.newest_lastmod)}
     if len(texts) == 1 and urls >= LEAST_ALIKE:
         yield {  # Without the number of URLs, or it would be a new warning with each row.
             "code": "lastmods-alike",
@@ -59,14 +59,14 @@ def _alike(rows: Sequence[BuildFile]) -> Iterator[State]:
         }
 
 
-def _of_now(rows: Sequence[BuildFile], started_at: dt.datetime) -> Iterator[State]:
+def _of_now(rows: Sequence[Place], started_at: dt.datetime) -> Iterator[State]:
     start = _aware(started_at).replace(microsecond=0)
     of_now = [
         row
         for row in rows
-        if row.lastmod_count >= LEAST_OF_NOW
-        and len(row.oldest_lastmod) > DAY
-        and moment_of(row.oldest_lastmod, dt.UTC) >= start
+        if row.page.lastmod_count >= LEAST_OF_NOW
+        and len(row.page.oldest_lastmod) > DAY
+        and moment_of(row.page.oldest_lastmod, dt.UTC) >= start
     ]
     if of_now:
         yield {
@@ -77,18 +77,18 @@ def _of_now(rows: Sequence[BuildFile], started_at: dt.datetime) -> Iterator[Stat
         }
 
 
-def _backwards(row: BuildFile, previous: BuildFile) -> Iterator[State]:
+def _backwards(row: Place, previous: Place) -> Iterator[State]:
     """Doubt a page that has as much as it had, and whose newest lastmod is older than it was."""
-    if not previous.newest_lastmod or row.urls < previous.urls:
+    if not previous.page.newest_lastmod or row.page.urls < previous.page.urls:
         return
-    if _is_before(row.newest_lastmod, previous.newest_lastmod):
+    if _is_before(row.page.newest_lastmod, previous.page.newest_lastmod):
         yield {
             "code": "lastmod-backwards",
             "section": row.section,
             "page": row.number,
-            "before": previous.newest_lastmod,
+            "before": previous.page.newest_lastmod,
             "key_before": _shown(previous),
-            "lastmod": row.newest_lastmod,
+            "lastmod": row.page.newest_lastmod,
             "key": _shown(row),
         }
 
@@ -100,7 +100,7 @@ def _is_before(text: str, other: str) -> bool:
     return moment_of(text, dt.UTC) < moment_of(other, dt.UTC)
 
 
-def _shown(row: BuildFile) -> str:
+def _shown(row: Place) -> str:
     """Return the key of a page's newest lastmod, on one row."""
     key = row.newest_key
     return key if key.isprintable() else repr(key)

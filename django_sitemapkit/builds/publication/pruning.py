@@ -1,10 +1,10 @@
 """Deleting the files that nobody needs any more."""
 
 import datetime as dt
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from django_sitemapkit.builds.lease import BuildLease, acquire
@@ -13,12 +13,14 @@ from django_sitemapkit.conf import settings
 from django_sitemapkit.models import (
     Build,
     BuildDifferences,
-    BuildFile,
     PageUrls,
+    Place,
     Publication,
     StoredNow,
+    StoredPage,
 )
 from django_sitemapkit.publishing import SitemapStorage, folder_of
+from django_sitemapkit.reading.keysets import MAX_PARAMETERS
 from django_sitemapkit.sites import SitemapSite
 
 ORPHAN_AGE = dt.timedelta(days=1)
@@ -49,8 +51,8 @@ def prune(
     """Delete the files of builds that are over; what ``prune_sitemaps`` does.
 
     Over is a build that was replaced longer ago than the grace period, and is not among the
-    newest; a file goes when no other build has it. ``known`` are names of files that a manifest is
-    known to have. Raises BuildRunning while the site is built, and LeaseLost if another process has
+    newest; a file goes when no other build lists it. ``known`` are names of files that a build is
+    known to list. Raises BuildRunning while the site is built, and LeaseLost if another process has
     taken over; what is left then is the next one's.
     """
     storage = storage or SitemapStorage()
@@ -58,9 +60,7 @@ def prune(
         with acquire(site) as own:
             return prune(site, own, storage, export=Export.of(site), dry_run=dry_run)
     over = _over(site)
-    builds = Build.objects.filter(site=site.key)
-    needed = _stored(builds.exclude(pk__in=over)) if over else set()
-    names = sorted(_stored(builds.filter(pk__in=over)) - needed) if over else []
+    names = sorted(_names(site, listed=False, over=over)) if over else []
     withdrawn, announced = True, None
     if export is not None and not dry_run:
         # While the manifests say what it may have, and for as long as an index there may name it.
@@ -70,18 +70,23 @@ def prune(
     if not dry_run and over:
         with lease.fenced_transaction():
             # First the mark: from here on nobody publishes such a build again.
-            builds.filter(pk__in=over).update(pruned_at=lease.now())
+            Build.objects.filter(pk__in=over).update(pruned_at=lease.now())
             BuildDifferences.objects.filter(build__in=over).delete()
             PageUrls.objects.filter(build__in=over).delete()  # Of builds that were given up.
-        names = _deleted(names, storage, lease)
+        unlisted, names = names, _deleted(names, storage, lease)
+        left = set(unlisted) - set(names)
         with lease.fenced_transaction():
             for pk in over if withdrawn else ():
-                left = _stored(builds.filter(pk=pk)) - set(names) - needed
-                if not left and pk != announced:
-                    BuildFile.objects.in_build(pk).delete()
+                places = Place.objects.in_build(pk)
+                listed = places.values_list("page__name", flat=True)
+                if pk != announced and left.isdisjoint(listed):
+                    places.delete()
+            _forget(site, names)
     orphans = _orphans(site, storage, lease, known)
     if orphans and not dry_run:
         orphans = _deleted(orphans, storage, lease)
+        with lease.fenced_transaction():
+            _forget(site, orphans)
     if orphans is not None and not dry_run:
         # They are on a disk of this host, or of one that shares it.
         storage.sweep_workshops(folder_of(site), timezone.now() - ORPHAN_AGE)
@@ -94,7 +99,7 @@ def _over(site: SitemapSite) -> list[int]:
     replaced = Q(status=Build.Status.PUBLISHED, replaced_at__lt=grace)
     given_up = Q(status__in=(Build.Status.ABANDONED, Build.Status.FAILED))
     given_up |= Q(status=Build.Status.HELD, ended_at__lt=grace)
-    builds = Build.objects.filter(site=site.key, files__isnull=False).distinct()
+    builds = Build.objects.filter(site=site.key, places__isnull=False).distinct()
     over = set(builds.filter(replaced | given_up).values_list("pk", flat=True))
     if not over:
         return []
@@ -105,10 +110,21 @@ def _over(site: SitemapSite) -> list[int]:
     return sorted(over - {held.pk} if held else over)
 
 
-def _stored(builds: QuerySet[Build]) -> set[str]:
-    """Return the names of all files of some builds, each read once however many share it."""
-    rows = BuildFile.objects.filter(build__in=builds.order_by().values("pk")).exclude(name="")
-    return set(rows.order_by().values_list("name", flat=True).distinct())
+def _names(site: SitemapSite, *, listed: bool, over: Collection[int] = ()) -> set[str]:
+    """Return the names of the stored pages that a build lists, or that none does.
+
+    Builds that are ``over`` do not count.
+    """
+    is_listed = Exists(Place.objects.filter(page=OuterRef("pk")).exclude(build__in=over))
+    pages = StoredPage.objects.filter(is_listed if listed else ~is_listed, site=site.key)
+    return set(pages.values_list("name", flat=True))
+
+
+def _forget(site: SitemapSite, names: Sequence[str]) -> None:
+    """Delete the stored pages with these names, whose files are gone, if no build lists them."""
+    for start in range(0, len(names), MAX_PARAMETERS):
+        some = names[start : start + MAX_PARAMETERS]
+        StoredPage.objects.filter(site=site.key, places=None, name__in=some).delete()
 
 
 def _deleted(names: Iterable[str], storage: SitemapStorage, lease: BuildLease) -> list[str]:
@@ -131,7 +147,7 @@ def _orphans(
     if found is None:
         return None
     unknown = set(found).difference(known)
-    unknown -= _stored(Build.objects.filter(site=site.key)) if unknown else set()
+    unknown -= _names(site, listed=True) if unknown else set()
     # By timestamps, for one of the two may be naive: not every storage follows USE_TZ.
     old = (lease.now() - ORPHAN_AGE).timestamp() if unknown else 0.0
     orphans = []

@@ -33,9 +33,10 @@ from django_sitemapkit.exceptions import BuildFailed, LeaseLost, NothingToPublis
 from django_sitemapkit.models import (
     Build,
     BuildDifferences,
-    BuildFile,
+    Place,
     Publication,
     StoredNow,
+    StoredPage,
 )
 from django_sitemapkit.publishing import file_name, folder_of
 from django_sitemapkit.publishing.storage import sync
@@ -46,7 +47,7 @@ from django_sitemapkit.words import State, english_of
 
 DESCRIBED = (
     *("fingerprint", "revision", "override_hashes", "changes_at", "skipped", "problems"),
-    *("problem_kinds", "prefix_digest", "urls_digest", "duplicates", "duplicate_hashes"),
+    *("prefix_digest", "urls_digest", "duplicates", "duplicate_hashes"),
 )
 """What a row says of a page besides its file."""
 
@@ -73,37 +74,44 @@ class BuildIndex:
         self._sha256 = hashlib.sha256(index.data).hexdigest()
         self._state = state
 
-    def is_stored_as(self, row: BuildFile | None) -> bool:
+    def is_stored_as(self, row: Place | None) -> bool:
         """Return whether a stored index has the same bytes, and is there still."""
         return (
             row is not None
-            and row.sha256 == self._sha256
-            and row.name not in self._state.distrusted
-            and self._state.storage.has(row.name)
+            and row.page.sha256 == self._sha256
+            and row.page.name not in self._state.distrusted
+            and self._state.storage.has(row.page.name)
         )
 
-    def store(self, same: BuildFile | None) -> FileResult:
+    def store(self, same: Place | None) -> FileResult:
         """Store it and record its row of the manifest; it may be the ``same`` as a stored one."""
         started = time.perf_counter()
-        row = BuildFile(build=self._state.build)
+        row = Place(build=self._state.build)
         if same is None:
             self._put(row)
         else:
             take_over(row, same)
         with self._state.lease.fenced_transaction():
+            if same is None:
+                row.page.save()
             row.save()
         state, seconds = "stored" if same is None else "same", time.perf_counter() - started
         return replace(result_of_row(row), state=state, seconds=seconds)
 
-    def _put(self, row: BuildFile) -> None:
+    def _put(self, row: Place) -> None:
         index, lease, site = self._index, self._state.lease, self._state.site
         # A restored database gives out the same build and fence once more.
         extension = f"{lease.fence}-{secrets.token_hex(3)}.xml"
-        row.sha256 = self._sha256
-        row.name = file_name(site, str(row), row.sha256, row.build_id, extension)
-        row.urls, row.lastmod = index.sitemaps, timezone.now()
-        row.xml_bytes = row.stored_bytes = len(index.data)
-        row.status = BuildFile.Status.DONE
+        row.page = StoredPage(
+            site=site.key,
+            name=file_name(site, str(row), self._sha256, row.build_id, extension),
+            sha256=self._sha256,
+            urls=index.sitemaps,
+            xml_bytes=len(index.data),
+            stored_bytes=len(index.data),
+            lastmod=timezone.now(),
+        )
+        row.status = Place.Status.DONE
         storage = self._state.storage
         with storage.workshop(folder_of(site)) as folder:
             path = folder / "index.xml"
@@ -111,7 +119,7 @@ class BuildIndex:
                 file.write(index.data)
                 sync(file)
             with lease.kept():
-                storage.put(row.name, path)
+                storage.put(row.page.name, path)
 
 
 def publish_finished(state: BuildState) -> Outcome:
@@ -227,7 +235,7 @@ def _end_as(
         same.checked_by = record.checkers_of({row.section for row in finished.rows})
         same.save(update_fields=["checked_by", "ended_at", "previous", "reason"])
         if not is_new:
-            BuildFile.objects.in_build(record).delete()
+            Place.objects.in_build(record).delete()
             _end(record, status, reason=reason)
 
 
@@ -274,16 +282,17 @@ def publish(site: SitemapSite, build: int, *, pause: Pause | None = None) -> int
     with acquire(site) as lease:
         record = stored_build(site, build)
         state = BuildState(site=site, lease=lease)
-        rows = BuildFile.objects.in_build(record).filter(status=BuildFile.Status.DONE)
+        rows = Place.objects.in_build(record).filter(status=Place.Status.DONE)
         if lost := StoredFiles(site, state.storage).lost(rows, lease.heartbeat):
+            name = lost[0].page.name
             raise BuildFailed(
-                f"Build {build} cannot be published: {lost[0].name} is missing from the storage."
+                f"Build {build} cannot be published: {name} is missing from the storage."
             )
         for row in rows:
             lease.heartbeat()
-            if state.storage.size(row.name) != row.stored_bytes:
+            if state.storage.size(row.page.name) != row.page.stored_bytes:
                 raise BuildFailed(
-                    f"Build {build} cannot be published: {row.name} has the wrong size."
+                    f"Build {build} cannot be published: {row.page.name} has the wrong size."
                 )
         again = state.builds.published == record
         with lease.fenced_transaction():
@@ -345,10 +354,10 @@ def _end(record: Build, status: Build.Status, **values: Any) -> None:
     )
 
 
-def _listed(pages: Iterable[BuildFile]) -> list[tuple[Any, ...]]:
+def _listed(pages: Iterable[Place]) -> list[tuple[Any, ...]]:
     """Return the files that rows stand for, and the database rows in them.
 
     By their first and last keys the next build tells which page lost rows: if the same entries
     are of other rows, the manifest that says so has to be the published one.
     """
-    return [(row.section, row.number, row.name, row.first, row.last) for row in pages]
+    return [(row.section, row.number, row.page.name, row.first, row.last) for row in pages]

@@ -24,7 +24,7 @@ from django_sitemapkit.builds.stored_files import (
     unescaped,
 )
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
-from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.models import Build, Place
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.sites import SitemapSite
 
@@ -72,8 +72,8 @@ class Difference:
 
 
 def compare(
-    previous: Sequence[BuildFile],
-    present: Sequence[BuildFile],
+    previous: Sequence[Place],
+    present: Sequence[Place],
     storage: SitemapStorage,
     folder: Path,
     heartbeat: Callable[[], None] = lambda: None,
@@ -84,11 +84,11 @@ def compare(
     What a file lists that did not change is neither added nor removed. These files are read once
     there is such a difference, unless they have more than MAX_KEPT_URLS.
     """
-    before, after = {row.name for row in previous}, {row.name for row in present}
-    old = [row for row in previous if row.name not in after]
-    new = [row for row in present if row.name not in before]
-    kept = [row for row in present if row.name in before]
-    kept = kept if sum(row.urls for row in kept) <= MAX_KEPT_URLS else []
+    before, after = {row.page.name for row in previous}, {row.page.name for row in present}
+    old = [row for row in previous if row.page.name not in after]
+    new = [row for row in present if row.page.name not in before]
+    kept = [row for row in present if row.page.name in before]
+    kept = kept if sum(row.page.urls for row in kept) <= MAX_KEPT_URLS else []
 
     @cache
     def stays() -> set[int]:
@@ -102,14 +102,14 @@ def compare(
 
 
 def _changes(
-    old: Sequence[BuildFile],
-    new: Sequence[BuildFile],
+    old: Sequence[Place],
+    new: Sequence[Place],
     storage: SitemapStorage,
     folder: Path,
     heartbeat: Callable[[], None],
     duplicates: Duplicates | None,
 ) -> Iterator[Difference]:
-    parts = max(1, -(-sum(row.urls for row in (*old, *new)) // (2 * PART)))
+    parts = max(1, -(-sum(row.page.urls for row in (*old, *new)) // (2 * PART)))
     if parts == 1:
         yield from _compare(_lines_of(old, storage), _lines_of(new, storage), duplicates)
         return
@@ -121,7 +121,7 @@ def _changes(
             yield from _compare(before_it, after_it, duplicates)
 
 
-def _lines_of(rows: Iterable[BuildFile], storage: SitemapStorage) -> Lines:
+def _lines_of(rows: Iterable[Place], storage: SitemapStorage) -> Lines:
     """Yield the entries of some stored pages, each after its section, page number and a tab."""
     for row in rows:
         page = f"{row.section} {row.number}".encode() + _TAB
@@ -214,7 +214,7 @@ def differences_of(
     if earlier is None:
         raise BuildFailed(f"Build {build} has no previous build: all of its URLs are new.")
     previous = stored_build(site, earlier)
-    old = list(BuildFile.objects.in_build(previous).pages())
-    new = list(BuildFile.objects.in_build(record).pages())
+    old = list(Place.objects.in_build(previous).pages())
+    new = list(Place.objects.in_build(record).pages())
     with TemporaryDirectory() as folder:
         yield from compare(old, new, SitemapStorage(), Path(folder), heartbeat, duplicates)

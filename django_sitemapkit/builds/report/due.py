@@ -13,14 +13,14 @@ from django_sitemapkit.builds.make.reuse import Reason, Reuse
 from django_sitemapkit.builds.make.url_hashes import NO_URLS, next_prefix
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.stored_files import StoredFiles
-from django_sitemapkit.models import BuildFile
+from django_sitemapkit.models import Place
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, all_pages, pages_in, stored_plans
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.sites import SitemapSite
 
-Known = dict[int, list[BuildFile]]
+Known = dict[int, list[Place]]
 """The rows of a section's pages, by number: as published, and as held for review."""
 
 
@@ -91,7 +91,7 @@ class _Look:
         self._prefix = NO_URLS
         self._reuse = Reuse(
             site,
-            lambda row: self._files.has(row.name),
+            lambda row: self._files.has(row.page.name),
             hashed=hashed_sections(sections),
         )
         published, held = self._builds.published, self._builds.held
@@ -126,7 +126,7 @@ class _Look:
         return reasons + self.gone(known)
 
     def _why(
-        self, section: SectionReader, page: PlannedPage, stored: list[BuildFile]
+        self, section: SectionReader, page: PlannedPage, stored: list[Place]
     ) -> tuple[Reason | None, str]:
         """Return why a page is due; or None, and what stands for what its file lists.
 
@@ -140,7 +140,7 @@ class _Look:
                 return None, previous.urls_digest
         return reason, ""
 
-    def _duplicates(self, row: BuildFile) -> Reason | None:
+    def _duplicates(self, row: Place) -> Reason | None:
         """Return the reason why what a page leaves out may be another than when it was made."""
         if row.section not in self._reuse.hashed or row.prefix_digest == self._prefix:
             return None
@@ -155,13 +155,13 @@ class _Look:
         """Count the files that the next build has no more."""
         rows = (row for stored in known.values() for row in stored)
         last = self._last.pk if self._last else None
-        gone = sum(row.status == BuildFile.Status.DONE and row.build_id == last for row in rows)
+        gone = sum(row.status == Place.Status.DONE and row.build_id == last for row in rows)
         return Counter({Reason.GONE: gone} if gone else {})
 
     def has_lost_index(self) -> bool:
         """Return whether the stored file of the index is gone."""
         index = self._builds.index_of(self._last)
-        return index is not None and not self._files.has(index.name)
+        return index is not None and not self._files.has(index.page.name)
 
 
 def _unseen(section: SectionReader, known: Known | None) -> Counter[Reason]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from django.db.models import Exists, FilteredRelation, OuterRef, Q
 
-from django_sitemapkit.models import Build, BuildFile, Publication
+from django_sitemapkit.models import Build, Place, Publication
 from django_sitemapkit.sites import SitemapSite
 
 SECTIONS_PER_QUERY = 100
@@ -13,34 +13,34 @@ SECTIONS_PER_QUERY = 100
 
 def published_with(
     site: SitemapSite, section: str, number: int
-) -> tuple[Build | None, BuildFile | None]:
+) -> tuple[Build | None, Place | None]:
     """Return the build that a site serves, and the file at an address: mostly by one query.
 
     An address that only an earlier build has answers from there through the grace period, so
     that a reader of the index of then finds all that it lists; but not a page from which editors
     have taken the last URL.
     """
-    wanted = Q(files__section=section, files__number=number)
-    builds = Build.objects.annotate(file=FilteredRelation("files", condition=wanted))
-    builds = builds.select_related("file").defer("file__override_hashes")  # type: ignore[misc]
+    wanted = Q(places__section=section, places__number=number)
+    builds = Build.objects.annotate(file=FilteredRelation("places", condition=wanted))
+    builds = builds.select_related("file__page").defer("file__override_hashes")  # type: ignore[misc]
     publication = Publication.objects.filter(site=site.key)
     published = builds.filter(pk__in=publication.values("build")).first()
     if published is None:
         return None, None
-    file: BuildFile | None = getattr(published, "file", None)
-    if file is None or file.status != BuildFile.Status.DONE:
-        rows = BuildFile.objects.answering(site).filter(section=section, number=number)
+    file: Place | None = getattr(published, "file", None)
+    if file is None or file.status != Place.Status.DONE:
+        rows = Place.objects.answering(site).filter(section=section, number=number)
         file = rows.defer("override_hashes").first()
-    return published, file if file and file.status == BuildFile.Status.DONE else None
+    return published, file if file and file.status == Place.Status.DONE else None
 
 
-def earlier_pages(site: SitemapSite, live: Build) -> Iterator[BuildFile]:
+def earlier_pages(site: SitemapSite, live: Build) -> Iterator[Place]:
     """Yield the pages at addresses of which the published build says nothing."""
-    same = BuildFile.objects.in_build(live).filter(
-        BuildFile.decides_answer(), section=OuterRef("section"), number=OuterRef("number")
+    same = Place.objects.in_build(live).filter(
+        Place.decides_answer(), section=OuterRef("section"), number=OuterRef("number")
     )
     rows = (
-        BuildFile.objects.answering(site)
+        Place.objects.answering(site)
         .exclude(section="")
         .filter(~Exists(same))
         .defer("override_hashes")
@@ -48,14 +48,14 @@ def earlier_pages(site: SitemapSite, live: Build) -> Iterator[BuildFile]:
     seen: set[tuple[str, int]] = set()
     for row in rows:
         address = row.section, row.number
-        if address not in seen and row.status == BuildFile.Status.DONE:
+        if address not in seen and row.status == Place.Status.DONE:
             yield row
         seen.add(address)
 
 
 def unbuilt(build: Build, names: Sequence[str]) -> set[str]:
     """Return those sections that a build does not have: one look at its manifest for each."""
-    rows = BuildFile.objects.in_build(build)
+    rows = Place.objects.in_build(build)
     missing: set[str] = set()
     for start in range(0, len(names), SECTIONS_PER_QUERY):
         batch = names[start : start + SECTIONS_PER_QUERY]

@@ -15,7 +15,7 @@ from django_sitemapkit.builds.stored_files import (
 )
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.inspection import paging_key
-from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import section_of
 from django_sitemapkit.protocol.writers import escaped
 from django_sitemapkit.publishing import SitemapStorage
@@ -69,7 +69,7 @@ def search_published(
     search = PublishedSearch(build=build)
     if build is None:
         return search  # Without builds, a project needs no storage.
-    rows = list(BuildFile.objects.in_build(build).pages())
+    rows = list(Place.objects.in_build(build).pages())
     end = None if seconds is None else monotonic() + seconds
     storage = SitemapStorage()
     for number, row in enumerate(_likely_first(site, rows, section, pk)):
@@ -77,14 +77,14 @@ def search_published(
             search.unread = len(rows) - number
             break
         try:
-            with storage.open(row.name) as file:
+            with storage.open(row.page.name) as file:
                 listed = holds_location(file, location)
             if listed:
                 search.found.append(_published_url(site, row, location, storage))
         except Exception as error:  # noqa: BLE001  each storage has errors of its own
             search.failures.append(
-                f"{row.name} cannot be read: {error}. Run validate_sitemaps --repair to store it"
-                " again."
+                f"{row.page.name} cannot be read: {error}. Run validate_sitemaps --repair to store"
+                " it again."
             )
     return search
 
@@ -101,9 +101,7 @@ def find_url(site: SitemapSite, url: str) -> Iterator[str]:
         raise StorageFailure(search.failures[0])
 
 
-def _likely_first(
-    site: SitemapSite, rows: list[BuildFile], name: str, pk: Any
-) -> Iterator[BuildFile]:
+def _likely_first(site: SitemapSite, rows: list[Place], name: str, pk: Any) -> Iterator[Place]:
     """Yield the file that a row of a section should be in, the section's others, and the rest."""
     own = [row for row in rows if row.section == name]
     if own and pk is not None and (likely := _file_of(site, own, name, pk)):
@@ -113,7 +111,7 @@ def _likely_first(
     yield from (row for row in rows if row.section != name)
 
 
-def _file_of(site: SitemapSite, rows: list[BuildFile], name: str, pk: Any) -> BuildFile | None:
+def _file_of(site: SitemapSite, rows: list[Place], name: str, pk: Any) -> Place | None:
     """Return the file of a section whose key range has a row; None where that is not known."""
     section = section_of(site, name)
     if section is None or section.keyset is None:
@@ -128,14 +126,14 @@ def _file_of(site: SitemapSite, rows: list[BuildFile], name: str, pk: Any) -> Bu
 
 
 def _published_url(
-    site: SitemapSite, row: BuildFile, location: str, storage: SitemapStorage
+    site: SitemapSite, row: Place, location: str, storage: SitemapStorage
 ) -> PublishedUrl:
     written = escaped([location])[0].encode()
     entries = map(location_and_values, stored_entries_of([row], storage))
     values = [values for location, values in entries if location == written]
     return PublishedUrl(
         address=page_address(site, row.section, row.number),
-        changed_at=row.lastmod,
+        changed_at=row.page.lastmod,
         values=tags_of(values[0]),
         times=len(values),
     )

@@ -19,7 +19,7 @@ from django.db.models import (
 from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.conf import settings
-from django_sitemapkit.models import Build, BuildFile, DatabaseNow, Lease, StoredNow
+from django_sitemapkit.models import Build, DatabaseNow, Lease, Place, StoredNow
 from django_sitemapkit.sites import SitemapSite
 
 MIN_RATE_SECONDS = 1.0
@@ -70,12 +70,12 @@ def build_progress(site: SitemapSite) -> BuildProgress | None:
     state = states_of([build])[build.pk] if build else INTERRUPTED
     if build is None or (state != Build.Status.RUNNING and is_being_built(site)):
         return None
-    totals = BuildFile.objects.in_build(build).totals(
+    totals = Place.objects.in_build(build).totals(
         "build",
         all=Count("pk"),
-        pending=Count("pk", filter=Q(status=BuildFile.Status.PENDING)),
+        pending=Count("pk", filter=Q(status=Place.Status.PENDING)),
         # The name of a file has the build that stored it.
-        stored=Sum("urls", filter=Q(name__contains=f"-{build.pk}."), default=0),
+        stored=Sum("page__urls", filter=Q(page__name__contains=f"-{build.pk}."), default=0),
     )
     counts = defaultdict(int, totals.first() or {})
     stored, seconds = counts["stored"], build.age.total_seconds()

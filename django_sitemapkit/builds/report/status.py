@@ -13,7 +13,7 @@ from django_sitemapkit.builds.report.due import SectionDue, due
 from django_sitemapkit.builds.report.running import BuildProgress, build_progress, states_of
 from django_sitemapkit.builds.report.state import SiteState, values_of
 from django_sitemapkit.conf import settings
-from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import code_of, english_of
@@ -156,7 +156,7 @@ def _sections(
     site: SitemapSite, build: Build | None
 ) -> tuple[list[SectionStatus], dt.datetime | None]:
     """Return the sections as they are published, and when the oldest of all was last built."""
-    rows = BuildFile.objects.in_build(build).totals("section") if build else ()
+    rows = Place.objects.in_build(build).totals("section") if build else ()
     found = {total.pop("section"): total for total in rows}
     checked = _checked(build, found) if build else {}
     readers = sections_of(site)

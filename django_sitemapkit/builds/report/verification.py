@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django_sitemapkit.builds.stored_files import damage_of
-from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.models import Build, Place
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.rendering import page_address
 from django_sitemapkit.sites import SitemapSite
@@ -32,20 +32,20 @@ def verify_published(site: SitemapSite) -> Iterator[VerifiedFile]:
     """
     build = Build.objects.published(site)
     storage = SitemapStorage()
-    files = BuildFile.objects.in_build(build).filter(status=BuildFile.Status.DONE) if build else ()
+    files = Place.objects.in_build(build).filter(status=Place.Status.DONE) if build else ()
     for file in sorted(files, key=lambda file: (file.section != "", file.position, file.number)):
         yield VerifiedFile(
             address=page_address(site, file.section, file.number),
-            name=file.name,
+            name=file.page.name,
             section=file.section,
             fault=_fault(storage, file),
         )
 
 
-def _fault(storage: SitemapStorage, file: BuildFile) -> str:
+def _fault(storage: SitemapStorage, file: Place) -> str:
     try:
-        with storage.open(file.name) as content:
+        with storage.open(file.page.name) as content:
             damage = damage_of(file, content)
     except Exception as error:  # noqa: BLE001  each storage has errors of its own
-        return f"{file.name} cannot be read: {error}"
-    return damage and f"{file.name} is damaged: {damage}"
+        return f"{file.page.name} cannot be read: {error}"
+    return damage and f"{file.page.name} is damaged: {damage}"

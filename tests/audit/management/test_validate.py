@@ -23,7 +23,7 @@ from django_sitemapkit.audit.management.commands import validate_sitemaps
 from django_sitemapkit.audit.reader import duplicates
 from django_sitemapkit.audit.validation import ERROR_KINDS, WARNING_KINDS
 from django_sitemapkit.management.base import CLEAR_LINE
-from django_sitemapkit.models import Build, BuildFile, Lease
+from django_sitemapkit.models import Build, Lease, Place
 from tests.cases import few
 from tests.management import Terminal, line_of, path_of, run
 from tests.prepared import once
@@ -151,7 +151,7 @@ def test_json_has_a_line_for_each_document(built):
 def test_repair_heals(client, settings, built, section, change):
     """The file is rebuilt and published with its old date, because its content is the same."""
     settings.SITEMAPKIT_SERVE_FROM = "published"
-    whole = [(line.section, line.number, line.sha256, line.lastmod) for line in files()]
+    whole = [(line.section, line.number, line.page.sha256, line.page.lastmod) for line in files()]
     damage(line_of(section), change)
 
     code, out, err = run("validate_sitemaps", "--repair")
@@ -159,7 +159,7 @@ def test_repair_heals(client, settings, built, section, change):
     assert "INVALID" in out
     assert run("validate_sitemaps")[0] == 0
     pages = [line for line in files() if line.section]
-    assert [(p.section, p.number, p.sha256, p.lastmod) for p in pages] == [
+    assert [(p.section, p.number, p.page.sha256, p.page.lastmod) for p in pages] == [
         line for line in whole if line[0]
     ]
     assert locations(client.get("/sitemap-products-1.xml").getvalue()) == [
@@ -170,7 +170,7 @@ def test_repair_heals(client, settings, built, section, change):
 def files():
     """Return the lines of what is published."""
     build = Build.objects.get(status="published", replaced_at=None)
-    return BuildFile.objects.filter(build=build, status="done").order_by("section", "number")
+    return Place.objects.filter(build=build, status="done").order_by("section", "number")
 
 
 def test_repair_of_all_that_can_be_lost(built, storage):
@@ -214,7 +214,7 @@ def test_repair_needs_published_files(tmp_path):
 def test_sites_are_validated_each(two_sites):
     """One site's damage does not fail the other."""
     run("build_sitemaps")
-    line = BuildFile.objects.get(build__site="one", section="products", number=1)
+    line = Place.objects.get(build__site="one", section="products", number=1)
     damage(line, cut)
     assert run("validate_sitemaps", "--site", "two")[0] == 0
     code, out, _ = run("validate_sitemaps")

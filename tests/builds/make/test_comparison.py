@@ -20,7 +20,7 @@ from django_sitemapkit.builds.make.page_runs import PageRuns
 from django_sitemapkit.builds.make.url_hashes import from_hex, hashes_of, to_hex
 from django_sitemapkit.builds.manifest import SiteBuilds, index_order
 from django_sitemapkit.exceptions import BuildFailed
-from django_sitemapkit.models import Build, BuildFile, PageUrls
+from django_sitemapkit.models import Build, PageUrls, Place
 from django_sitemapkit.reading.keysets import noop
 from tests.builds import SITE, leave_plan, manifest, run, states
 from tests.builds.make import test_deduplication
@@ -48,7 +48,7 @@ class Scattered(Runner):
         ids = [row.pk for row in rows]
         if not self.once:
             ids += self.random.sample(ids, (len(ids) + 1) // 3)
-        begun = [BuildFile.objects.get(pk=pk) for pk in ids]
+        begun = [Place.objects.get(pk=pk) for pk in ids]
         self.random.shuffle(begun)
         ended = set()
         for row in begun:
@@ -76,12 +76,20 @@ def outcome_of(result):
 def said(build=None):
     """Return what the manifest says of the pages that does not depend on the moment."""
     fields = (
-        *("section", "number", "lower", "upper", "first", "last", "status", "sha256", "urls"),
-        *("skipped", "problems", "problem_kinds", "fingerprint", "duplicates", "duplicate_hashes"),
-        *("prefix_digest", "urls_digest", "lastmod_count", "oldest_lastmod", "newest_lastmod"),
+        *("section", "number", "lower", "upper", "first", "last", "status", "newest_key"),
+        *("skipped", "problems", "fingerprint", "duplicates", "duplicate_hashes"),
+        *("prefix_digest", "urls_digest"),
     )
+    facts = ("sha256", "urls", "xml_bytes", "lastmod_count", "oldest_lastmod", "newest_lastmod")
     rows = sorted(manifest(build).values(), key=index_order)
-    return [{field: getattr(row, field) for field in fields} for row in rows if row.section]
+    return [
+        {
+            **{field: getattr(row, field) for field in fields},
+            **{fact: getattr(row.page, fact, None) for fact in facts},
+        }
+        for row in rows
+        if row.section
+    ]
 
 
 def differing(ones, others):

@@ -19,7 +19,7 @@ from django_sitemapkit.builds.exclusion import exclude_now
 from django_sitemapkit.builds.make import page_builder as module
 from django_sitemapkit.builds.make.url_hashes import DuplicateFinder, hashes_of
 from django_sitemapkit.builds.report.due import due
-from django_sitemapkit.models import Build, BuildFile, ExtraUrl, PageUrls, UrlOverride
+from django_sitemapkit.models import Build, ExtraUrl, PageUrls, Place, UrlOverride
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.registry import EXTRA_URLS, registry
 from django_sitemapkit.sites import all_sites
@@ -119,7 +119,7 @@ def bench(settings, sections, monkeypatch):
     make_page = module.make_page
 
     def spy(rendering, local, *others):
-        line = BuildFile.objects.get(pk=int(local.name.split("-")[1].split(".")[0]))
+        line = Place.objects.get(pk=int(local.name.split("-")[1].split(".")[0]))
         observed.rendered.append((line.section, line.number))
         return make_page(rendering, local, *others)
 
@@ -600,7 +600,7 @@ def test_damaged_pages_that_others_have_to_know_are_made_anew(built, size):
     assert (result.status, result.abandoned) == ("published", "")
     assert pages == {"firsts": "abcd", "seconds": "yz", "thirds": "tux"}
     after = manifest()
-    assert after["firsts", 1].sha256 == before["firsts", 1].sha256
+    assert after["firsts", 1].page.sha256 == before["firsts", 1].page.sha256
     assert after["firsts", 1].name != before["firsts", 1].name
     assert after["firsts", 2].name == before["firsts", 2].name
     assert run().status == "unchanged"

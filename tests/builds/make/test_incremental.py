@@ -30,9 +30,9 @@ from django_sitemapkit.builds.manifest import keys_of
 from django_sitemapkit.identities import identity_of
 from django_sitemapkit.models import (
     Build,
-    BuildFile,
     ExclusionRule,
     ExtraUrl,
+    Place,
     SectionSettings,
     UrlOverride,
 )
@@ -113,7 +113,7 @@ def observed(settings, sections, monkeypatch):
     make_page = module.make_page
 
     def spy(rendering, local, *others):
-        line = BuildFile.objects.get(pk=int(local.name.split("-")[1].split(".")[0]))
+        line = Place.objects.get(pk=int(local.name.split("-")[1].split(".")[0]))
         found.rendered.append((line.section, line.number))
         return make_page(rendering, local, *others)
 
@@ -257,7 +257,7 @@ def test_what_is_left_out_may_change(site):
     site.require({SECOND}, {SECOND})
     Product.objects.filter(slug="\x0b").update(slug="\x0c")
     site.require({SECOND})
-    assert "U+000C" in manifest()[SECOND].problems
+    assert "U+000C" in manifest()[SECOND].problem_texts[0]
     site.require()
 
 
@@ -715,7 +715,7 @@ def test_helpers_make_what_is_pending(site):
             fence=lease.row.fence,
             started_at=EPOCH,
         )
-        row = BuildFile.objects.create(
+        row = Place.objects.create(
             build=record, section="products", number=1, lower=before.lower, upper=before.upper
         )
         site.rendered.clear()

@@ -406,8 +406,8 @@ def test_what_is_gone_back_to_follows_again(site):
     assert listed(site, FIRST).keys() == {path_of(1)}
     require(site, {FIRST, SECOND, THIRD})
     after = manifest()
-    assert {key: after[key].sha256 for key in PRODUCTS} == {
-        key: now[key].sha256 for key in PRODUCTS
+    assert {key: after[key].page.sha256 for key in PRODUCTS} == {
+        key: now[key].page.sha256 for key in PRODUCTS
     }
     require_full(site)
 
@@ -469,10 +469,10 @@ def test_an_edit_while_its_page_is_made_is_in_the_next_build(site, monkeypatch, 
     site.build()
     assert not acts
     site.build()
-    after = {key: line.sha256 for key, line in manifest().items()}
+    after = {key: line.page.sha256 for key, line in manifest().items()}
     result = site.build(full=True)
     assert (result.status, site.storage.saved()) == ("unchanged", [])
-    assert {key: line.sha256 for key, line in manifest().items()} == after
+    assert {key: line.page.sha256 for key, line in manifest().items()} == after
 
 
 @pytest.mark.thorough

@@ -8,7 +8,7 @@ from django_sitemapkit.builds import build, prune
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.publication import pruning
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost
-from django_sitemapkit.models import Build, BuildFile, Lease
+from django_sitemapkit.models import Build, Lease, Place, StoredPage
 from django_sitemapkit.publishing import folder_of
 from django_sitemapkit.sites import SitemapSite
 from tests.builds import (
@@ -55,7 +55,7 @@ def generations(count):
 
 def own(build_id):
     """Return the names of the files that only this build has."""
-    others = named(BuildFile.objects.exclude(build_id=build_id))
+    others = named(Place.objects.exclude(build_id=build_id))
     return named(manifest(build_id).values()) - others
 
 
@@ -137,6 +137,59 @@ def test_a_build_is_marked_before_its_files_go(storage):
 
     with pytest.raises(BuildFailed, match="was pruned"):
         publish(SITE, first)
+
+
+def known():
+    """Return the names of all stored pages of the site."""
+    return set(StoredPage.objects.filter(site=SITE.key).values_list("name", flat=True))
+
+
+def test_a_stored_page_goes_with_its_file(storage):
+    """Those that a kept build lists stay, and so do their files."""
+    first, second = generations(2)
+    theirs = own(first)
+    assert known() == storage.names()
+    let_time_pass(10 * DAY)
+    prune(SITE)
+    assert not theirs & known()
+    assert known() == named(manifest(second).values()) == storage.names()
+
+
+def test_a_stored_page_that_no_build_lists_goes_with_the_next_build_that_is_over(storage):
+    """Such as that of a page which was made again in the same build."""
+    first, _ = generations(2)
+    unplaced = manifest(first)["products", 1].page
+    Place.objects.filter(page=unplaced).delete()
+    let_time_pass(10 * DAY)
+    assert unplaced.name in prune(SITE).files
+    assert unplaced.name not in known() | storage.names()
+
+
+def test_a_stored_page_that_no_build_lists_is_swept_after_a_day(storage):
+    """Even if no build is over."""
+    generations(1)
+    unplaced = manifest()["readings", 1].page
+    Place.objects.filter(page=unplaced).delete()
+    storage.aged = {unplaced.name}
+    assert prune(SITE).orphans == (unplaced.name,)
+    assert unplaced.name not in known() | storage.names()
+
+
+def test_a_stored_page_whose_file_could_not_be_deleted_is_kept(storage):
+    """Else nobody would know of the file if the storage cannot list its files."""
+    first, _ = generations(2)
+    stuck = min(own(first))
+    let_time_pass(10 * DAY)
+
+    def on_call(index, method, name, args, proceed):
+        if method == "delete" and name == stuck:
+            return failing()(method, name, args, proceed)
+        return proceed()
+
+    storage.on_call = on_call
+    prune(SITE)
+    assert stuck in known()
+    assert Place.objects.filter(build=first).exists()
 
 
 def test_a_file_that_could_not_be_deleted_is_tried_again(storage, caplog):
@@ -260,11 +313,11 @@ def test_two_sites_in_one_storage_leave_each_others_files_alone(storage, section
     let_time_pass(10 * DAY)
     storage.aged = None
     prune(SITE)
-    assert named(BuildFile.objects.filter(build__site="other")) <= storage.names()
+    assert named(Place.objects.filter(build__site="other")) <= storage.names()
     assert theirs <= storage.names()
     prune(other)
-    assert storage.names() == named(BuildFile.objects.all())
-    assert named(BuildFile.objects.filter(build__site="default"))
+    assert storage.names() == named(Place.objects.all())
+    assert named(Place.objects.filter(build__site="default"))
 
 
 def test_an_abandoned_build_leaves_nothing(storage, sections):
@@ -331,7 +384,7 @@ def test_without_time_zones_files_are_swept_too(storage, settings):
 def test_each_name_is_read_once(storage, django_assert_num_queries):
     """However many builds have the same files."""
     generations(3)
-    lines = BuildFile.objects.filter(build__site=SITE.key)
+    lines = Place.objects.filter(build__site=SITE.key)
     with django_assert_num_queries(1):
-        names = pruning._stored(Build.objects.filter(site=SITE.key))
+        names = pruning._names(SITE, listed=True)
     assert names == named(lines)

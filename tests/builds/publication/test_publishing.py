@@ -6,7 +6,7 @@ from django.db.models import F
 from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import publish
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost, NothingToPublish
-from django_sitemapkit.models import Build, BuildFile, Lease, Publication
+from django_sitemapkit.models import Build, Lease, Place, Publication
 from tests.builds import (
     BASE,
     LEASE,
@@ -185,7 +185,7 @@ def test_the_same_entries_of_other_rows_are_published_with_their_keys(storage):
     run()
     index = manifest()["", 0]
     line = manifest()["articles", 1]
-    BuildFile.objects.filter(pk=line.pk).update(first="0", last="0", fingerprint="")
+    Place.objects.filter(pk=line.pk).update(first="0", last="0", fingerprint="")
     assert run().status == "published"
     assert manifest()["articles", 1].first == line.first
     assert manifest()["", 0].name == index.name

@@ -7,7 +7,8 @@ import pytest
 from django_sitemapkit.builds import differences_of, prune, publish
 from django_sitemapkit.builds.publication.gates import FinishedBuild, shrinkage
 from django_sitemapkit.exceptions import BuildFailed, NothingToPublish
-from django_sitemapkit.models import Build, BuildFile, Publication
+from django_sitemapkit.models import Build, Publication, StoredPage
+from django_sitemapkit.testing.factories import BuildFactory, PlaceFactory
 from tests.builds import (
     SITE,
     Products,
@@ -108,12 +109,13 @@ def test_a_section_may_lose_just_what_the_setting_says(
 
 def test_the_limit_is_exact(storage, live_id, settings):
     """No part of a hundred URLs is one URL more or less for being a binary fraction."""
-    before = BuildFile(section="readings", urls=100, name="before")
+    first, second = BuildFactory.create_batch(2)
+    before = PlaceFactory(build=first, section="readings", urls=100)
     for percent in (7, 29, 57, 70):
         settings.SITEMAPKIT_MAX_SHRINK = percent / 100
         for lost, held in ((percent, False), (percent + 1, True)):
-            after = BuildFile(section="readings", urls=100 - lost, status="done")
-            finished = FinishedBuild(site=SITE, build=Build(), rows=[after], published=[before])
+            after = PlaceFactory(build=second, section="readings", urls=100 - lost)
+            finished = FinishedBuild(site=SITE, build=second, rows=[after], published=[before])
             assert bool(shrinkage(finished)) == held, (percent, lost)
 
 
@@ -298,7 +300,7 @@ def test_the_same_rows_are_held_back_as_the_same_build(storage, held, monkeypatc
     assert {k: (line.name, line.fingerprint) for k, line in manifest(held).items()} == before
     last = Build.objects.latest("pk")
     assert last.pk != held
-    assert (last.status, last.files.count()) == ("abandoned", 0)
+    assert (last.status, last.places.count()) == ("abandoned", 0)
     assert last.reason == {"code": "identical", "build": held}
 
 
@@ -503,7 +505,7 @@ def test_a_held_build_that_lost_its_index_is_held_anew(held, storage):
 @pytest.mark.thorough
 def test_a_held_build_of_other_addresses_is_held_anew(held):
     """Its index would list what answers 404."""
-    BuildFile.objects.filter(build=held, section="").update(sha256="0" * 64)
+    StoredPage.objects.filter(places__build=held, places__section="").update(sha256="0" * 64)
     result = run()
     assert result.status == "held"
     assert result.build != held

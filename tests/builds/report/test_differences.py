@@ -16,7 +16,7 @@ from django_sitemapkit import Section, StaticSection
 from django_sitemapkit.builds import Difference, differences_of, publish
 from django_sitemapkit.builds.report import differences
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
-from django_sitemapkit.models import Build, BuildFile
+from django_sitemapkit.models import Build, Place, StoredPage
 from tests.builds import (
     BASE,
     SITE,
@@ -108,7 +108,7 @@ def test_what_is_added_removed_and_changed(edited):
 def test_a_url_that_moves_to_another_page_is_no_difference(storage):
     """Where pages split, nor where they merge."""
     run()
-    before = {key: line.sha256 for key, line in manifest().items()}
+    before = {key: line.page.sha256 for key, line in manifest().items()}
     Reading.objects.bulk_create(Reading(level=level) for level in (1, 2, 3))
     run()
     assert len(manifest()) > len(before)
@@ -166,8 +166,8 @@ def test_a_lost_file_that_did_not_change_hides_no_difference(edited, storage):
     Reading.objects.all().update(level=F("level") + 100)
     run()
     before = shown()
-    pages = BuildFile.objects.in_build(Build.objects.published(SITE)).filter(section="products")
-    storage.delete(pages.exclude(name="").first().name)
+    pages = Place.objects.in_build(Build.objects.published(SITE)).filter(section="products")
+    storage.delete(pages.exclude(page=None).first().name)
     assert shown() == before
     assert before
 
@@ -216,7 +216,7 @@ def test_memory_is_that_of_a_part(tmp_path, monkeypatch):
     for side, first in (("old", 0), ("new", 100)):
         entries = (f"<url><loc>{BASE}/{n}/</loc></url>\n" for n in range(first, first + 10_000))
         (tmp_path / side).write_bytes(gzip.compress("".join(entries).encode(), 1))
-        lines.append([BuildFile(name=side, urls=10_000)])
+        lines.append([Place(page=StoredPage(name=side, urls=10_000))])
     storage = FileSystemStorage(tmp_path)
     monkeypatch.setattr(differences, "BUFFERED", 250)
 

@@ -13,7 +13,7 @@ from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import status_of
 from django_sitemapkit.builds.make.reuse import Reason
 from django_sitemapkit.builds.report.due import due
-from django_sitemapkit.models import BuildFile
+from django_sitemapkit.models import Place
 from django_sitemapkit.planning import refresh
 from django_sitemapkit.registry import registry
 from tests.builds import SITE, Articles, Products, Readings, edit_product, fill, run, use_storage
@@ -107,7 +107,7 @@ def test_pages_that_are_gone_are_due(built):
     """Those that the published build has, and the plan has not; and whole sections."""
     Product.objects.exclude(slug="p0").delete()
     refresh(registry.get(SITE, "products"))
-    before = BuildFile.objects.filter(section="products").count()
+    before = Place.objects.filter(section="products").count()
     assert shown() == {"products": {Reason.ROWS: 1, Reason.GONE: before - 1}}
 
 
@@ -147,7 +147,7 @@ def test_a_lastmod_of_the_future_is_due_when_it_comes(storage):
     Product.objects.filter(slug="p0").update(updated_at=timezone.now() + dt.timedelta(hours=2))
     run()
     assert shown() == {}
-    BuildFile.objects.update(changes_at=F("changes_at") - dt.timedelta(hours=3))
+    Place.objects.update(changes_at=F("changes_at") - dt.timedelta(hours=3))
     assert shown() == {"products": {Reason.DATE: 1}}
 
 

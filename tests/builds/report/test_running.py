@@ -9,7 +9,8 @@ from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.report import running
 from django_sitemapkit.builds.report.running import build_progress, states_of
 from django_sitemapkit.exceptions import StorageFailure
-from django_sitemapkit.models import Build, BuildFile, Lease
+from django_sitemapkit.models import Build, Lease, Place, StoredPage
+from django_sitemapkit.testing.factories import PlaceFactory, StoredPageFactory
 from tests.builds import (
     LEASE,
     SITE,
@@ -30,9 +31,8 @@ def begin_build(lease):
     """Record a build of which one of two files is done, with the index as the third."""
     build = Build.objects.create(site=SITE.key, fence=lease.fence, started_at=lease.now())
     name = f"default/a-1-0-{build.pk}.1-x.xml.gz"
-    values = {"status": BuildFile.Status.DONE, "urls": 7, "name": name}
-    BuildFile.objects.create(build=build, section="a", number=1, **values)
-    BuildFile.objects.create(build=build, section="a", number=2)
+    PlaceFactory(build=build, section="a", number=1, urls=7, page__name=name)
+    Place.objects.create(build=build, section="a", number=2)
     return build
 
 
@@ -149,13 +149,10 @@ def test_reused_files_do_not_count_for_the_rate(monkeypatch):
         build = begin_build(lease)
         Build.objects.update(started_at=build.started_at - dt.timedelta(seconds=10))
         Lease.objects.update(acquired_at=build.started_at - dt.timedelta(seconds=11))
-        BuildFile.objects.filter(status="done").update(urls=50)
-        reused = {
-            "name": f"default/a-2-0-{build.pk + 1}.1-x.xml.gz",
-            "urls": 100_000,
-            "status": "done",
-        }
-        BuildFile.objects.filter(status="pending").update(**reused)
+        StoredPage.objects.update(urls=50)
+        name = f"default/a-2-0-{build.pk + 1}.1-x.xml.gz"
+        reused = StoredPageFactory(name=name, urls=100_000)
+        Place.objects.filter(status="pending").update(page=reused, status="done")
         progress = build_progress(SITE)
     assert progress.urls == 100_050
     assert 3 <= progress.urls_per_second <= 5

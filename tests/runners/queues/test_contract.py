@@ -9,7 +9,7 @@ import pytest
 from django_sitemapkit.builds import InlineRunner, build, cancel_build
 from django_sitemapkit.builds.requests import begin, request
 from django_sitemapkit.exceptions import BuildFailed, BuildRunning
-from django_sitemapkit.models import Build, BuildFile, BuildRequest, UrlOverride
+from django_sitemapkit.models import Build, BuildRequest, Place, UrlOverride
 from django_sitemapkit.planning import PlanChange, all_pages
 from django_sitemapkit.runners.choosing import get_runner
 from django_sitemapkit.sites import SitemapSite
@@ -109,8 +109,8 @@ def rows():
 
 def hashes(build_id):
     """Return the hash of each file's XML, by section and number."""
-    rows = BuildFile.objects.filter(build=build_id).exclude(section="")
-    return {(row.section, row.number): row.sha256 for row in rows}
+    rows = Place.objects.in_build(build_id).exclude(section="")
+    return {(row.section, row.number): row.page.sha256 for row in rows if row.page}
 
 
 def require_inline_agrees(result):
@@ -119,7 +119,7 @@ def require_inline_agrees(result):
     assert again.status == "unchanged"
     assert {file.state for file in again.files} <= {"same", "empty"}
     assert hashes(again.build) in ({}, hashes(result.build))
-    assert not BuildFile.objects.filter(build=result.build, status="pending").exists()
+    assert not Place.objects.filter(build=result.build, status="pending").exists()
 
 
 class TestContract:
@@ -167,7 +167,7 @@ class TestContract:
         """And another one what it left: pages that are recorded stay."""
         with pytest.raises(BuildFailed, match="stopped"):
             build(SITE, runner=Stopping(InlineRunner()))
-        done = BuildFile.objects.filter(status="done").values_list("pk", "name")
+        done = Place.objects.filter(status="done").values_list("pk", "page__name")
         before = set(done)
         assert before
         result = build(SITE, runner=runner)
@@ -241,7 +241,7 @@ def build_when_free(**options):
 def wait_for_pages(process):
     """Wait until a process that builds has got three pages; return its build."""
     deadline = time.monotonic() + 60
-    while BuildFile.objects.filter(status="done").count() < 3:
+    while Place.objects.filter(status="done").count() < 3:
         assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.02)
@@ -283,7 +283,7 @@ def test_a_build_by_workers_is_cancelled(broker, queue_name, rows, settings):
     with slow_build(broker, queue_name) as process:
         running = wait_for_pages(process)
         cancelled = cancel_build(SITE, by="a test")
-        made = BuildFile.objects.filter(build=running, status="done").values_list("pk", flat=True)
+        made = Place.objects.filter(build=running, status="done").values_list("pk", flat=True)
         before = set(made)
         assert (cancelled.pk, cancelled.status) == (running.pk, "abandoned")
         assert process.wait(timeout=20) == 6

@@ -112,21 +112,21 @@ def recorded(db):
                 END IF;
                 RETURN NULL;
             END $$;
-            CREATE TRIGGER note_page AFTER INSERT OR UPDATE OF status ON sitemapkit_buildfile
+            CREATE TRIGGER note_page AFTER INSERT OR UPDATE OF status ON sitemapkit_place
                 FOR EACH ROW EXECUTE FUNCTION note_page();
             CREATE FUNCTION forget_page() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN
                 DELETE FROM {table} WHERE page = OLD.id;
                 RETURN NULL;
             END $$;
-            CREATE TRIGGER forget_page AFTER DELETE ON sitemapkit_buildfile
+            CREATE TRIGGER forget_page AFTER DELETE ON sitemapkit_place
                 FOR EACH ROW EXECUTE FUNCTION forget_page();
         """)
 
     def counts(of_build):
         with connection.cursor() as cursor:
             cursor.execute(
-                f"SELECT f.id, count(page) FROM sitemapkit_buildfile f LEFT JOIN {table} r"
+                f"SELECT f.id, count(page) FROM sitemapkit_place f LEFT JOIN {table} r"
                 " ON r.page = f.id WHERE f.build_id = %s AND f.section <> '' GROUP BY f.id",
                 [of_build],
             )
