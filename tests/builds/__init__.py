@@ -127,6 +127,11 @@ def problems_of(*texts):
     return {"no-url": {"count": len(texts), "examples": list(map(list, enumerate(texts)))}}
 
 
+def sha256_of(line):
+    """Return the hash of a page's XML; "" if it lists nothing."""
+    return line.page.sha256 if line.page else ""
+
+
 def named(lines):
     """Return the names of all files that lines of manifests name."""
     return {line.name for line in lines if line.name}

@@ -31,6 +31,7 @@ from tests.builds import (
     manifest,
     run,
     served,
+    sha256_of,
     states,
     take_lease,
     use_storage,
@@ -143,7 +144,7 @@ def test_what_is_requested_is_built_without_a_queue_that_is_down(storage, settin
 
 def by_hash(build_id=None):
     """Return the hash of each page's XML."""
-    return {name: row.page.sha256 for name, row in manifest(build_id).items()}
+    return {name: sha256_of(row) for name, row in manifest(build_id).items()}
 
 
 def lost(arguments):

@@ -84,9 +84,9 @@ def prune(
             _forget(site, names)
     orphans = _orphans(site, storage, lease, known)
     if orphans and not dry_run:
-        orphans = _deleted(orphans, storage, lease)
         with lease.fenced_transaction():
-            _forget(site, orphans)
+            _forget(site, orphans)  # First: a file that is left then is still an orphan.
+        orphans = _deleted(orphans, storage, lease)
     if orphans is not None and not dry_run:
         # They are on a disk of this host, or of one that shares it.
         storage.sweep_workshops(folder_of(site), timezone.now() - ORPHAN_AGE)
@@ -121,7 +121,7 @@ def _names(site: SitemapSite, *, listed: bool, over: Collection[int] = ()) -> se
 
 
 def _forget(site: SitemapSite, names: Sequence[str]) -> None:
-    """Delete the stored pages with these names, whose files are gone, if no build lists them."""
+    """Delete the stored pages with these names, if no build lists them."""
     for start in range(0, len(names), MAX_PARAMETERS):
         some = names[start : start + MAX_PARAMETERS]
         StoredPage.objects.filter(site=site.key, places=None, name__in=some).delete()
