@@ -1,5 +1,7 @@
 """What the tests of exports share: storages that overwrite, and reading what was exported."""
 
+import gzip
+import json
 from contextlib import suppress
 
 from django.core.files.storage import storages as configured
@@ -7,6 +9,9 @@ from django.core.files.storage import storages as configured
 from django_sitemapkit.audit.reader import SitemapReader
 from tests.builds import SITE
 from tests.builds.storages import ON_S3, Memory, Wordless
+
+MANIFEST = "sitemap-manifest.json.gz"
+"""What lists the files of an export, beside them."""
 
 
 class Overwriting(Memory):
@@ -50,3 +55,25 @@ def exported(shown, site=SITE, folder=""):
 
     listed = [location for location, _ in read(site.address("index"), nested=False)]
     return {address: read(address, nested=True) for address in listed}
+
+
+def files(shown):
+    """Return the names of the exported files, without the manifest."""
+    return shown.names() - {MANIFEST}
+
+
+def saved(shown):
+    """Return the names that were copied since the calls were last cleared."""
+    return [name for name in shown.saved() if not name.endswith(MANIFEST)]
+
+
+def age_export(shown, seconds):
+    """Let all that the index does not list any more be gone so much longer ago."""
+    shown.put(MANIFEST, aged(shown.contents()[MANIFEST], seconds))
+
+
+def aged(manifest, seconds):
+    """Return the content of a manifest in which all is gone so much longer ago."""
+    values = json.loads(gzip.decompress(manifest))
+    gone = {name: moment - seconds for name, moment in values["gone"].items()}
+    return gzip.compress(json.dumps({**values, "gone": gone}).encode())

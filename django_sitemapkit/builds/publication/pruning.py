@@ -8,6 +8,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from django_sitemapkit.builds.lease import BuildLease, acquire
+from django_sitemapkit.builds.publication.delivery import announced_build
 from django_sitemapkit.builds.publication.export import Export
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import (
@@ -61,12 +62,8 @@ def prune(
     builds = Build.objects.filter(site=site.key)
     needed = _stored(builds.exclude(pk__in=over)) if over else set()
     names = sorted(_stored(builds.filter(pk__in=over)) - needed) if over else []
-    withdrawn, announced = True, None
     if export is not None and not dry_run:
-        # While the manifests say what it may have, and for as long as an index there may name it.
-        withdrawn = export.withdraw(lease)
-        publications = Publication.objects.filter(site=site.key)
-        announced = publications.values_list("notified_build", flat=True).first()
+        export.withdraw(lease)
     if not dry_run and over:
         with lease.fenced_transaction():
             # First the mark: from here on nobody publishes such a build again.
@@ -74,11 +71,12 @@ def prune(
             BuildDifferences.objects.filter(build__in=over).delete()
             PageUrls.objects.filter(build__in=over).delete()  # Of builds that were given up.
         names = _deleted(names, storage, lease)
+        announced = announced_build(site.key)  # The next signal names what has changed since.
         with lease.fenced_transaction():
-            for pk in over if withdrawn else ():
-                left = _stored(builds.filter(pk=pk)) - set(names) - needed
-                if not left and pk != announced:
-                    BuildFile.objects.in_build(pk).delete()
+            for build in builds.filter(pk__in=over):
+                left = _stored(builds.filter(pk=build.pk)) - set(names) - needed
+                if not left and build != announced:
+                    BuildFile.objects.in_build(build).delete()
     orphans = _orphans(site, storage, lease, known)
     if orphans and not dry_run:
         orphans = _deleted(orphans, storage, lease)

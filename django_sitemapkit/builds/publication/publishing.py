@@ -354,10 +354,7 @@ def _serve(
             return {"code": "paused", "pause": pause.state}
         if publication.build_id != record.pk:
             Build.objects.filter(pk=publication.build_id).update(replaced_at=now)
-            if publication.notified_at is not None:  # Else what is known outside is older still.
-                publication.notified_build_id = publication.build_id
         publication.build = record
-        publication.notified_at = None
         publication.fence = lease.fence
         publication.published_at = now
         if not is_new:
