@@ -19,6 +19,7 @@ from django_sitemapkit.planning.pages import (
     in_order,
     planned_rows,
     stored_bounds,
+    stored_plans,
 )
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import KeyRange, Keyset, noop
@@ -95,10 +96,11 @@ def refresh(
         planned = tuple(by_position(section))
         return PlanChange(pages=len(planned), planned=planned)
     for _ in range(REFRESH_ATTEMPTS):
-        plan, stored = _stored_plan(section)
-        pages, reason = _usable_pages(plan, stored, section, keyset)
-        if plan is None or reason:
+        stored = stored_plans([section]).get(section.get_name(), [])
+        pages, reason = _usable_pages(stored, section, keyset)
+        if reason:
             return _replan(section, keyset, reason, stored, heartbeat)
+        plan = stored[0].plan
         known = counts(section, [page.keys for page in pages], heartbeat) if counts else {}
         drafts = [
             _Draft(
@@ -120,27 +122,19 @@ def refresh(
     raise RuntimeError(f"Section {section.get_name()!r}: its pages kept changing. Try again.")
 
 
-def _stored_plan(section: SectionReader) -> tuple[Plan | None, list[Page]]:
-    """Return the section's plan, by whatever key it is, with its pages, by one query."""
-    pages = Page.objects.filter(plan__site=section.site.key, plan__section=section.get_name())
-    stored = list(pages.select_related("plan"))
-    if stored:
-        return stored[0].plan, stored
-    return Plan.objects.filter(site=section.site.key, section=section.get_name()).first(), []
-
-
 def _usable_pages(
-    plan: Plan | None, stored: Sequence[Page], section: SectionReader, keyset: Keyset
+    stored: Sequence[Page], section: SectionReader, keyset: Keyset
 ) -> tuple[list[PlannedPage], str]:
     """Return the pages of a stored plan in their order, and why it cannot be kept, or ""."""
-    if plan is None:
+    if not stored:
         return [], "it was never planned"
+    plan = stored[0].plan
     if plan.key != keyset.identity:
         return [], f"its key changed from {plan.key!r} to {keyset.identity!r}"
     if plan.rows_per_page != section.rows_per_page:
         return [], f"its limit changed from {plan.rows_per_page:,} to {section.rows_per_page:,}"
     pages = in_order([decoded(page, keyset) for page in stored])
-    if not pages or len(pages) != len(stored) or pages[-1].keys.upper is not None:
+    if len(pages) != len(stored) or pages[-1].keys.upper is not None:
         return pages, "its pages do not join"
     if not keyset.increasing([page.keys.lower for page in pages[1:]]):
         return pages, f"the database orders {keyset.name!r} differently than before"
