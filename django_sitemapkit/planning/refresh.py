@@ -61,16 +61,18 @@ class StoredSize(NamedTuple):
     """URLs."""
 
 
+UNKNOWN_SIZE = StoredSize(bytes=0, urls=0)
+"""Of a page that has no stored file, or another one: it never keeps pages from merging."""
+
+
 @dataclass(slots=True)
 class _Draft:
     """A page while the plan is being changed."""
 
     page: PlannedPage
     rows: int
-    bytes: int = 0
-    """Bytes of its stored file; 0 if that is not known."""
-    urls: int = 0
-    """URLs in its stored file, if its rows do not tell how many; 0 if that is not known."""
+    size: StoredSize = UNKNOWN_SIZE
+    """What its stored file holds."""
 
 
 def refresh(
@@ -106,7 +108,7 @@ def refresh(
             _Draft(
                 page,
                 _rows(page.keys, section, keyset, heartbeat, known.get(page.keys)),
-                *_size(section, sizes.get(page.number)),
+                sizes.get(page.number, UNKNOWN_SIZE),
             )
             for page in pages
         ]
@@ -204,13 +206,6 @@ def _split_full(
     return result
 
 
-def _size(section: SectionReader, stored: StoredSize | None) -> tuple[int, int]:
-    """Return the bytes of a page and, where a row may have any number of them, its URLs."""
-    if stored is None:
-        return 0, 0
-    return stored.bytes, stored.urls if section.has_entries else 0
-
-
 def _merge_thin(drafts: list[_Draft], section: SectionReader) -> list[_Draft]:
     """Join neighbours that fit on one page together; the page of the lower number stays.
 
@@ -229,8 +224,7 @@ def _merge_thin(drafts: list[_Draft], section: SectionReader) -> list[_Draft]:
         result[-1] = _Draft(
             PlannedPage(number, keys),
             before.rows + draft.rows,
-            before.bytes + draft.bytes,
-            before.urls + draft.urls,
+            StoredSize(*map(sum, zip(before.size, draft.size, strict=True))),
         )
     return result
 
@@ -238,11 +232,13 @@ def _merge_thin(drafts: list[_Draft], section: SectionReader) -> list[_Draft]:
 def _fit(one: _Draft, other: _Draft, section: SectionReader) -> bool:
     """Return whether two neighbours fit on one page, by rows, by URLs and by bytes.
 
-    What was cut by URLs or bytes would be cut again by each build.
+    What was cut by URLs or bytes would be cut again by each build. URLs count where a row may have
+    any number of them.
     """
+    urls = one.size.urls + other.size.urls if section.has_entries else 0
     return (
-        one.bytes + other.bytes <= settings.MAX_BYTES * MERGED_FILL
-        and one.urls + other.urls <= section.max_urls * MERGED_FILL
+        one.size.bytes + other.size.bytes <= settings.MAX_BYTES * MERGED_FILL
+        and urls <= section.max_urls * MERGED_FILL
         and one.rows + other.rows <= int(section.rows_per_page * MERGED_FILL)
     )
 
