@@ -1,7 +1,7 @@
 """Bringing a plan up to date: full pages split, thin neighbours merge, the rest stays."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
@@ -40,16 +40,33 @@ Counts = Callable[[SectionReader, Sequence[KeyRange], Callable[[], None]], Mappi
 class PlanChange:
     """What a refresh did to a section's plan."""
 
-    pages: int
-    """Pages the plan has now."""
+    planned: tuple[PlannedPage, ...] = field(repr=False)
+    """The pages that the plan has now, in the order of their keys."""
     added: tuple[int, ...] = ()
     """Numbers of pages that are new, by a split or a new plan."""
     retired: tuple[int, ...] = ()
     """Numbers of pages that are gone, by a merge or a new plan."""
     replanned: str = ""
     """Why the section had to be planned from nothing; "" if it did not."""
-    planned: tuple[PlannedPage, ...] = field(default=(), repr=False)
-    """The pages themselves, in the order of their keys."""
+
+    @property
+    def pages(self) -> int:
+        """How many pages the plan has now."""
+        return len(self.planned)
+
+    @classmethod
+    def between(
+        cls, old: Iterable[Page | PlannedPage], new: Iterable[PlannedPage], replanned: str = ""
+    ) -> "PlanChange":
+        """Return what changed from the old pages to the new ones."""
+        planned = tuple(new)
+        before, after = {page.number for page in old}, {page.number for page in planned}
+        return cls(
+            planned=planned,
+            added=tuple(sorted(after - before)),
+            retired=tuple(sorted(before - after)),
+            replanned=replanned,
+        )
 
 
 class StoredSize(NamedTuple):
@@ -95,13 +112,12 @@ def refresh(
     require_pageable(section)
     keyset = section.keyset
     if keyset is None:
-        planned = tuple(by_position(section))
-        return PlanChange(pages=len(planned), planned=planned)
+        return PlanChange(planned=tuple(by_position(section)))
     for _ in range(REFRESH_ATTEMPTS):
         stored = stored_plans([section]).get(section.get_name(), [])
         pages, reason = _usable_pages(stored, section, keyset)
         if reason:
-            return _replan(section, keyset, reason, stored, heartbeat)
+            return PlanChange.between(stored, create_plan(section, keyset, heartbeat), reason)
         plan = stored[0].plan
         known = counts(section, [page.keys for page in pages], heartbeat) if counts else {}
         drafts = [
@@ -115,9 +131,9 @@ def refresh(
         new_number = plan.last_number + 1
         drafts = _split_full(drafts, new_number, section, keyset, heartbeat)
         drafts = _merge_thin(drafts, section)
-        planned = tuple(draft.page for draft in drafts)
-        if list(planned) == pages:
-            return PlanChange(pages=len(pages), planned=planned)
+        planned = [draft.page for draft in drafts]
+        if planned == pages:
+            return PlanChange.between(pages, planned)
         change = _store(plan, pages, planned, keyset)
         if change is not None:
             return change
@@ -141,23 +157,6 @@ def _usable_pages(
     if not keyset.increasing([page.keys.lower for page in pages[1:]]):
         return pages, f"the database orders {keyset.name!r} differently than before"
     return pages, ""
-
-
-def _replan(
-    section: SectionReader,
-    keyset: Keyset,
-    reason: str,
-    stored: Sequence[Page],
-    heartbeat: Callable[[], None],
-) -> PlanChange:
-    planned = tuple(create_plan(section, keyset, heartbeat))
-    return PlanChange(
-        pages=len(planned),
-        added=tuple(page.number for page in planned),
-        retired=tuple(sorted(page.number for page in stored)),
-        replanned=reason,
-        planned=planned,
-    )
 
 
 def _rows(
@@ -248,22 +247,20 @@ def _store(
 ) -> PlanChange | None:
     """Write what changed; None where someone else has changed the plan since it was read."""
     before = {page.number: page for page in old}
-    after = {page.number: page for page in new}
-    added = tuple(sorted(after.keys() - before.keys()))
-    retired = tuple(sorted(before.keys() - after.keys()))
+    change = PlanChange.between(old, new)
     with transaction.atomic(using=router.db_for_write(Plan)):
         ours = Plan.objects.filter(pk=plan.pk, revision=plan.revision).update(
             revision=plan.revision + 1,
-            last_number=max(plan.last_number, *after),
+            last_number=max([plan.last_number, *change.added]),
             planned_at=timezone.now(),
         )
         if not ours:
             return None
-        plan.pages.filter(number__in=retired).delete()
+        plan.pages.filter(number__in=change.retired).delete()
         for page in new:
             bounds = stored_bounds(keyset, page.keys)
             if page.number not in before:
                 plan.pages.create(number=page.number, **bounds)
             elif page != before[page.number]:
                 plan.pages.filter(number=page.number).update(**bounds, read_revision=None)
-    return PlanChange(pages=len(new), added=added, retired=retired, planned=tuple(new))
+    return change
