@@ -244,7 +244,6 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('site', models.CharField(max_length=100, unique=True, verbose_name='site')),
                 ('fence', models.PositiveBigIntegerField(verbose_name='fencing token')),
-                ('published_at', models.DateTimeField(verbose_name='published at')),
                 ('export_doubt', models.PositiveBigIntegerField(default=0, verbose_name='export in doubt')),
                 ('paused_at', models.DateTimeField(null=True, verbose_name='paused at')),
                 ('paused_by', models.CharField(blank=True, max_length=200, verbose_name='paused by')),

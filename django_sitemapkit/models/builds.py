@@ -341,7 +341,6 @@ class Publication(models.Model):
     site = models.CharField(_("site"), max_length=100, unique=True)
     build = models.ForeignKey(Build, models.PROTECT, related_name="+", verbose_name=_("build"))
     fence = models.PositiveBigIntegerField(_("fencing token"))
-    published_at = models.DateTimeField(_("published at"))
     export_doubt = models.PositiveBigIntegerField(_("export in doubt"), default=0)
     """The fencing token of a process that lost its lease during the export; 0 for none."""
     paused_at = models.DateTimeField(_("paused at"), null=True)

@@ -77,7 +77,7 @@ def test_the_status_knows_the_export(shown, settings):
     found = export_json()
     at = datetime.fromisoformat(found.pop("exported_at"))
     assert found == {"storage": "shown", "due": ""}
-    assert at >= Publication.objects.get().published_at
+    assert at >= Publication.objects.get().build.published_at
     seconds = at.isoformat(timespec="seconds")
     assert export_line() == f"export to 'shown': complete since {seconds} (just now)"
     assert run("sitemap_status")[1].endswith("\n  Nothing is due.\n")

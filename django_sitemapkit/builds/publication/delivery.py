@@ -37,13 +37,13 @@ def deliver(
     build, copied = publication.build, 0
     if export is not None:
         everything |= bool(publication.export_doubt)
-        if _is_announced(publication) and export.has_other_index(build):
+        if _is_announced(build) and export.has_other_index(build):
             # The database or the export was restored: caches may have anything of any build.
             with lease.fenced_transaction():
                 Build.objects.filter(site=builds.site.key).update(notified_at=None)
             build.notified_at = None
         copied = _bring(export, publication, lease, everything=everything)
-    if everything or not _is_announced(publication):
+    if everything or not _is_announced(build):
         if sitemaps_published.has_listeners(Publication):
             notify(builds.site, build.pk, _changed(publication, everything=everything))
         build.notified_at = lease.now()
@@ -52,10 +52,10 @@ def deliver(
     return copied
 
 
-def _is_announced(publication: Publication) -> bool:
+def _is_announced(build: Build) -> bool:
     """Return whether a build was exported, and the signal sent, since it was published."""
-    moment = publication.build.notified_at
-    return moment is not None and moment >= publication.published_at
+    published_at, notified_at = build.published_at, build.notified_at
+    return bool(published_at and notified_at and notified_at >= published_at)
 
 
 def _bring(export: Export, publication: Publication, lease: BuildLease, *, everything: bool) -> int:

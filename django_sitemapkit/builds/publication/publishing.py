@@ -344,7 +344,7 @@ def _serve(
     with lease.fenced_transaction():
         now = lease.now()
         publication, is_new = Publication.objects.select_for_update().get_or_create(
-            site=site.key, defaults={"build": record, "fence": lease.fence, "published_at": now}
+            site=site.key, defaults={"build": record, "fence": lease.fence}
         )
         if publication.fence > lease.fence:
             raise LeaseLost(
@@ -356,7 +356,6 @@ def _serve(
             Build.objects.filter(pk=publication.build_id).update(replaced_at=now)
         publication.build = record
         publication.fence = lease.fence
-        publication.published_at = now
         if not is_new:
             publication.save()
         # A build that is gone back to ended when it did: the age of what is served is its own.
