@@ -1,7 +1,5 @@
 """What the tests of exports share: storages that overwrite, and reading what was exported."""
 
-import gzip
-import json
 from contextlib import suppress
 
 from django.core.files.storage import storages as configured
@@ -9,9 +7,7 @@ from django.core.files.storage import storages as configured
 from django_sitemapkit.audit.reader import SitemapReader
 from tests.builds import SITE
 from tests.builds.storages import ON_S3, Memory, Wordless
-
-MANIFEST = "sitemap-manifest.json.gz"
-"""What lists the files of an export, beside them."""
+from tests.export_manifest import MANIFEST, aged
 
 
 class Overwriting(Memory):
@@ -70,10 +66,3 @@ def saved(shown):
 def age_export(shown, seconds):
     """Let all that the index does not list any more be gone so much longer ago."""
     shown.put(MANIFEST, aged(shown.contents()[MANIFEST], seconds))
-
-
-def aged(manifest, seconds):
-    """Return the content of a manifest in which all is gone so much longer ago."""
-    values = json.loads(gzip.decompress(manifest))
-    gone = {name: moment - seconds for name, moment in values["gone"].items()}
-    return gzip.compress(json.dumps({**values, "gone": gone}).encode())

@@ -29,7 +29,8 @@ from tests.builds import (
     take_lease,
 )
 from tests.builds.backups import PACKAGE, back_up, restore
-from tests.builds.exports import MANIFEST, age_export, export_to, exported, files
+from tests.builds.exports import age_export, export_to, exported, files
+from tests.export_manifest import MANIFEST
 from tests.factories import EPOCH
 from tests.prepared import once
 from tests.testapp.models import Article, Product, Shop

@@ -12,7 +12,7 @@ from django_sitemapkit.audit.validation import validate_published
 from django_sitemapkit.builds import build, prune
 from django_sitemapkit.models import Build, BuildFile, Lease
 from django_sitemapkit.sites import all_sites
-from tests.builds.exports import MANIFEST, aged
+from tests.export_manifest import MANIFEST, aged
 from tests.killloop.crawler import Crawler, Violation
 from tests.killloop.places import EXPORT, LONG_AGO, STORAGE, place
 from tests.killloop.rows import all_paths

@@ -244,14 +244,15 @@ class Export:
         return copied
 
     def _files_ever(self) -> dict[str, str]:
-        """Return the names of all pages that were published, as far as the database knows."""
+        """Return the names of all pages that were published and may be there, as keys."""
         rows = BuildFile.objects.filter(build__site=self.site.key, status=BuildFile.Status.DONE)
         pages = rows.filter(build__published_at__isnull=False).exclude(section="").order_by()
-        return {
-            self._name(page, form): ""
+        names = {
+            self._name(page, form)
             for page in pages.values_list("section", "number").distinct()
             for form in (XML_FORM, TEXT_FORM)
         }
+        return dict.fromkeys(names if self._names is None else names & self._names, "")
 
     def withdraw(self, lease: BuildLease) -> None:
         """Delete the files that no index of now or of the grace period names.

@@ -25,9 +25,10 @@ from tests.builds import (
     served,
     take_lease,
 )
-from tests.builds.exports import MANIFEST, age_export, export_to, exported, files, saved
+from tests.builds.exports import age_export, export_to, exported, files, saved
 from tests.builds.storages import Killed, failing, not_on_s3
 from tests.cases import few
+from tests.export_manifest import MANIFEST
 from tests.testapp.models import Article, Product
 
 pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
