@@ -122,7 +122,7 @@ def _sampling_places(section: QuerySetReader) -> tuple[Keyset, list[Any]]:
 
 def _plan_keys(section: QuerySetReader) -> list[Any]:
     """Return keys at which the stored plan's pages begin, where there are rows."""
-    plan = current_plan(section, section.keyset)
+    plan = current_plan(section)
     pages = list(plan.pages.order_by("number")) if plan is not None else []
     step = len(pages) // MAX_PLACES
     return [decoded(page, section.keyset).keys.lower for page in pages[::step]] if step else []

@@ -29,7 +29,7 @@ LOST_IN_BUILDS = {
 
 LOST_IN_EXPORT = {
     "size": "each file is read back to get its size",
-    "listdir": "each file is looked up by its name, and files without a build stay public",
+    "listdir": "each file is looked up by its name",
 }
 """The same for the storage of the export."""
 

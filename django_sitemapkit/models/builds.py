@@ -123,6 +123,8 @@ class Build(models.Model):
     replaced_at = models.DateTimeField(
         _("replaced at"), null=True, help_text=_("When another build replaced it.")
     )
+    notified_at = models.DateTimeField(_("notified at"), null=True, editable=False)
+    """When it was exported and the signal sent, the last time."""
     pruned_at = models.DateTimeField(
         _("pruned at"), null=True, help_text=_("When its files were deleted.")
     )
@@ -381,21 +383,6 @@ class Publication(models.Model):
     site = models.CharField(_("site"), max_length=100, unique=True)
     build = models.ForeignKey(Build, models.PROTECT, related_name="+", verbose_name=_("build"))
     fence = models.PositiveBigIntegerField(_("fencing token"))
-    published_at = models.DateTimeField(_("published at"))
-    notified_build = models.ForeignKey(
-        Build,
-        models.SET_NULL,
-        null=True,
-        related_name="+",
-        verbose_name=_("build notified before"),
-    )
-    """The build that was exported and notified before this one."""
-    notified_at = models.DateTimeField(_("notified at"), null=True)
-    """When the build was exported and the signal sent."""
-    exported_to = models.CharField(_("exported to"), max_length=100, blank=True)
-    """The alias of the storage."""
-    export_reset_at = models.DateTimeField(_("export reset at"), null=True)
-    """When an export that belonged to no known build was replaced."""
     export_doubt = models.PositiveBigIntegerField(_("export in doubt"), default=0)
     """The fencing token of a process that lost its lease during the export; 0 for none."""
     paused_at = models.DateTimeField(_("paused at"), null=True)

@@ -34,8 +34,12 @@ FILL = 0.9
 EditState = tuple[int, int]
 """The number of a site's last edit, and its nonce; zeros where nothing was ever edited."""
 
-StoredPlans = dict[tuple[str, str], list[Page]]
-"""The stored pages of plans, by the section's name and the key of the plan."""
+StoredPlans = dict[str, list[Page]]
+"""The stored pages of plans, by the section's name."""
+
+
+PlanNow = Callable[[SectionReader, Keyset], "list[PlannedPage]"]
+"""Plans a section that was never planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +58,12 @@ class PlannedPage:
     """When it was last looked at for a URL."""
 
 
-def current_plan(section: SectionReader, keyset: Keyset) -> Plan | None:
+def current_plan(section: SectionReader) -> Plan | None:
     """Return the section's plan, or None where there is none by its present key."""
+    if section.keyset is None:
+        return None
     return Plan.objects.filter(
-        site=section.site.key, section=section.get_name(), key=keyset.identity
+        site=section.site.key, section=section.get_name(), key=section.keyset.identity
     ).first()
 
 
@@ -88,11 +94,6 @@ def stored_page(
     return page, None if page is None else (page.edit or 0, page.nonce or 0)
 
 
-def planned_pages(plan: Plan, keyset: Keyset) -> list[PlannedPage]:
-    """Return the pages of a plan in the order of their keys."""
-    return in_order([decoded(page, keyset) for page in plan.pages.all()])
-
-
 def planned_rows(section: SectionReader, keyset: Keyset) -> int:
     """Return how many rows a new page gets: all it may hold only where rows come last."""
     return section.rows_per_page if keyset.grows else max(1, int(section.rows_per_page * FILL))
@@ -105,21 +106,18 @@ def create_plan(
 
     The pages of a plan before it go; new ones get new numbers.
     """
-    bounds = keyset.boundaries(planned_rows(section, keyset), heartbeat=heartbeat)
-    ranges = list(map(KeyRange, [None, *bounds], [*bounds, None]))
+    ranges = _ranges(section, keyset, heartbeat)
     with transaction.atomic(using=router.db_for_write(Plan)):
-        plan, _ = Plan.objects.select_for_update().get_or_create(
+        plan, _ = Plan.objects.update_or_create(
             site=section.site.key,
             section=section.get_name(),
-            defaults={"rows_per_page": section.rows_per_page, "planned_at": timezone.now()},
+            defaults={
+                "key": keyset.identity,
+                "rows_per_page": section.rows_per_page,
+                "planned_at": timezone.now(),
+            },
         )
-        first = plan.last_number + 1
-        plan.key = keyset.identity
-        plan.rows_per_page = section.rows_per_page
-        plan.last_number += len(ranges)
-        plan.revision += 1
-        plan.planned_at = timezone.now()
-        plan.save()
+        first = _take_numbers(plan, len(ranges))
         plan.pages.all().delete()
         pages = [
             Page(plan=plan, number=number, **stored_bounds(keyset, keys))
@@ -127,6 +125,26 @@ def create_plan(
         ]
         plan.pages.bulk_create(pages)
     return [decoded(page, keyset) for page in pages]
+
+
+def _ranges(
+    section: SectionReader, keyset: Keyset, heartbeat: Callable[[], None] = noop
+) -> list[KeyRange]:
+    """Cut all rows of a section into the key ranges of pages."""
+    bounds = keyset.boundaries(planned_rows(section, keyset), heartbeat=heartbeat)
+    return list(map(KeyRange, [None, *bounds], [*bounds, None]))
+
+
+def _take_numbers(plan: Plan, count: int) -> int:
+    """Raise the plan's revision, and return the first of so many new numbers for its pages.
+
+    Within a transaction it locks the plan, so that nobody else changes it before the commit.
+    """
+    Plan.objects.filter(pk=plan.pk).update(
+        last_number=F("last_number") + count, revision=F("revision") + 1
+    )
+    plan.refresh_from_db(using=router.db_for_write(Plan))
+    return plan.last_number - count + 1
 
 
 def stored_bounds(keyset: Keyset, keys: KeyRange) -> dict[str, str | None]:
@@ -190,16 +208,7 @@ def planned_pages_of_all(sections: Sequence[SectionReader]) -> list[list[Planned
     It takes one query. Plans each section that was not yet; raises NotPlanned as ``pages_of`` does.
     """
     plans = stored_plans(sections)
-    pages: list[list[PlannedPage]] = []
-    for section in sections:
-        require_pageable(section)
-        keyset = section.keyset
-        if keyset is None:
-            pages.append(by_position(section))
-            continue
-        known = pages_in(plans, section, keyset)
-        pages.append(_plan_now(section, keyset) if known is None else known)
-    return pages
+    return [_pages(plans, section, _plan_now) for section in sections]
 
 
 def stored_plans(sections: Sequence[SectionReader]) -> StoredPlans:
@@ -209,19 +218,17 @@ def stored_plans(sections: Sequence[SectionReader]) -> StoredPlans:
     if len(sections) == 1:
         stored = stored.filter(plan__section=sections[0].get_name())
     for page in stored.select_related("plan"):
-        plans.setdefault((page.plan.section, page.plan.key), []).append(page)
+        plans.setdefault(page.plan.section, []).append(page)
     return plans
 
 
-def pages_in(
-    plans: StoredPlans, section: SectionReader, keyset: Keyset
-) -> list[PlannedPage] | None:
+def pages_in(plans: StoredPlans, section: SectionReader) -> list[PlannedPage] | None:
     """Return a section's pages in the order of their keys; None if no plan is by its present key.
 
     ``plans`` is what ``stored_plans`` has returned.
     """
-    stored = plans.get((section.get_name(), keyset.identity))
-    if stored is None:
+    stored, keyset = plans.get(section.get_name()), section.keyset
+    if not stored or keyset is None or stored[0].plan.key != keyset.identity:
         return None
     require_pageable(section)
     return in_order([decoded(page, keyset) for page in stored])
@@ -232,15 +239,16 @@ def all_pages(section: SectionReader) -> list[PlannedPage]:
 
     A section that was never planned is cut here and now, without the cuts being stored.
     """
+    return _pages(stored_plans([section]), section, _draft_now)
+
+
+def _pages(plans: StoredPlans, section: SectionReader, plan_now: PlanNow) -> list[PlannedPage]:
+    """Return the pages of a section, which ``plan_now`` plans if it has no plan."""
     require_pageable(section)
     if section.keyset is None:
         return by_position(section)
-    plan = current_plan(section, section.keyset)
-    if plan is not None:
-        return planned_pages(plan, section.keyset)
-    bounds = section.keyset.boundaries(planned_rows(section, section.keyset))
-    ranges = map(KeyRange, [None, *bounds], [*bounds, None])
-    return [PlannedPage(number, keys) for number, keys in enumerate(ranges, start=1)]
+    known = pages_in(plans, section)
+    return plan_now(section, section.keyset) if known is None else known
 
 
 def page_of(section: SectionReader, number: int, stored: Page | None = None) -> PlannedPage | None:
@@ -254,7 +262,7 @@ def page_of(section: SectionReader, number: int, stored: Page | None = None) -> 
         return next((page for page in by_position(section) if page.number == number), None)
     if stored is not None and stored.plan.key == section.keyset.identity:
         return decoded(stored, section.keyset)
-    plan = current_plan(section, section.keyset)
+    plan = current_plan(section)
     if plan is None:
         pages = _plan_now(section, section.keyset)
         return next((page for page in pages if page.number == number), None)
@@ -272,8 +280,7 @@ def split(section: SectionReader, page: PlannedPage, at: Any, *more: Any) -> int
     the page has changed meanwhile, or the database cannot be written to. Then the next reader of
     the page records it.
     """
-    keyset = section.keyset
-    plan = current_plan(section, keyset) if keyset is not None else None
+    keyset, plan = section.keyset, current_plan(section)
     if keyset is None or plan is None:
         return None
     lower, upper, *bounds = map(keyset.encode, (page.keys.lower, page.keys.upper, at, *more))
@@ -282,15 +289,11 @@ def split(section: SectionReader, page: PlannedPage, at: Any, *more: Any) -> int
     database = router.db_for_write(Plan)
     try:
         with transaction.atomic(using=database):
-            Plan.objects.filter(pk=plan.pk).update(
-                last_number=F("last_number") + len(bounds), revision=F("revision") + 1
-            )
+            first = _take_numbers(plan, len(bounds))
             same = plan.pages.filter(number=page.number, lower=lower, upper=upper)
             if not same.update(upper=bounds[0], read_revision=None):
                 transaction.set_rollback(True, using=database)
                 return None
-            plan.refresh_from_db(using=database)
-            first = plan.last_number - len(bounds) + 1
             plan.pages.bulk_create(
                 Page(plan=plan, number=number, lower=begin, upper=end)
                 for number, (begin, end) in enumerate(pairwise([*bounds, upper]), start=first)
@@ -313,8 +316,7 @@ def remember(section: SectionReader, pages: Collection[PlannedPage], *, lists: b
     One that was split meanwhile is not recorded. Where the database cannot be written to, they are
     read again the next time.
     """
-    keyset = section.keyset
-    plan = current_plan(section, keyset) if keyset is not None and pages else None
+    keyset, plan = section.keyset, current_plan(section) if pages else None
     if plan is None or keyset is None:
         return
     values = {"lists": lists, "read_revision": edits_of(section), "read_at": timezone.now()}
@@ -334,21 +336,21 @@ def remember(section: SectionReader, pages: Collection[PlannedPage], *, lists: b
 
 def renumber(section: SectionReader, numbers: Collection[int]) -> dict[int, int]:
     """Give pages of a section new numbers, and return these by the former ones."""
-    keyset = section.keyset
-    plan = current_plan(section, keyset) if keyset is not None and numbers else None
+    plan = current_plan(section) if numbers else None
     if plan is None:
         return {}
-    database = router.db_for_write(Plan)
-    with transaction.atomic(using=database):
-        Plan.objects.filter(pk=plan.pk).update(
-            last_number=F("last_number") + len(numbers), revision=F("revision") + 1
-        )
-        plan.refresh_from_db(using=database)
-        first = plan.last_number - len(numbers) + 1
+    with transaction.atomic(using=router.db_for_write(Plan)):
+        first = _take_numbers(plan, len(numbers))
         renumbered = {old: first + place for place, old in enumerate(sorted(numbers))}
         for old, new in renumbered.items():
             plan.pages.filter(number=old).update(number=new)
     return renumbered
+
+
+def _draft_now(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:
+    """Return the pages that a plan would have."""
+    ranges = _ranges(section, keyset)
+    return [PlannedPage(number, keys) for number, keys in enumerate(ranges, start=1)]
 
 
 def _plan_now(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:
@@ -364,8 +366,8 @@ def _plan_now(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:
         if lease is not None:
             try:
                 # Another process may have planned it before this one got the lease.
-                plan = current_plan(section, keyset)
-                return planned_pages(plan, keyset) if plan else create_plan(section, keyset)
+                known = pages_in(stored_plans([section]), section)
+                return create_plan(section, keyset) if known is None else known
             finally:
                 lease.release()
         reason = "another process is planning it right now"

@@ -1,7 +1,7 @@
 """Bringing a plan up to date: full pages split, thin neighbours merge, the rest stays."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from django_sitemapkit.planning.pages import (
     in_order,
     planned_rows,
     stored_bounds,
+    stored_plans,
 )
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import KeyRange, Keyset, noop
@@ -39,16 +40,33 @@ Counts = Callable[[SectionReader, Sequence[KeyRange], Callable[[], None]], Mappi
 class PlanChange:
     """What a refresh did to a section's plan."""
 
-    pages: int
-    """Pages the plan has now."""
+    planned: tuple[PlannedPage, ...] = field(repr=False)
+    """The pages that the plan has now, in the order of their keys."""
     added: tuple[int, ...] = ()
     """Numbers of pages that are new, by a split or a new plan."""
     retired: tuple[int, ...] = ()
     """Numbers of pages that are gone, by a merge or a new plan."""
     replanned: str = ""
     """Why the section had to be planned from nothing; "" if it did not."""
-    planned: tuple[PlannedPage, ...] = field(default=(), repr=False)
-    """The pages themselves, in the order of their keys."""
+
+    @property
+    def pages(self) -> int:
+        """How many pages the plan has now."""
+        return len(self.planned)
+
+    @classmethod
+    def between(
+        cls, old: Iterable[Page | PlannedPage], new: Iterable[PlannedPage], replanned: str = ""
+    ) -> "PlanChange":
+        """Return what changed from the old pages to the new ones."""
+        planned = tuple(new)
+        before, after = {page.number for page in old}, {page.number for page in planned}
+        return cls(
+            planned=planned,
+            added=tuple(sorted(after - before)),
+            retired=tuple(sorted(before - after)),
+            replanned=replanned,
+        )
 
 
 class StoredSize(NamedTuple):
@@ -60,16 +78,18 @@ class StoredSize(NamedTuple):
     """URLs."""
 
 
+UNKNOWN_SIZE = StoredSize(bytes=0, urls=0)
+"""Of a page that has no stored file, or another one: it never keeps pages from merging."""
+
+
 @dataclass(slots=True)
 class _Draft:
     """A page while the plan is being changed."""
 
     page: PlannedPage
     rows: int
-    bytes: int = 0
-    """Bytes of its stored file; 0 if that is not known."""
-    urls: int = 0
-    """URLs in its stored file, if its rows do not tell how many; 0 if that is not known."""
+    size: StoredSize = UNKNOWN_SIZE
+    """What its stored file holds."""
 
 
 def refresh(
@@ -92,76 +112,51 @@ def refresh(
     require_pageable(section)
     keyset = section.keyset
     if keyset is None:
-        planned = tuple(by_position(section))
-        return PlanChange(pages=len(planned), planned=planned)
+        return PlanChange(planned=tuple(by_position(section)))
     for _ in range(REFRESH_ATTEMPTS):
-        plan, stored = _stored_plan(section)
-        pages, reason = _usable_pages(plan, stored, section, keyset)
-        if plan is None or reason:
-            return _replan(section, keyset, reason, stored, heartbeat)
+        stored = stored_plans([section]).get(section.get_name(), [])
+        pages, reason = _usable_pages(stored, section, keyset)
+        if reason:
+            return PlanChange.between(stored, create_plan(section, keyset, heartbeat), reason)
+        plan = stored[0].plan
         known = counts(section, [page.keys for page in pages], heartbeat) if counts else {}
         drafts = [
             _Draft(
                 page,
                 _rows(page.keys, section, keyset, heartbeat, known.get(page.keys)),
-                *_size(section, sizes.get(page.number)),
+                sizes.get(page.number, UNKNOWN_SIZE),
             )
             for page in pages
         ]
         new_number = plan.last_number + 1
         drafts = _split_full(drafts, new_number, section, keyset, heartbeat)
         drafts = _merge_thin(drafts, section)
-        planned = tuple(draft.page for draft in drafts)
-        if list(planned) == pages:
-            return PlanChange(pages=len(pages), planned=planned)
+        planned = [draft.page for draft in drafts]
+        if planned == pages:
+            return PlanChange.between(pages, planned)
         change = _store(plan, pages, planned, keyset)
         if change is not None:
             return change
     raise RuntimeError(f"Section {section.get_name()!r}: its pages kept changing. Try again.")
 
 
-def _stored_plan(section: SectionReader) -> tuple[Plan | None, list[Page]]:
-    """Return the section's plan, by whatever key it is, with its pages, by one query."""
-    pages = Page.objects.filter(plan__site=section.site.key, plan__section=section.get_name())
-    stored = list(pages.select_related("plan"))
-    if stored:
-        return stored[0].plan, stored
-    return Plan.objects.filter(site=section.site.key, section=section.get_name()).first(), []
-
-
 def _usable_pages(
-    plan: Plan | None, stored: Sequence[Page], section: SectionReader, keyset: Keyset
+    stored: Sequence[Page], section: SectionReader, keyset: Keyset
 ) -> tuple[list[PlannedPage], str]:
     """Return the pages of a stored plan in their order, and why it cannot be kept, or ""."""
-    if plan is None:
+    if not stored:
         return [], "it was never planned"
+    plan = stored[0].plan
     if plan.key != keyset.identity:
         return [], f"its key changed from {plan.key!r} to {keyset.identity!r}"
     if plan.rows_per_page != section.rows_per_page:
         return [], f"its limit changed from {plan.rows_per_page:,} to {section.rows_per_page:,}"
     pages = in_order([decoded(page, keyset) for page in stored])
-    if not pages or len(pages) != len(stored) or pages[-1].keys.upper is not None:
+    if len(pages) != len(stored) or pages[-1].keys.upper is not None:
         return pages, "its pages do not join"
     if not keyset.increasing([page.keys.lower for page in pages[1:]]):
         return pages, f"the database orders {keyset.name!r} differently than before"
     return pages, ""
-
-
-def _replan(
-    section: SectionReader,
-    keyset: Keyset,
-    reason: str,
-    stored: Sequence[Page],
-    heartbeat: Callable[[], None],
-) -> PlanChange:
-    planned = tuple(create_plan(section, keyset, heartbeat))
-    return PlanChange(
-        pages=len(planned),
-        added=tuple(page.number for page in planned),
-        retired=tuple(sorted(page.number for page in stored)),
-        replanned=reason,
-        planned=planned,
-    )
 
 
 def _rows(
@@ -210,13 +205,6 @@ def _split_full(
     return result
 
 
-def _size(section: SectionReader, stored: StoredSize | None) -> tuple[int, int]:
-    """Return the bytes of a page and, where a row may have any number of them, its URLs."""
-    if stored is None:
-        return 0, 0
-    return stored.bytes, stored.urls if section.has_entries else 0
-
-
 def _merge_thin(drafts: list[_Draft], section: SectionReader) -> list[_Draft]:
     """Join neighbours that fit on one page together; the page of the lower number stays.
 
@@ -235,8 +223,7 @@ def _merge_thin(drafts: list[_Draft], section: SectionReader) -> list[_Draft]:
         result[-1] = _Draft(
             PlannedPage(number, keys),
             before.rows + draft.rows,
-            before.bytes + draft.bytes,
-            before.urls + draft.urls,
+            StoredSize(*map(sum, zip(before.size, draft.size, strict=True))),
         )
     return result
 
@@ -244,11 +231,13 @@ def _merge_thin(drafts: list[_Draft], section: SectionReader) -> list[_Draft]:
 def _fit(one: _Draft, other: _Draft, section: SectionReader) -> bool:
     """Return whether two neighbours fit on one page, by rows, by URLs and by bytes.
 
-    What was cut by URLs or bytes would be cut again by each build.
+    What was cut by URLs or bytes would be cut again by each build. URLs count where a row may have
+    any number of them.
     """
+    urls = one.size.urls + other.size.urls if section.has_entries else 0
     return (
-        one.bytes + other.bytes <= settings.MAX_BYTES * MERGED_FILL
-        and one.urls + other.urls <= section.max_urls * MERGED_FILL
+        one.size.bytes + other.size.bytes <= settings.MAX_BYTES * MERGED_FILL
+        and urls <= section.max_urls * MERGED_FILL
         and one.rows + other.rows <= int(section.rows_per_page * MERGED_FILL)
     )
 
@@ -258,22 +247,20 @@ def _store(
 ) -> PlanChange | None:
     """Write what changed; None where someone else has changed the plan since it was read."""
     before = {page.number: page for page in old}
-    after = {page.number: page for page in new}
-    added = tuple(sorted(after.keys() - before.keys()))
-    retired = tuple(sorted(before.keys() - after.keys()))
+    change = PlanChange.between(old, new)
     with transaction.atomic(using=router.db_for_write(Plan)):
         ours = Plan.objects.filter(pk=plan.pk, revision=plan.revision).update(
             revision=plan.revision + 1,
-            last_number=max(plan.last_number, *after),
+            last_number=max([plan.last_number, *change.added]),
             planned_at=timezone.now(),
         )
         if not ours:
             return None
-        plan.pages.filter(number__in=retired).delete()
+        plan.pages.filter(number__in=change.retired).delete()
         for page in new:
             bounds = stored_bounds(keyset, page.keys)
             if page.number not in before:
                 plan.pages.create(number=page.number, **bounds)
             elif page != before[page.number]:
                 plan.pages.filter(number=page.number).update(**bounds, read_revision=None)
-    return PlanChange(pages=len(new), added=added, retired=retired, planned=tuple(new))
+    return change

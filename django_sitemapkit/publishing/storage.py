@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -148,7 +149,7 @@ class SitemapStorage:
         Raises StorageFailure where the storage does not take it whole; then it has no file of
         that name. ``path`` may be gone afterwards.
         """
-        self._persist(name, path, self._save, self._discard)
+        self._persist(name, path, self._save, is_new=True)
 
     def replace(self, name: str, path: Path, content_type: str) -> None:
         """Store the local file at ``path`` as ``name``, in the place of what is there.
@@ -157,34 +158,12 @@ class SitemapStorage:
         the file otherwise is refused by StorageFailure, and what was there is there still. ``path``
         may be gone afterwards.
         """
-
-        def save(name: str, path: Path) -> None:
-            if local := self.local_path(name):
-                self._make_folder(local.parent)
-                mode = getattr(self.storage, "file_permissions_mode", None)
-                path.chmod(0o644 if mode is None else mode)
-                path.replace(local)
-                sync_folder(local.parent)
-                return
-            with path.open("rb") as file:
-                content = File(file, name=path.name)
-                content.content_type = content_type  # type: ignore[attr-defined]
-                stored = self.storage.save(name, content)
-            if stored != name:
-                self._discard(stored)
-                raise StorageFailure(
-                    f"the storage stored it as {stored!r} instead of overwriting it; make the"
-                    " storage overwrite files"
-                )
-
-        self._persist(name, path, save, lambda name: None)
+        is_local = self.local_path(name) is not None
+        save = self._move if is_local else partial(self._save, content_type=content_type)
+        self._persist(name, path, save, is_new=False)
 
     def _persist(
-        self,
-        name: str,
-        path: Path,
-        save: Callable[[str, Path], None],
-        undo: Callable[[str], None],
+        self, name: str, path: Path, save: Callable[[str, Path], None], *, is_new: bool
     ) -> None:
         size = path.stat().st_size
         for attempt in range(1, ATTEMPTS + 1):
@@ -197,22 +176,36 @@ class SitemapStorage:
                 if stored == size:
                     return
                 failure = StorageFailure(f"{stored:,} of {size:,} bytes arrived")
-            undo(name)
+            if is_new:
+                self._discard(name)
             is_hopeless = getattr(failure, "errno", None) in HOPELESS
             if attempt == ATTEMPTS or is_hopeless or not path.exists():
                 raise StorageFailure(f"{name} could not be stored: {failure}") from failure
             logger.warning("%s could not be stored, trying again: %s", name, failure)
             self.pause(random.uniform(0.5, 1) * 2**attempt / 4)  # noqa: S311  jitter
 
-    def _save(self, name: str, path: Path) -> None:
+    def _move(self, name: str, path: Path) -> None:
+        """Put a file where it is to lie on a local disk, with the permissions that files have."""
+        local = Path(self.storage.path(name))
+        self._make_folder(local.parent)
+        mode = getattr(self.storage, "file_permissions_mode", None)
+        path.chmod(0o644 if mode is None else mode)
+        path.replace(local)
+        sync_folder(local.parent)
+
+    def _save(self, name: str, path: Path, content_type: str = "") -> None:
+        """Have the storage save a file; with ``content_type`` it has to overwrite."""
         is_local = self.local_path(name) is not None
         with LocalFile(path) if is_local else File(path.open("rb"), name=path.name) as content:
+            if content_type:
+                content.content_type = content_type  # type: ignore[union-attr]
             stored = self.storage.save(name, content)
         if local := self.local_path(stored):
             sync_folder(local.parent)
         if stored != name:
             self._discard(stored)
-            raise StorageFailure(f"the storage stored it as {stored!r} instead")
+            advice = " of overwriting it; make the storage overwrite files" if content_type else ""
+            raise StorageFailure(f"the storage stored it as {stored!r} instead{advice}")
 
     def _discard(self, name: str) -> None:
         with contextlib.suppress(Exception):

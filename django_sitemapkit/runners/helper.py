@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from django.db import DatabaseError
+from django.conf import settings
+from django.db import DatabaseError, connections
 from django.db.models import F
 
 from django_sitemapkit.builds import PageBuilder
@@ -20,7 +21,7 @@ from django_sitemapkit.builds.make.page_builder import PagesMoved
 from django_sitemapkit.builds.make.reuse import Fingerprints
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.conf import sites_kept
-from django_sitemapkit.exceptions import LeaseLost
+from django_sitemapkit.exceptions import BuildFailed, LeaseLost
 from django_sitemapkit.models import Build
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.sites import all_sites, site_by_key
@@ -73,6 +74,33 @@ def help_arguments(builder: PageBuilder, limits: ClaimLimits) -> list[Any]:
     known = [builder.record_of_build.pk, builder.lease.fence]
     schemas = current_schemas()
     return [*known, limits.in_flight, limits.pages_per_minute, *([schemas] if schemas else [])]
+
+
+def require_shared_databases() -> None:
+    """Raise BuildFailed where other processes could not read what this one reads."""
+    for alias in connections:
+        connection: Any = connections[alias]
+        if connection.vendor == "sqlite" and connection.is_in_memory_db():
+            raise BuildFailed(
+                f"The database {alias!r} is in memory, so worker processes cannot use it. Use"
+                " the runner 'inline'."
+            )
+        _require_known_tenant(alias, connection)
+
+
+def _require_known_tenant(alias: str, connection: Any) -> None:
+    """Raise BuildFailed where a connection is switched to another schema, and to no tenant.
+
+    A worker's connection begins in the public schema, and would read other rows than the process
+    that builds. It can only be switched as django-tenants does it.
+    """
+    public = getattr(settings, "PUBLIC_SCHEMA_NAME", "public")
+    schema = getattr(connection, "schema_name", None)
+    if schema and schema != public and getattr(connection, "tenant", None) is None:
+        raise BuildFailed(
+            f"The database {alias!r} is switched to the schema {schema!r}, but worker processes"
+            " connect to the public schema. Use the runner 'inline' (--workers 1)."
+        )
 
 
 def make_page(builder: PageBuilder, lease: ClaimLease) -> bool:

@@ -22,8 +22,7 @@ from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Place
 from django_sitemapkit.runners.coordinator import Coordinator
 from django_sitemapkit.runners.entrance import enter
-from django_sitemapkit.runners.helper import help_arguments
-from django_sitemapkit.runners.sharing import require_shared_databases
+from django_sitemapkit.runners.helper import help_arguments, require_shared_databases
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess

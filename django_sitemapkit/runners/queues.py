@@ -17,8 +17,7 @@ from django_sitemapkit.conf import at_least_one
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.runners.coordinator import Coordinator
-from django_sitemapkit.runners.helper import help_arguments
-from django_sitemapkit.runners.sharing import require_shared_databases
+from django_sitemapkit.runners.helper import help_arguments, require_shared_databases
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.tenants import current_schemas
 

@@ -198,7 +198,6 @@ class PublicationFactory(DjangoModelFactory[Publication]):
 
     site = SelfAttribute("build.site")
     fence = 1
-    published_at = SelfAttribute("build.started_at")
 
 
 class BuildRequestFactory(_SiteFactory[BuildRequest]):

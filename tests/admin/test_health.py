@@ -337,12 +337,20 @@ def configure(settings, count):
     for model in (Build, AuditRun, UrlBatch, SubmittedSite, SubmittedSitemap, BuildRequest):
         model.objects.all().delete()
     made = Build.objects.bulk_create(
-        Build(site=key, fence=1, started_at=NOW, status=status, warnings=["w"], reason="r")
+        Build(
+            site=key,
+            fence=1,
+            started_at=NOW,
+            published_at=NOW,
+            status=status,
+            warnings=["w"],
+            reason="r",
+        )
         for key in keys
         for status in ("published", "held", "failed")
     )
     Publication.objects.bulk_create(
-        Publication(site=build.site, build=build, fence=1, published_at=NOW)
+        Publication(site=build.site, build=build, fence=1)
         for build in made
         if build.status == "published"
     )

@@ -151,7 +151,7 @@ def run(**options):
 def leave_plan(section, **options):
     """Leave a plan as it is, in the place of ``refresh``: rows have come since it was made."""
     pages = tuple(all_pages(section))
-    return PlanChange(pages=len(pages), planned=pages)
+    return PlanChange(planned=pages)
 
 
 def take_lease(name=LEASE):

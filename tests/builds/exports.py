@@ -7,6 +7,7 @@ from django.core.files.storage import storages as configured
 from django_sitemapkit.audit.reader import SitemapReader
 from tests.builds import SITE
 from tests.builds.storages import ON_S3, Memory, Wordless
+from tests.export_manifest import MANIFEST, aged
 
 
 class Overwriting(Memory):
@@ -50,3 +51,18 @@ def exported(shown, site=SITE, folder=""):
 
     listed = [location for location, _ in read(site.address("index"), nested=False)]
     return {address: read(address, nested=True) for address in listed}
+
+
+def files(shown):
+    """Return the names of the exported files, without the manifest."""
+    return shown.names() - {MANIFEST}
+
+
+def saved(shown):
+    """Return the names that were copied since the calls were last cleared."""
+    return [name for name in shown.saved() if not name.endswith(MANIFEST)]
+
+
+def age_export(shown, seconds):
+    """Let all that the index does not list any more be gone so much longer ago."""
+    shown.put(MANIFEST, aged(shown.contents()[MANIFEST], seconds))

@@ -7,9 +7,9 @@ from django.utils import timezone
 
 from django_sitemapkit.builds import prune, status_of
 from django_sitemapkit.builds.lease import acquire
-from django_sitemapkit.models import Build, Publication
+from django_sitemapkit.models import Build
 from tests.builds import SITE, Articles, Products, fill, run, use_storage
-from tests.builds.exports import export_to
+from tests.builds.exports import age_export, export_to
 from tests.testapp.models import Product
 
 pytestmark = pytest.mark.django_db
@@ -104,12 +104,7 @@ def test_an_export_keeps_pages_by_the_database_time(settings, sections, clock, w
     run()
     assert "sitemap-products-3.xml.gz" in shown.names()
     clock(0)
-    Publication.objects.update(
-        notified_at=Publication.objects.get().notified_at - dt.timedelta(seconds=GRACE + 1)
-    )
-    Build.objects.exclude(replaced_at=None).update(
-        replaced_at=Publication.objects.get().notified_at
-    )
+    age_export(shown, GRACE + 1)
     clock(wrong_by)
     prune(SITE)
     assert "sitemap-products-3.xml.gz" not in shown.names()

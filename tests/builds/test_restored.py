@@ -3,7 +3,7 @@
 The database is compared with what is there, and not with what it remembers.
 """
 
-import datetime as dt
+import gzip
 import re
 
 import pytest
@@ -13,10 +13,12 @@ from django_sitemapkit.builds import prune, publish, status_of
 from django_sitemapkit.exceptions import LeaseLost
 from django_sitemapkit.models import Lease, Place, Publication
 from django_sitemapkit.publishing import SitemapStorage, folder_of
+from django_sitemapkit.signals import sitemaps_published
 from tests.builds import (
     SITE,
     Articles,
     Products,
+    Readings,
     edit_product,
     fill,
     let_time_pass,
@@ -27,7 +29,8 @@ from tests.builds import (
     take_lease,
 )
 from tests.builds.backups import PACKAGE, back_up, restore
-from tests.builds.exports import export_to, exported
+from tests.builds.exports import age_export, export_to, exported, files
+from tests.export_manifest import MANIFEST
 from tests.factories import EPOCH
 from tests.prepared import once
 from tests.testapp.models import Article, Product, Shop
@@ -65,14 +68,10 @@ def change_rows():
     Article.objects.all().delete()
 
 
-def age(seconds):
-    """Let all that was replaced or exported have been so much longer ago."""
+def age(site, seconds):
+    """Let all that was replaced or is gone have been so much longer ago."""
     let_time_pass(seconds)
-    publication = Publication.objects.get()
-    for name in ("notified_at", "export_reset_at"):
-        if (moment := getattr(publication, name)) is not None:
-            setattr(publication, name, moment - dt.timedelta(seconds=seconds))
-    publication.save()
+    age_export(site.shown, seconds)
 
 
 def build_again():
@@ -119,21 +118,21 @@ def test_files_that_no_build_in_a_restored_database_has_go_after_the_grace_perio
     backup = back_up()
     change_rows()
     run()
-    later = site.shown.names()
+    later = files(site.shown)
     assert later >= LATER
     restore(backup)
-    age(2 * DAY)  # The backup is older than the grace period.
+    age(site, 2 * DAY)  # The backup is older than the grace period.
     run()
-    assert site.shown.names() == later
-    age(DAY - 60)
+    assert files(site.shown) == later
+    age(site, DAY - 60)
     for day in (1, 2):  # However often it is published meanwhile.
         edit_product(day=day)
         run()
-    assert site.shown.names() == later
-    age(120)
+    assert files(site.shown) == later
+    age(site, 120)
     run()
-    assert site.shown.names() == later - LATER
-    assert others <= site.shown.names()
+    assert files(site.shown) == later - LATER
+    assert others <= files(site.shown)
     assert exported(site.shown) == served(client)
 
 
@@ -142,15 +141,15 @@ def test_texts_of_pages_that_a_restored_database_does_not_know_go_too(settings, 
     settings.SITEMAPKIT_EXPORT_TEXT = True
     site = SitemapSite(settings, sections)
     run()
-    backup, before = back_up(), site.shown.names()
+    backup, before = back_up(), files(site.shown)
     change_rows()
     run()
-    assert "sitemap-products-5.txt.gz" in site.shown.names()
+    assert "sitemap-products-5.txt.gz" in files(site.shown)
     restore(backup)
     run()
-    age(DAY + 60)
+    age(site, DAY + 60)
     run()
-    assert site.shown.names() == before
+    assert files(site.shown) == before
 
 
 def test_an_empty_database_takes_over_the_export_of_another_one(site, client):
@@ -161,9 +160,9 @@ def test_an_empty_database_takes_over_the_export_of_another_one(site, client):
     restore([(model, [] if model in PACKAGE else rows) for model, rows in backup])
     assert run().status == "published"
     assert exported(site.shown) == served(client)
-    age(DAY + 60)
+    age(site, DAY + 60)
     run()
-    assert not LATER & site.shown.names()
+    assert not LATER & files(site.shown)
 
 
 def test_an_export_that_was_restored_is_brought_up_to_date(site, client):
@@ -177,6 +176,78 @@ def test_an_export_that_was_restored_is_brought_up_to_date(site, client):
     assert exported(site.shown) != served(client)
     assert run().status == "unchanged"
     assert exported(site.shown) == served(client)
+
+
+def test_files_that_were_restored_without_the_manifest_are_all_replaced(site, client):
+    """The index is not the one in the manifest, so that nothing else there can be relied on."""
+    backup = site.shown.contents()
+    change_rows()
+    run()
+    for name, content in backup.items():
+        if name != MANIFEST:
+            site.shown.put(name, content)
+    assert run().exported == len(named(manifest().values()))
+    assert exported(site.shown) == served(client)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [None, b"x", gzip.compress(b'{"files": 1')],
+    ids=["lost", "no gzip", "no JSON"],
+)
+def test_a_manifest_that_is_lost_or_damaged_comes_back(site, content):
+    """All files are copied again, and then none."""
+    site.shown.delete(MANIFEST)
+    if content is not None:
+        site.shown.put(MANIFEST, content)
+    assert run().exported == len(manifest())
+    assert run().exported == 0
+
+
+def test_pages_of_a_lost_manifest_go_after_the_grace_period(site):
+    """The database knows which pages were published."""
+    later = files(site.shown)
+    Article.objects.all().delete()
+    run()
+    site.shown.delete(MANIFEST)
+    run()
+    assert files(site.shown) == later
+    age(site, DAY + 60)
+    run()
+    assert files(site.shown) == later - {"sitemap-articles-1.xml.gz"}
+
+
+def test_files_of_a_section_that_nobody_knows_any_more_go_too(site, sections, client):
+    """Neither the code has it nor the restored database: the manifest has."""
+    backup, before = back_up(), files(site.shown)
+    sections.add(Readings)
+    run()
+    assert files(site.shown) > before
+    sections.remove("readings")
+    restore(backup)
+    run()
+    age(site, DAY + 60)
+    run()
+    assert files(site.shown) == before
+    assert exported(site.shown) == served(client)
+
+
+def test_all_addresses_are_announced_where_the_export_was_restored(site):
+    """A cache may have any file that the export has had meanwhile."""
+    backup, heard = back_up(), []
+    change_rows()
+    run()
+    restore(backup)
+
+    def receive(sender, addresses, **rest):
+        heard.append(set(addresses))
+
+    sitemaps_published.connect(receive, weak=False)
+    try:
+        run()
+    finally:
+        sitemaps_published.disconnect(receive)
+    assert {f"{SITE.origin}/{name}" for name in files(site.shown) - LATER} <= heard[0]
 
 
 def test_a_file_that_was_cut_short_in_an_export_on_disk_comes_back(settings, sections, tmp_path):

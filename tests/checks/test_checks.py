@@ -987,8 +987,7 @@ def test_a_storage_that_cannot_say_what_it_has(settings, exporting):
     (message,) = checks.files.check_storage_methods()
     assert message.msg == (
         "SITEMAPKIT_EXPORT_STORAGE is 'shown', which has no size(), listdir(): each file is"
-        " read back to get its size; each file is looked up by its name, and files without a build"
-        " stay public."
+        " read back to get its size; each file is looked up by its name."
     )
     settings.SITEMAPKIT_SERVE_FROM = "live"
     assert found(checks.files.check_storage_methods) == []

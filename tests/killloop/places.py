@@ -43,6 +43,10 @@ class Folders:
         except FileNotFoundError:
             return None
 
+    def write(self, part, name, data):
+        """Replace a file."""
+        (self.folder / part / name).write_bytes(data)
+
     def names(self, part):
         """Return the names of all files."""
         root = self.folder / part
@@ -106,6 +110,10 @@ class Buckets:
                 if error.code == 404:
                     return None
                 raise
+
+    def write(self, part, name, data):
+        """Replace a file."""
+        self._connection().Object(part, name).put(Body=data, ACL="public-read")
 
     def names(self, part):
         """Return the names of all files."""

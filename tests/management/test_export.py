@@ -1,6 +1,7 @@
 """The commands say what they exported, and what is left to do there."""
 
 import json
+from datetime import datetime
 
 import pytest
 
@@ -73,10 +74,12 @@ def test_publishing_says_how_many_files_it_exported(shown):
 def test_the_status_knows_the_export(shown, settings):
     """Since when it is complete, or why it is not; for people and for programs."""
     run("build_sitemaps")
-    at = Publication.objects.get().notified_at
-    seconds, exported_at = at.isoformat(timespec="seconds"), at.isoformat()
+    found = export_json()
+    at = datetime.fromisoformat(found.pop("exported_at"))
+    assert found == {"storage": "shown", "due": ""}
+    assert at >= Publication.objects.get().build.published_at
+    seconds = at.isoformat(timespec="seconds")
     assert export_line() == f"export to 'shown': complete since {seconds} (just now)"
-    assert export_json() == {"storage": "shown", "exported_at": exported_at, "due": ""}
     assert run("sitemap_status")[1].endswith("\n  Nothing is due.\n")
 
     shown.delete("sitemap-products-2.xml.gz")
@@ -90,8 +93,12 @@ def test_the_status_knows_the_export(shown, settings):
         == f"export to 'shown': due: the exported index does not belong to build {build}"
     )
 
-    Publication.objects.update(notified_at=None)
-    due = f"build {build} has not been exported"
+    run("build_sitemaps")
+    settings.SITEMAPKIT_EXPORT_STORAGE = None
+    make_products("d")
+    run("build_sitemaps")
+    settings.SITEMAPKIT_EXPORT_STORAGE = "shown"
+    due = f"build {Publication.objects.get().build_id} has not been exported"
     assert export_json() == {"storage": "shown", "exported_at": None, "due": due}
 
     settings.SITEMAPKIT_EXPORT_STORAGE = None
@@ -120,7 +127,6 @@ def test_an_export_that_cannot_be_used_is_told_by_the_status(shown, settings, al
     run("build_sitemaps")
     settings.STORAGES = {**settings.STORAGES, **storages}
     settings.SITEMAPKIT_EXPORT_STORAGE = alias
-    Publication.objects.update(exported_to=alias)
     code, out, _ = run("sitemap_status", "--skip-checks")
     assert code == 0
     assert "products" in out

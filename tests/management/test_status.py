@@ -50,13 +50,13 @@ def test_text_has_the_figures(built, sections):
 def test_text_has_ages_in_words(built):
     """Besides the exact times, and in English as the rest."""
     Build.objects.update(started_at=timezone.now() - dt.timedelta(days=3, hours=5))
-    publication = Publication.objects.get()
-    publication.published_at -= dt.timedelta(hours=2, minutes=30)
-    publication.save()
+    build = Publication.objects.get().build
+    build.published_at -= dt.timedelta(hours=2, minutes=30)
+    build.save()
     with translation.override("es"):
         out = run("sitemap_status")[1]
-    at = publication.published_at.isoformat(timespec="seconds")
-    assert f"  published: build {publication.build_id}, {at} (2 hours ago)\n" in out
+    at = build.published_at.isoformat(timespec="seconds")
+    assert f"  published: build {build.pk}, {at} (2 hours ago)\n" in out
     assert out.count(" (3 days ago)\n") == 1
 
 

@@ -14,6 +14,7 @@ from django.test.utils import override_settings
 from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import build, prune
 from django_sitemapkit.models import Place
+from tests.builds.exports import files
 from tests.factories import SITE
 from tests.prepared import once
 from tests.testapp.models import Product
@@ -346,7 +347,7 @@ def names(*forms, pages=PAGES):
 
 def test_export_has_text_beside_each_page(shown, client):
     """What the views answer, byte for byte."""
-    assert shown.names() == names("xml.gz", "txt.gz")
+    assert files(shown) == names("xml.gz", "txt.gz")
     for page in PAGES:
         exported = shown.contents()[f"{page}.txt.gz"]
         assert exported == client.get(f"/{page}.txt.gz").getvalue()
@@ -360,7 +361,7 @@ def test_changed_pages_are_exported_as_text_too(shown):
     shown.delete("sitemap-products-3.txt.gz")
     build(SITE)
     assert f"{BASE}/products/all/new/" in lines(shown.contents()["sitemap-products-1.txt.gz"])
-    assert shown.names() == names("xml.gz", "txt.gz")
+    assert files(shown) == names("xml.gz", "txt.gz")
 
 
 @pytest.mark.slow
@@ -370,7 +371,7 @@ def test_stale_text_is_withdrawn(shown):
     build(SITE)
     prune(SITE)
     left = {"sitemap-products-2", "sitemap-products-3"}
-    assert shown.names() == names("xml.gz", "txt.gz", pages=left)
+    assert files(shown) == names("xml.gz", "txt.gz", pages=left)
 
 
 @pytest.mark.slow
@@ -379,7 +380,7 @@ def test_text_goes_once_it_is_not_wanted(shown, settings):
     settings.SITEMAPKIT_EXPORT_TEXT = False
     build(SITE)
     prune(SITE)
-    assert shown.names() == names("xml.gz")
+    assert files(shown) == names("xml.gz")
 
 
 @pytest.mark.slow
@@ -387,10 +388,10 @@ def test_text_comes_once_it_is_wanted(shown, settings):
     """Without anything being built again; and by default there is none."""
     with override_settings(SITEMAPKIT_EXPORT_TEXT=False):
         prune(SITE)
-        assert shown.names() == names("xml.gz")
+        assert files(shown) == names("xml.gz")
     del django_settings.SITEMAPKIT_EXPORT_TEXT
     build(SITE)
-    assert shown.names() == names("xml.gz")
+    assert files(shown) == names("xml.gz")
     settings.SITEMAPKIT_EXPORT_TEXT = True
     assert build(SITE).status == "unchanged"
-    assert shown.names() == names("xml.gz", "txt.gz")
+    assert files(shown) == names("xml.gz", "txt.gz")

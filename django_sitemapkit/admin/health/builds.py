@@ -168,44 +168,46 @@ def _failed_requests(keys: Iterable[str]) -> Iterator[HealthItem]:
 
 def _problems(published: Iterable[Publication]) -> Iterator[HealthItem]:
     """Yield what the published builds skipped or left out, by kind of problem."""
-    by_build = {row.build_id: row for row in published}
-    faulty = Place.objects.filter(build__in=by_build).exclude(problems={})
+    builds = {row.build_id: row.build for row in published}
+    faulty = Place.objects.filter(build__in=builds).exclude(problems={})
     rows = list(faulty.order_by("-pk").values_list("build_id", "problems")[: MAX_FILES_READ + 1])
     counts: Counter[tuple[int, str]] = Counter()
     examples: dict[tuple[int, str], list[str]] = {}
-    for build, kinds in rows[:MAX_FILES_READ]:
+    for pk, kinds in rows[:MAX_FILES_READ]:
         for code, kind in kinds.items():
-            counts[build, code] += kind["count"]
-            examples.setdefault((build, code), []).append(kind["examples"][0][1])
-    for (build, code), count in counts.items():
+            counts[pk, code] += kind["count"]
+            examples.setdefault((pk, code), []).append(kind["examples"][0][1])
+    for (pk, code), count in counts.items():
+        build = builds[pk]
         title, advice = PROBLEMS.get(code, (code, _CORRECT))
         yield HealthItem(
-            site=by_build[build].site,
+            site=build.site,
             title=title,
-            found_at=by_build[build].published_at,
-            found_by=by_build[build].build,
+            found_at=build.published_at or build.started_at,
+            found_by=build,
             count=count,
             at_least=len(rows) > MAX_FILES_READ,
-            details=examples[build, code][-MAX_EXAMPLES:][::-1],
+            details=examples[pk, code][-MAX_EXAMPLES:][::-1],
             advice=advice,
-            url=f"{_url_of(build)}#problems",
+            url=f"{_url_of(pk)}#problems",
         )
 
 
 def _lastmods(state: SiteState) -> Iterator[HealthItem]:
     """Yield the warnings about the lastmods of a published build."""
-    if state.publication and state.publication.build.warnings:
+    build = state.publication and state.publication.build
+    if build and build.warnings:
         yield HealthItem(
             site=state.site,
             title=_("Implausible lastmod"),
-            found_at=state.publication.published_at,
-            found_by=state.publication.build,
-            details=list(map(words_of, state.publication.build.warnings)),
+            found_at=build.published_at or build.started_at,
+            found_by=build,
+            details=list(map(words_of, build.warnings)),
             advice=_(
                 "Take lastmod from the last significant change of the page, or leave it out."
                 " Search engines ignore dates that they cannot trust."
             ),
-            url=_url_of(state.publication.build_id),
+            url=_url_of(build.pk),
         )
 
 

@@ -1,5 +1,8 @@
 """Copies of what is published under names that stay, for a web server, S3 or a CDN alone.
 
+A manifest lies beside the files, with the hash of each. Exporting compares it with what is
+published, and copies what differs.
+
 A file is replaced while readers have the index of before: they may get a newer page than that index
 knows. Nothing more is promised than that each file is whole, and that each one an index names is
 there: children come first, then the index, and what nothing names any more goes after the grace
@@ -7,20 +10,22 @@ period.
 """
 
 import datetime as dt
+import gzip
 import hashlib
-import re
+import json
+import logging
 import shutil
-from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property, partial
-from itertools import product
 from pathlib import Path
 from urllib.parse import unquote
 
+from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.files.storage import storages
 from django.db import DatabaseError
-from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from django_sitemapkit.builds.lease import BuildLease
@@ -29,7 +34,6 @@ from django_sitemapkit.builds.stored_files import damage_of, decompressed
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import LeaseLost, StorageFailure
 from django_sitemapkit.models import Build, Place, Publication
-from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.printable import count_of
 from django_sitemapkit.protocol.texts import text_blocks
 from django_sitemapkit.publishing import SitemapStorage
@@ -37,14 +41,47 @@ from django_sitemapkit.publishing.storage import sync
 from django_sitemapkit.rendering import gzipped, page_addresses
 from django_sitemapkit.sites import SitemapSite, all_sites
 
+logger = logging.getLogger("django_sitemapkit")
+
 GZIP, XML = "application/gzip", "application/xml"
 XML_FORM, TEXT_FORM = "xml.gz", "txt.gz"
 
 INDEX: PageName = ("", 0)
 """Stands for the index among the pages."""
 
-NUMBERED = re.compile(r"(.*[^0-9])([1-9][0-9]{0,8})(\.[a-z.]+)")
-"""The name of an exported page: its number, and what is around it."""
+MANIFEST = "sitemap-manifest.json.gz"
+"""The name of the file that lists the others, beside the index."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ExportManifest:
+    """What an export consists of: recorded before files are replaced, and again afterwards."""
+
+    files: dict[str, str] = field(default_factory=dict)
+    """The SHA-256 of the XML of each file by name; "" if it is unknown, as while it is replaced."""
+    gone: dict[str, float] = field(default_factory=dict)
+    """Since when the index does not list a file any more, by name; as a timestamp."""
+    next: str = ""
+    """The SHA-256 of the index that is about to replace that of ``files``."""
+    completed: float = 0
+    """When all files were there, as a timestamp."""
+
+    @classmethod
+    def parse(cls, data: bytes) -> "ExportManifest":
+        """Return the manifest in a file; an empty one if the file is damaged."""
+        try:
+            return cls(**json.loads(gzip.decompress(data)))
+        except (EOFError, OSError, TypeError, ValueError, zlib.error):
+            return cls()
+
+    def encode(self) -> bytes:
+        """Return the content of its file."""
+        return gzip.compress(json.dumps(asdict(self), sort_keys=True).encode(), mtime=0)
+
+    def retire(self, wanted: Iterable[str], moment: float) -> None:
+        """Note since when files are gone from the index: those not wanted, from now on at least."""
+        gone = self.files.keys() - set(wanted)
+        self.gone = {name: self.gone.get(name, moment) for name in gone}
 
 
 class Export:
@@ -72,13 +109,22 @@ class Export:
             ) from error
 
     @cached_property
+    def manifest(self) -> ExportManifest:
+        """What it consists of, as far as it is known. Raises StorageFailure if it is unreadable."""
+        return ExportManifest.parse(self._read(self._beside_index(MANIFEST)) or b"")
+
+    @cached_property
     def _host(self) -> str:
         host = self.site.origin.partition("://")[2].replace(":", "_")
         return f"{host}/" if len(all_sites()) > 1 else ""
 
     @cached_property
+    def _index(self) -> str:
+        return self._name(INDEX)
+
+    @cached_property
     def _folder(self) -> str:
-        return self._name(INDEX).rpartition("/")[0]
+        return self._index.rpartition("/")[0]
 
     @cached_property
     def _names(self) -> set[str] | None:
@@ -86,149 +132,172 @@ class Export:
         names = self.target.names(self._folder)
         return None if names is None else set(names)
 
-    def is_of(self, builds: Iterable[Build | None]) -> bool:
-        """Return whether the index in the export is that of one of these builds, or missing.
-
-        It is copied last. If it is another one, the database or the export was restored from a
-        backup, or something else writes there: then nothing is known of the other files either.
-        Raises StorageFailure where it cannot be read.
-        """
-        name = self._name(INDEX)
-        if not self.target.has(name):
-            return True
-        try:
-            with self.target.open(name) as file:
-                sha256 = hashlib.sha256(file.read()).hexdigest()
-        except Exception as error:
-            raise StorageFailure(f"{name} could not be read: {error}") from error
-        records = [build.pk for build in builds if build is not None]
-        indexes = Place.objects.filter(build__in=records, section="")
-        return indexes.filter(page__sha256=sha256).exists()
-
-    def lacking(self, rows: Sequence[Place]) -> set[PageName]:
-        """Return which pages and indexes of a build are not in the export, or are cut short."""
-        lacking = self._missing(map(page_name_of, rows)) | self._cut_short(rows)
-        if settings.EXPORT_TEXT:
-            lacking |= self._missing((page_name_of(row) for row in rows if row.section), TEXT_FORM)
-        return lacking
-
-    def _missing(self, wanted: Iterable[PageName], form: str = XML_FORM) -> set[PageName]:
-        """Return which pages the export does not have, by one look where the storage can tell."""
-        there = self._names
-        if there is None:
-            return {page for page in wanted if not self.target.has(self._name(page, form))}
-        return {page for page in wanted if self._name(page, form) not in there}
-
-    def _cut_short(self, rows: Iterable[Place]) -> set[PageName]:
-        """Return the pages whose files are cut short, on a local disk; elsewhere it would cost."""
-        wrong = set()
-        for row in rows:
-            path = self.target.local_path(self._name(page_name_of(row)))
-            if path is None:
-                break
-            try:
-                size = path.stat().st_size
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                raise StorageFailure(f"{path} could not be accessed: {error}") from error
-            if size != row.page.stored_bytes:
-                wrong.add(page_name_of(row))
-        return wrong
-
-    def _found(self) -> dict[str, set[PageName]]:
-        """Return the pages that have names of ours in the export, by form.
-
-        Ours are those of the sections that the site has or ever built. There are none where the
-        storage cannot list its files.
-        """
-        places = Place.objects.filter(build__site=self.site.key).order_by()
-        sections = {section.get_name() for section in sections_of(self.site)}
-        sections.update(places.exclude(section="").values_list("section", flat=True).distinct())
-        around: dict[tuple[str, str], tuple[str, str]] = {}
-        for section, form in product(sections, (XML_FORM, TEXT_FORM)):
-            before, _, after = self._name((section, 2), form).rpartition("2")
-            around[before, after] = section, form
-        found: dict[str, set[PageName]] = {XML_FORM: set(), TEXT_FORM: set()}
-        for name in self._names or ():
-            match = NUMBERED.fullmatch(name)
-            if match and (match[1], match[3]) in around:
-                section, form = around[match[1], match[3]]
-                found[form].add((section, int(match[2])))
-        return found
-
     def _name(self, page: PageName, form: str = XML_FORM) -> str:
         """Return where a web server looks for a file: of several sites, below the host's name."""
         section, number = page
         address = self._addresses(section, form)(number)
         return self._host + unquote(address.removeprefix(self.site.origin).lstrip("/"))
 
-    def bring(self, build: Build, changed: Set[PageName], lease: BuildLease) -> int:
-        """Copy the pages that changed or are not there, and then the index.
+    def _beside_index(self, name: str) -> str:
+        return f"{self._folder}/{name}".lstrip("/")
 
-        Returns how many files were copied. Raises StorageFailure where one cannot be copied whole;
-        then the index is still that of before.
+    def _read(self, name: str) -> bytes | None:
+        """Return the content of a file; None if there is none."""
+        if not self.target.has(name):
+            return None
+        try:
+            with self.target.open(name) as file:
+                return file.read()
+        except Exception as error:
+            raise StorageFailure(f"{name} could not be read: {error}") from error
+
+    @cached_property
+    def _index_hash(self) -> str | None:
+        """The SHA-256 of the index that is there; None if there is none."""
+        index = self._read(self._index)
+        return None if index is None else hashlib.sha256(index).hexdigest()
+
+    def is_known(self) -> bool:
+        """Return whether the index is the one that the manifest has, or missing.
+
+        It is copied last. If it is another one, files were restored from a backup without the
+        manifest, or something else writes there: then nothing is known of the other files either.
         """
-        rows = _exported_rows(build)
-        wanted = changed | self.lacking(rows)
-        rows = [row for row in rows if not row.section or page_name_of(row) in wanted]
-        if not wanted:
+        return self._index_hash in {None, self.manifest.files.get(self._index), self.manifest.next}
+
+    def files_of(self, build: Build) -> dict[str, Place]:
+        """Return the rows of the files that are to be there, by name; the index is the last one."""
+        forms = (XML_FORM, TEXT_FORM) if settings.EXPORT_TEXT else (XML_FORM,)
+        rows = Place.objects.in_build(build)
+        pages = {self._name(page_name_of(row), form): row for row in rows.pages() for form in forms}
+        return pages | {self._index: rows.get(section="")}
+
+    def holds(self, files: Mapping[str, Place]) -> bool:
+        """Return whether these files were copied, as far as the manifest knows."""
+        return all(self.manifest.files.get(name) == row.page.sha256 for name, row in files.items())
+
+    def has_other_index(self, build: Build) -> bool:
+        """Return whether there is an index, and it is not that of a build.
+
+        Raises StorageFailure where it cannot be read.
+        """
+        index = Place.objects.in_build(build).filter(section="", page__sha256=self._index_hash)
+        return self._index_hash is not None and not index.exists()
+
+    def lacking(self, files: Mapping[str, Place]) -> set[str]:
+        """Return the names of the files that are missing, or are cut short.
+
+        The size is looked at only on a local disk; elsewhere it would cost a request for each.
+        """
+        return {name for name, row in files.items() if not self._is_whole(name, row)}
+
+    def _is_whole(self, name: str, row: Place) -> bool:
+        path = self.target.local_path(name)
+        if path is None:
+            return self.target.has(name) if self._names is None else name in self._names
+        try:
+            size = path.stat().st_size
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise StorageFailure(f"{path} could not be accessed: {error}") from error
+        return size == row.page.stored_bytes or name.endswith(TEXT_FORM)
+
+    def bring(
+        self, build: Build, lease: BuildLease, *, everything: bool = False, doubt: bool = False
+    ) -> int:
+        """Copy the files that differ or are not there, and then the index.
+
+        All are copied with ``everything``, and if nothing is known of what is there, as with
+        ``doubt``. Returns how many files were copied. Raises StorageFailure where one cannot be
+        copied whole; then the index is still that of before.
+        """
+        manifest, files = self.manifest, self.files_of(build)
+        if not self.is_known():
+            logger.warning(
+                "Site %r: the index in the export %r does not belong to the manifest beside it. All"
+                " files are exported again.",
+                *(self.site.key, self.alias),
+            )
+            manifest.gone, doubt = {}, True  # An unknown index may name any of them.
+        if doubt:
+            manifest.files = self._files_ever() | manifest.files
+        held = {} if everything or doubt else manifest.files
+        due = {name for name, row in files.items() if held.get(name) != row.page.sha256}
+        due |= self.lacking(files)
+        if not due:
             return 0
-        return sum(self._copy(row, lease) for row in rows)
-
-    def withdraw(self, lease: BuildLease) -> bool:
-        """Delete the pages that no index of now or of the grace period names.
-
-        Nor does a page stay of which editors have taken the last URL. Pages that no manifest has
-        are those of builds that a restored database does not know. Returns whether none is left
-        that is to go: what the manifests say is needed until then.
-        """
-        publication = Publication.objects.filter(site=self.site.key).first()
-        if publication is None or publication.notified_at is None:
-            return False  # The index out there may still be that of a build before.
-        grace = lease.now() - dt.timedelta(seconds=settings.KEEP_REPLACED_SECONDS)
-        rows = Place.objects.filter(build__site=self.site.key, status=Place.Status.DONE)
-        served = Q(build__replaced_at=None) | Q(build__replaced_at__gte=grace)
-        if publication.notified_at >= grace:  # As long the index of before was out there.
-            served |= Q(build=publication.notified_build_id)
-        needed = _distinct(rows.filter(served, build__status=Build.Status.PUBLISHED))
-        known = _distinct(rows.filter(build__published_at__isnull=False))
-        found = self._found()
-        known |= found[XML_FORM]
-        reset_at = publication.export_reset_at
-        if reset_at is not None and reset_at >= grace:  # An unknown index may name any of them.
-            needed |= known
-        answers: dict[PageName, str] = {}
-        for section, number, status in Place.objects.answering(self.site).values_list(
-            "section", "number", "status"
-        ):
-            answers.setdefault((section, number), status)
-        needed -= {page for page, status in answers.items() if status == Place.Status.EMPTY}
-        gone = self._delete(known - needed, XML_FORM, lease)
-        listable = self._names is not None
-        texts = needed if settings.EXPORT_TEXT or not listable else set()
-        known |= found[TEXT_FORM]
-        gone &= self._delete(known - texts, TEXT_FORM, lease)
-        self.target.sweep_workshops(self._folder, timezone.now() - dt.timedelta(days=1))
-        return gone
-
-    def _delete(self, stale: Set[PageName], form: str, lease: BuildLease) -> bool:
-        """Delete what is there of some pages in one form; return whether all of it is gone."""
-        gone = True
-        for page in sorted(stale - self._missing(stale, form)) if stale else ():
-            lease.heartbeat()
-            name = self._name(page, form)
-            if not self.target.delete(name):
-                gone = False
-            elif self._names is not None:
-                self._names.discard(name)
-        return gone
-
-    def _replace(self, page: PageName, path: Path, form: str = XML_FORM) -> None:
-        name = self._name(page, form)
-        self.target.replace(name, path, GZIP if page[0] else XML)
+        manifest.next = files[self._index].page.sha256
+        # Whatever ends this process, the next one knows which files may be others than before.
+        manifest.files |= dict.fromkeys(due - {self._index}, "")
+        manifest.gone = {name: at for name, at in manifest.gone.items() if name not in files}
+        self._record(lease)
+        rows = {row.pk: row for name, row in files.items() if name in due or name == self._index}
+        copied = sum(self._copy(row, lease) for row in rows.values())
+        manifest.files |= {name: row.page.sha256 for name, row in files.items()}
+        self._index_hash = files[self._index].page.sha256
         if self._names is not None:
-            self._names.add(name)
+            self._names |= due
+        manifest.completed = lease.now().timestamp()
+        manifest.retire(files, manifest.completed)
+        self._record(lease)
+        return copied
+
+    def _files_ever(self) -> dict[str, str]:
+        """Return the names of all pages that were published and may be there, as keys."""
+        rows = Place.objects.filter(build__site=self.site.key, status=Place.Status.DONE)
+        pages = rows.filter(build__published_at__isnull=False).exclude(section="").order_by()
+        names = {
+            self._name(page, form)
+            for page in pages.values_list("section", "number").distinct()
+            for form in (XML_FORM, TEXT_FORM)
+        }
+        return dict.fromkeys(names if self._names is None else names & self._names, "")
+
+    def withdraw(self, lease: BuildLease) -> None:
+        """Delete the files that no index of now or of the grace period names.
+
+        Nor does a page stay of which editors have taken the last URL, or a text that is not to be
+        exported any more. A file that cannot be deleted stays in the manifest for the next run.
+        """
+        build = Build.objects.published(self.site)
+        files = self.files_of(build) if build else {}
+        if not files or not self.holds(files):
+            return  # The index out there may still be that of a build before.
+        manifest = self.manifest
+        before = dict(manifest.files), manifest.gone
+        now = lease.now().timestamp()
+        manifest.retire(files, now)
+        grace = now - settings.KEEP_REPLACED_SECONDS
+        at_once = self._emptied() if manifest.gone else set()
+        for name, since in sorted(manifest.gone.items()):
+            is_unwanted = name.endswith(TEXT_FORM) and not settings.EXPORT_TEXT
+            if not (since <= grace or name in at_once or is_unwanted):
+                continue
+            lease.heartbeat()
+            if self.target.delete(name):
+                del manifest.files[name], manifest.gone[name]
+        if (manifest.files, manifest.gone) != before:
+            self._record(lease)
+        self.target.sweep_workshops(self._folder, timezone.now() - dt.timedelta(days=1))
+
+    def _emptied(self) -> set[str]:
+        """Return the names of the pages at whose addresses editors want nothing answered."""
+        answers: dict[PageName, str] = {}
+        rows = Place.objects.answering(self.site)
+        for section, number, status in rows.values_list("section", "number", "status"):
+            answers.setdefault((section, number), status)
+        emptied = (page for page in answers if answers[page] == Place.Status.EMPTY)
+        return {self._name(page, form) for page in emptied for form in (XML_FORM, TEXT_FORM)}
+
+    def _record(self, lease: BuildLease) -> None:
+        with self.target.workshop(self._folder) as folder:
+            path = folder / "manifest"
+            with path.open("wb") as file:
+                file.write(self.manifest.encode())
+                sync(file)
+            lease.prove()
+            self.target.replace(self._beside_index(MANIFEST), path, GZIP)
 
     def _copy(self, row: Place, lease: BuildLease) -> int:
         """Copy a file, and its text if there is to be one; return how many files that are."""
@@ -245,9 +314,9 @@ class Export:
                 # At the last moment: a builder that was paused until now would replace the file
                 # of its successor.
                 lease.prove()
-                self._replace(page, path)
+                self.target.replace(self._name(page), path, GZIP if row.section else XML)
                 if with_text:
-                    self._replace(page, text, TEXT_FORM)
+                    self.target.replace(self._name(page, TEXT_FORM), text, GZIP)
                 return 1 + with_text
         except (DatabaseError, LeaseLost, StorageFailure):
             raise
@@ -270,17 +339,6 @@ def _write_text(path: Path, text: Path) -> None:
         sync(copy)
 
 
-def _exported_rows(build: Build) -> list[Place]:
-    """Return the pages and the index of a build in the order in which they are copied."""
-    rows = Place.objects.in_build(build)
-    return [*rows.pages(), *rows.filter(section="")]
-
-
-def _distinct(rows: QuerySet[Place]) -> set[PageName]:
-    names = rows.exclude(section="").order_by().values_list("section", "number")
-    return set(names.distinct())
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportStatus:
     """The export of a site, compared with the build that it serves."""
@@ -297,33 +355,29 @@ def export_status(site: SitemapSite) -> ExportStatus | None:
     """Return what is known of a site's export, or None if there is none, or nothing published."""
     publication = Publication.objects.filter(site=site.key).select_related("build").first()
     try:
-        alias = settings.EXPORT_STORAGE
+        export = Export.of(site)
     except ImproperlyConfigured as error:
         return ExportStatus(storage="", exported_at=None, due=str(error))
-    if not alias or publication is None:
+    if export is None or publication is None:
         return None
-    exported_at = publication.notified_at
-    if publication.exported_to != alias:
-        exported_at = None
-    return ExportStatus(
-        storage=alias,
-        exported_at=exported_at,
-        due=_due(publication, site),
-    )
+    exported_at = None
+    try:
+        files = export.files_of(publication.build)
+        due = _due(publication, export, files)
+        if export.holds(files):
+            zone = dt.UTC if django_settings.USE_TZ else None
+            exported_at = dt.datetime.fromtimestamp(export.manifest.completed, zone)
+    except StorageFailure as error:
+        due = str(error)
+    return ExportStatus(storage=export.alias, exported_at=exported_at, due=due)
 
 
-def _due(publication: Publication, site: SitemapSite) -> str:
-    if publication.notified_at is None or publication.exported_to != settings.EXPORT_STORAGE:
-        return f"build {publication.build_id} has not been exported"
+def _due(publication: Publication, export: Export, files: Mapping[str, Place]) -> str:
     if publication.export_doubt:
         return "a process lost its lease during the export"
-    try:
-        files = Export(publication.exported_to, site)
-        if not files.is_of([publication.build]):
-            return f"the exported index does not belong to build {publication.build_id}"
-        lacking = len(files.lacking(_exported_rows(publication.build)))
-    except StorageFailure as error:
-        return str(error)
-    if not lacking:
-        return ""
-    return f"{count_of(lacking, 'file')} missing or truncated"
+    if not export.is_known():
+        return f"the exported index does not belong to build {publication.build_id}"
+    if not export.holds(files):
+        return f"build {publication.build_id} has not been exported"
+    lacking = len(export.lacking(files))
+    return f"{count_of(lacking, 'file')} missing or truncated" if lacking else ""

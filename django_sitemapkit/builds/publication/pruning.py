@@ -8,6 +8,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from django_sitemapkit.builds.lease import BuildLease, acquire
+from django_sitemapkit.builds.publication.delivery import announced_build
 from django_sitemapkit.builds.publication.export import Export
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import (
@@ -61,12 +62,8 @@ def prune(
             return prune(site, own, storage, export=Export.of(site), dry_run=dry_run)
     over = _over(site)
     names = sorted(_names(site, listed=False, over=over)) if over else []
-    withdrawn, announced = True, None
     if export is not None and not dry_run:
-        # While the manifests say what it may have, and for as long as an index there may name it.
-        withdrawn = export.withdraw(lease)
-        publications = Publication.objects.filter(site=site.key)
-        announced = publications.values_list("notified_build", flat=True).first()
+        export.withdraw(lease)
     if not dry_run and over:
         with lease.fenced_transaction():
             # First the mark: from here on nobody publishes such a build again.
@@ -75,11 +72,12 @@ def prune(
             PageUrls.objects.filter(build__in=over).delete()  # Of builds that were given up.
         unlisted, names = names, _deleted(names, storage, lease)
         left = set(unlisted) - set(names)
+        announced = announced_build(site.key)  # The next signal names what has changed since.
         with lease.fenced_transaction():
-            for pk in over if withdrawn else ():
+            for pk in over:
                 places = Place.objects.in_build(pk)
                 listed = places.values_list("page__name", flat=True)
-                if pk != announced and left.isdisjoint(listed):
+                if not (announced and announced.pk == pk) and left.isdisjoint(listed):
                     places.delete()
             _forget(site, names)
     orphans = _orphans(site, storage, lease, known)

@@ -312,7 +312,7 @@ def _serve(state: BuildState, record: Build, *, despite_pause: bool = False) -> 
     with lease.fenced_transaction():
         now = lease.now()
         publication, is_new = Publication.objects.select_for_update().get_or_create(
-            site=site.key, defaults={"build": record, "fence": lease.fence, "published_at": now}
+            site=site.key, defaults={"build": record, "fence": lease.fence}
         )
         if publication.fence > lease.fence:
             raise LeaseLost(
@@ -322,12 +322,8 @@ def _serve(state: BuildState, record: Build, *, despite_pause: bool = False) -> 
             return {"code": "paused", "pause": pause.state}
         if publication.build_id != record.pk:
             Build.objects.filter(pk=publication.build_id).update(replaced_at=now)
-            if publication.notified_at is not None:  # Else what is known outside is older still.
-                publication.notified_build_id = publication.build_id
         publication.build = record
-        publication.notified_at = None
         publication.fence = lease.fence
-        publication.published_at = now
         if not is_new:
             publication.save()
         # A build that is gone back to ended when it did: the age of what is served is its own.

@@ -107,8 +107,7 @@ class _Look:
 
     def at(self, section: SectionReader, known: Known | None) -> Counter[Reason]:
         """Count what is due of a section, by reason; what is left in ``known`` is not planned."""
-        keyset = section.keyset
-        planned = None if keyset is None else pages_in(self._plans, section, keyset)
+        planned = pages_in(self._plans, section)
         if planned is None and not self._rows:
             self.pass_page(section.get_name(), Reason.DUPLICATES)
             return _unseen(section, known)

@@ -86,7 +86,7 @@ def values_of(sites: Sequence[SitemapSite]) -> Iterator[dict[str, Any]]:
             "base_url": site.base,
             "publication": publication,
             "build": publication and publication.build_id,
-            "published_at": publication and publication.published_at,
+            "published_at": publication and publication.build.published_at,
             "as_of": publication and publication.now,
             "pause": publication and pause_at(publication, publication.now),
             "lease": leases.get(f"build:{site.key}"),

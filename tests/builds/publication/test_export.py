@@ -25,9 +25,10 @@ from tests.builds import (
     served,
     take_lease,
 )
-from tests.builds.exports import export_to, exported
+from tests.builds.exports import age_export, export_to, exported, files, saved
 from tests.builds.storages import Killed, failing, not_on_s3
 from tests.cases import few
+from tests.export_manifest import MANIFEST
 from tests.testapp.models import Article, Product
 
 pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
@@ -75,8 +76,9 @@ def site(request, settings, sections, tmp_path, monkeypatch):
     replace = SitemapStorage.replace
 
     def watched(storage, name, path, content_type):
-        site.on_copy(name)
-        site.copied.append((name, content_type))
+        if name != MANIFEST:
+            site.on_copy(name)
+            site.copied.append((name, content_type))
         replace(storage, name, path, content_type)
 
     monkeypatch.setattr(SitemapStorage, "replace", watched)
@@ -106,12 +108,10 @@ def raising(error, at):
     return on_copy
 
 
-def age(seconds):
-    """Let all that was replaced or delivered have been so much longer ago."""
+def age(site, seconds):
+    """Let all that was replaced or is gone have been so much longer ago."""
     let_time_pass(seconds)
-    publication = Publication.objects.get()
-    publication.notified_at -= dt.timedelta(seconds=seconds)
-    publication.save()
+    age_export(site.shown, seconds)
 
 
 # Names
@@ -121,7 +121,7 @@ def age(seconds):
 def test_files_have_the_names_that_readers_ask_for(site, client):
     """Index and pages, and they hold what the site serves."""
     run()
-    assert site.shown.names() == {INDEX, *PAGES}
+    assert files(site.shown) == {INDEX, *PAGES}
     assert exported(site.shown) == served(client)
 
 
@@ -161,14 +161,15 @@ def test_a_site_below_a_folder_is_exported_to_it(settings, sections, base, folde
     _, shown = export_to(settings, KINDS["elsewhere"])
     (site,) = all_sites()
     build(site)
-    assert shown.names() == {f"{folder}sitemap.xml", f"{folder}sitemap-pages-1.xml.gz"}
+    names = {f"{folder}{name}" for name in ("sitemap.xml", "sitemap-pages-1.xml.gz", MANIFEST)}
+    assert shown.names() == names
     settings.SITEMAPKIT_KEEP_REPLACED_SECONDS = 0
     shown.delete(f"{folder}sitemap-pages-1.xml.gz")
     shown.calls.clear()
     assert build(site).status == "unchanged"
-    assert shown.saved() == [f"{folder}sitemap-pages-1.xml.gz", f"{folder}sitemap.xml"]
+    assert saved(shown) == [f"{folder}sitemap-pages-1.xml.gz", f"{folder}sitemap.xml"]
     assert build(site).status == "unchanged"
-    assert len(shown.saved()) == 2
+    assert len(saved(shown)) == 2
 
 
 def test_several_sites_are_exported_below_their_hosts(settings, sections):
@@ -187,7 +188,7 @@ def test_several_sites_are_exported_below_their_hosts(settings, sections):
     assert shown.names() == {
         f"{folder}{name}"
         for folder in folders.values()
-        for name in ("sitemap.xml", "sitemap-pages-1.xml.gz")
+        for name in ("sitemap.xml", "sitemap-pages-1.xml.gz", MANIFEST)
     }
     for site in all_sites():
         (entries,) = exported(shown, site, folders[site.key]).values()
@@ -278,15 +279,15 @@ def test_a_page_that_is_gone_stays_through_the_grace_period(site, client):
     run()
     edit_product()
     run()
-    assert site.shown.names() == {INDEX, *PAGES}
-    age(DAY - 60)
+    assert files(site.shown) == {INDEX, *PAGES}
+    age(site, DAY - 60)
     run()
-    assert site.shown.names() == {INDEX, *PAGES}
-    age(120)
+    assert files(site.shown) == {INDEX, *PAGES}
+    age(site, 120)
     assert prune(SITE, dry_run=True).swept
-    assert site.shown.names() == {INDEX, *PAGES}
+    assert files(site.shown) == {INDEX, *PAGES}
     run()
-    assert site.shown.names() == {INDEX, *PAGES} - {gone}
+    assert files(site.shown) == {INDEX, *PAGES} - {gone}
     assert exported(site.shown) == served(client)
 
 
@@ -299,13 +300,13 @@ def test_the_grace_period_begins_when_the_index_is_exported(site, client):
         run()
     let_time_pass(DAY + 60)
     prune(SITE)
-    assert site.shown.names() == {INDEX, *PAGES}
+    assert files(site.shown) == {INDEX, *PAGES}
     site.on_copy = lambda name: None
     run()
-    assert site.shown.names() == {INDEX, *PAGES}
-    age(DAY + 60)
+    assert files(site.shown) == {INDEX, *PAGES}
+    age(site, DAY + 60)
     prune(SITE)
-    assert site.shown.names() == {INDEX, *PAGES} - {"sitemap-articles-1.xml.gz"}
+    assert files(site.shown) == {INDEX, *PAGES} - {"sitemap-articles-1.xml.gz"}
 
 
 @pytest.mark.thorough
@@ -321,7 +322,7 @@ def test_nothing_else_in_the_folder_is_touched(site, settings):
     run()
     contents = site.shown.contents()
     assert {name for name, content in contents.items() if content == b"theirs"} == others
-    assert contents.keys() == {INDEX, *PAGES, *others} - {"sitemap-articles-1.xml.gz"}
+    assert contents.keys() == {INDEX, MANIFEST, *PAGES, *others} - {"sitemap-articles-1.xml.gz"}
 
 
 # What goes wrong
@@ -370,7 +371,7 @@ def test_a_failing_export_fails_the_build_and_not_the_site(elsewhere, client):
     before, former = exported(elsewhere.shown), served(client)
     edit_product()
     elsewhere.shown.on_call = failing_at("save")
-    with pytest.raises(StorageFailure, match=r"products-1.*the bucket is gone"):
+    with pytest.raises(StorageFailure, match=r"could not be stored: the bucket is gone"):
         run()
     assert exported(elsewhere.shown) == before == former
     assert served(client) != former
@@ -443,10 +444,12 @@ def test_a_build_after_a_broken_export_replaces_what_it_left(site, client):
 def test_a_storage_that_does_not_overwrite_is_refused(settings, elsewhere, client):
     """What it stored under another name is gone, and what was there is there still."""
     _, shown = export_to(settings, "tests.builds.storages.Memory")
-    run()
+    with pytest.raises(StorageFailure, match="stored it as 'sitemap-"):
+        run()
     before = shown.contents()
+    assert before.keys() == {INDEX, MANIFEST, *PAGES}
     edit_product()
-    with pytest.raises(StorageFailure, match="stored it as 'sitemap-product"):
+    with pytest.raises(StorageFailure, match="stored it as 'sitemap-"):
         run()
     assert shown.contents() == before
 
@@ -535,9 +538,11 @@ def test_a_file_is_replaced_at_once(disk, monkeypatch):
     def watched(source, target, **options):
         if os.path.dirname(target) == str(folder):  # noqa: PTH120
             name = os.path.basename(target)  # noqa: PTH119
+            if name == MANIFEST:
+                return replace(source, target, **options)
             seen.append(name)
             assert (folder / name).read_bytes() == before[name]
-        replace(source, target, **options)
+        return replace(source, target, **options)
 
     monkeypatch.setattr(os, "replace", watched)
     run()
@@ -554,7 +559,10 @@ def test_what_killed_builders_left_in_the_folder_is_swept(disk):
         moment = dt.datetime.now(dt.UTC).timestamp() - age_of_it
         os.utime(left, (moment, moment))
     run()
-    assert {path.name for path in folder.iterdir()} == {INDEX, *PAGES, ".building-young"}
+    assert {path.name for path in folder.iterdir()} == {
+        *(INDEX, MANIFEST, *PAGES),
+        ".building-young",
+    }
 
 
 def test_without_the_setting_nothing_is_exported(settings, sections):
@@ -594,7 +602,7 @@ def test_manifests_stay_as_long_as_the_export_has_their_pages(elsewhere, setting
     for day in (1, 2, 3):
         edit_product(day=day)
         run()
-    assert gone in elsewhere.shown.names()
+    assert gone in files(elsewhere.shown)
     elsewhere.shown.on_call = None
     run()
-    assert gone not in elsewhere.shown.names()
+    assert gone not in files(elsewhere.shown)

@@ -165,9 +165,7 @@ def test_a_pause_is_of_one_site(storage, settings):
     """The others are published."""
     run()
     now = timezone.now()
-    Publication.objects.create(
-        site="other", build_id=live_id(), fence=1, published_at=now, paused_at=now
-    )
+    Publication.objects.create(site="other", build_id=live_id(), fence=1, paused_at=now)
     edit_product()
     result = run()
     assert result.status == "published"

@@ -222,7 +222,7 @@ def _edit_all():
 def _stored_plan(section, **options):
     """Leave the plan as it is, as if the rows had come later."""
     pages = tuple(all_pages(section))
-    return PlanChange(pages=len(pages), planned=pages)
+    return PlanChange(planned=pages)
 
 
 # A process that dies
