@@ -62,8 +62,6 @@ def test_a_build_of_methods_takes_many_lives_and_ends(project, tmp_path):
     out, err = process.communicate()
     assert process.returncode == 0, err
     assert lives >= 6
-    result = json.loads(out)
-    assert result["urls"] == ROWS
-    assert result["adopted"] >= PAGES_PER_LIFE * lives / 2
+    assert json.loads(out)["urls"] == ROWS
     assert "slow-1.xml" in done(project, "find")
     assert json.loads(done(project, "build"))["status"] == "unchanged"
