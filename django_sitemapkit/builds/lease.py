@@ -11,6 +11,7 @@ from django.db import connections, router, transaction
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import BuildCancelled, BuildRunning, LeaseLost
+from django_sitemapkit.heartbeats import heard_by
 from django_sitemapkit.models import Build, Lease, StoredNow
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.tenants import current_tenants, switch_to
@@ -178,7 +179,9 @@ def acquire(
             f"The {work} lease of site {site.key!r} was held by another process"
             " until now. Try again."
         )
+    lease = BuildLease(row, seconds)
     try:
-        yield BuildLease(row, seconds)
+        with heard_by(lease):
+            yield lease
     finally:
         row.release()

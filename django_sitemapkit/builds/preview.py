@@ -24,7 +24,7 @@ from django_sitemapkit.models import Place
 from django_sitemapkit.overrides import require_sections, sections_of
 from django_sitemapkit.planning import all_pages
 from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.keysets import KeyRange, noop
+from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.sites import SitemapSite
 
 
@@ -80,7 +80,7 @@ class _Preview(ExitStack):
         self._runs = self.enter_context(PageRuns(folder / "hashes"))
         self._compression = self.enter_context(compression_thread())
         kept = self._hashed.difference(chosen) if chosen else ()
-        self._comparison = PageComparison(self._runs, self._hashed, kept, heartbeat=noop)
+        self._comparison = PageComparison(self._runs, self._hashed, kept)
         self.pages: list[_Page] = []
         for section in sections:
             name = section.get_name()
@@ -117,10 +117,10 @@ class _Preview(ExitStack):
         compared = ComparedPage(row, self._previous.get(page_name_of(row), ()))
         urls = compared.urls if is_compared else None
         rendering = rendering_of(section, page.keys, self._scope, urls)
-        file = make_page(rendering, self._path, noop, self._compression)
+        file = make_page(rendering, self._path, self._compression)
         file.finish()
         if rendering.overflow is not None and is_compared and not row.prefix_digest:
-            self._runs[row.pk] = hashes_of_rows(section, page.keys, noop)
+            self._runs[row.pk] = hashes_of_rows(section, page.keys)
             return None
         if rendering.overflow is not None and section.keyset is not None:
             at, keys = rendering.split_at, page.keys

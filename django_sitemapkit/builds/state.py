@@ -108,7 +108,6 @@ class BuildState:
             leaving=self.leaving,
             chosen=self.chosen,
             strict=self.strict,
-            heartbeat=self.lease.heartbeat,
         )
 
     def reload(self) -> None:

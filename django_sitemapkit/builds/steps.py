@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from django_sitemapkit.builds.events import announce_ended, announce_started, reason_of
-from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.builds.make.compared_page import hashed_sections
 from django_sitemapkit.builds.make.comparison import PageComparison, settle
 from django_sitemapkit.builds.make.page_builder import PageBuilder, PagesMoved
@@ -38,6 +37,7 @@ from django_sitemapkit.builds.results import BuildResult, result_of_row
 from django_sitemapkit.builds.state import BuildState
 from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost, StorageFailure
+from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Build, PageUrls, Place
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, refresh, renumber
@@ -106,7 +106,7 @@ def plan(state: BuildState) -> None:
     fingerprints = state.reuse.fingerprints
     unseen: list[str] = []
     for section in state.sections:
-        state.lease.heartbeat()
+        heartbeat()
         name = section.get_name()
         stored = [row for row in builds.rows_of(published) if row.section == name]
         if stored and state.chosen and name not in state.chosen:
@@ -116,12 +116,11 @@ def plan(state: BuildState) -> None:
         with naming(section):
             pages = refresh(
                 section,
-                heartbeat=state.lease.heartbeat,
                 counts=fingerprints.prefetch if published and not state.full else None,
                 sizes=builds.sizes_of(name),
             ).planned
         rows = _planned_rows(section, pages)
-        if lost := _numbers_that_lost_rows(state.lease, section, rows, stored):
+        if lost := _numbers_that_lost_rows(section, rows, stored):
             with state.lease.fenced_transaction():
                 numbers = renumber(section, lost)
             for row in rows:
@@ -144,7 +143,7 @@ def adopt_and_reuse(state: BuildState) -> None:
     left, known = _adoptable_pages(state), {} if state.full else state.builds.finished_pages()
     sections = {section.get_name(): section for section in state.sections}
     for row in state.pending if left or known else ():
-        state.lease.heartbeat()
+        heartbeat()
         section, name = sections[row.section], page_name_of(row)
         previous = state.reuse.find(section, row, known.get(name, ()))
         if previous is None and name in left:
@@ -210,7 +209,7 @@ def compare(state: BuildState, comparison: PageComparison) -> None:
         _make_again(state, again)
         return
     for some in in_batches(state.rows):  # Pruning deletes what is left of them.
-        state.lease.heartbeat()
+        heartbeat()
         PageUrls.objects.filter(page__in=[row.pk for row in some]).delete()
 
 
@@ -245,7 +244,6 @@ def _planned_rows(section: SectionReader, pages: Sequence[PlannedPage]) -> list[
 
 
 def _numbers_that_lost_rows(
-    lease: BuildLease,
     section: SectionReader,
     rows: Sequence[Place],
     stored: Sequence[Place],
@@ -257,7 +255,7 @@ def _numbers_that_lost_rows(
         return []
     lost: list[int] = []
     for row in (row for row in rows if row.number in published):
-        lease.heartbeat()
+        heartbeat()
         if not covers(row, published[row.number], keyset):
             lost.append(row.number)
     return lost
@@ -303,7 +301,7 @@ def _comparison(state: BuildState, builder: PageBuilder) -> PageComparison | Non
     if state.chosen:  # The published files may be of sections that are gone.
         sections |= {row.section for row in state.rows if row.section}
         kept = sections - set(state.chosen)
-    return PageComparison(builder.keep_hashes(), sections, kept, heartbeat=builder.heartbeat)
+    return PageComparison(builder.keep_hashes(), sections, kept)
 
 
 def _make_again(state: BuildState, rows: Sequence[Place]) -> None:
@@ -317,7 +315,7 @@ def _make_again(state: BuildState, rows: Sequence[Place]) -> None:
 def _lost(state: BuildState) -> list[Place]:
     """Return the pages whose files are not stored."""
     files = StoredFiles(state.site, state.storage)
-    return files.lost(page_rows_of(state.rows), state.lease.heartbeat)
+    return files.lost(page_rows_of(state.rows))
 
 
 def _prune(state: BuildState) -> None:

@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 from typing import IO
@@ -12,11 +12,11 @@ from xml.parsers import expat
 from xml.sax.saxutils import unescape
 
 from django_sitemapkit.exceptions import StorageFailure
+from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Place
 from django_sitemapkit.printable import count_of
 from django_sitemapkit.protocol.writers import escaped
 from django_sitemapkit.publishing import SitemapStorage, folder_of
-from django_sitemapkit.reading.keysets import noop
 from django_sitemapkit.reading.sources import TAGS
 from django_sitemapkit.rendering import gzip_decompressor
 from django_sitemapkit.sites import SitemapSite
@@ -57,8 +57,8 @@ class StoredFiles:
             return name in self._names
         return not self._ask or self._storage.has(name)
 
-    def lost(self, rows: Iterable[Place], heartbeat: Callable[[], None]) -> list[Place]:
-        """Return the rows whose files are not stored; ``heartbeat`` is called for each.
+    def lost(self, rows: Iterable[Place]) -> list[Place]:
+        """Return the rows whose files are not stored, with a heartbeat for each.
 
         Each that a listing lacks is asked for by itself: it may lag behind what was stored.
         """
@@ -150,10 +150,8 @@ def stored_entries_of(rows: Iterable[Place], storage: SitemapStorage) -> Iterato
             raise StorageFailure(f"{row.page.name} cannot be read: {error}") from error
 
 
-def locations_of(
-    row: Place, storage: SitemapStorage, heartbeat: Callable[[], None] = noop
-) -> Iterator[list[str]]:
-    """Yield the URLs of a stored page, some at a time; ``heartbeat`` is called for each some.
+def locations_of(row: Place, storage: SitemapStorage) -> Iterator[list[str]]:
+    """Yield the URLs of a stored page, some at a time, with a heartbeat for each some.
 
     Raises StorageFailure where its file is lost or damaged.
     """
@@ -169,12 +167,10 @@ def locations_of(
         )
 
 
-def hashes_of(
-    rows: Iterable[Place], storage: SitemapStorage, heartbeat: Callable[[], None]
-) -> Iterator[int]:
+def hashes_of(rows: Iterable[Place], storage: SitemapStorage) -> Iterator[int]:
     """Yield the hash that each URL of some stored pages has in this process."""
     for row in rows:
-        for urls in locations_of(row, storage, heartbeat):
+        for urls in locations_of(row, storage):
             yield from map(hash, urls)
 
 

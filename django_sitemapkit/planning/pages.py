@@ -16,7 +16,7 @@ from django.utils import timezone
 from django_sitemapkit.exceptions import NotPlanned
 from django_sitemapkit.models import Lease, Page, Plan, Revision
 from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset, filled, noop
+from django_sitemapkit.reading.keysets import EVERYTHING, KeyRange, Keyset, filled
 from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.sites import SitemapSite
 
@@ -99,14 +99,12 @@ def planned_rows(section: SectionReader, keyset: Keyset) -> int:
     return section.rows_per_page if keyset.grows else max(1, int(section.rows_per_page * FILL))
 
 
-def create_plan(
-    section: SectionReader, keyset: Keyset, heartbeat: Callable[[], None] = noop
-) -> list[PlannedPage]:
+def create_plan(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:
     """Plan a section from nothing and return the pages, which are stored.
 
     The pages of a plan before it go; new ones get new numbers.
     """
-    ranges = _ranges(section, keyset, heartbeat)
+    ranges = _ranges(section, keyset)
     with transaction.atomic(using=router.db_for_write(Plan)):
         plan, _ = Plan.objects.update_or_create(
             site=section.site.key,
@@ -127,11 +125,9 @@ def create_plan(
     return [decoded(page, keyset) for page in pages]
 
 
-def _ranges(
-    section: SectionReader, keyset: Keyset, heartbeat: Callable[[], None] = noop
-) -> list[KeyRange]:
+def _ranges(section: SectionReader, keyset: Keyset) -> list[KeyRange]:
     """Cut all rows of a section into the key ranges of pages."""
-    bounds = keyset.boundaries(planned_rows(section, keyset), heartbeat=heartbeat)
+    bounds = keyset.boundaries(planned_rows(section, keyset))
     return list(map(KeyRange, [None, *bounds], [*bounds, None]))
 
 

@@ -10,6 +10,7 @@ from django.db import router, transaction
 from django.utils import timezone
 
 from django_sitemapkit.conf import settings
+from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Page, Plan
 from django_sitemapkit.planning.pages import (
     PlannedPage,
@@ -22,7 +23,7 @@ from django_sitemapkit.planning.pages import (
     stored_plans,
 )
 from django_sitemapkit.reading import SectionReader
-from django_sitemapkit.reading.keysets import KeyRange, Keyset, noop
+from django_sitemapkit.reading.keysets import KeyRange, Keyset
 from django_sitemapkit.reading.validation import require_pageable
 
 MERGED_FILL = 0.75
@@ -32,8 +33,8 @@ REFRESH_ATTEMPTS = 3
 """How often a refresh starts over because pages were split under it."""
 
 
-Counts = Callable[[SectionReader, Sequence[KeyRange], Callable[[], None]], Mapping[KeyRange, int]]
-"""Counts the rows of some pages of a section, if it can, and sends heartbeats."""
+Counts = Callable[[SectionReader, Sequence[KeyRange]], Mapping[KeyRange, int]]
+"""Counts the rows of some pages of a section, if it can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,16 +96,14 @@ class _Draft:
 def refresh(
     section: SectionReader,
     *,
-    heartbeat: Callable[[], None] = noop,
     counts: Counts | None = None,
     sizes: Mapping[int, StoredSize] = MappingProxyType({}),
 ) -> PlanChange:
     """Bring the stored plan of a section up to date, and return what changed.
 
-    Counts every page of the section, so it belongs in a build, not in a request. ``heartbeat``
-    is called between the queries that read rows, and ends the work by raising. ``counts`` is asked
-    first how many rows the pages have. ``sizes`` has what the stored pages hold, by number: pages
-    do not merge that a file is too small for.
+    Counts every page of the section, so it belongs in a build, not in a request. ``counts`` is
+    asked first how many rows the pages have. ``sizes`` has what the stored pages hold, by number:
+    pages do not merge that a file is too small for.
 
     A section without a keyset has no plan. Raises RuntimeError where requests keep splitting its
     pages.
@@ -117,19 +116,19 @@ def refresh(
         stored = stored_plans([section]).get(section.get_name(), [])
         pages, reason = _usable_pages(stored, section, keyset)
         if reason:
-            return PlanChange.between(stored, create_plan(section, keyset, heartbeat), reason)
+            return PlanChange.between(stored, create_plan(section, keyset), reason)
         plan = stored[0].plan
-        known = counts(section, [page.keys for page in pages], heartbeat) if counts else {}
+        known = counts(section, [page.keys for page in pages]) if counts else {}
         drafts = [
             _Draft(
                 page,
-                _rows(page.keys, section, keyset, heartbeat, known.get(page.keys)),
+                _rows(page.keys, section, keyset, known.get(page.keys)),
                 sizes.get(page.number, UNKNOWN_SIZE),
             )
             for page in pages
         ]
         new_number = plan.last_number + 1
-        drafts = _split_full(drafts, new_number, section, keyset, heartbeat)
+        drafts = _split_full(drafts, new_number, section, keyset)
         drafts = _merge_thin(drafts, section)
         planned = [draft.page for draft in drafts]
         if planned == pages:
@@ -163,7 +162,6 @@ def _rows(
     keys: KeyRange,
     section: SectionReader,
     keyset: Keyset,
-    heartbeat: Callable[[], None],
     rows: int | None,
 ) -> int:
     """Count the rows of a range: as many as a page holds at a time, however many have come."""
@@ -173,7 +171,7 @@ def _rows(
         rows = keyset.count(keys, most + 1)
     if rows <= most:
         return rows
-    bounds = keyset.boundaries(most, keys, heartbeat)
+    bounds = keyset.boundaries(most, keys)
     last = KeyRange(bounds[-1] if bounds else keys.lower, keys.upper)  # Rows may have gone.
     return len(bounds) * most + keyset.count(last, most + 1)
 
@@ -183,7 +181,6 @@ def _split_full(
     number: int,
     section: SectionReader,
     keyset: Keyset,
-    heartbeat: Callable[[], None],
 ) -> list[_Draft]:
     """Cut pages that hold too much: the open end where it is full, others evenly."""
     result: list[_Draft] = []
@@ -194,7 +191,7 @@ def _split_full(
         step = planned_rows(section, keyset)
         if draft.page.keys.upper is not None or not keyset.grows:
             step = math.ceil(draft.rows / math.ceil(draft.rows / step))
-        bounds = keyset.boundaries(step, draft.page.keys, heartbeat)
+        bounds = keyset.boundaries(step, draft.page.keys)
         ends = [*bounds, draft.page.keys.upper]
         first = replace(draft.page, keys=KeyRange(draft.page.keys.lower, ends[0]))
         result.append(_Draft(first, step))

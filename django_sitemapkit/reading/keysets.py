@@ -27,6 +27,7 @@ from django.db.models.functions import Cast, Collate
 
 from django_sitemapkit import _django
 from django_sitemapkit.exceptions import RepeatedRow
+from django_sitemapkit.heartbeats import heartbeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +56,6 @@ MAX_PARAMETERS = 900
 
 MAX_IDENTITY = 200
 """Characters of what names a key in the stored plan."""
-
-
-def noop() -> None:
-    """Do nothing, where no heartbeat is needed."""
 
 
 class Keyset:
@@ -154,13 +151,8 @@ class Keyset:
         with self.active():
             return self.within(keys)[:at_most].count()
 
-    def boundaries(
-        self, step: int, keys: KeyRange = EVERYTHING, heartbeat: Callable[[], None] = noop
-    ) -> list[Any]:
-        """Return every ``step``-th key of a range but the first: where its pages begin.
-
-        ``heartbeat`` is called before each query.
-        """
+    def boundaries(self, step: int, keys: KeyRange = EVERYTHING) -> list[Any]:
+        """Return every ``step``-th key of a range but the first: where its pages begin."""
         found: list[Any] = []
         heartbeat()
         while (key := self.key_behind(step, keys)) is not None:

@@ -20,7 +20,7 @@ from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.protocol.writers import UrlsetWriter
 from django_sitemapkit.reading import Chunk, QuerySetReader, SectionReader, TextChunk, obstacle
 from django_sitemapkit.reading.chunks import Versions
-from django_sitemapkit.reading.keysets import KeyRange, noop
+from django_sitemapkit.reading.keysets import KeyRange
 from django_sitemapkit.reading.lines import SEPARATORS, SKIPPED, can_hold_lines
 from django_sitemapkit.reading.pushdown import Pushdown
 from django_sitemapkit.rendering.entry_columns import EntryColumns, only, without
@@ -316,7 +316,7 @@ class LineEntries:
             known.add_summary(constant, constant, len(lines.places) * self._urls, lambda: first)
         elif chunk.lastmods[2]:
             oldest, newest, dated = chunk.lastmods
-            find_key = chunk.newest_key() if newest > known.newest else noop
+            find_key = chunk.newest_key() if newest > known.newest else lambda: None
             known.add_summary(oldest, newest, dated * self._urls, find_key)
 
 

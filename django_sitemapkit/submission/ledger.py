@@ -72,9 +72,7 @@ class Ledger:
             return iter(()), "Nothing has been published since the last submission."
         if since is None and (note := _cannot_compare(start)):
             return iter(()), note
-        differences = differences_of(
-            self.site, published.pk, since=start, heartbeat=self.lease.heartbeat
-        )
+        differences = differences_of(self.site, published.pk, since=start)
         return differences, ""
 
     def collect(self, published: Build, changes: Iterable[Difference]) -> None:

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 from django.db import OperationalError, ProgrammingError, connection, transaction
@@ -16,6 +17,7 @@ from django_sitemapkit.builds.lease import BuildLease, acquire
 from django_sitemapkit.builds.state import BuildState
 from django_sitemapkit.builds.steps import plan
 from django_sitemapkit.exceptions import BuildRunning, LeaseLost
+from django_sitemapkit.heartbeats import heard_by
 from django_sitemapkit.models import Build, Lease
 from django_sitemapkit.planning import refresh
 from django_sitemapkit.registry import registry
@@ -129,8 +131,9 @@ def test_a_refresh_gives_a_sign_between_any_two_reads_of_rows(
             log.append("read")
         return execute(sql, params, many, context)
 
-    with connection.execute_wrapper(watch):
-        refresh(section, heartbeat=lambda: log.append("heartbeat"))
+    heard = SimpleNamespace(heartbeat=lambda: log.append("heartbeat"))
+    with connection.execute_wrapper(watch), heard_by(heard):
+        refresh(section)
     reads = "".join("r" if item == "read" else "b" for item in log)
     assert reads.count("r") >= 3
     assert "rrr" not in reads
@@ -152,8 +155,8 @@ def test_a_beat_that_raises_ends_a_refresh(storage):
     def lost():
         raise LeaseLost("gone")
 
-    with pytest.raises(LeaseLost):
-        refresh(section, heartbeat=lost)
+    with pytest.raises(LeaseLost), heard_by(SimpleNamespace(heartbeat=lost)):
+        refresh(section)
     assert refresh(section).replanned == "it was never planned"
 
 

@@ -1,7 +1,7 @@
 """A page whose URLs are compared with other pages, as the process that makes it sees it."""
 
 from array import array
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 
 from django_sitemapkit.builds.make.url_hashes import (
     DuplicateFinder,
@@ -12,6 +12,7 @@ from django_sitemapkit.builds.make.url_hashes import (
     to_hex,
 )
 from django_sitemapkit.conf import settings
+from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Place
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import KeyRange
@@ -85,9 +86,7 @@ class ComparedPage:
         row.prefix_digest = self._prefix if self._described == self._decided else ""
 
 
-def hashes_of_rows(
-    section: SectionReader, keys: KeyRange, heartbeat: Callable[[], None]
-) -> "array[int]":
+def hashes_of_rows(section: SectionReader, keys: KeyRange) -> "array[int]":
     """Return the sorted hashes of all URLs that a page's rows have, whether or not they fit."""
     hashes: set[int] = set()
     for entries in listed_entries(section, keys, section.site.scope()):

@@ -8,7 +8,7 @@ to leave out; see "Deduplication" in docs/decisions.md.
 
 import logging
 from array import array
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 from django_sitemapkit.builds.make.page_runs import PageRuns
 from django_sitemapkit.builds.make.url_hashes import (
@@ -23,6 +23,7 @@ from django_sitemapkit.builds.make.url_hashes import (
 from django_sitemapkit.builds.manifest import decided_of
 from django_sitemapkit.builds.stored_files import locations_of
 from django_sitemapkit.exceptions import StorageFailure
+from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import PageUrls, Place
 from django_sitemapkit.publishing import SitemapStorage
 
@@ -54,13 +55,10 @@ class PageComparison:
         runs: PageRuns,
         sections: Collection[str],
         kept: Collection[str] = (),
-        *,
-        heartbeat: Callable[[], None],
     ) -> None:
         self._runs = runs
         self._sections = sections
         self._kept = kept
-        self._heartbeat = heartbeat
         self._storage = SitemapStorage()
         self._comparisons = 0
         self.damaged: set[str] = set()
@@ -100,7 +98,7 @@ class PageComparison:
         again: list[Place] = []
         prefix = NO_URLS
         pages = [(row.pk, row.section) for row in compared]
-        for row, found in zip(compared, self._runs.duplicates(pages, self._heartbeat), strict=True):
+        for row, found in zip(compared, self._runs.duplicates(pages), strict=True):
             listed = self._runs[row.pk]
             if _is_kept(row, self._kept):
                 urls_digest = digest_of(listed)
@@ -130,7 +128,7 @@ class PageComparison:
         damaged = []
         left = _left_by_others(compared)
         for row in compared:
-            self._heartbeat()
+            heartbeat()
             try:
                 if row.pk in left:  # Of two processes that made a page, that one has recorded it.
                     made = PageUrls.objects.get(page=row.pk)
@@ -156,7 +154,7 @@ class PageComparison:
         if not _is_kept(row, self._kept):
             hashes.update(from_hex(row.duplicate_hashes))
         if row.status == Place.Status.DONE:
-            for locations in locations_of(row, self._storage, self._heartbeat):
+            for locations in locations_of(row, self._storage):
                 hashes.update(hashes_of(locations))
         return array("q", sorted(hashes))
 

@@ -39,6 +39,7 @@ from django_sitemapkit.builds.manifest import (
 from django_sitemapkit.builds.results import FileResult, result_of_row
 from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.exceptions import BuildFailed
+from django_sitemapkit.heartbeats import heard_by
 from django_sitemapkit.models import Build, PageUrls, Place, StoredPage
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, renumber, split
@@ -166,9 +167,10 @@ class PageBuilder:
         )
         try:
             path = self.folder / f"page-{row.pk}.xml.gz"
-            file = make_page(rendering, path, self.heartbeat, self._compression)
-            if self._is_made_again(row, section, file):
-                return None
+            with heard_by(self):
+                file = make_page(rendering, path, self._compression)
+                if self._is_made_again(row, section, file):
+                    return None
         except OSError as error:
             raise BuildFailed(f"{row} could not be built: {error}") from error
         if is_digested:
@@ -235,7 +237,7 @@ class PageBuilder:
         file.finish()
         file.path.unlink()
         if not is_decided:
-            hashes = hashes_of_rows(section, rendering.keys, self.heartbeat)
+            hashes = hashes_of_rows(section, rendering.keys)
             with self.lease.fenced_transaction():
                 self._leave_hashes(row, hashes)
         elif keyset is not None:

@@ -3,7 +3,7 @@
 import hashlib
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from xml.parsers import expat
@@ -12,6 +12,7 @@ from django_sitemapkit.builds.make.url_hashes import DuplicateFinder
 from django_sitemapkit.builds.results import FileResult
 from django_sitemapkit.builds.stored_files import what_differs
 from django_sitemapkit.exceptions import BuildFailed
+from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.publishing.storage import sync
 from django_sitemapkit.reading import SectionReader
@@ -64,7 +65,7 @@ class PageFile:
         self._parser = expat.ParserCreate()
         self._ahead: deque[Future[None]] = deque()
 
-    def write(self, heartbeat: Callable[[], None]) -> None:
+    def write(self) -> None:
         """Render the page; the file is then still written, ended and read back in the thread."""
         try:
             for batch in batches(self.rendering.blocks()):
@@ -149,15 +150,14 @@ def rendering_of(
 def make_page(
     rendering: PageRendering,
     path: Path,
-    heartbeat: Callable[[], None],
     compression: ThreadPoolExecutor,
 ) -> PageFile:
     """Render a page into a gzip file at ``path``, which the compression thread checks.
 
-    ``heartbeat`` is called for every batch, so that a long page does not look like a dead process.
+    It gives a heartbeat for every batch, so that a long page does not look like a dead process.
     """
     file = PageFile(rendering, path, compression)
-    file.write(heartbeat)
+    file.write()
     return file
 
 

@@ -3,7 +3,7 @@
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from mmap import ACCESS_READ, mmap
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from django_sitemapkit.builds.make.url_hashes import HASH_BYTES, from_bytes
 from django_sitemapkit.exceptions import BuildFailed
+from django_sitemapkit.heartbeats import heartbeat
 
 HASHES_PER_PART = 1 << 17
 """Hashes that are compared at a time, all of one range: a table of them takes some ten MB."""
@@ -26,7 +27,7 @@ class PageRuns:
         with PageRuns(folder / "runs") as runs:
             runs[7] = hashes_of(["https://example.com/a"])
             runs[3] = hashes_of(["https://example.com/a"])
-            runs.duplicates([(7, "firsts"), (3, "seconds")], noop)  # {}, then {-8160…: "firsts"}
+            runs.duplicates([(7, "firsts"), (3, "seconds")])  # {}, then {-8160…: "firsts"}
 
     Raises BuildFailed where there is no room on the disk.
     """
@@ -67,21 +68,17 @@ class PageRuns:
         """Forget a page."""
         self._places.pop(page, None)
 
-    def duplicates(
-        self, pages: Sequence[tuple[int, str]], heartbeat: Callable[[], None]
-    ) -> Iterator[dict[int, str]]:
+    def duplicates(self, pages: Sequence[tuple[int, str]]) -> Iterator[dict[int, str]]:
         """Yield for each page the hashes that pages before it have, with the first one's section.
 
-        ``pages`` has the number and the section of each. ``heartbeat`` is called for each part of
-        the hashes. Until it is yielded, a hash takes eight bytes of memory.
+        ``pages`` has the number and the section of each. It gives a heartbeat for each part of the
+        hashes. Until it is yielded, a hash takes eight bytes of memory.
         """
-        found = self._duplicates(pages, heartbeat)
+        found = self._duplicates(pages)
         for page in found:
             yield {one: section for section, ones in page.items() for one in ones}
 
-    def _duplicates(
-        self, pages: Sequence[tuple[int, str]], heartbeat: Callable[[], None]
-    ) -> "list[defaultdict[str, array[int]]]":
+    def _duplicates(self, pages: Sequence[tuple[int, str]]) -> "list[defaultdict[str, array[int]]]":
         """Return the hashes by the section that has them first."""
         found: list[defaultdict[str, array[int]]] = [
             defaultdict(partial(array, "q")) for _ in pages

@@ -13,6 +13,7 @@ from django_sitemapkit.builds.make.override_changes import OverrideChanges
 from django_sitemapkit.builds.make.url_hashes import hashes_of
 from django_sitemapkit.builds.manifest import keys_of
 from django_sitemapkit.conf import settings
+from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Place
 from django_sitemapkit.reading import QuerySetReader, SectionReader
 from django_sitemapkit.reading.keysets import KeyRange
@@ -65,9 +66,7 @@ class Fingerprints:
         """
         return self._compute_all(section, [keys])[0]
 
-    def prefetch(
-        self, section: SectionReader, ranges: Sequence[KeyRange], heartbeat: Callable[[], None]
-    ) -> dict[KeyRange, int]:
+    def prefetch(self, section: SectionReader, ranges: Sequence[KeyRange]) -> dict[KeyRange, int]:
         """Return how many rows some pages have, and cache the fingerprints computed with them.
 
         Left out are an open end, behind which any number of rows may have come, and all where only

@@ -10,6 +10,7 @@ from django_sitemapkit.builds.manifest import page_rows_of
 from django_sitemapkit.builds.stored_files import hashes_of
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
+from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.sites import SitemapSite
@@ -37,13 +38,15 @@ class FinishedBuild:
     """The sections that were built; empty if all were."""
     strict: bool = False
     """Whether a build in which rows were skipped is held."""
-    heartbeat: Callable[[], None] = lambda: None
-    """What a gate that takes long has to call between two steps, or the lease expires."""
 
     @cached_property
     def pages(self) -> list[Place]:
         """Its pages with URLs, in the order of the index."""
         return page_rows_of(self.rows)
+
+    def heartbeat(self) -> None:
+        """Do what a gate that takes long has to do between two steps, or the lease expires."""
+        heartbeat()
 
 
 Gate = Callable[[FinishedBuild], State]
@@ -130,10 +133,10 @@ def _gone(finished: FinishedBuild, section: str, lost: int) -> int:
     step = -(-sum(row.page.urls for row in old) // MAX_LOOKED_FOR)
     try:
         storage = SitemapStorage()
-        gone = {url for url in hashes_of(old, storage, finished.heartbeat) if url % step == 0}
+        gone = {url for url in hashes_of(old, storage) if url % step == 0}
         for row in sorted(finished.pages, key=lambda row: row.page_id in kept):  # New ones first.
             if gone and not (row.section == section and row.page_id in kept):
-                gone.difference_update(hashes_of([row], storage, finished.heartbeat))
+                gone.difference_update(hashes_of([row], storage))
     except StorageFailure:
         return lost
     return len(gone) * step

@@ -283,7 +283,7 @@ def publish(site: SitemapSite, build: int, *, pause: Pause | None = None) -> int
         record = stored_build(site, build)
         state = BuildState(site=site, lease=lease)
         rows = Place.objects.in_build(record).filter(status=Place.Status.DONE)
-        if lost := StoredFiles(site, state.storage).lost(rows, lease.heartbeat):
+        if lost := StoredFiles(site, state.storage).lost(rows):
             name = lost[0].page.name
             raise BuildFailed(
                 f"Build {build} cannot be published: {name} is missing from the storage."

@@ -7,7 +7,7 @@ by itself.
 
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -24,6 +24,7 @@ from django_sitemapkit.builds.stored_files import (
     unescaped,
 )
 from django_sitemapkit.exceptions import BuildFailed, StorageFailure
+from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.sites import SitemapSite
@@ -76,7 +77,6 @@ def compare(
     present: Sequence[Place],
     storage: SitemapStorage,
     folder: Path,
-    heartbeat: Callable[[], None] = lambda: None,
     duplicates: Duplicates | None = None,
 ) -> Iterator[Difference]:
     """Yield what differs between two manifests' pages; ``folder`` is for files on the way.
@@ -93,10 +93,10 @@ def compare(
     @cache
     def stays() -> set[int]:
         with suppress(StorageFailure):  # A lost file that did not change hides no difference.
-            return set(hashes_of(kept, storage, heartbeat))
+            return set(hashes_of(kept, storage))
         return set()
 
-    for difference in _changes(old, new, storage, folder, heartbeat, duplicates):
+    for difference in _changes(old, new, storage, folder, duplicates):
         if difference.kind is DifferenceKind.CHANGED or hash(difference.location) not in stays():
             yield difference
 
@@ -106,15 +106,14 @@ def _changes(
     new: Sequence[Place],
     storage: SitemapStorage,
     folder: Path,
-    heartbeat: Callable[[], None],
     duplicates: Duplicates | None,
 ) -> Iterator[Difference]:
     parts = max(1, -(-sum(row.page.urls for row in (*old, *new)) // (2 * PART)))
     if parts == 1:
         yield from _compare(_lines_of(old, storage), _lines_of(new, storage), duplicates)
         return
-    _deal(_lines_of(old, storage), parts, folder, "old", heartbeat)
-    _deal(_lines_of(new, storage), parts, folder, "new", heartbeat)
+    _deal(_lines_of(old, storage), parts, folder, "old")
+    _deal(_lines_of(new, storage), parts, folder, "new")
     for part in range(parts):
         heartbeat()
         with _part(folder, "old", part) as before_it, _part(folder, "new", part) as after_it:
@@ -164,7 +163,7 @@ def _difference(kind: DifferenceKind, location: bytes, page: bytes) -> Differenc
     return Difference(kind, unescaped(location), page.decode().partition(" ")[0])
 
 
-def _deal(lines: Lines, parts: int, folder: Path, side: str, heartbeat: Callable[[], None]) -> None:
+def _deal(lines: Lines, parts: int, folder: Path, side: str) -> None:
     """Write entries to the files of their parts; few are open at a time."""
     held: defaultdict[int, list[bytes]] = defaultdict(list)
 
@@ -193,15 +192,14 @@ def differences_of(
     build: int | None = None,
     *,
     since: int | None = None,
-    heartbeat: Callable[[], None] = lambda: None,
     duplicates: Duplicates | None = None,
 ) -> Iterator[Difference]:
     """Yield what a build changes of what was published before it, or of the build ``since``.
 
     By default it is the build that is held for review, if there is one, else the published one. The
-    files of both are read, as long as they are kept, and ``heartbeat`` is called every 20,000
-    entries. ``duplicates`` is filled with up to 100 URLs that changed files of the build list more
-    than once. Raises BuildFailed where there is no such build, or nothing to compare it with, and
+    files of both are read, as long as they are kept, with a heartbeat every 20,000 entries.
+    ``duplicates`` is filled with up to 100 URLs that changed files of the build list more than
+    once. Raises BuildFailed where there is no such build, or nothing to compare it with, and
     StorageFailure where a file is lost or damaged.
     """
     if build is None:
@@ -217,4 +215,4 @@ def differences_of(
     old = list(Place.objects.in_build(previous).pages())
     new = list(Place.objects.in_build(record).pages())
     with TemporaryDirectory() as folder:
-        yield from compare(old, new, SitemapStorage(), Path(folder), heartbeat, duplicates)
+        yield from compare(old, new, SitemapStorage(), Path(folder), duplicates)

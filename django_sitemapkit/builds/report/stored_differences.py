@@ -2,7 +2,7 @@
 
 import gzip
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,20 +34,20 @@ def store_differences(site: SitemapSite, build: Build) -> BuildDifferences:
     is nothing to compare, and StorageFailure where a file is lost.
     """
     with acquire(site, "compare") as lease:
-        values = _compared(site, build, lease.heartbeat)
+        values = _compared(site, build)
         with lease.fenced_transaction():
             stored_build(site, build.pk)  # It may have been pruned meanwhile.
             rows = BuildDifferences.objects
             return rows.update_or_create(build=build, defaults=values)[0]
 
 
-def _compared(site: SitemapSite, build: Build, heartbeat: Callable[[], None]) -> dict[str, Any]:
+def _compared(site: SitemapSite, build: Build) -> dict[str, Any]:
     """Return the values of the fields of what is kept."""
     totals: Counter[DifferenceKind] = Counter()
     groups: Counter[tuple[DifferenceKind, str, str]] = Counter()
     written = BytesIO()
     with gzip.GzipFile(fileobj=written, mode="wb", compresslevel=1) as lines:
-        for difference in differences_of(site, build.pk, heartbeat=heartbeat):
+        for difference in differences_of(site, build.pk):
             kind = difference.kind
             totals[kind] += 1
             group = kind, difference.section, folder_of(difference.location)

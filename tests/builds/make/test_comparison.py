@@ -21,7 +21,6 @@ from django_sitemapkit.builds.make.url_hashes import from_hex, hashes_of, to_hex
 from django_sitemapkit.builds.manifest import SiteBuilds, index_order
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, PageUrls, Place
-from django_sitemapkit.reading.keysets import noop
 from tests.builds import SITE, leave_plan, manifest, run, states
 from tests.builds.make import test_deduplication
 from tests.builds.make.test_deduplication import ALL, NAMES, STEP, add, listed, of_each, remove
@@ -365,7 +364,7 @@ def test_pages_that_share_hashes_are_found(tmp_path, monkeypatch):
             runs[3] = array("q", [5])  # Of a page that is made again.
             for number in (2, 0, 3, 1):
                 runs[number] = array("q", pages[number])
-            assert list(runs.duplicates(list(enumerate("abca")), noop)) == expected
+            assert list(runs.duplicates(list(enumerate("abca")))) == expected
             assert [list(runs[number]) for number in range(4)] == pages
 
 
@@ -373,7 +372,7 @@ def test_pages_without_any_url_share_none(tmp_path):
     """A file of no bytes cannot be mapped."""
     with PageRuns(tmp_path / "runs") as runs:
         runs[1] = array("q")
-        assert list(runs.duplicates([(1, "a")], noop)) == [{}]
+        assert list(runs.duplicates([(1, "a")])) == [{}]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +11,7 @@ from django_sitemapkit.builds.make import page_file as files
 from django_sitemapkit.builds.make.page_file import compression_thread, make_page, rendering_of
 from django_sitemapkit.builds.make.prefetch import Prefetcher
 from django_sitemapkit.exceptions import LeaseLost
+from django_sitemapkit.heartbeats import heard_by
 from django_sitemapkit.planning import refresh
 from django_sitemapkit.reading import keysets, reader_of
 from django_sitemapkit.reading.keysets import EVERYTHING
@@ -69,7 +71,8 @@ def test_a_page_that_fails_reads_no_further(monkeypatch, tmp_path):
                 ahead := Prefetcher(), ahead.connection_lock
             )
             rendering = rendering_of(section, EVERYTHING, SITE.scope())
-            make_page(rendering, tmp_path / "page.xml.gz", lost, press)
+            with heard_by(SimpleNamespace(heartbeat=lost)):
+                make_page(rendering, tmp_path / "page.xml.gz", press)
         except LeaseLost:
             names = [thread.name for thread in threading.enumerate()]
             assert "sitemapkit-reader" not in names
