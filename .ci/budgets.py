@@ -33,17 +33,17 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"advice", "audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_607,
-    "package: tokens": 285_534,
-    "core: statements": 17_810,
-    "core: tokens": 200_952,
-    "builds, runners, planning, publishing: statements": 4_562,
-    "fields of the tables in models/builds.py": 86,
-    "first build of five rows: functions": 439,
-    "first build of five rows: files": 68,
-    "Exclude now: functions": 402,
-    "Exclude now: files": 65,
-    "functions: lines, 95th percentile": 26,
+    "package: statements": 25_634,
+    "package: tokens": 285_377,
+    "core: statements": 17_837,
+    "core: tokens": 200_807,
+    "builds, runners, planning, publishing: statements": 4_544,
+    "fields of the tables in models/builds.py": 82,
+    "first build of five rows: functions": 446,
+    "first build of five rows: files": 69,
+    "Exclude now: functions": 409,
+    "Exclude now: files": 66,
+    "functions: lines, 95th percentile": 25,
     "functions: lines, longest": 67,
     "files: lines, longest": 462,
 }

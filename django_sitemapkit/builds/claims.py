@@ -86,7 +86,7 @@ def open_pages(build: Build) -> PlaceQuerySet:
     """
     pages = Place.objects.filter(build=build, status=Place.Status.PENDING)
     if settings.DEDUPLICATE:
-        measured = PageUrls.objects.filter(page=OuterRef("pk"))
+        measured = PageUrls.objects.filter(place=OuterRef("pk"))
         pages = pages.filter(~Exists(measured))
     return pages
 

@@ -26,11 +26,14 @@ DECIDED = ("prefix_digest", "urls_digest", "duplicate_hashes")
 """What a comparison of the URLs of pages says in a row."""
 
 STORED = (
-    *("page", "first", "last", "newest_key", "skipped", "problems"),
+    *("page", "status", "first", "last", "newest_key", "skipped", "problems"),
     *("fingerprint", "override_hashes", "changes_at"),
     *("duplicates", *DECIDED),
 )
-"""What a manifest says of a stored file, and what a row takes over that reuses it."""
+"""What a row says of its stored page, and what a row takes over that reuses it.
+
+Not the revision: a page may be found the same by a rendering that follows a later one.
+"""
 
 MANIFEST_ROWS_PER_QUERY = 500
 """Rows that are recorded at a time."""
@@ -98,7 +101,6 @@ def take_over(row: Place, stored: Place) -> None:
     """Let a row stand for the file that is stored already, or for a page without any URL."""
     for field in STORED:
         setattr(row, field, getattr(stored, field))
-    row.status = stored.status
 
 
 def pending_copy_of(stored: Place) -> Place:
@@ -133,17 +135,12 @@ def in_batches(rows: Iterable[Place]) -> Iterator[list[Place]]:
 
 def make_again(lease: BuildLease, rows: Sequence[Place]) -> None:
     """Record that pages of a build are pending once more, and what each has to leave out."""
+    for row in rows:
+        row.status, row.page, row.fingerprint, row.skipped = Place.Status.PENDING, None, "", 0
     for some in in_batches(rows):
         with lease.fenced_transaction():
-            pending = list(map(pending_copy_of, some))
-            for row, copy in zip(some, pending, strict=True):
-                copy.pk, copy.build_id = row.pk, row.build_id
-                for name, value in decided_of(row).items():
-                    setattr(copy, name, value)
-            ids = [row.pk for row in some]
-            Place.objects.filter(pk__in=ids).delete()
-            Place.objects.bulk_create(pending)
-            PageUrls.objects.filter(page__in=ids).delete()
+            Place.objects.bulk_update(some, ["status", "page", "fingerprint", "skipped", *DECIDED])
+            PageUrls.objects.filter(place__in=some).delete()
 
 
 def copy_of(stored: Place) -> Place:

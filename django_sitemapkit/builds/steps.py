@@ -210,7 +210,7 @@ def compare(state: BuildState, comparison: PageComparison) -> None:
         return
     for some in in_batches(state.rows):  # Pruning deletes what is left of them.
         heartbeat()
-        PageUrls.objects.filter(page__in=[row.pk for row in some]).delete()
+        PageUrls.objects.filter(place__in=some).delete()
 
 
 def verify(state: BuildState) -> None:

@@ -334,9 +334,7 @@ class PageUrls(models.Model):
     earlier one does.
     """
 
-    page = models.PositiveBigIntegerField(primary_key=True)
-    """The id of its place: not a foreign key, since that row is replaced."""
-    build = models.ForeignKey(Build, models.CASCADE, related_name="+")
+    place = models.OneToOneField(Place, models.CASCADE, primary_key=True, related_name="+")
     hashes = models.BinaryField()
     """Of what it lists or leaves out, sorted."""
 
@@ -346,7 +344,7 @@ class PageUrls(models.Model):
         default_permissions = ()
 
     def __str__(self) -> str:
-        return str(self.page)
+        return str(self.place_id)
 
 
 class BuildDifferences(models.Model):

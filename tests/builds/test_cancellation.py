@@ -230,7 +230,7 @@ def test_what_a_cancelled_build_was_to_compare_is_deleted(storage):
     """By the next pruning, which follows each build."""
     left = interrupted()
     page = Place.objects.filter(build=left).first()
-    PageUrls.objects.create(page=page.pk, build=left, hashes=b"12345678")
+    PageUrls.objects.create(place=page, hashes=b"12345678")
     cancel_build(SITE, by="ann")
     run()
     assert not PageUrls.objects.exists()

@@ -131,7 +131,7 @@ class PageComparison:
             heartbeat()
             try:
                 if row.pk in left:  # Of two processes that made a page, that one has recorded it.
-                    made = PageUrls.objects.get(page=row.pk)
+                    made = PageUrls.objects.get(place=row)
                     self._runs[row.pk] = from_bytes(bytes(made.hashes))
                 elif row.pk not in self._runs:
                     self._runs[row.pk] = self._stored(row)
@@ -186,8 +186,9 @@ def _is_kept(row: Place, kept: Collection[str]) -> bool:
 
 def _left_by_others(rows: Sequence[Place]) -> set[int]:
     """Return the pages of a build whose hashes are in the database."""
-    left = PageUrls.objects.filter(build=rows[0].build_id) if rows else PageUrls.objects.none()
-    return set(left.values_list("page", flat=True))
+    builds = {row.build_id for row in rows[:1]}
+    left = PageUrls.objects.filter(place__build__in=builds)
+    return set(left.values_list("place", flat=True))
 
 
 def _is_known(row: Place, prefix: str) -> bool:

@@ -246,9 +246,7 @@ class PageBuilder:
 
     def _leave_hashes(self, row: Place, hashes: "array[int]") -> None:
         """Let the process that compares pages know what this one lists."""
-        PageUrls.objects.update_or_create(
-            page=row.pk, defaults={"build_id": row.build_id, "hashes": hashes.tobytes()}
-        )
+        PageUrls.objects.update_or_create(place=row, defaults={"hashes": hashes.tobytes()})
 
     def heartbeat(self) -> None:
         """Renew the lease if that is due, when no read is under way."""

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django_sitemapkit.builds.events import log_published
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.manifest import (
+    STORED,
     page_entries_of,
     page_name_of,
     page_rows_of,
@@ -44,12 +45,6 @@ from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering import Index, external_entries, write_index
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State, english_of
-
-DESCRIBED = (
-    *("fingerprint", "revision", "override_hashes", "changes_at", "skipped", "problems"),
-    *("prefix_digest", "urls_digest", "duplicates", "duplicate_hashes"),
-)
-"""What a row says of a page besides its file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,10 +223,10 @@ def _end_as(
             if known is None:
                 row.build = same
                 row.save()
-            elif any(getattr(known, name) != getattr(row, name) for name in DESCRIBED):
-                for name in DESCRIBED:
-                    setattr(known, name, getattr(row, name))
-                known.save(update_fields=DESCRIBED)
+            elif any(getattr(known, name) != getattr(row, name) for name in (*STORED, "revision")):
+                take_over(known, row)
+                known.revision = row.revision
+                known.save(update_fields=[*STORED, "revision"])
         same.checked_by = record.checkers_of({row.section for row in finished.rows})
         same.save(update_fields=["checked_by", "ended_at", "previous", "reason"])
         if not is_new:
