@@ -33,11 +33,11 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"advice", "audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_634,
-    "package: tokens": 285_377,
-    "core: statements": 17_837,
-    "core: tokens": 200_807,
-    "builds, runners, planning, publishing: statements": 4_544,
+    "package: statements": 25_636,
+    "package: tokens": 285_399,
+    "core: statements": 17_839,
+    "core: tokens": 200_829,
+    "builds, runners, planning, publishing: statements": 4_546,
     "fields of the tables in models/builds.py": 82,
     "first build of five rows: functions": 446,
     "first build of five rows: files": 69,
