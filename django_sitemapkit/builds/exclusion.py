@@ -66,7 +66,7 @@ def exclude_now(
     and is held while publishing is paused.
     """
     with acquire(site) as lease:
-        state = BuildState(site=site, lease=lease, full=True, by_editor=True, started_by=started_by)
+        state = BuildState(site=site, lease=lease, by_editor=True, started_by=started_by)
         published = state.builds.published
         if published is None:
             return None

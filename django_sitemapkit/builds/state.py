@@ -57,7 +57,7 @@ class BuildState:
         self.begun: set[int] = set()
         """The ids of the builds that were begun under this lease."""
         self.has_unseen = False
-        """Whether pages were adopted of which only rendering tells whether they are as before."""
+        """Whether pages were adopted that only rendering can judge."""
         self.adopted = self.exported = 0
         self.begin()
         known = filter(None, (self.builds.published, self.builds.held))

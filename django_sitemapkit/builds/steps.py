@@ -64,7 +64,7 @@ def run(state: BuildState, draft: Draft) -> BuildResult:
             make(state)
             verify(state)
             outcome = publish_finished(state)
-        everything = state.full and not (state.by_editor or state.has_unseen)
+        everything = state.full and not state.has_unseen
         state.exported += deliver(state.builds, state.lease, state.export, everything=everything)
         _prune(state)
     except BaseException as error:
@@ -136,8 +136,8 @@ def adopt_and_reuse(state: BuildState) -> None:
     """Let pages keep their stored files, if they are what they were when these were made.
 
     These files are published, or held for review, or were stored by a build that ended early, whose
-    declaration was the same: such pages are adopted. What some pages are only rendering tells. They
-    are adopted as they are, and rendered by a build that has to follow at once.
+    declaration was the same: such pages are adopted. Pages that only rendering can judge, those of
+    methods, are adopted as they are, and rendered by a build that has to follow at once.
     """
     state.unfinished = state.builds.running
     left, known = _adoptable_pages(state), {} if state.full else state.builds.finished_pages()
@@ -196,7 +196,7 @@ def make(state: BuildState) -> None:
 
 
 def compare(state: BuildState, comparison: PageComparison) -> None:
-    """Compare the URLs of all pages; those that list another's, and so on, are pending again."""
+    """Compare the URLs of all pages; a page that lists those of an earlier one is pending again."""
     again, changed = comparison.compare(state.rows)
     for some in in_batches(changed):
         with state.lease.fenced_transaction():

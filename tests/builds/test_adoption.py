@@ -3,7 +3,7 @@
 import pytest
 
 from django_sitemapkit import Section
-from django_sitemapkit.builds import cancel_build, status_of
+from django_sitemapkit.builds import cancel_build, exclude_now, status_of
 from django_sitemapkit.models import Build, Place, Publication, UrlOverride
 from tests.builds import (
     SITE,
@@ -159,3 +159,22 @@ def test_what_is_adopted_stays_stored(storage):
     assert named(manifest().values()) <= storage.names()
     assert not Place.objects.filter(build__status="abandoned").exists()
     assert [build.state for build in status_of(SITE).builds].count("abandoned") == 1
+
+
+def test_a_full_build_adopts_nothing_of_an_exclusion(storage):
+    """That one copied all other pages from what was published."""
+    run()
+    override = UrlOverride.objects.create(site=SITE.key, path="/p3/", include=False)
+
+    def die(number, method, name, args, proceed):
+        if method == "save" and "index" in name:
+            raise Killed
+        return proceed()
+
+    storage.on_call = die
+    with pytest.raises(Killed):
+        exclude_now(SITE, override)
+    storage.on_call = None
+    rendered.clear()
+    assert run(full=True).adopted == 0
+    assert len(set(rendered)) == 10
