@@ -40,7 +40,7 @@ STEPS = {
 }
 """The steps of a build by the functions of ``builds.steps`` that do them, one after the other."""
 
-TABLES = ("sitemapkit_page", "sitemapkit_place")
+TABLES = ("sitemapkit_page", "sitemapkit_place", "sitemapkit_storedpage")
 """The plan and the manifests."""
 
 _SECOND = dt.timedelta(seconds=1)
