@@ -108,7 +108,10 @@ FILES = {
 
 
 def test_each_host_has_a_sitemap_of_its_own(tmp_path):
-    """Live and built; no check finds fault with it, on an empty database either."""
+    """Live and built; no check finds fault with it, but that an empty database lacks tables.
+
+    Django 6.1 has databases checked without being asked to.
+    """
     require_package("django-hosts", "django_hosts")
     files = {name: dedented(text) for name, text in FILES.items()}
     for block in blocks_of(ROOT / "docs" / "tenants.md"):
@@ -121,4 +124,6 @@ def test_each_host_has_a_sitemap_of_its_own(tmp_path):
             "tea": [f"https://tea.example.com/tea-{n}/" for n in range(3)],
             "coffee": [f"https://coffee.example.com/coffee-{n}/" for n in range(3)],
         }
-    assert answers["checks"] == [[], [], []]
+    empty, *others = answers["checks"]
+    assert empty in ([], ["sitemapkit.W041"])
+    assert others == [[], []]

@@ -40,8 +40,8 @@ RUN = """
     from django.test.utils import CaptureQueriesContext
 
     django.setup()
-    call_command("check", fail_level="WARNING", verbosity=0)
     call_command("migrate", run_syncdb=True, verbosity=0)
+    call_command("check", fail_level="WARNING", verbosity=0)
     from django_sitemapkit.registry import registry
     from shop.models import City
 
