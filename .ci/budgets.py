@@ -33,15 +33,15 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"advice", "audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_636,
-    "package: tokens": 285_399,
-    "core: statements": 17_839,
-    "core: tokens": 200_829,
-    "builds, runners, planning, publishing: statements": 4_546,
+    "package: statements": 25_655,
+    "package: tokens": 285_591,
+    "core: statements": 17_858,
+    "core: tokens": 201_021,
+    "builds, runners, planning, publishing: statements": 4_565,
     "fields of the tables in models/builds.py": 82,
-    "first build of five rows: functions": 446,
+    "first build of five rows: functions": 448,
     "first build of five rows: files": 69,
-    "Exclude now: functions": 409,
+    "Exclude now: functions": 410,
     "Exclude now: files": 66,
     "functions: lines, 95th percentile": 25,
     "functions: lines, longest": 67,

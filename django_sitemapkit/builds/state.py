@@ -108,6 +108,7 @@ class BuildState:
             leaving=self.leaving,
             chosen=self.chosen,
             strict=self.strict,
+            heartbeat=self.lease.heartbeat,
         )
 
     def reload(self) -> None:

@@ -43,6 +43,7 @@ from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, refresh, renumber
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.validation import naming
+from django_sitemapkit.words import State
 
 logger = logging.getLogger("django_sitemapkit")
 
@@ -128,7 +129,14 @@ def plan(state: BuildState) -> None:
         state.rows += rows
     for place, row in enumerate(state.rows):
         row.position = place * SPACING
-    state.record = state.new_build(fingerprints.declaration_of(state.sections, state.chosen))
+    declaration = fingerprints.declaration_of(state.sections, state.chosen)
+    # What a build of other sections has stored waits for a build of all.
+    state.unfinished = [
+        left for left in state.builds.running if state.is_whole or left.declaration == declaration
+    ]
+    distrusted = (name for left in state.unfinished for name in left.distrusted)
+    state.distrusted = {*state.distrusted, *distrusted}
+    state.record = state.new_build(declaration)
     state.record.checked_by = published.checkers_of(unseen) if published else {}
 
 
@@ -137,9 +145,9 @@ def adopt_and_reuse(state: BuildState) -> None:
 
     These files are published, or held for review, or were stored by a build that ended early, whose
     declaration was the same: such pages are adopted. Pages that only rendering can judge, those of
-    methods, are adopted as they are, and rendered by a build that has to follow at once.
+    methods, are adopted as they are, and rendered by a build that has to follow at once; so are all
+    of a full build.
     """
-    state.unfinished = state.builds.running
     left, known = _adoptable_pages(state), {} if state.full else state.builds.finished_pages()
     sections = {section.get_name(): section for section in state.sections}
     for row in state.pending if left or known else ():
@@ -150,8 +158,9 @@ def adopt_and_reuse(state: BuildState) -> None:
             previous = state.reuse.find(section, row, left[name], adopts=True)
             if previous is not None:
                 state.adopted += 1
-                is_unseen = not previous.fingerprint and previous.build_id not in state.begun
-                state.has_unseen = state.has_unseen or is_unseen
+                is_judged = previous.fingerprint and not state.full
+                is_seen = is_judged or previous.build_id in state.begun
+                state.has_unseen = state.has_unseen or not is_seen
         if previous is not None:
             take_over(row, previous)
             row.revision = section.overrides.revision
@@ -168,6 +177,7 @@ def freeze(state: BuildState) -> None:
         for some in in_batches(state.rows):
             Place.objects.bulk_create(some)
         _give_up_unfinished(state)
+    _announce_given_up(state)
     state.begun.add(record.pk)
     state.reload()
     announce_started(record, pages=len(state.pending), adopted=state.adopted)
@@ -263,12 +273,7 @@ def _numbers_that_lost_rows(
 
 def _adoptable_pages(state: BuildState) -> dict[PageName, list[Place]]:
     """Return the pages of builds that ended early, of the last one first."""
-    declaration = state.build.declaration
-    left = [
-        build.pk
-        for build in state.unfinished
-        if build.declaration == declaration and (build.full or not state.full)
-    ]
+    left = [build.pk for build in state.unfinished if _is_adoptable(state, build)]
     pages: defaultdict[PageName, list[Place]] = defaultdict(list)
     made = Place.objects.filter(build__in=left).exclude(status=Place.Status.PENDING)
     made = made.exclude(section="").select_related("page").order_by("-build")
@@ -290,6 +295,7 @@ def _end_unchanged(state: BuildState) -> Outcome | None:
     outcome = end_if_unchanged(state)
     if outcome is not None:
         _give_up_unfinished(state)
+        _announce_given_up(state)
     return outcome
 
 
@@ -332,20 +338,38 @@ def _prune(state: BuildState) -> None:
         )
 
 
+def _is_adoptable(state: BuildState, left: Build) -> bool:
+    """Return whether the pages that a build has stored may be adopted."""
+    is_same = left.declaration == state.build.declaration
+    return is_same and (left.full or not state.full)
+
+
 def _give_up_unfinished(state: BuildState) -> None:
     """Give up the builds that ended early: what could be used of them is in another one."""
     for left in state.unfinished:
-        is_adopted = left.declaration == state.build.declaration
-        reason = left.reason or {"code": "adopted" if is_adopted else "changed"}
-        state.lease.abandon(left, reason)
-        if not is_adopted:
+        state.lease.abandon(left, _reason_to_give_up(state, left))
+
+
+def _announce_given_up(state: BuildState) -> None:
+    """Announce the end of builds, once it is recorded: a receiver could undo a transaction."""
+    for left in state.unfinished:
+        reason = _reason_to_give_up(state, left)
+        if left.declaration != state.build.declaration:
             state.abandoned = reason
         if not left.reason:  # Else its end is announced.
-            result = BuildResult(
-                site=state.site.key, build=left.pk, status="abandoned", cause=reason
-            )
-            announce_ended(left.pk, result, is_followed=True)
+            key = state.site.key
+            ended = BuildResult(site=key, build=left.pk, status="abandoned", cause=reason)
+            announce_ended(left.pk, ended, is_followed=True)
     state.unfinished = ()
+
+
+def _reason_to_give_up(state: BuildState, left: Build) -> State:
+    known: State = left.reason
+    if known:
+        return known
+    if left.declaration != state.build.declaration:
+        return {"code": "changed"}
+    return {"code": "adopted" if _is_adoptable(state, left) else "interrupted"}
 
 
 def _fail(state: BuildState, error: BaseException) -> None:

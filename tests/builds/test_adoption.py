@@ -1,10 +1,14 @@
 """Adoption: what a build stored that ended early is not made again by the next one."""
 
+import datetime as dt
+
 import pytest
+from django.utils import timezone
 
 from django_sitemapkit import Section
-from django_sitemapkit.builds import cancel_build, exclude_now, status_of
+from django_sitemapkit.builds import cancel_build, exclude_now, status_of, steps
 from django_sitemapkit.models import Build, Place, Publication, UrlOverride
+from django_sitemapkit.signals import build_ended
 from tests.builds import (
     SITE,
     Products,
@@ -24,6 +28,8 @@ from tests.testapp.models import Product
 
 pytestmark = pytest.mark.django_db
 
+PAST = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
+
 rendered = []
 """The slugs that the method below was called with."""
 
@@ -38,6 +44,13 @@ class Called(Section):
         """Note that the row is rendered."""
         rendered.append(product.slug)
         return f"/{product.slug}/{product.note}"
+
+
+class Trusting(Called):
+    """Rows of which a lastmod tells what they are."""
+
+    lastmod = "updated_at"
+    trust_lastmod = True
 
 
 @pytest.fixture
@@ -178,3 +191,71 @@ def test_a_full_build_adopts_nothing_of_an_exclusion(storage):
     rendered.clear()
     assert run(full=True).adopted == 0
     assert len(set(rendered)) == 10
+
+
+@pytest.fixture
+def trusting(settings, sections):
+    """Give the storage of a site with four pages whose lastmods are trusted."""
+    sections.add(Trusting)
+    fill(products=4)
+    Product.objects.update(updated_at=PAST)
+    return use_storage(settings, "Memory")
+
+
+def test_a_page_whose_lastmod_tells_no_more_is_not_believed(trusting, client):
+    """It was made when its lastmod told what it is; now only a rendering does."""
+    killed_after(2)
+    later = timezone.now() + dt.timedelta(days=1)
+    Product.objects.filter(slug="p0").update(note="late", updated_at=later)
+    run()
+    assert any("/p0/late" in location for location, _ in in_order(served(client)))
+
+
+def test_a_full_build_renders_what_it_adopted(trusting, client):
+    """Whoever asks for it may know of changes that no fingerprint tells."""
+    run()
+    Product.objects.update(note="a")
+    killed_after(2, full=True)
+    Product.objects.update(note="b")
+    run(full=True)
+    assert all(location.endswith("/b") for location, _ in in_order(served(client)))
+
+
+def test_a_killed_repair_is_ended_by_the_next_build(trusting):
+    """A file that it was not to use again is not reused."""
+    run()
+    bad = manifest()["trusting", 1].name
+    killed_after(1, distrusted={bad})
+    run()
+    assert manifest()["trusting", 1].name != bad
+
+
+def test_a_build_of_a_section_leaves_what_a_build_of_all_has_stored(storage, sections):
+    """That waits for the next build of all."""
+    sections.add(Products)
+    killed_after(3)
+    run(sections=["products"])
+    assert run().adopted == 3
+
+
+def test_an_end_that_is_not_recorded_is_not_announced(storage, monkeypatch):
+    """The build is still there for the next one."""
+    left = killed_after(2)
+    Build.objects.update(reason="")  # As after SIGKILL.
+    give_up, ended = steps._give_up_unfinished, []
+
+    def fails(state):
+        give_up(state)
+        raise RuntimeError("gone")
+
+    def listener(build, **values):
+        ended.append(build)
+
+    monkeypatch.setattr(steps, "_give_up_unfinished", fails)
+    build_ended.connect(listener)
+    with pytest.raises(RuntimeError, match="gone"):
+        run()
+    build_ended.disconnect(listener)
+    assert left.pk not in ended
+    left.refresh_from_db()
+    assert left.status == "running"

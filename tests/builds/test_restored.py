@@ -15,6 +15,7 @@ from django_sitemapkit.models import Lease, Place, Publication
 from django_sitemapkit.publishing import SitemapStorage, folder_of
 from django_sitemapkit.signals import sitemaps_published
 from tests.builds import (
+    BASE,
     SITE,
     Articles,
     Products,
@@ -248,6 +249,26 @@ def test_all_addresses_are_announced_where_the_export_was_restored(site):
     finally:
         sitemaps_published.disconnect(receive)
     assert {f"{SITE.origin}/{name}" for name in files(site.shown) - LATER} <= heard[0]
+
+
+def test_all_addresses_are_announced_where_a_restored_database_goes_back(site):
+    """Caches may have pages of a build that it does not know."""
+    first = Publication.objects.get().build_id
+    edit_product("p0", day=2)
+    run()
+    backup = back_up()
+    edit_product("p4", day=3)
+    run()
+    restore(backup)
+    announced = []
+
+    def listener(addresses, **values):
+        announced.extend(addresses)
+
+    sitemaps_published.connect(listener)
+    publish(SITE, first)
+    sitemaps_published.disconnect(listener)
+    assert f"{BASE}/sitemap-products-3.xml.gz" in announced
 
 
 def test_a_file_that_was_cut_short_in_an_export_on_disk_comes_back(settings, sections, tmp_path):

@@ -166,7 +166,8 @@ class Reuse:
         keys = keys_of(row, section)
         for previous in stored:
             is_same = (row.lower, row.upper) == (previous.lower, previous.upper)
-            if self.why_not(section, previous, keys, believed=adopts and is_same) is None:
+            believed = adopts and is_same and not previous.fingerprint
+            if self.why_not(section, previous, keys, believed=believed) is None:
                 return previous
         return None
 

@@ -37,7 +37,8 @@ def deliver(
     build, copied = publication.build, 0
     if export is not None:
         everything |= bool(publication.export_doubt)
-        if _is_announced(build) and export.has_other_index(build):
+        outside = set() if _is_announced(build) else _known_outside(publication)
+        if export.has_other_index({build.pk, *outside}):
             # The database or the export was restored: caches may have anything of any build.
             with lease.fenced_transaction():
                 Build.objects.filter(site=builds.site.key).update(notified_at=None)

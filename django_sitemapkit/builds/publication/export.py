@@ -16,7 +16,7 @@ import json
 import logging
 import shutil
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -176,13 +176,14 @@ class Export:
         """Return whether these files were copied, as far as the manifest knows."""
         return all(self.manifest.files.get(name) == row.page.sha256 for name, row in files.items())
 
-    def has_other_index(self, build: Build) -> bool:
-        """Return whether there is an index, and it is not that of a build.
+    def has_other_index(self, builds: Collection[int]) -> bool:
+        """Return whether there is an index, and it is not that of some builds, given by id.
 
         Raises StorageFailure where it cannot be read.
         """
-        index = Place.objects.in_build(build).filter(section="", page__sha256=self._index_hash)
-        return self._index_hash is not None and not index.exists()
+        indexes = Place.objects.filter(build__in=builds, section="")
+        is_ours = indexes.filter(page__sha256=self._index_hash)
+        return self._index_hash is not None and not is_ours.exists()
 
     def lacking(self, files: Mapping[str, Place]) -> set[str]:
         """Return the names of the files that are missing, or are cut short.
