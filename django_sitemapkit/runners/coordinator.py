@@ -93,7 +93,8 @@ class Coordinator:
 
     def _new_results(self) -> Iterator[FileResult]:
         new = set(self._made.values_list("pk", flat=True)) - self._known
-        for row in sorted(Place.objects.in_bulk(new).values(), key=index_order):
+        made = Place.objects.in_build(self._record)
+        for row in sorted(made.in_bulk(new).values(), key=index_order):
             yield self._builder.result_of(row)
         self._known |= new
 
