@@ -33,11 +33,11 @@ PACKAGE = ROOT / "django_sitemapkit"
 GUESTS = frozenset({"advice", "audit", "contrib", "submission"})
 
 BUDGETS = {
-    "package: statements": 25_656,
-    "package: tokens": 285_601,
-    "core: statements": 17_859,
-    "core: tokens": 201_031,
-    "builds, runners, planning, publishing: statements": 4_566,
+    "package: statements": 25_658,
+    "package: tokens": 285_617,
+    "core: statements": 17_861,
+    "core: tokens": 201_047,
+    "builds, runners, planning, publishing: statements": 4_568,
     "fields of the tables in models/builds.py": 82,
     "first build of five rows: functions": 448,
     "first build of five rows: files": 69,

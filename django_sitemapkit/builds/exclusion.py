@@ -83,6 +83,7 @@ def exclude_now(
         try:
             result = run(state, partial(_draft, listing, withdrawn, packed([override.hash])))
         except PagesMoved as error:
+            lease.abandon(state.build, str(error))
             raise BuildFailed(
                 f"Site {site.key!r}: {error}. Run build_sitemaps for the whole site."
             ) from error

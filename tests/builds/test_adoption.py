@@ -26,7 +26,7 @@ from tests.builds import (
 from tests.builds.storages import Killed
 from tests.testapp.models import Product
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.inline_runner]
 
 PAST = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
 
@@ -116,7 +116,7 @@ def test_pages_with_fingerprints_need_no_second_build(storage, sections):
 
 
 def test_a_cancelled_build_is_not_adopted(storage):
-    """Whoever cancelled it may have had a reason to doubt its pages."""
+    """Someone may have had a reason to doubt its pages."""
     killed_after(3)
     assert cancel_build(SITE, by="ann")
     assert run().adopted == 0
@@ -203,7 +203,7 @@ def trusting(settings, sections):
 
 
 def test_a_page_whose_lastmod_tells_no_more_is_not_believed(trusting, client):
-    """It was made when its lastmod told what it is; now only a rendering does."""
+    """It was made when its lastmod said what it is; now only a rendering does."""
     killed_after(2)
     later = timezone.now() + dt.timedelta(days=1)
     Product.objects.filter(slug="p0").update(note="late", updated_at=later)
@@ -212,7 +212,7 @@ def test_a_page_whose_lastmod_tells_no_more_is_not_believed(trusting, client):
 
 
 def test_a_full_build_renders_what_it_adopted(trusting, client):
-    """Whoever asks for it may know of changes that no fingerprint tells."""
+    """The user may know of changes that no fingerprint shows."""
     run()
     Product.objects.update(note="a")
     killed_after(2, full=True)

@@ -149,6 +149,8 @@ def test_every_file_is_stored_as_what_it_is(site, settings):
     settings.SITEMAPKIT_EXPORT_TEXT = True
     run()
     stored = objects(site)
+    manifest = stored.pop("export/sitemap-manifest.json.gz")
+    assert manifest["ContentType"] == "application/gzip"
     assert len(stored) == 8 + 8 + 7  # Seven pages and an index, and the pages as text.
     assert {"export/sitemap.xml", "export/sitemap-products-1.txt.gz"} <= stored.keys()
     for name, answer in stored.items():
@@ -231,7 +233,9 @@ def test_a_file_that_cannot_be_exported_is_exported_by_the_next_run(site):
     run()
     before = site.s3.Object(site.bucket, "export/sitemap.xml").get()["Body"].read()
     edit_product()
-    site.fault = lambda method, path: 503 if method == "PUT" and "/export/" in path else None
+    site.fault = lambda method, path: (
+        503 if method == "PUT" and "/export/sitemap-p" in path else None
+    )
     with pytest.raises(StorageFailure, match="sitemap-products-1"):
         run()
     assert site.s3.Object(site.bucket, "export/sitemap.xml").get()["Body"].read() == before

@@ -561,7 +561,7 @@ def test_signal_ends_a_build_cleanly(project, number):
 
     assert process.returncode == 128 + number
     assert "Traceback" not in out
-    said = "Interrupted. The published files stay; the next run resumes the build.\n"
+    said = "Interrupted. The published files stay; the next run adopts its pages.\n"
     assert number != signal.SIGINT or out == said
     assert project.ask("SELECT owner FROM sitemapkit_lease WHERE owner <> ''") == []
     assert project.ask("SELECT build_id FROM sitemapkit_publication") == published

@@ -151,8 +151,9 @@ def publish_finished(state: BuildState) -> Outcome:
         return Outcome(status=Build.Status.HELD, build=held.pk, reason=reason)
     record.previous = published
     stored = builds.index_of(published)
-    state.report(index.store(stored if index.is_stored_as(stored) else None), len(state.files) + 1)
+    result = index.store(stored if index.is_stored_as(stored) else None)
     reason = reason or _serve(state, record, despite_pause=state.by_editor)
+    state.report(result, len(state.files) + 1)
     if reason:
         with lease.fenced_transaction():
             _end(record, Build.Status.HELD, reason=reason)

@@ -56,6 +56,7 @@ def require_all_stored(storage):
     assert named(manifest().values()) <= storage.names()
 
 
+@pytest.mark.inline_runner
 @pytest.mark.parametrize("deduplicate", [False, True])
 def test_a_lost_page_of_a_killed_build_is_not_adopted(
     request, storage, client, settings, deduplicate, monkeypatch
