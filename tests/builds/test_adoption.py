@@ -140,7 +140,7 @@ def test_a_full_build_adopts_what_a_full_build_stored(storage, full):
     killed_after(4, full=full)
     result = run(full=True)
     assert (result.adopted == 4) == full
-    assert result.status == "published" if not full else "unchanged"
+    assert result.status == ("unchanged" if full else "published")
 
 
 def test_what_was_excluded_since_is_not_adopted(storage, client):
