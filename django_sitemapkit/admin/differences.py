@@ -105,7 +105,7 @@ def differences_csv(request: HttpRequest, stored: BuildDifferences) -> Streaming
     rows = ((names[found.kind], found.section, found.location) for found in _found(request, stored))
     lines = csv_lines(("change", "section", "url"), rows)
     response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
-    is_cut = max(stored.added, stored.removed, stored.changed) > MAX_KEPT
+    is_cut = any(stored.count(kind.value) > MAX_KEPT for kind in names)
     part = f"-first-{MAX_KEPT}" if is_cut else ""
     name = f"sitemap-build-{stored.pk}-changes{part}.csv"
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
@@ -117,7 +117,7 @@ def _context_of(request: HttpRequest, stored: BuildDifferences) -> dict[str, Any
     found = list(_found(request, stored))
     titles = dict(KINDS.values())
     page = Paginator(found, URLS_PER_PAGE).get_page(request.GET.get("p"))
-    totals = [(name, title, getattr(stored, name)) for name, (_kind, title) in KINDS.items()]
+    totals = [(name, title, stored.count(kind.value)) for name, (kind, title) in KINDS.items()]
     groups = _groups(stored.groups)
     return {
         "totals": [(name, title, number(count)) for name, title, count in totals],

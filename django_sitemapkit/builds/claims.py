@@ -72,7 +72,7 @@ class ClaimState:
             **open_pages(build).aggregate(
                 open=Count("pk"),
                 claimed=Count("pk", filter=CLAIMED),
-                failed=Count("pk", filter=~Q(error_code="")),
+                failed=Count("pk", filter=Q(attempts__gt=0)),
             ),
             helpers=builds.values_list("helpers", flat=True).get(),
             is_paused=builds.filter(next_claim_at__gt=DatabaseNow()).exists(),
@@ -125,7 +125,7 @@ class ClaimLease(BuildLease):
             self._page = Place.objects.filter(pk=row.pk, status=Place.Status.PENDING)
             self._bounds = row.number, row.upper
             self._renew_claim()
-        row.claimed_until, row.attempts, row.error_code, row.error = None, 0, "", ""
+        row.claimed_until, row.attempts, row.error = None, 0, ""
         return row
 
     def release(self) -> None:
@@ -142,8 +142,7 @@ class ClaimLease(BuildLease):
             self._page.update(
                 claimed_until=None,
                 attempts=F("attempts") + 1,
-                error_code=type(error).__name__[:100],
-                error=printable(str(error))[:MAX_ERROR],
+                error=printable(f"{type(error).__name__}: {error}")[:MAX_ERROR],
             )
 
     def heartbeat(self) -> None:

@@ -260,8 +260,8 @@ def _compare(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:
     if asked.build is None:
         return {"code": "build-gone"}
     found = store_differences(site, asked.build)
-    counts = {"added": found.added, "removed": found.removed, "changed": found.changed}
-    return {"code": "compared", **counts}
+    added, removed, changed = map(found.count, "+-~")
+    return {"code": "compared", "added": added, "removed": removed, "changed": changed}
 
 
 def _prune(site: SitemapSite, asked: BuildRequest, choose: Choose) -> State:

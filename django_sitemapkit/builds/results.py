@@ -11,9 +11,6 @@ from django_sitemapkit.printable import printable_lines
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State, code_of, english_of
 
-FAILURES = frozenset({"build-cancelled", "build-gone", "damaged", "other"})
-"""The codes of requests that failed; "other" is the text of an error."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileResult:
@@ -203,14 +200,12 @@ def answered_by_build(site: SitemapSite, sections: Collection[str], *, full: boo
 def close_requests(requests: Sequence[int], outcome: State) -> None:
     """Record what became of some requests; those that someone else has closed stay as they are.
 
-    They failed if the outcome is the text of an error, or one of ``FAILURES``. If it names no
-    build, a request stays with the build that it is about, if there is one.
+    If the outcome names no build, a request stays with the build that it is about, if any.
     """
     state = {"text": printable_lines(outcome)} if isinstance(outcome, str) else outcome
     BuildRequest.objects.filter(pk__in=requests, ended_at=None).update(
         ended_at=timezone.now(),
         dedup_key=None,
-        failed=code_of(outcome) in FAILURES,
         outcome=state.get("text", state),
         **({"build": state["build"]} if "build" in state else {}),
     )

@@ -14,7 +14,7 @@ from django_sitemapkit.conf import settings
 from django_sitemapkit.models.leases import StoredNow
 from django_sitemapkit.models.managers import PrimaryManager
 from django_sitemapkit.sites import SitemapSite
-from django_sitemapkit.words import words_of
+from django_sitemapkit.words import code_of, words_of
 
 INDEX_ORDER = ("position", "number")
 """How an index orders its pages."""
@@ -82,6 +82,9 @@ class PlaceQuerySet(models.QuerySet["Place"]):
         latest = F("build__replaced_at").desc(nulls_first=True)
         return places.select_related("page").order_by(latest)
 
+
+FAILURES = frozenset({"build-cancelled", "build-gone", "damaged", "other"})
+"""The codes of requests that failed; "other" is the text of an error."""
 
 OVERDUE_SECONDS = 600.0
 """Seconds for which a request may be open until its message counts as lost."""
@@ -277,10 +280,8 @@ class Place(models.Model):
     """By the database's clock in UTC; null if nobody makes it."""
     attempts = models.PositiveIntegerField(default=0, editable=False)
     """How often it could not be made."""
-    error_code = models.CharField(max_length=100, blank=True, editable=False)
-    """The class of the last error, for the process that builds."""
     error = models.TextField(_("error"), blank=True)
-    """The text of the last error."""
+    """The class and the text of the last error."""
 
     objects = PrimaryManager.from_queryset(PlaceQuerySet)()
 
@@ -357,9 +358,6 @@ class BuildDifferences(models.Model):
         related_name="differences",
         verbose_name=_("build"),
     )
-    added = models.PositiveIntegerField(_("added URLs"))
-    removed = models.PositiveIntegerField(_("removed URLs"))
-    changed = models.PositiveIntegerField(_("changed URLs"))
     groups = models.JSONField(_("groups"), default=list)
     """How many there are by kind, section and folder, the largest group first."""
     kept = models.BinaryField(_("kept URLs"))
@@ -374,21 +372,20 @@ class BuildDifferences(models.Model):
     def __str__(self) -> str:
         return str(self.build_id)
 
+    def count(self, kind: str) -> int:
+        """Return how many URLs are added ("+"), removed ("-") or changed ("~")."""
+        return sum(count for each, _section, _folder, count in self.groups if each == kind)
+
 
 class Publication(models.Model):
     """Which build a site serves, and whether publishing another one is paused."""
 
     site = models.CharField(_("site"), max_length=100, unique=True)
     build = models.ForeignKey(Build, models.PROTECT, related_name="+", verbose_name=_("build"))
-    fence = models.PositiveBigIntegerField(_("fencing token"))
     export_doubt = models.PositiveBigIntegerField(_("export in doubt"), default=0)
     """The fencing token of a process that lost its lease during the export; 0 for none."""
-    paused_at = models.DateTimeField(_("paused at"), null=True)
-    """When someone paused publishing; null if nobody has."""
-    paused_by = models.CharField(_("paused by"), max_length=200, blank=True)
-    paused_reason = models.TextField(_("reason"), blank=True)
-    paused_until = models.DateTimeField(_("paused until"), null=True)
-    """When the pause ends; null if it lasts until someone resumes publishing."""
+    pause = models.JSONField(_("pause"), default=dict, blank=True)
+    """The values of a ``Pause``, its moments as timestamps; empty if nobody paused publishing."""
 
     objects = PrimaryManager["Publication"]()
 
@@ -434,7 +431,6 @@ class BuildRequest(models.Model):
         Build, models.SET_NULL, null=True, related_name="requests", verbose_name=_("build")
     )
     """The build that it came to, or that it is about."""
-    failed = models.BooleanField(_("failed"), default=False)
     outcome = models.JSONField(_("outcome"), default=str, blank=True)
     """What it came to: a code and its values, or the text of an error; "" until it ends."""
 
@@ -447,6 +443,11 @@ class BuildRequest(models.Model):
 
     def __str__(self) -> str:
         return f"{self.section} ({self.site})" if self.section else self.site
+
+    @property
+    def failed(self) -> bool:
+        """Whether it came to nothing: its outcome is the text of an error, or such a code."""
+        return code_of(self.outcome) in FAILURES
 
     @property
     def outcome_text(self) -> str:

@@ -70,9 +70,7 @@ class Coordinator:
         pages = Place.objects.in_build(self._record)
         self._known = set(pages.values_list("pk", flat=True)) - {row.pk for row in rows}
         self._made = pages.exclude(status=Place.Status.PENDING)
-        pages.filter(status=Place.Status.PENDING).update(
-            claimed_until=None, attempts=0, error_code="", error=""
-        )
+        pages.filter(status=Place.Status.PENDING).update(claimed_until=None, attempts=0, error="")
         self._started = ClaimState.of(self._record).helpers
 
     def run(self) -> Iterator[FileResult]:
@@ -100,15 +98,14 @@ class Coordinator:
 
     def _raise_error(self) -> None:
         """Raise what a page has failed of, if another attempt would not help."""
-        failed = open_pages(self._record).exclude(error_code="")
-        for row in failed.only("section", "number", "attempts", "error_code", "error"):
-            self._note = f"{row} was not built: {row.error}"
-            if kind := FINAL.get(row.error_code):
-                raise kind(row.error)
+        failed = open_pages(self._record).filter(attempts__gt=0)
+        for row in failed.only("section", "number", "attempts", "error"):
+            kind, _, text = row.error.partition(": ")
+            self._note = f"{row} was not built: {text}"
+            if kind in FINAL:
+                raise FINAL[kind](text)
             if row.attempts >= MAX_ATTEMPTS:
-                raise BuildFailed(
-                    f"{row} failed {row.attempts} times: {row.error_code}: {row.error}"
-                )
+                raise BuildFailed(f"{row} failed {row.attempts} times: {row.error}")
 
     def _top_up(self, state: ClaimState) -> None:
         """Start the helpers that are missing: those that are about to begin are not."""

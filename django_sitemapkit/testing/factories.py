@@ -197,7 +197,6 @@ class PublicationFactory(DjangoModelFactory[Publication]):
         model = Publication
 
     site = SelfAttribute("build.site")
-    fence = 1
 
 
 class BuildRequestFactory(_SiteFactory[BuildRequest]):

@@ -350,9 +350,7 @@ def configure(settings, count):
         for status in ("published", "held", "failed")
     )
     Publication.objects.bulk_create(
-        Publication(site=build.site, build=build, fence=1)
-        for build in made
-        if build.status == "published"
+        Publication(site=build.site, build=build) for build in made if build.status == "published"
     )
     Place.objects.bulk_create(
         Place(build=build, section="s", problems=problems_of("e"))
@@ -360,7 +358,7 @@ def configure(settings, count):
         if build.status == "published"
     )
     BuildRequest.objects.bulk_create(
-        BuildRequest(site=key, kind=kind, requested_at=NOW, ended_at=NOW, failed=True)
+        BuildRequest(site=key, kind=kind, requested_at=NOW, ended_at=NOW, outcome="e")
         for key in keys
         for kind in BuildRequest.Kind
     )

@@ -389,7 +389,6 @@ def test_what_people_and_programs_wrote_is_harmless(built):
             requested_at=timezone.now(),
             ended_at=ended_at,
             outcome=EVIL,
-            failed=True,
             build=left,
         )
     text = text_of(person("builder").get(OVERVIEW))
@@ -532,7 +531,7 @@ def test_a_thousand_sites_cost_as_much_as_sixty(settings):
         )
         Publication.objects.all().delete()
         Publication.objects.bulk_create(
-            Publication(site=build.site, build=build, fence=1) for build in builds
+            Publication(site=build.site, build=build) for build in builds
         )
 
     counts = []

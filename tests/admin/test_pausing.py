@@ -1,6 +1,7 @@
 """Pausing publishing: with a roll-back or without, who may, and what the pages say meanwhile."""
 
 import datetime as dt
+from dataclasses import replace
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -9,6 +10,7 @@ from django.utils import timezone
 from django_sitemapkit.builds import Pause, pause_publishing, publish
 from django_sitemapkit.builds.publication.pausing import pause_of
 from django_sitemapkit.models import Build, Publication
+from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.testing.factories import BuildFactory, PublicationFactory
 from tests.admin.operating import EVIL, OVERVIEW, PEOPLE, page, person, text_of
 from tests.builds import SITE, edit_product, run
@@ -130,7 +132,7 @@ def test_a_pause_ends_by_itself(two):
     assert dt.timedelta(hours=1) < until - timezone.now() <= dt.timedelta(hours=2)
     assert "Publishing is paused by publisher until " in text
     assert "until someone resumes it" not in text
-    Publication.objects.update(paused_until=timezone.now() - dt.timedelta(seconds=1))
+    pause_publishing(SITE, replace(pause_of(SITE), until=timezone.now() - dt.timedelta(seconds=1)))
     text = text_of(client.get(OVERVIEW))
     assert "Publishing is paused" not in text
     assert PAUSE in text
@@ -275,9 +277,9 @@ def test_the_list_of_sites_says_where_publishing_is_paused(settings):
     }
     now = timezone.now()
     for key, until in (("one", None), ("two", now - dt.timedelta(hours=1))):
-        PublicationFactory(
-            build=BuildFactory(site=key), paused_at=now, paused_by="ann", paused_until=until
-        )
+        PublicationFactory(build=BuildFactory(site=key))
+        pause = Pause(by="ann", reason="why", until=until)
+        pause_publishing(SitemapSite.at(f"https://{key}.example", key=key), pause)
     response = person("viewer").get(OVERVIEW)
     assert text_of(response).count("publishing paused") == 1
     shown = {row["state"].site: row["state"].pause for row in response.context["rows"]}

@@ -117,7 +117,7 @@ def add_builds(scale):
     )
     published = {each.site: each for each in builds.exclude(published_at=None).order_by("pk")}
     Publication.objects.bulk_create(
-        Publication(site=site, build=each, fence=1) for site, each in published.items()
+        Publication(site=site, build=each) for site, each in published.items()
     )
 
 

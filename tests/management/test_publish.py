@@ -200,7 +200,7 @@ def test_a_pause_has_a_reason_and_an_end_in_the_next_year(two_builds, arguments)
     assert (code, out) == (2, "")
     assert "--pause" in err or "--until" in err
     publication = Publication.objects.get()
-    assert (publication.build_id, publication.paused_at) == (two_builds[1], None)
+    assert (publication.build_id, publication.pause) == (two_builds[1], {})
 
 
 @pytest.mark.parametrize("arguments", [[], ["7", "--previous"], ["7", "--resume"]])

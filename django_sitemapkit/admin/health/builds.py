@@ -151,7 +151,8 @@ def _failed_requests(keys: Iterable[str]) -> Iterator[HealthItem]:
         status__in=(_Status.PUBLISHED, _Status.UNCHANGED),
         ended_at__gte=OuterRef("ended_at"),
     )
-    for row in BuildRequest.objects.filter(~Exists(since), pk__in=newest, failed=True):
+    rows = BuildRequest.objects.filter(~Exists(since), pk__in=newest)
+    for row in (row for row in rows if row.failed):
         yield HealthItem(
             site=row.site,
             title=_("%(request)s failed") % {"request": request_text(row)},

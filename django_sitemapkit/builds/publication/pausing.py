@@ -3,6 +3,7 @@
 import datetime as dt
 from dataclasses import dataclass, field
 
+from django.conf import settings
 from django.utils import timezone
 
 from django_sitemapkit.exceptions import BuildFailed
@@ -58,10 +59,12 @@ def pause_publishing(site: SitemapSite, pause: Pause) -> None:
     Raises BuildFailed if nothing is published: there is nothing to keep.
     """
     paused = Publication.objects.filter(site=site.key).update(
-        paused_at=pause.since,
-        paused_by=str(pause.by)[:MAX_PAUSED_BY],
-        paused_reason=pause.reason,
-        paused_until=pause.until,
+        pause={
+            "by": str(pause.by)[:MAX_PAUSED_BY],
+            "reason": pause.reason,
+            "since": pause.since.timestamp(),
+            "until": pause.until and pause.until.timestamp(),
+        }
     )
     if not paused:
         raise BuildFailed(
@@ -72,8 +75,7 @@ def pause_publishing(site: SitemapSite, pause: Pause) -> None:
 def resume_publishing(site: SitemapSite) -> bool:
     """Let the next build be published again; return whether publishing was paused."""
     was_paused = pause_of(site) is not None
-    rows = Publication.objects.filter(site=site.key)
-    rows.update(paused_at=None, paused_by="", paused_reason="", paused_until=None)
+    Publication.objects.filter(site=site.key).update(pause={})
     return was_paused
 
 
@@ -85,15 +87,15 @@ def pause_of(site: SitemapSite) -> Pause | None:
 
 def pause_at(publication: Publication, now: dt.datetime) -> Pause | None:
     """Return the pause that is in force at a moment; None if there is none, or it has ended."""
-    until = publication.paused_until
-    if publication.paused_at is None or (until is not None and until <= now):
+    if not (values := publication.pause):
         return None
-    return Pause(
-        by=publication.paused_by,
-        reason=publication.paused_reason,
-        until=until,
-        since=publication.paused_at,
+    zone = dt.UTC if settings.USE_TZ else None
+    since, until = (
+        values[name] and dt.datetime.fromtimestamp(values[name], zone)
+        for name in ("since", "until")
     )
+    is_over = until is not None and until <= now
+    return None if is_over else Pause(**{**values, "since": since, "until": until})
 
 
 def _in_project_zone(moment: dt.datetime) -> str:

@@ -30,7 +30,7 @@ from django_sitemapkit.builds.publication.pausing import (
 from django_sitemapkit.builds.results import FileResult, result_of_row
 from django_sitemapkit.builds.state import BuildState
 from django_sitemapkit.builds.stored_files import StoredFiles
-from django_sitemapkit.exceptions import BuildFailed, LeaseLost, NothingToPublish
+from django_sitemapkit.exceptions import BuildFailed, NothingToPublish
 from django_sitemapkit.models import (
     Build,
     BuildDifferences,
@@ -308,20 +308,15 @@ def _serve(state: BuildState, record: Build, *, despite_pause: bool = False) -> 
     with lease.fenced_transaction():
         now = lease.now()
         publication, is_new = Publication.objects.select_for_update().get_or_create(
-            site=site.key, defaults={"build": record, "fence": lease.fence}
+            site=site.key, defaults={"build": record}
         )
-        if publication.fence > lease.fence:
-            raise LeaseLost(
-                f"Site {site.key!r}: another process has already published a newer build."
-            )
         if not despite_pause and (pause := pause_at(publication, now)):
             return {"code": "paused", "pause": pause.state}
         if publication.build_id != record.pk:
             Build.objects.filter(pk=publication.build_id).update(replaced_at=now)
         publication.build = record
-        publication.fence = lease.fence
         if not is_new:
-            publication.save()
+            publication.save(update_fields=["build"])
         # A build that is gone back to ended when it did: the age of what is served is its own.
         ended_at = record.ended_at or now
         published = {"published_at": now, "replaced_at": None, "ended_at": ended_at, "reason": ""}

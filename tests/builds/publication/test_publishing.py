@@ -5,7 +5,7 @@ from django.db.models import F
 
 from django_sitemapkit import StaticSection
 from django_sitemapkit.builds import publish
-from django_sitemapkit.exceptions import BuildFailed, BuildRunning, LeaseLost, NothingToPublish
+from django_sitemapkit.exceptions import BuildFailed, BuildRunning, NothingToPublish
 from django_sitemapkit.models import Build, Lease, Place, Publication
 from tests.builds import (
     BASE,
@@ -143,24 +143,6 @@ def test_nothing_is_published_while_the_site_is_built(two):
     assert Lease.objects.acquire(LEASE, seconds=60, owner="builder-7")
     with pytest.raises(BuildRunning, match="builder-7"):
         publish(SITE, two[0])
-
-
-def test_a_lower_fence_is_refused(two, client):
-    """A publication with a higher one came later."""
-    first, _, second, after = two
-    Publication.objects.update(fence=F("fence") + 10)
-    with pytest.raises(LeaseLost, match="another process has already"):
-        publish(SITE, first)
-    assert Publication.objects.get().build_id == second
-    assert served(client) == after
-    assert Build.objects.get(pk=second).replaced_at is None
-
-
-def test_each_publication_raises_the_fence(two):
-    """So that the next can be distinguished from the last."""
-    before = Publication.objects.get().fence
-    publish(SITE, two[0])
-    assert Publication.objects.get().fence > before
 
 
 # --- What is unchanged, and what cannot be published
