@@ -11,12 +11,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from django.db import DatabaseError
-from django.db.models import Count, Exists, F, OuterRef, Q
+from django.db.models import Count, F, Q
 
 from django_sitemapkit.builds.lease import BuildLease, close_if_unusable
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import SitemapKitError
-from django_sitemapkit.models import Build, Lease, PageUrls, Place
+from django_sitemapkit.models import Build, Lease, Place
 from django_sitemapkit.models.builds import INDEX_ORDER, PlaceQuerySet
 from django_sitemapkit.models.leases import DatabaseNow
 from django_sitemapkit.printable import printable
@@ -84,11 +84,8 @@ def open_pages(build: Build) -> PlaceQuerySet:
 
     A page that exceeds its limit, but may not without its duplicates, waits for their comparison.
     """
-    pages = Place.objects.filter(build=build, status=Place.Status.PENDING)
-    if settings.DEDUPLICATE:
-        measured = PageUrls.objects.filter(place=OuterRef("pk"))
-        pages = pages.filter(~Exists(measured))
-    return pages
+    pending = Place.objects.filter(build=build, status=Place.Status.PENDING)
+    return pending.filter(url_hashes=None)
 
 
 class ClaimLease(BuildLease):

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils import timezone
 
 from django_sitemapkit.builds.lease import BuildLease
-from django_sitemapkit.models import Build, PageUrls, Place, Publication, StoredNow
+from django_sitemapkit.models import Build, Place, Publication, StoredNow
 from django_sitemapkit.models.builds import INDEX_ORDER
 from django_sitemapkit.planning import StoredSize
 from django_sitemapkit.protocol.dates import format_lastmod
@@ -26,9 +26,9 @@ DECIDED = ("prefix_digest", "urls_digest", "duplicate_hashes")
 """What a comparison of the URLs of pages says in a row."""
 
 STORED = (
-    *("page", "status", "first", "last", "newest_key", "skipped", "problems"),
+    *("page", "status", "first", "last", "skipped", "problems"),
     *("fingerprint", "override_hashes", "changes_at"),
-    *("duplicates", *DECIDED),
+    *DECIDED,
 )
 """What a row says of its stored page, and what a row takes over that reuses it.
 
@@ -137,10 +137,11 @@ def make_again(lease: BuildLease, rows: Sequence[Place]) -> None:
     """Record that pages of a build are pending once more, and what each has to leave out."""
     for row in rows:
         row.status, row.page, row.fingerprint, row.skipped = Place.Status.PENDING, None, "", 0
+        row.url_hashes = None
+    changed = ("status", "page", "fingerprint", "skipped", "url_hashes", *DECIDED)
     for some in in_batches(rows):
         with lease.fenced_transaction():
-            Place.objects.bulk_update(some, ["status", "page", "fingerprint", "skipped", *DECIDED])
-            PageUrls.objects.filter(place__in=some).delete()
+            Place.objects.bulk_update(some, changed)
 
 
 def copy_of(stored: Place) -> Place:

@@ -129,12 +129,12 @@ class _Preview(ExitStack):
             return self._page(section, max(numbers) + 1, KeyRange(at, keys.upper))
         if is_compared:
             compared.end()
-            compared.describe(row, rendering.duplicates)
+            compared.describe(row)
             self._runs[row.pk] = compared.hashes
         row.status = Place.Status.DONE if rendering.urls else Place.Status.EMPTY
         is_same = self._stored.get(page_name_of(row)) == file.sha256
         state = "same" if is_same else "stored"
-        page.file = file.result(row.number, state if rendering.urls else "empty", row.duplicates)
+        page.file = file.result(row.number, state if rendering.urls else "empty")
         return None
 
 

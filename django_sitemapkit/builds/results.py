@@ -36,8 +36,11 @@ class FileResult:
     """How many problems there are of each kind, and the first of them, by their code."""
     skipped: int = 0
     """Rows that were skipped."""
-    duplicates: int = 0
-    """Those among them whose URL is listed already, by this page or by one before it."""
+
+    @property
+    def duplicates(self) -> int:
+        """Those among them whose URL is listed already, by this page or by one before it."""
+        return self.kinds["duplicate-url"][0] if "duplicate-url" in self.kinds else 0
 
 
 def result_of_row(row: Place) -> FileResult:
@@ -53,7 +56,6 @@ def result_of_row(row: Place) -> FileResult:
         problems=tuple(row.problem_texts),
         kinds={code: (kind["count"], kind["examples"][0][1]) for code, kind in kinds},
         skipped=row.skipped,
-        duplicates=row.duplicates,
     )
 
 

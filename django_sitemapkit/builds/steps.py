@@ -38,7 +38,7 @@ from django_sitemapkit.builds.state import BuildState
 from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.exceptions import BuildFailed, LeaseLost, StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
-from django_sitemapkit.models import Build, PageUrls, Place
+from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, refresh, renumber
 from django_sitemapkit.reading import SectionReader
@@ -218,9 +218,8 @@ def compare(state: BuildState, comparison: PageComparison) -> None:
     if again:
         _make_again(state, again)
         return
-    for some in in_batches(state.rows):  # Pruning deletes what is left of them.
-        heartbeat()
-        PageUrls.objects.filter(place__in=some).delete()
+    left = Place.objects.filter(build=state.build, url_hashes__isnull=False)
+    left.update(url_hashes=None)
 
 
 def verify(state: BuildState) -> None:

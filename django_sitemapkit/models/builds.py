@@ -86,6 +86,15 @@ class PlaceQuerySet(models.QuerySet["Place"]):
 FAILURES = frozenset({"build-cancelled", "build-gone", "damaged", "other"})
 """The codes of requests that failed; "other" is the text of an error."""
 
+
+class PlaceManager(PrimaryManager["Place"]):
+    """Reads places without the hashes of what they list."""
+
+    def get_queryset(self) -> "models.QuerySet[Place]":
+        """Return all places."""
+        return super().get_queryset().defer("url_hashes")
+
+
 OVERDUE_SECONDS = 600.0
 """Seconds for which a request may be open until its message counts as lost."""
 
@@ -207,9 +216,8 @@ class StoredPage(models.Model):
     stored_bytes = models.PositiveBigIntegerField(_("bytes in storage"))
     lastmod = models.DateTimeField(_("last changed"))
     """When its XML became different from that of the file before it."""
-    oldest_lastmod = models.CharField(_("oldest lastmod"), max_length=40, blank=True)
-    newest_lastmod = models.CharField(_("newest lastmod"), max_length=40, blank=True)
-    lastmod_count = models.PositiveIntegerField(_("URLs with a lastmod"), default=0)
+    lastmods = models.JSONField(_("lastmods"), default=dict, blank=True)
+    """The ``oldest``, the ``newest`` and its ``key``, and the ``count``; empty without any."""
 
     objects = PrimaryManager["StoredPage"]()
 
@@ -253,7 +261,6 @@ class Place(models.Model):
     status = models.CharField(_("status"), max_length=20, choices=Status, default=Status.PENDING)
     first = models.TextField(_("first key"), null=True)  # noqa: DJ001  an index has none
     last = models.TextField(_("last key"), null=True)  # noqa: DJ001
-    newest_key = models.TextField(_("key of the newest"), blank=True)
     skipped = models.PositiveIntegerField(_("rows skipped"), default=0)
     problems = models.JSONField(_("problems"), default=dict)
     """By code their ``count``, and the first ``examples``: the place among all, and the text."""
@@ -265,10 +272,8 @@ class Place(models.Model):
     """The hashes of the overrides that met a row of this page, 8 bytes each."""
     changes_at = models.DateTimeField(_("changes at"), null=True)
     """The first lastmod that was left out because it is in the future."""
-    duplicates = models.PositiveIntegerField(_("duplicates"), default=0)
-    """URLs left out because this page or one before it lists them."""
     duplicate_hashes = models.JSONField(_("duplicates"), default=dict)
-    """Of those that pages before it list: their hashes in hex, by the section that lists them."""
+    """What pages before it list: hashes of these URLs in hex, by the section that lists them."""
     prefix_digest = models.CharField(_("prefix digest"), max_length=16, blank=True)
     """Of all URLs of the pages before it, if what it leaves out is right for these.
 
@@ -282,8 +287,14 @@ class Place(models.Model):
     """How often it could not be made."""
     error = models.TextField(_("error"), blank=True)
     """The class and the text of the last error."""
+    url_hashes = models.BinaryField(null=True, editable=False)
+    """Of what it lists or leaves out, sorted: as long as the process that compares needs them.
 
-    objects = PrimaryManager.from_queryset(PlaceQuerySet)()
+    Other processes leave them with each page that they make, and any process with a page that
+    exceeds its limit. It is the last column, and never read with the others.
+    """
+
+    objects = PlaceManager.from_queryset(PlaceQuerySet)()
 
     class Meta:
         verbose_name = _("file")
@@ -315,6 +326,12 @@ class Place(models.Model):
         return getattr(self.page, "xml_bytes", 0)
 
     @property
+    def duplicates(self) -> int:
+        """How many URLs it left out because it, or a page before it, lists them."""
+        count: int = self.problems.get("duplicate-url", {}).get("count", 0)
+        return count
+
+    @property
     def problem_texts(self) -> list[str]:
         """The first problems of each kind in words, in the order in which they were found."""
         examples = chain.from_iterable(kind["examples"] for kind in self.problems.values())
@@ -325,27 +342,6 @@ class Place(models.Model):
         """Return the condition for places that answer: with a file, or emptied by editors."""
         emptied = Q(status=cls.Status.EMPTY) & ~Q(override_hashes=b"")
         return Q(status=cls.Status.DONE) | emptied
-
-
-class PageUrls(models.Model):
-    """What a page of a running build lists, for a comparison with its other pages.
-
-    Other processes than the one that compares leave a row for each page that they have made, and
-    any process for a page that exceeds its limit. The rows are deleted when no page lists what an
-    earlier one does.
-    """
-
-    place = models.OneToOneField(Place, models.CASCADE, primary_key=True, related_name="+")
-    hashes = models.BinaryField()
-    """Of what it lists or leaves out, sorted."""
-
-    objects = PrimaryManager["PageUrls"]()
-
-    class Meta:
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        return str(self.place_id)
 
 
 class BuildDifferences(models.Model):

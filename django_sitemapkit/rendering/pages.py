@@ -113,11 +113,6 @@ class PageRendering:
         return frozenset(self._pipeline.override_hashes)
 
     @property
-    def duplicates(self) -> int:
-        """How many entries were left out so far because they are listed already."""
-        return self._pipeline.duplicates
-
-    @property
     def size(self) -> int:
         """Bytes of the file, uncompressed."""
         return self._writer.bytes

@@ -42,8 +42,6 @@ class ChunkPipeline:
         self.lastmods = Lastmods()
         self.override_hashes = array("q")
         """The hashes of all overrides and rules that met a row, some more than once."""
-        self.duplicates = 0
-        """How many entries were left out because they are listed already."""
         self._section = section
         self._scope = scope
         self._seen = seen
@@ -269,7 +267,6 @@ class ChunkPipeline:
         self, keys: Sequence[Any], locations: Sequence[str], listed: Mapping[int, str]
     ) -> None:
         """Report the entries that are left out, as ``listed_already`` has found them."""
-        self.duplicates += len(listed)
         for row, where in listed.items():
             message = (
                 f"Duplicate URL: {locations[row]} is listed by {where}; the first one is used."

@@ -70,7 +70,7 @@ def test_lines_fit_a_terminal(bad):
         stored_bytes=52_428_799,
         seconds=99.99,
         skipped=1_000,
-        duplicates=900,
+        kinds={"duplicate-url": (900, "")},
     )
     line, skipped = base.describe(largest)
     assert len(line) == 80

@@ -46,7 +46,7 @@ class ComparedPage:
         ...  # render the page without what ``page.urls`` finds
         page.end()
         page.hashes  # for the comparison
-        page.describe(row, duplicates=2)
+        page.describe(row)
     """
 
     def __init__(self, row: Place, previous: Iterable[Place] = ()) -> None:
@@ -76,12 +76,11 @@ class ComparedPage:
             self.hashes = array("q", sorted({*listed, *urls.found}))
         self._described = digest_of(listed), to_hex(urls.found)
 
-    def describe(self, row: Place, duplicates: int) -> None:
+    def describe(self, row: Place) -> None:
         """Say in a row what its page lists and leaves out.
 
         Where that is what was decided, it is right if the pages before it list what they did then.
         """
-        row.duplicates = duplicates
         row.urls_digest, row.duplicate_hashes = self._described
         row.prefix_digest = self._prefix if self._described == self._decided else ""
 

@@ -24,7 +24,7 @@ from django_sitemapkit.builds.manifest import decided_of
 from django_sitemapkit.builds.stored_files import locations_of
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.heartbeats import heartbeat
-from django_sitemapkit.models import PageUrls, Place
+from django_sitemapkit.models import Place
 from django_sitemapkit.publishing import SitemapStorage
 
 logger = logging.getLogger("django_sitemapkit")
@@ -131,8 +131,8 @@ class PageComparison:
             heartbeat()
             try:
                 if row.pk in left:  # Of two processes that made a page, that one has recorded it.
-                    made = PageUrls.objects.get(place=row)
-                    self._runs[row.pk] = from_bytes(bytes(made.hashes))
+                    made = Place.objects.values_list("url_hashes", flat=True).get(pk=row.pk)
+                    self._runs[row.pk] = from_bytes(bytes(made or b""))
                 elif row.pk not in self._runs:
                     self._runs[row.pk] = self._stored(row)
             except StorageFailure as error:
@@ -187,8 +187,8 @@ def _is_kept(row: Place, kept: Collection[str]) -> bool:
 def _left_by_others(rows: Sequence[Place]) -> set[int]:
     """Return the pages of a build whose hashes are in the database."""
     builds = {row.build_id for row in rows[:1]}
-    left = PageUrls.objects.filter(place__build__in=builds)
-    return set(left.values_list("place", flat=True))
+    left = Place.objects.filter(build__in=builds, url_hashes__isnull=False)
+    return set(left.values_list("pk", flat=True))
 
 
 def _is_known(row: Place, prefix: str) -> bool:

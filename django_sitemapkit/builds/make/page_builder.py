@@ -1,7 +1,7 @@
 """Making the pages of a build: each row of the manifest rendered, compared, stored, recorded."""
 
 import secrets
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ from django_sitemapkit.builds.results import FileResult, result_of_row
 from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.heartbeats import heard_by
-from django_sitemapkit.models import Build, PageUrls, Place, StoredPage
+from django_sitemapkit.models import Build, Place, StoredPage
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, renumber, split
 from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
@@ -74,7 +74,7 @@ class PageBuilder:
     """Makes pages of one build, in one process, under the lease of the process that began it.
 
     A context manager: within it there is a local folder to work in, and a compression thread. The
-    hashes of what its pages list go into PageUrls, for the process that compares them. In that
+    hashes of what its pages list go with their rows, for the process that compares them. In that
     process itself they stay in the folder, after ``keep_hashes``, but for those of a page that
     exceeds its limit, which nobody makes until they are compared.
     """
@@ -193,22 +193,22 @@ class PageBuilder:
         page.path.unlink(missing_ok=True)  # A storage on the same disk has taken it away already.
         row.fingerprint = fingerprint
         _describe(row, page.rendering)
-        row.duplicates, row.duplicate_hashes = 0, {}
+        row.duplicate_hashes = {}
         compared = rendered.compared
         if compared is not None:
-            compared.describe(row, page.rendering.duplicates)
+            compared.describe(row)
         hashes = compared.hashes if compared is not None and row.section in self.hashed else None
         with self.lease.fenced_transaction():
-            if hashes is not None and self._runs is None:
-                self._leave_hashes(row, hashes)
             if state == "stored":
                 row.page.save()
             row.save()
+            if hashes is not None and self._runs is None:
+                _leave_hashes(row, hashes)
         if state == "stored":
             del row.override_hashes  # The rows of a build stay in memory until its end.
         if hashes is not None and self._runs is not None:
             self._runs[row.pk] = hashes
-        result = page.result(row.number, state, row.duplicates)
+        result = page.result(row.number, state)
         announce_page(self.site.key, self.record_of_build.pk, result)
         return result
 
@@ -239,14 +239,10 @@ class PageBuilder:
         if not is_decided:
             hashes = hashes_of_rows(section, rendering.keys)
             with self.lease.fenced_transaction():
-                self._leave_hashes(row, hashes)
+                _leave_hashes(row, hashes)
         elif keyset is not None:
             self.halves.append(self._split(row, section, keyset, rendering.split_at))
         return True
-
-    def _leave_hashes(self, row: Place, hashes: "array[int]") -> None:
-        """Let the process that compares pages know what this one lists."""
-        PageUrls.objects.update_or_create(place=row, defaults={"hashes": hashes.tobytes()})
 
     def heartbeat(self) -> None:
         """Renew the lease if that is due, when no read is under way."""
@@ -277,7 +273,6 @@ class PageBuilder:
         # A process that made this page before and died may have stored a file of the same content.
         extension = f"{self.lease.fence}-{secrets.token_hex(3)}.xml.gz"
         name = file_name(self.site, stem, page.sha256, self.record_of_build.pk, extension)
-        dates = page.rendering.lastmods
         row.page = StoredPage(
             site=self.site.key,
             name=name,
@@ -286,9 +281,7 @@ class PageBuilder:
             xml_bytes=page.rendering.size,
             stored_bytes=page.size,
             lastmod=same[0].page.lastmod if same else timezone.now(),
-            oldest_lastmod=dates.oldest,
-            newest_lastmod=dates.newest,
-            lastmod_count=dates.dated,
+            lastmods=_lastmods_of(page.rendering),
         )
         with self.lease.kept():
             self._storage.put(name, page.path)
@@ -329,16 +322,26 @@ class PageBuilder:
             )
 
 
+def _leave_hashes(row: Place, hashes: "array[int]") -> None:
+    """Let the process that compares pages know what this one lists."""
+    Place.objects.filter(pk=row.pk).update(url_hashes=hashes.tobytes())
+
+
+def _lastmods_of(page: PageRendering) -> dict[str, Any]:
+    """Return what is stored of the lastmods of a page."""
+    dates, keyset = page.lastmods, page.section.keyset
+    if not dates.newest:
+        return {}
+    key = (keyset.encode if keyset else str)(dates.newest_key) or ""
+    return {"oldest": dates.oldest, "newest": dates.newest, "key": key, "count": dates.dated}
+
+
 def _describe(row: Place, page: PageRendering) -> None:
     """Say what else is known of a page: the same entries may be of other rows than before."""
-    encode: Callable[[Any], str | None] = str
-    if page.section.keyset is not None:
-        encode = page.section.keyset.encode
-        row.first, row.last = encode(page.first), encode(page.last)
+    if (keyset := page.section.keyset) is not None:
+        row.first, row.last = keyset.encode(page.first), keyset.encode(page.last)
     row.skipped = page.problems.skipped
     row.problems = page.problems.by_code()
-    dates = page.lastmods
-    row.newest_key = (encode(dates.newest_key) if dates.newest else None) or ""
     hashes = packed(page.overridden)
     if hashes != bytes(row.override_hashes):  # Else the bytes are shared with the previous row.
         row.override_hashes = hashes

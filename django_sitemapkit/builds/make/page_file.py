@@ -89,7 +89,7 @@ class PageFile:
         self.size = self.path.stat().st_size
         self.seconds = time.perf_counter() - self._started
 
-    def result(self, number: int, state: str, duplicates: int = 0) -> FileResult:
+    def result(self, number: int, state: str) -> FileResult:
         """Return what became of the finished page, which has that number."""
         rendering = self.rendering
         return FileResult(
@@ -103,7 +103,6 @@ class PageFile:
             problems=tuple(map(str, rendering.problems.examples)),
             kinds=rendering.problems.kinds(),
             skipped=rendering.problems.skipped,
-            duplicates=duplicates,
         )
 
     def _write(self, data: bytes, unproven: bytes) -> None:

@@ -198,8 +198,9 @@ class Reuse:
         look = keys is not None
         if self._changes.affects(section, previous, look=look):
             return Reason.OVERRIDES if look else Reason.SOMEWHERE
+        is_compared = bool(previous.urls_digest or previous.duplicate_hashes)
         hashed = section.get_name() in self.hashed
-        return Reason.AGAIN if previous.duplicates and not hashed else None
+        return Reason.AGAIN if is_compared and previous.duplicates and not hashed else None
 
     def _rows_differ(
         self, section: SectionReader, previous: Place, keys: KeyRange | None

@@ -35,7 +35,7 @@ def doubts(
     stored = {page_name_of(row): row for row in published}
     sections: defaultdict[str, list[Place]] = defaultdict(list)
     for row in pages:
-        if row.page.newest_lastmod:
+        if row.page.lastmods:
             sections[row.section].append(row)
     for rows in sections.values():
         yield from _alike(rows)
@@ -48,8 +48,9 @@ def doubts(
 
 
 def _alike(rows: Sequence[Place]) -> Iterator[State]:
-    urls = sum(row.page.lastmod_count for row in rows)
-    texts = {text for row in rows for text in (row.page.oldest_lastmod, row.page.newest_lastmod)}
+    known = [row.page.lastmods for row in rows]
+    urls = sum(one["count"] for one in known)
+    texts = {text for one in known for text in (one["oldest"], one["newest"])}
     if len(texts) == 1 and urls >= LEAST_ALIKE:
         yield {  # Without the number of URLs, or it would be a new warning with each row.
             "code": "lastmods-alike",
@@ -64,9 +65,9 @@ def _of_now(rows: Sequence[Place], started_at: dt.datetime) -> Iterator[State]:
     of_now = [
         row
         for row in rows
-        if row.page.lastmod_count >= LEAST_OF_NOW
-        and len(row.page.oldest_lastmod) > DAY
-        and moment_of(row.page.oldest_lastmod, dt.UTC) >= start
+        if row.page.lastmods["count"] >= LEAST_OF_NOW
+        and len(row.page.lastmods["oldest"]) > DAY
+        and moment_of(row.page.lastmods["oldest"], dt.UTC) >= start
     ]
     if of_now:
         yield {
@@ -79,16 +80,17 @@ def _of_now(rows: Sequence[Place], started_at: dt.datetime) -> Iterator[State]:
 
 def _backwards(row: Place, previous: Place) -> Iterator[State]:
     """Doubt a page that has as much as it had, and whose newest lastmod is older than it was."""
-    if not previous.page.newest_lastmod or row.page.urls < previous.page.urls:
+    if not previous.page.lastmods or row.page.urls < previous.page.urls:
         return
-    if _is_before(row.page.newest_lastmod, previous.page.newest_lastmod):
+    before, after = previous.page.lastmods["newest"], row.page.lastmods["newest"]
+    if _is_before(after, before):
         yield {
             "code": "lastmod-backwards",
             "section": row.section,
             "page": row.number,
-            "before": previous.page.newest_lastmod,
+            "before": before,
             "key_before": _shown(previous),
-            "lastmod": row.page.newest_lastmod,
+            "lastmod": after,
             "key": _shown(row),
         }
 
@@ -102,7 +104,7 @@ def _is_before(text: str, other: str) -> bool:
 
 def _shown(row: Place) -> str:
     """Return the key of a page's newest lastmod, on one row."""
-    key = row.newest_key
+    key: str = row.page.lastmods["key"]
     return key if key.isprintable() else repr(key)
 
 

@@ -14,7 +14,6 @@ from django_sitemapkit.conf import settings
 from django_sitemapkit.models import (
     Build,
     BuildDifferences,
-    PageUrls,
     Place,
     Publication,
     StoredNow,
@@ -69,7 +68,6 @@ def prune(
             # First the mark: from here on nobody publishes such a build again.
             Build.objects.filter(pk__in=over).update(pruned_at=lease.now())
             BuildDifferences.objects.filter(build__in=over).delete()
-            PageUrls.objects.filter(place__build__in=over).delete()  # Of builds that were given up.
         unlisted, names = names, _deleted(names, storage, lease)
         left = set(unlisted) - set(names)
         announced = announced_build(site.key)  # The next signal names what has changed since.

@@ -143,7 +143,7 @@ class _Look:
         """Return the reason why what a page leaves out may be another than when it was made."""
         if row.section not in self._reuse.hashed or row.prefix_digest == self._prefix:
             return None
-        return Reason.DUPLICATES if row.duplicates or not row.prefix_digest else None
+        return Reason.DUPLICATES if row.duplicate_hashes or not row.prefix_digest else None
 
     def pass_page(self, section: str, urls_digest: str) -> None:
         """Go on behind a page; where a reason stands for what it lists, that is not known."""

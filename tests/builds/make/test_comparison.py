@@ -20,7 +20,7 @@ from django_sitemapkit.builds.make.page_runs import PageRuns
 from django_sitemapkit.builds.make.url_hashes import from_hex, hashes_of, to_hex
 from django_sitemapkit.builds.manifest import SiteBuilds, index_order
 from django_sitemapkit.exceptions import BuildFailed
-from django_sitemapkit.models import Build, PageUrls, Place
+from django_sitemapkit.models import Build, Place
 from tests.builds import SITE, leave_plan, manifest, run, states
 from tests.builds.make import test_deduplication
 from tests.builds.make.test_deduplication import ALL, NAMES, STEP, add, listed, of_each, remove
@@ -75,11 +75,11 @@ def outcome_of(result):
 def said(build=None):
     """Return what the manifest says of the pages that does not depend on the moment."""
     fields = (
-        *("section", "number", "lower", "upper", "first", "last", "status", "newest_key"),
+        *("section", "number", "lower", "upper", "first", "last", "status"),
         *("skipped", "problems", "fingerprint", "duplicates", "duplicate_hashes"),
         *("prefix_digest", "urls_digest"),
     )
-    facts = ("sha256", "urls", "xml_bytes", "lastmod_count", "oldest_lastmod", "newest_lastmod")
+    facts = ("sha256", "urls", "xml_bytes", "lastmods")
     rows = sorted(manifest(build).values(), key=index_order)
     return [
         {
@@ -122,7 +122,7 @@ def test_pages_that_lose_a_url_are_made_again(bench):
     again = {page: rendered.count(page) > 1 for page in rendered}
     assert again["seconds", 1]
     assert len(states(result)) == len(result.files) == 7
-    assert not PageUrls.objects.exists()
+    assert not Place.objects.filter(url_hashes__isnull=False).exists()
     found = said()
     second, rendered, _ = bench.build(full=True, runner=Scattered(once=True))
     assert (second.status, len(rendered)) == ("unchanged", 6)
@@ -203,7 +203,7 @@ def test_a_killed_build_is_adopted_by_any_runner(storage, count, runner):
     result = run(runner=runner)
     assert result.adopted or count > 0
     assert of_each(listed()) == {"firsts": "abcd", "seconds": "xyz", "thirds": "t"}
-    assert not PageUrls.objects.exists()
+    assert not Place.objects.filter(url_hashes__isnull=False).exists()
 
 
 @db
@@ -284,10 +284,10 @@ def test_the_urls_of_builds_that_were_given_up_are_deleted(storage, settings):
 
     with suppress(Killed):
         run(runner=Scattered(), on_file=on_file)
-    assert PageUrls.objects.exists()
+    assert Place.objects.filter(url_hashes__isnull=False).exists()
     settings.SITEMAPKIT_SCHEMA_LOCATION = True
     assert run(runner=Scattered()).abandoned
-    assert not PageUrls.objects.exists()
+    assert not Place.objects.filter(url_hashes__isnull=False).exists()
 
 
 @db
