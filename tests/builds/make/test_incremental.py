@@ -467,6 +467,19 @@ def test_what_methods_return_is_known_by_rendering(site):
 
 
 @pytest.mark.django_db
+def test_a_page_that_leaves_out_a_repeated_url_keeps_its_file(site):
+    """An object lists it twice, and nothing else is compared: the next build leaves it out again."""
+
+    def entries(self, product):
+        return [f"/{product.slug}/"] * 2
+
+    redeclare(Products, location=None, entries=entries, depends_on=["slug"])
+    result = site.require(PRODUCTS, PRODUCTS)
+    assert {file.duplicates for file in result.files if file.section == "products"} == {2, 1}
+    site.require()
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize("option", ["location", "entries"])
 def test_what_methods_depend_on_is_known_by_columns(site, option):
     """Also by those of another table; any other column may change unseen."""
