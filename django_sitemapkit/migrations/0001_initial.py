@@ -167,8 +167,6 @@ class Migration(migrations.Migration):
                 ('key', models.CharField(max_length=200, verbose_name='key')),
                 ('rows_per_page', models.PositiveIntegerField(verbose_name='rows per page')),
                 ('last_number', models.PositiveIntegerField(default=0, verbose_name='last number')),
-                ('revision', models.PositiveIntegerField(default=0, verbose_name='revision')),
-                ('planned_at', models.DateTimeField(verbose_name='planned at')),
             ],
             options={
                 'verbose_name': 'plan',

@@ -19,9 +19,6 @@ class Plan(models.Model):
     """The section's limit when this was planned."""
     last_number = models.PositiveIntegerField(_("last number"), default=0)
     """The highest page number given so far."""
-    revision = models.PositiveIntegerField(_("revision"), default=0)
-    """Raised by every change; a change checks it first."""
-    planned_at = models.DateTimeField(_("planned at"))
 
     objects = PrimaryManager["Plan"]()
 

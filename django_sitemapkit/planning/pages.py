@@ -2,10 +2,10 @@
 
 import datetime as dt
 import logging
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import reduce
-from itertools import pairwise
+from itertools import count, pairwise
 from operator import or_
 from typing import Any
 
@@ -30,6 +30,9 @@ PAGES_PER_UPDATE = 100
 
 FILL = 0.9
 """How full pages are planned where new rows may come anywhere; else they would split at once."""
+
+NEW = 0
+"""The number of a page that gets its number when it is stored."""
 
 EditState = tuple[int, int]
 """The number of a site's last edit, and its nonce; zeros where nothing was ever edited."""
@@ -109,20 +112,10 @@ def create_plan(section: SectionReader, keyset: Keyset) -> list[PlannedPage]:
         plan, _ = Plan.objects.update_or_create(
             site=section.site.key,
             section=section.get_name(),
-            defaults={
-                "key": keyset.identity,
-                "rows_per_page": section.rows_per_page,
-                "planned_at": timezone.now(),
-            },
+            defaults={"key": keyset.identity, "rows_per_page": section.rows_per_page},
         )
-        first = _take_numbers(plan, len(ranges))
         plan.pages.all().delete()
-        pages = [
-            Page(plan=plan, number=number, **stored_bounds(keyset, keys))
-            for number, keys in enumerate(ranges, start=first)
-        ]
-        plan.pages.bulk_create(pages)
-    return [decoded(page, keyset) for page in pages]
+        return store_pages(plan, keyset, [], [PlannedPage(NEW, keys) for keys in ranges]) or []
 
 
 def _ranges(section: SectionReader, keyset: Keyset) -> list[KeyRange]:
@@ -131,16 +124,44 @@ def _ranges(section: SectionReader, keyset: Keyset) -> list[KeyRange]:
     return list(map(KeyRange, [None, *bounds], [*bounds, None]))
 
 
-def _take_numbers(plan: Plan, count: int) -> int:
-    """Raise the plan's revision, and return the first of so many new numbers for its pages.
+def store_pages(
+    plan: Plan, keyset: Keyset, old: Sequence[PlannedPage], new: Sequence[PlannedPage]
+) -> list[PlannedPage] | None:
+    """Replace ``old`` pages of a plan by ``new`` ones, which have the same rows; return these.
+
+    Pages that are NEW get the next numbers. Returns None, and changes nothing, if someone else has
+    changed one of the old pages.
+    """
+    using = router.db_for_write(Plan)
+    with transaction.atomic(using=using):
+        numbers = count(_take_numbers(plan, sum(page.number == NEW for page in new)))
+        pages = [replace(page, number=page.number or next(numbers)) for page in new]
+        some = _conditions_of(old, keyset)
+        if sum(plan.pages.filter(pages).delete()[0] for pages in some) != len(old):
+            transaction.set_rollback(True, using=using)
+            return None
+        plan.pages.bulk_create(
+            Page(plan=plan, number=page.number, **stored_bounds(keyset, page.keys))
+            for page in pages
+        )
+    return pages
+
+
+def _conditions_of(pages: Collection[PlannedPage], keyset: Keyset) -> Iterator[Q]:
+    """Yield conditions for stored pages, each for some of them, by their numbers and bounds."""
+    same = [Q(number=page.number, **stored_bounds(keyset, page.keys)) for page in pages]
+    for start in range(0, len(same), PAGES_PER_UPDATE):
+        yield reduce(or_, same[start : start + PAGES_PER_UPDATE])
+
+
+def _take_numbers(plan: Plan, size: int) -> int:
+    """Return the first of so many new numbers for the pages of a plan.
 
     Within a transaction it locks the plan, so that nobody else changes it before the commit.
     """
-    Plan.objects.filter(pk=plan.pk).update(
-        last_number=F("last_number") + count, revision=F("revision") + 1
-    )
+    Plan.objects.filter(pk=plan.pk).update(last_number=F("last_number") + size)
     plan.refresh_from_db(using=router.db_for_write(Plan))
-    return plan.last_number - count + 1
+    return plan.last_number - size + 1
 
 
 def stored_bounds(keyset: Keyset, keys: KeyRange) -> dict[str, str | None]:
@@ -279,25 +300,17 @@ def split(section: SectionReader, page: PlannedPage, at: Any, *more: Any) -> int
     keyset, plan = section.keyset, current_plan(section)
     if keyset is None or plan is None:
         return None
-    lower, upper, *bounds = map(keyset.encode, (page.keys.lower, page.keys.upper, at, *more))
-    if not {lower, upper}.isdisjoint(bounds):
+    lower, upper = page.keys.lower, page.keys.upper
+    if not set(map(keyset.encode, (lower, upper))).isdisjoint(map(keyset.encode, (at, *more))):
         return None
-    database = router.db_for_write(Plan)
+    first, *others = (KeyRange(begin, end) for begin, end in pairwise([lower, at, *more, upper]))
+    new = [PlannedPage(page.number, first), *(PlannedPage(NEW, keys) for keys in others)]
     try:
-        with transaction.atomic(using=database):
-            first = _take_numbers(plan, len(bounds))
-            same = plan.pages.filter(number=page.number, lower=lower, upper=upper)
-            if not same.update(upper=bounds[0], read_revision=None):
-                transaction.set_rollback(True, using=database)
-                return None
-            plan.pages.bulk_create(
-                Page(plan=plan, number=number, lower=begin, upper=end)
-                for number, (begin, end) in enumerate(pairwise([*bounds, upper]), start=first)
-            )
+        stored = store_pages(plan, keyset, [page], new)
     except DatabaseError as error:
         logger.warning("%r: page %s is full, but not split: %s", section, page.number, error)
         return None
-    return first
+    return stored[1].number if stored else None
 
 
 def edits_of(section: SectionReader) -> int:
@@ -317,9 +330,7 @@ def remember(section: SectionReader, pages: Collection[PlannedPage], *, lists: b
         return
     values = {"lists": lists, "read_revision": edits_of(section), "read_at": timezone.now()}
     database = router.db_for_write(Page)
-    same = [Q(number=page.number, **stored_bounds(keyset, page.keys)) for page in pages]
-    for start in range(0, len(same), PAGES_PER_UPDATE):
-        some = reduce(or_, same[start : start + PAGES_PER_UPDATE])
+    for some in _conditions_of(pages, keyset):
         try:
             with transaction.atomic(using=database):
                 plan.pages.filter(some).update(**values)

@@ -6,20 +6,18 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
-from django.db import router, transaction
-from django.utils import timezone
-
 from django_sitemapkit.conf import settings
 from django_sitemapkit.heartbeats import heartbeat
-from django_sitemapkit.models import Page, Plan
+from django_sitemapkit.models import Page
 from django_sitemapkit.planning.pages import (
+    NEW,
     PlannedPage,
     by_position,
     create_plan,
     decoded,
     in_order,
     planned_rows,
-    stored_bounds,
+    store_pages,
     stored_plans,
 )
 from django_sitemapkit.reading import SectionReader
@@ -117,7 +115,6 @@ def refresh(
         pages, reason = _usable_pages(stored, section, keyset)
         if reason:
             return PlanChange.between(stored, create_plan(section, keyset), reason)
-        plan = stored[0].plan
         known = counts(section, [page.keys for page in pages]) if counts else {}
         drafts = [
             _Draft(
@@ -127,15 +124,17 @@ def refresh(
             )
             for page in pages
         ]
-        new_number = plan.last_number + 1
-        drafts = _split_full(drafts, new_number, section, keyset)
-        drafts = _merge_thin(drafts, section)
+        drafts = _merge_thin(_split_full(drafts, section, keyset), section)
         planned = [draft.page for draft in drafts]
-        if planned == pages:
+        before, after = set(pages), set(planned)
+        if before == after:
             return PlanChange.between(pages, planned)
-        change = _store(plan, pages, planned, keyset)
-        if change is not None:
-            return change
+        old = [page for page in pages if page not in after]
+        new = [page for page in planned if page not in before]
+        if (changed := store_pages(stored[0].plan, keyset, old, new)) is not None:
+            numbered = iter(changed)
+            planned = [page if page in before else next(numbered) for page in planned]
+            return PlanChange.between(pages, planned)
     raise RuntimeError(f"Section {section.get_name()!r}: its pages kept changing. Try again.")
 
 
@@ -178,7 +177,6 @@ def _rows(
 
 def _split_full(
     drafts: list[_Draft],
-    number: int,
     section: SectionReader,
     keyset: Keyset,
 ) -> list[_Draft]:
@@ -196,8 +194,7 @@ def _split_full(
         first = replace(draft.page, keys=KeyRange(draft.page.keys.lower, ends[0]))
         result.append(_Draft(first, step))
         for lower, upper in zip(bounds, ends[1:], strict=True):
-            result.append(_Draft(PlannedPage(number, KeyRange(lower, upper)), step))
-            number += 1
+            result.append(_Draft(PlannedPage(NEW, KeyRange(lower, upper)), step))
         result[-1].rows = draft.rows - step * len(bounds)
     return result
 
@@ -213,7 +210,8 @@ def _merge_thin(drafts: list[_Draft], section: SectionReader) -> list[_Draft]:
         if before is None or not (_fit(before, draft, section) or 0 in (before.rows, draft.rows)):
             result.append(draft)
             continue
-        number = min(before.page.number, draft.page.number)
+        numbers = (before.page.number, draft.page.number)
+        number = min(filter(None, numbers), default=NEW)
         if 0 in (before.rows, draft.rows):
             number = before.page.number if before.rows else draft.page.number
         keys = KeyRange(before.page.keys.lower, draft.page.keys.upper)
@@ -237,27 +235,3 @@ def _fit(one: _Draft, other: _Draft, section: SectionReader) -> bool:
         and urls <= section.max_urls * MERGED_FILL
         and one.rows + other.rows <= int(section.rows_per_page * MERGED_FILL)
     )
-
-
-def _store(
-    plan: Plan, old: Sequence[PlannedPage], new: Sequence[PlannedPage], keyset: Keyset
-) -> PlanChange | None:
-    """Write what changed; None where someone else has changed the plan since it was read."""
-    before = {page.number: page for page in old}
-    change = PlanChange.between(old, new)
-    with transaction.atomic(using=router.db_for_write(Plan)):
-        ours = Plan.objects.filter(pk=plan.pk, revision=plan.revision).update(
-            revision=plan.revision + 1,
-            last_number=max([plan.last_number, *change.added]),
-            planned_at=timezone.now(),
-        )
-        if not ours:
-            return None
-        plan.pages.filter(number__in=change.retired).delete()
-        for page in new:
-            bounds = stored_bounds(keyset, page.keys)
-            if page.number not in before:
-                plan.pages.create(number=page.number, **bounds)
-            elif page != before[page.number]:
-                plan.pages.filter(number=page.number).update(**bounds, read_revision=None)
-    return change

@@ -620,14 +620,29 @@ def test_a_split_during_a_refresh_is_seen_and_kept(monkeypatch):
     words(*range(27))
     section = by_word()
     pages_of(section)
-    words(*range(500, 510))
-    at = [word(13)]
-    meanwhile(monkeypatch, lambda: at and split(section, page_of(section, 2), at.pop()))
+    words(*range(500, 515))
+    at = [word(500)]
+    meanwhile(monkeypatch, lambda: at and split(section, page_of(section, 3), at.pop()))
     change = refresh(section)
-    assert page_of(section, 4).keys == KeyRange(word(13), word(18))
+    assert page_of(section, 4).keys.lower == word(500)
     assert 4 not in change.added
     assert min(change.added) > 4
     assert max(rows_by_page(section).values()) <= 10
+    placed(section)
+
+
+def test_a_split_of_another_page_during_a_refresh_is_kept(monkeypatch):
+    """Both changes are stored, and the next refresh finds nothing to do."""
+    words(*range(27))
+    section = by_word()
+    pages_of(section)
+    words(*range(500, 510))
+    meanwhile(monkeypatch, lambda: split(section, page_of(section, 2), word(13)))
+    change = refresh(section)
+    monkeypatch.undo()
+    assert page_of(section, 4).keys == KeyRange(word(13), word(18))
+    assert min(change.added) > 4
+    assert refresh(section).added == ()
     placed(section)
 
 
@@ -637,8 +652,8 @@ def test_a_refresh_that_is_always_disturbed_gives_up(monkeypatch):
     section = by_word()
     pages_of(section)
     words(*range(500, 510))
-    numbers = iter(range(8, 0, -1))
-    meanwhile(monkeypatch, lambda: split(section, page_of(section, 1), word(next(numbers))))
+    numbers = iter(range(509, 500, -1))
+    meanwhile(monkeypatch, lambda: split(section, page_of(section, 3), word(next(numbers))))
     with pytest.raises(RuntimeError, match="'things'"):
         refresh(section)
     placed(section)
@@ -681,7 +696,7 @@ def test_a_failure_while_a_refresh_stores_leaves_the_plan_as_it_was(monkeypatch)
     def broken(*_args, **_kwargs):
         raise DatabaseError("gone away")
 
-    monkeypatch.setattr("django.db.models.query.QuerySet.create", broken)
+    monkeypatch.setattr("django.db.models.query.QuerySet.bulk_create", broken)
     with pytest.raises(DatabaseError, match="gone away"):
         refresh(section)
     monkeypatch.undo()

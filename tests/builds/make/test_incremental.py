@@ -468,7 +468,7 @@ def test_what_methods_return_is_known_by_rendering(site):
 
 @pytest.mark.django_db
 def test_a_page_that_leaves_out_a_repeated_url_keeps_its_file(site):
-    """An object lists it twice, and nothing else is compared: the next build leaves it out again."""
+    """An object lists it twice, and no page is compared: the next build renders nothing."""
 
     def entries(self, product):
         return [f"/{product.slug}/"] * 2

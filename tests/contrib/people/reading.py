@@ -4,7 +4,6 @@ import html
 import re
 
 from django.template import Context, Template
-from django.utils import timezone
 
 from django_sitemapkit import Route, Section
 from django_sitemapkit.models import Page, Plan
@@ -139,7 +138,6 @@ def plan(section, bounds, numbers):
         key=keyset.identity,
         rows_per_page=ready.rows_per_page,
         last_number=max(numbers),
-        planned_at=timezone.now(),
     )
     texts = [keyset.encode(bound) for bound in bounds]
     ends = zip([None, *texts], [*texts, None], numbers, strict=True)
