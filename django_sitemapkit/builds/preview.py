@@ -5,7 +5,7 @@ import time
 from collections import deque
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
@@ -15,10 +15,11 @@ from django_sitemapkit.builds.make.compared_page import (
     hashes_of_rows,
 )
 from django_sitemapkit.builds.make.comparison import PageComparison
+from django_sitemapkit.builds.make.page_builder import describe
 from django_sitemapkit.builds.make.page_file import compression_thread, make_page, rendering_of
 from django_sitemapkit.builds.make.page_runs import PageRuns
 from django_sitemapkit.builds.manifest import SiteBuilds, page_name_of, page_rows_of
-from django_sitemapkit.builds.results import BuildResult, FileResult
+from django_sitemapkit.builds.results import BuildResult, FileResult, result_of_row
 from django_sitemapkit.builds.state import OnFile
 from django_sitemapkit.models import Place
 from django_sitemapkit.overrides import require_sections, sections_of
@@ -115,7 +116,7 @@ class _Preview(ExitStack):
         row, section = page.row, page.section
         is_compared = row.section in self._hashed
         compared = ComparedPage(row, self._previous.get(page_name_of(row), ()))
-        urls = compared.urls if is_compared else None
+        urls = compared if is_compared else None
         rendering = rendering_of(section, page.keys, self._scope, urls)
         file = make_page(rendering, self._path, self._compression)
         file.finish()
@@ -128,13 +129,14 @@ class _Preview(ExitStack):
             numbers = [each.row.number for each in self.pages if each.row.section == row.section]
             return self._page(section, max(numbers) + 1, KeyRange(at, keys.upper))
         if is_compared:
-            compared.end()
-            compared.describe(row)
-            self._runs[row.pk] = compared.hashes
+            self._runs[row.pk] = compared.describe(row)
         row.status = Place.Status.DONE if rendering.urls else Place.Status.EMPTY
+        row.page = file.stored_page()
+        describe(row, rendering)
         is_same = self._stored.get(page_name_of(row)) == file.sha256
         state = "same" if is_same else "stored"
-        page.file = file.result(row.number, state if rendering.urls else "empty")
+        state = state if rendering.urls else "empty"
+        page.file = replace(result_of_row(row), state=state, seconds=file.seconds)
         return None
 
 

@@ -1,16 +1,9 @@
 """A page whose URLs are compared with other pages, as the process that makes it sees it."""
 
 from array import array
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from django_sitemapkit.builds.make.url_hashes import (
-    DuplicateFinder,
-    Hashes,
-    digest_of,
-    from_hex,
-    hashes_of,
-    to_hex,
-)
+from django_sitemapkit.builds.make.url_hashes import digest_of, from_hex, hashes_of, to_hex
 from django_sitemapkit.conf import settings
 from django_sitemapkit.heartbeats import heartbeat
 from django_sitemapkit.models import Place
@@ -35,54 +28,67 @@ def hashed_sections(
 
 
 class ComparedPage:
-    """What a page leaves out, and what it lists.
+    """What a page leaves out and what it lists, collected while it is rendered.
 
     A row whose ``prefix_digest`` is set while it is pending says what to leave out. Any other page
-    leaves out at first what it left out in an earlier build, which is usually right.
+    leaves out at first what it left out in an earlier build, which is usually right. What stands
+    twice on the page itself is found here.
 
     ::
 
         page = ComparedPage(row, previous)
-        ...  # render the page without what ``page.urls`` finds
-        page.end()
-        page.hashes  # for the comparison
-        page.describe(row)
+        page.seen(["https://example.com/a", "https://example.com/a"])  # {1: "section 'products'"}
+        page.add(["https://example.com/a"])
+        page.describe(row)  # returns an array of one hash, for the comparison
     """
 
     def __init__(self, row: Place, previous: Iterable[Place] = ()) -> None:
         known = [one for one in (row, *previous) if one.prefix_digest]
         decided = known[0] if known else row
+        self._section = row.section
         self._decided = decided.urls_digest, decided.duplicate_hashes
         self._prefix = decided.prefix_digest
-        left_out = from_hex(decided.duplicate_hashes)
+        self._left_out = from_hex(decided.duplicate_hashes)
+        self._found: dict[int, str] = {}
+        """The hashes of URLs that earlier pages list, and the sections of these."""
+        self._listed: set[int] = set()
+        self._last: tuple[Sequence[str], Sequence[int], set[int]] = ([], [], set())
 
-        def find(hashes: Hashes) -> dict[int, str]:
-            if left_out.keys().isdisjoint(hashes):
-                return {}
-            return {place: left_out[one] for place, one in enumerate(hashes) if one in left_out}
+    def seen(self, locations: Sequence[str]) -> Mapping[int, str]:
+        """Return the places of those that are listed already, and by what, in words."""
+        hashes = hashes_of(locations)
+        each = set(hashes)
+        self._last = locations, hashes, each
+        found: dict[int, str] = {}
+        if not self._left_out.keys().isdisjoint(each):
+            left_out = self._left_out
+            found = {place: left_out[one] for place, one in enumerate(hashes) if one in left_out}
+            self._found.update((hashes[place], section) for place, section in found.items())
+        if len(each) < len(hashes) or not self._listed.isdisjoint(each):
+            first: set[int] = set()
+            for place, one in enumerate(hashes):
+                if one in first or one in self._listed:
+                    found.setdefault(place, self._section)
+                first.add(one)
+        return {place: f"section {found[place]!r}" for place in sorted(found)}
 
-        self.urls: DuplicateFinder | None = DuplicateFinder(row.section, find)
-        """Finds what the page leaves out, while it is rendered."""
-        self.hashes = array("q")
-        """Of what it lists or leaves out because of other pages, sorted, once it is rendered."""
-        self._described = "", dict[str, str]()
+    def add(self, locations: Sequence[str]) -> None:
+        """Take in what the page lists: some of what ``seen`` was given last."""
+        known, hashes, each = self._last
+        if len(locations) < len(known):
+            by_url = dict(zip(known, hashes, strict=True))
+            each = {by_url[location] for location in locations}
+        self._listed |= each
 
-    def end(self) -> None:
-        """Note what the rendered page lists, and forget what it needed for that."""
-        urls, self.urls = self.urls, None
-        assert urls is not None  # noqa: S101  a page is rendered once
-        listed = self.hashes = urls.listed
-        if urls.found:
-            self.hashes = array("q", sorted({*listed, *urls.found}))
-        self._described = digest_of(listed), to_hex(urls.found)
-
-    def describe(self, row: Place) -> None:
-        """Say in a row what its page lists and leaves out.
+    def describe(self, row: Place) -> "array[int]":
+        """Say in a row what its rendered page lists and leaves out; return the sorted hashes.
 
         Where that is what was decided, it is right if the pages before it list what they did then.
         """
-        row.urls_digest, row.duplicate_hashes = self._described
-        row.prefix_digest = self._prefix if self._described == self._decided else ""
+        listed = array("q", sorted(self._listed))
+        described = row.urls_digest, row.duplicate_hashes = digest_of(listed), to_hex(self._found)
+        row.prefix_digest = self._prefix if described == self._decided else ""
+        return array("q", sorted({*listed, *self._found})) if self._found else listed
 
 
 def hashes_of_rows(section: SectionReader, keys: KeyRange) -> "array[int]":

@@ -40,7 +40,7 @@ from django_sitemapkit.builds.results import FileResult, result_of_row
 from django_sitemapkit.builds.stored_files import StoredFiles
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.heartbeats import heard_by
-from django_sitemapkit.models import Build, Place, StoredPage
+from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, renumber, split
 from django_sitemapkit.publishing import SitemapStorage, file_name, folder_of
@@ -157,7 +157,7 @@ class PageBuilder:
             section.with_prefetch(self._prefetcher, self._prefetcher.connection_lock),
             keys,
             self._scope,
-            None if compared is None else compared.urls,
+            compared,
         )
         row.revision = section.overrides.revision
         # Before the rows are read: then one that changes meanwhile is another one the next time.
@@ -176,8 +176,6 @@ class PageBuilder:
         if is_digested:
             rows, digest = rendering.digest
             row.fingerprint = self._fingerprints.of_digest(section, rows, digest)
-        if compared is not None:
-            compared.end()
         return RenderedPage(row, file, rows, compared)
 
     def record(self, rendered: RenderedPage) -> FileResult:
@@ -192,12 +190,10 @@ class PageBuilder:
         state = self._store(row, page)
         page.path.unlink(missing_ok=True)  # A storage on the same disk has taken it away already.
         row.fingerprint = fingerprint
-        _describe(row, page.rendering)
+        describe(row, page.rendering)
         row.duplicate_hashes = {}
-        compared = rendered.compared
-        if compared is not None:
-            compared.describe(row)
-        hashes = compared.hashes if compared is not None and row.section in self.hashed else None
+        hashes = rendered.compared.describe(row) if rendered.compared is not None else None
+        hashes = hashes if row.section in self.hashed else None
         with self.lease.fenced_transaction():
             if state == "stored":
                 row.page.save()
@@ -208,7 +204,7 @@ class PageBuilder:
             del row.override_hashes  # The rows of a build stay in memory until its end.
         if hashes is not None and self._runs is not None:
             self._runs[row.pk] = hashes
-        result = page.result(row.number, state)
+        result = replace(result_of_row(row), state=state, seconds=page.seconds)
         announce_page(self.site.key, self.record_of_build.pk, result)
         return result
 
@@ -273,13 +269,9 @@ class PageBuilder:
         # A process that made this page before and died may have stored a file of the same content.
         extension = f"{self.lease.fence}-{secrets.token_hex(3)}.xml.gz"
         name = file_name(self.site, stem, page.sha256, self.record_of_build.pk, extension)
-        row.page = StoredPage(
+        row.page = page.stored_page(
             site=self.site.key,
             name=name,
-            sha256=page.sha256,
-            urls=page.rendering.urls,
-            xml_bytes=page.rendering.size,
-            stored_bytes=page.size,
             lastmod=same[0].page.lastmod if same else timezone.now(),
             lastmods=_lastmods_of(page.rendering),
         )
@@ -336,7 +328,7 @@ def _lastmods_of(page: PageRendering) -> dict[str, Any]:
     return {"oldest": dates.oldest, "newest": dates.newest, "key": key, "count": dates.dated}
 
 
-def _describe(row: Place, page: PageRendering) -> None:
+def describe(row: Place, page: PageRendering) -> None:
     """Say what else is known of a page: the same entries may be of other rows than before."""
     if (keyset := page.section.keyset) is not None:
         row.first, row.last = keyset.encode(page.first), keyset.encode(page.last)

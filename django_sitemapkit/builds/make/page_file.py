@@ -6,13 +6,14 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from xml.parsers import expat
 
-from django_sitemapkit.builds.make.url_hashes import DuplicateFinder
-from django_sitemapkit.builds.results import FileResult
+from django_sitemapkit.builds.make.compared_page import ComparedPage
 from django_sitemapkit.builds.stored_files import what_differs
 from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.heartbeats import heartbeat
+from django_sitemapkit.models import StoredPage
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.publishing.storage import sync
 from django_sitemapkit.reading import SectionReader
@@ -89,20 +90,14 @@ class PageFile:
         self.size = self.path.stat().st_size
         self.seconds = time.perf_counter() - self._started
 
-    def result(self, number: int, state: str) -> FileResult:
-        """Return what became of the finished page, which has that number."""
-        rendering = self.rendering
-        return FileResult(
-            section=rendering.section.get_name(),
-            number=number,
-            state=state,
-            urls=rendering.urls,
-            xml_bytes=rendering.size,
+    def stored_page(self, **values: Any) -> StoredPage:
+        """Return what is stored of the finished file, with further ``values``; it is not saved."""
+        return StoredPage(
+            sha256=self.sha256,
+            urls=self.rendering.urls,
+            xml_bytes=self.rendering.size,
             stored_bytes=self.size,
-            seconds=self.seconds,
-            problems=tuple(map(str, rendering.problems.examples)),
-            kinds=rendering.problems.kinds(),
-            skipped=rendering.problems.skipped,
+            **values,
         )
 
     def _write(self, data: bytes, unproven: bytes) -> None:
@@ -134,7 +129,7 @@ class PageFile:
 
 
 def rendering_of(
-    section: SectionReader, keys: KeyRange, scope: Scope, urls: DuplicateFinder | None = None
+    section: SectionReader, keys: KeyRange, scope: Scope, urls: ComparedPage | None = None
 ) -> PageRendering:
     """Return the rendering of a page, without the duplicates that ``urls`` finds."""
     return PageRendering(

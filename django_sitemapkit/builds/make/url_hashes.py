@@ -1,9 +1,9 @@
-"""The URLs of one page by 64 bits of hash: what it lists, and which of them are duplicates."""
+"""The URLs of pages by 64 bits of hash, and digests of them."""
 
 import hashlib
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from django.utils.crypto import salted_hmac
 
@@ -12,12 +12,6 @@ HASH_BYTES = 8
 
 URLS_DIGEST_DIGITS = 16
 """Hexadecimal digits that stand for what a page lists, and for what those before it do."""
-
-Hashes = Sequence[int]
-"""The hashes of some URLs."""
-
-FindListed = Callable[[Hashes], Mapping[int, str]]
-"""Returns the places of the hashes that earlier pages list, each with the name of a section."""
 
 
 def hashes_of(locations: Iterable[str]) -> list[int]:
@@ -71,53 +65,3 @@ NO_URLS = digest(b"")
 def next_prefix(prefix: str, urls_digest: str) -> str:
     """Return the digest of all pages before the next one; a page that lists nothing has ""."""
     return digest((prefix + urls_digest).encode()) if urls_digest else prefix
-
-
-class DuplicateFinder:
-    """Finds the duplicates of one page while it is rendered, and collects what it lists.
-
-    ``find`` tells what earlier pages list; what stands twice on the page itself is found here.
-
-    ::
-
-        urls = DuplicateFinder("products", lambda hashes: {})
-        urls.seen(["https://example.com/a", "https://example.com/a"])  # {1: "section 'products'"}
-        urls.add(["https://example.com/a"])
-        urls.listed  # an array of one hash
-    """
-
-    def __init__(self, section: str, find: FindListed) -> None:
-        self.section = section
-        self.found: dict[int, str] = {}
-        """The hashes of URLs that earlier pages list, and the sections of these."""
-        self._find = find
-        self._listed: set[int] = set()
-        self._last: tuple[Sequence[str], Hashes, set[int]] = ([], [], set())
-
-    def seen(self, locations: Sequence[str]) -> Mapping[int, str]:
-        """Return the places of those that are listed already, and by what, in words."""
-        hashes = hashes_of(locations)
-        each = set(hashes)
-        self._last = locations, hashes, each
-        found = dict(self._find(hashes))
-        self.found.update((hashes[place], section) for place, section in found.items())
-        if len(each) < len(hashes) or not self._listed.isdisjoint(each):
-            first: set[int] = set()
-            for place, one in enumerate(hashes):
-                if one in first or one in self._listed:
-                    found.setdefault(place, self.section)
-                first.add(one)
-        return {place: f"section {found[place]!r}" for place in sorted(found)}
-
-    def add(self, locations: Sequence[str]) -> None:
-        """Take in what the page lists: some of what ``seen`` was given last."""
-        known, hashes, each = self._last
-        if len(locations) < len(known):
-            by_url = dict(zip(known, hashes, strict=True))
-            each = {by_url[location] for location in locations}
-        self._listed |= each
-
-    @property
-    def listed(self) -> "array[int]":
-        """The hashes of what the page lists so far, sorted."""
-        return array("q", sorted(self._listed))

@@ -17,7 +17,8 @@ from django_sitemapkit import Section, StaticSection
 from django_sitemapkit.builds import build, preview, publish
 from django_sitemapkit.builds.exclusion import exclude_now
 from django_sitemapkit.builds.make import page_builder as module
-from django_sitemapkit.builds.make.url_hashes import DuplicateFinder, hashes_of
+from django_sitemapkit.builds.make.compared_page import ComparedPage
+from django_sitemapkit.builds.make.url_hashes import digest_of, hashes_of, to_hex
 from django_sitemapkit.builds.report.due import due
 from django_sitemapkit.models import Build, ExtraUrl, Place, UrlOverride
 from django_sitemapkit.publishing import SitemapStorage
@@ -893,7 +894,8 @@ def hashes(numbers):
 def test_what_stands_twice_on_a_page_is_found_once():
     """The first is no duplicate, unless an earlier page lists it."""
     (one,) = hashes_of(urls([1]))
-    page = DuplicateFinder("b", lambda hashes: {n: "a" for n, h in enumerate(hashes) if h == one})
+    row = Place(section="b", prefix_digest="of a", duplicate_hashes=to_hex({one: "a"}))
+    page = ComparedPage(row)
     assert page.seen(urls([5, 1, 5, 1, 6])) == {
         1: "section 'a'",
         2: "section 'b'",
@@ -902,5 +904,6 @@ def test_what_stands_twice_on_a_page_is_found_once():
     page.add(urls([5, 6]))
     assert page.seen(urls([6, 7])) == {0: "section 'b'"}
     page.add(urls([7]))
-    assert page.listed == hashes([5, 6, 7])
-    assert page.found == {one: "a"}
+    assert page.describe(row) == hashes([1, 5, 6, 7])
+    assert row.urls_digest == digest_of(hashes([5, 6, 7]))
+    assert row.duplicate_hashes == to_hex({one: "a"})
