@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from django_sitemapkit.admin.base import known_site, number, number_or_blank
-from django_sitemapkit.builds.publication.publishing import stored_build
+from django_sitemapkit.builds.manifest import stored_build
 from django_sitemapkit.builds.report.differences import Difference, DifferenceKind
 from django_sitemapkit.builds.report.stored_differences import (
     MAX_KEPT,

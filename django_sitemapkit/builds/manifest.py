@@ -9,6 +9,7 @@ from typing import Any
 from django.utils import timezone
 
 from django_sitemapkit.builds.lease import BuildLease
+from django_sitemapkit.exceptions import BuildFailed
 from django_sitemapkit.models import Build, Place, Publication, StoredNow
 from django_sitemapkit.models.builds import INDEX_ORDER
 from django_sitemapkit.planning import StoredSize
@@ -18,6 +19,7 @@ from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.reading.keysets import KeyRange, Keyset
 from django_sitemapkit.rendering import page_addresses
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.words import english_of
 
 PageName = tuple[str, int]
 """A page by its section's name and its number; an index by its number, and no name."""
@@ -150,6 +152,22 @@ def copy_of(stored: Place) -> Place:
     take_over(row, stored)
     row.revision = stored.revision
     return row
+
+
+def stored_build(site: SitemapSite, build: int) -> Build:
+    """Return a build that was published or is held for review, and whose files are kept.
+
+    Raises BuildFailed if there is no such build.
+    """
+    record = Build.objects.filter(site=site.key, pk=build).first()
+    if record is None:
+        raise BuildFailed(f"Site {site.key!r} has no build {build}.")
+    if record.published_at is None and record.status != Build.Status.HELD:
+        reason = f": {english_of(record.reason)}" if record.reason else ""
+        raise BuildFailed(f"Build {build} is neither published nor held for review{reason}.")
+    if record.pruned_at is not None:
+        raise BuildFailed(f"Build {build} was pruned: its files were deleted.")
+    return record
 
 
 class SiteBuilds:

@@ -30,35 +30,7 @@ MAX_CHANGES = 10_000
 
 
 class OverrideChanges:
-    """Tells which pages of a site's builds are concerned by what editors have changed since."""
-
-    def __init__(self, site: SitemapSite) -> None:
-        self._site = site
-        self._since: dict[tuple[int, int], OverrideChangeSet] = {}
-        self._affected: set[tuple[int, int]] = set()
-        """Rows and revisions that are known: a build asks twice of a page that it makes."""
-
-    def affects(self, section: SectionReader, row: Place, *, look: bool = True) -> bool:
-        """Return whether a stored page has to be rendered again because of an override or a rule.
-
-        Without ``look`` neither a file nor a row is looked at, and any change since concerns it.
-        """
-        now = section.overrides.revision
-        if row.revision == now:
-            return False
-        if (row.pk, now) in self._affected:
-            return True
-        since = self._since.get((row.revision, now))
-        if since is None:
-            since = self._since[row.revision, now] = OverrideChangeSet(self._site, row.revision)
-        if since.affects(section, row, look=look):
-            self._affected.add((row.pk, now))
-            return True
-        return False
-
-
-class OverrideChangeSet:
-    """What editors have changed since a revision."""
+    """What editors of a site have changed since a revision, and which stored pages it concerns."""
 
     def __init__(self, site: SitemapSite, revision: int) -> None:
         self._site = site
@@ -70,7 +42,10 @@ class OverrideChangeSet:
         self._rules = [Pattern(text) for text in rules.values_list("pattern", flat=True)]
 
     def affects(self, section: SectionReader, row: Place, *, look: bool) -> bool:
-        """Return whether any of it concerns a stored page."""
+        """Return whether a stored page has to be rendered again because of an override or a rule.
+
+        Without ``look`` neither a file nor a row is looked at, and any change concerns it.
+        """
         if len(self._changed) > MAX_CHANGES:
             return True
         met = array("q", bytes(row.override_hashes))

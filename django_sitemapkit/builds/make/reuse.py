@@ -145,7 +145,8 @@ class Reuse:
     ) -> None:
         self.fingerprints = Fingerprints(site)
         """Of the pages as their rows are now."""
-        self._changes = OverrideChanges(site)
+        self._site = site
+        self._changes: dict[tuple[int, int], OverrideChanges] = {}
         self._is_stored = is_stored
         self.hashed = hashed
         """The names of the sections that leave out what is listed already."""
@@ -196,11 +197,20 @@ class Reuse:
         if reason and not (believed and reason == Reason.METHODS):
             return reason
         look = keys is not None
-        if self._changes.affects(section, previous, look=look):
+        if self._is_affected(section, previous, look=look):
             return Reason.OVERRIDES if look else Reason.SOMEWHERE
         is_compared = bool(previous.urls_digest or previous.duplicate_hashes)
         hashed = section.get_name() in self.hashed
         return Reason.AGAIN if is_compared and previous.duplicates and not hashed else None
+
+    def _is_affected(self, section: SectionReader, row: Place, *, look: bool) -> bool:
+        """Return whether editors have changed something of a page since its file was made."""
+        since, now = row.revision, section.overrides.revision
+        if since == now:
+            return False
+        if (since, now) not in self._changes:
+            self._changes[since, now] = OverrideChanges(self._site, since)
+        return self._changes[since, now].affects(section, row, look=look)
 
     def _rows_differ(
         self, section: SectionReader, previous: Place, keys: KeyRange | None

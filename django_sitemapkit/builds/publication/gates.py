@@ -5,18 +5,17 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from django_sitemapkit.builds.manifest import page_rows_of
-from django_sitemapkit.builds.stored_files import hashes_of
+from django_sitemapkit.builds.report.differences import DifferenceKind, compare
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State
-
-MAX_LOOKED_FOR = 500_000
-"""URLs of a section that are looked for in the others: about 50 MB. Of more, a sample is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,18 +124,13 @@ def reason_to_hold(finished: FinishedBuild) -> State:
 
 def _gone(finished: FinishedBuild, section: str, lost: int) -> int:
     """Return how many published URLs of a section no page of a build lists; ``lost`` if unknown."""
-    kept = {row.page_id for row in finished.pages} & {row.page_id for row in finished.published}
-    old = [row for row in finished.published if row.section == section and row.page_id not in kept]
-    step = -(-sum(row.page.urls for row in old) // MAX_LOOKED_FOR)
     try:
-        storage = SitemapStorage()
-        gone = {url for url in hashes_of(old, storage) if url % step == 0}
-        for row in sorted(finished.pages, key=lambda row: row.page_id in kept):  # New ones first.
-            if gone and not (row.section == section and row.page_id in kept):
-                gone.difference_update(hashes_of([row], storage))
+        with TemporaryDirectory() as folder:
+            found = compare(finished.published, finished.pages, SitemapStorage(), Path(folder))
+            removed = (one for one in found if one.kind is DifferenceKind.REMOVED)
+            return sum(one.section == section for one in removed)
     except StorageFailure:
         return lost
-    return len(gone) * step
 
 
 def _urls(pages: Iterable[Place]) -> Counter[str]:

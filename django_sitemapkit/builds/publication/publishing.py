@@ -16,6 +16,7 @@ from django_sitemapkit.builds.manifest import (
     page_entries_of,
     page_name_of,
     page_rows_of,
+    stored_build,
     take_over,
 )
 from django_sitemapkit.builds.publication.delivery import deliver
@@ -245,22 +246,6 @@ def _give_up_held(state: BuildState, record: Build) -> None:
                 status=Build.Status.ABANDONED,
                 reason={"code": "superseded", "build": record.pk},
             )
-
-
-def stored_build(site: SitemapSite, build: int) -> Build:
-    """Return a build that was published or is held for review, and whose files are kept.
-
-    Raises BuildFailed if there is no such build.
-    """
-    record = Build.objects.filter(site=site.key, pk=build).first()
-    if record is None:
-        raise BuildFailed(f"Site {site.key!r} has no build {build}.")
-    if record.published_at is None and record.status != Build.Status.HELD:
-        reason = f": {english_of(record.reason)}" if record.reason else ""
-        raise BuildFailed(f"Build {build} is neither published nor held for review{reason}.")
-    if record.pruned_at is not None:
-        raise BuildFailed(f"Build {build} was pruned: its files were deleted.")
-    return record
 
 
 def publish(site: SitemapSite, build: int, *, pause: Pause | None = None) -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
 
-from django_sitemapkit.builds.publication.publishing import stored_build
+from django_sitemapkit.builds.manifest import stored_build
 from django_sitemapkit.builds.stored_files import (
     hashes_of,
     location_and_values,

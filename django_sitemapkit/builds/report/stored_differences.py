@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django_sitemapkit.builds.lease import acquire
-from django_sitemapkit.builds.publication.publishing import stored_build
+from django_sitemapkit.builds.manifest import stored_build
 from django_sitemapkit.builds.report.differences import (
     Difference,
     DifferenceKind,

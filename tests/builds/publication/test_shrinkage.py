@@ -232,17 +232,6 @@ def test_urls_that_move_into_a_section_that_is_there_are_no_loss(storage, sectio
     assert list(differences_of(SITE)) == []
 
 
-def test_of_many_lost_urls_a_sample_is_looked_for(storage, sections, monkeypatch):
-    """What has moved is still no loss, and what has not is one."""
-    monkeypatch.setattr("django_sitemapkit.builds.publication.gates.MAX_LOOKED_FOR", 100)
-    Reading.objects.bulk_create(Reading(level=level) for level in range(1_000, 1_200))
-    run()
-    sections.remove("readings")
-    assert run().status == "held"
-    sections.add(Others)
-    assert run().status == "published"
-
-
 def test_a_loss_is_held_if_the_files_cannot_be_read(storage, live_id, sections):
     """Nobody knows then what has moved."""
     sections.remove("readings")
