@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from django.db import DatabaseError
-from django.db.models import Count, F, Q
+from django.db.models import Count, Q
 
 from django_sitemapkit.builds.lease import BuildLease, close_if_unusable
 from django_sitemapkit.conf import settings
@@ -72,7 +72,7 @@ class ClaimState:
             **open_pages(build).aggregate(
                 open=Count("pk"),
                 claimed=Count("pk", filter=CLAIMED),
-                failed=Count("pk", filter=Q(attempts__gt=0)),
+                failed=Count("pk", filter=~Q(failure={})),
             ),
             helpers=builds.values_list("helpers", flat=True).get(),
             is_paused=builds.filter(next_claim_at__gt=DatabaseNow()).exists(),
@@ -122,7 +122,7 @@ class ClaimLease(BuildLease):
             self._page = Place.objects.filter(pk=row.pk, status=Place.Status.PENDING)
             self._bounds = row.number, row.upper
             self._renew_claim()
-        row.claimed_until, row.attempts, row.error = None, 0, ""
+        row.claimed_until, row.failure = None, {}
         return row
 
     def release(self) -> None:
@@ -136,11 +136,13 @@ class ClaimLease(BuildLease):
         """
         close_if_unusable()  # Else a connection that is broken would fail again.
         with suppress(DatabaseError, SitemapKitError, PageChanged), self.fenced_transaction():
-            self._page.update(
-                claimed_until=None,
-                attempts=F("attempts") + 1,
-                error=printable(f"{type(error).__name__}: {error}")[:MAX_ERROR],
-            )
+            known = self._page.values_list("failure", flat=True).get()
+            failure = {
+                "attempts": known.get("attempts", 0) + 1,
+                "error": type(error).__name__,
+                "text": printable(str(error))[:MAX_ERROR],
+            }
+            self._page.update(claimed_until=None, failure=failure)
 
     def heartbeat(self) -> None:
         """Renew the lease and the claim if that is due. Raises what `prove` raises."""

@@ -144,11 +144,13 @@ class BuildState:
         """Return a build that begins now; it is not recorded."""
         return Build(
             site=self.site.key,
-            declaration=declaration,
             fence=self.lease.fence,
             started_at=self.lease.now(),
             started_by=self.started_by[:MAX_STARTED_BY],
-            chosen=sorted(self.chosen),
-            full=self.full,
-            distrusted=sorted(self.distrusted),
+            options={
+                "declaration": declaration,
+                "sections": sorted(self.chosen),
+                "full": self.full,
+                "distrusted": sorted(self.distrusted),
+            },
         )

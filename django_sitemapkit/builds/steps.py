@@ -131,10 +131,11 @@ def plan(state: BuildState) -> None:
         row.position = place * SPACING
     declaration = fingerprints.declaration_of(state.sections, state.chosen)
     # What a build of other sections has stored waits for a build of all.
+    left = state.builds.running
     state.unfinished = [
-        left for left in state.builds.running if state.is_whole or left.declaration == declaration
+        b for b in left if state.is_whole or b.options["declaration"] == declaration
     ]
-    distrusted = (name for left in state.unfinished for name in left.distrusted)
+    distrusted = (name for left in state.unfinished for name in left.options["distrusted"])
     state.distrusted = {*state.distrusted, *distrusted}
     state.record = state.new_build(declaration)
     state.record.checked_by = published.checkers_of(unseen) if published else {}
@@ -212,9 +213,10 @@ def compare(state: BuildState, comparison: PageComparison) -> None:
         with state.lease.fenced_transaction():
             Place.objects.bulk_update(some, ["prefix_digest", "urls_digest"])
     if comparison.damaged:
-        state.build.distrusted = sorted({*state.build.distrusted, *comparison.damaged})
+        options = state.build.options
+        options["distrusted"] = sorted({*options["distrusted"], *comparison.damaged})
         with state.lease.fenced_transaction():
-            state.build.save(update_fields=["distrusted"])
+            state.build.save(update_fields=["options"])
     if again:
         _make_again(state, again)
         return
@@ -339,8 +341,13 @@ def _prune(state: BuildState) -> None:
 
 def _is_adoptable(state: BuildState, left: Build) -> bool:
     """Return whether the pages that a build has stored may be adopted."""
-    is_same = left.declaration == state.build.declaration
-    return is_same and (left.full or not state.full)
+    return _is_of_same(state, left) and (left.options["full"] or not state.full)
+
+
+def _is_of_same(state: BuildState, left: Build) -> bool:
+    """Return whether a build was of the same declaration."""
+    is_same: bool = left.options["declaration"] == state.build.options["declaration"]
+    return is_same
 
 
 def _give_up_unfinished(state: BuildState) -> None:
@@ -353,7 +360,7 @@ def _announce_given_up(state: BuildState) -> None:
     """Announce the end of builds, once it is recorded: a receiver could undo a transaction."""
     for left in state.unfinished:
         reason = _reason_to_give_up(state, left)
-        if left.declaration != state.build.declaration:
+        if not _is_of_same(state, left):
             state.abandoned = reason
         if not left.reason:  # Else its end is announced.
             key = state.site.key
@@ -366,7 +373,7 @@ def _reason_to_give_up(state: BuildState, left: Build) -> State:
     known: State = left.reason
     if known:
         return known
-    if left.declaration != state.build.declaration:
+    if not _is_of_same(state, left):
         return {"code": "changed"}
     return {"code": "adopted" if _is_adoptable(state, left) else "interrupted"}
 

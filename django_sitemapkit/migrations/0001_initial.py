@@ -2,6 +2,7 @@
 
 import django.core.validators
 import django.db.models.deletion
+import django_sitemapkit.models.builds
 from decimal import Decimal
 from django.db import migrations, models
 
@@ -20,7 +21,6 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('site', models.CharField(max_length=100, verbose_name='site')),
                 ('status', models.CharField(choices=[('running', 'unfinished'), ('published', 'published'), ('unchanged', 'unchanged'), ('held', 'held'), ('abandoned', 'abandoned'), ('failed', 'failed')], default='running', max_length=20, verbose_name='status')),
-                ('declaration', models.CharField(max_length=64, verbose_name='declaration')),
                 ('fence', models.PositiveBigIntegerField(verbose_name='fencing token')),
                 ('started_at', models.DateTimeField(verbose_name='started at')),
                 ('ended_at', models.DateTimeField(null=True, verbose_name='ended at')),
@@ -30,9 +30,7 @@ class Migration(migrations.Migration):
                 ('pruned_at', models.DateTimeField(help_text='When its files were deleted.', null=True, verbose_name='pruned at')),
                 ('reason', models.JSONField(blank=True, default=str, verbose_name='reason')),
                 ('started_by', models.CharField(blank=True, max_length=200, verbose_name='started by')),
-                ('chosen', models.JSONField(blank=True, default=list, editable=False)),
-                ('full', models.BooleanField(default=False, verbose_name='full')),
-                ('distrusted', models.JSONField(blank=True, default=list, editable=False)),
+                ('options', models.JSONField(blank=True, default=django_sitemapkit.models.builds.no_options, editable=False)),
                 ('checked_by', models.JSONField(blank=True, default=dict, editable=False, verbose_name='checked by')),
                 ('warnings', models.JSONField(blank=True, default=list, help_text='Implausible lastmods.', verbose_name='warnings')),
                 ('helpers', models.PositiveIntegerField(default=0, editable=False)),
@@ -263,8 +261,7 @@ class Migration(migrations.Migration):
                 ('prefix_digest', models.CharField(blank=True, max_length=16, verbose_name='prefix digest')),
                 ('urls_digest', models.CharField(blank=True, max_length=16, verbose_name='URLs digest')),
                 ('claimed_until', models.DateTimeField(editable=False, null=True)),
-                ('attempts', models.PositiveIntegerField(default=0, editable=False)),
-                ('error', models.TextField(blank=True, verbose_name='error')),
+                ('failure', models.JSONField(blank=True, default=dict, editable=False)),
                 ('url_hashes', models.BinaryField(null=True)),
                 ('build', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='places', to='sitemapkit.build', verbose_name='build')),
                 ('page', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='places', to='sitemapkit.storedpage', verbose_name='file')),

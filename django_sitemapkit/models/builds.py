@@ -110,6 +110,11 @@ class BuildRequestManager(PrimaryManager["BuildRequest"]):
         return rows.annotate(is_overdue=is_overdue).order_by("pk")
 
 
+def no_options() -> dict[str, Any]:
+    """Return the options of a build of all sections whose declaration is not known."""
+    return {"declaration": "", "sections": [], "full": False, "distrusted": []}
+
+
 class Build(models.Model):
     """One run that makes the files of a site, and its result."""
 
@@ -125,8 +130,6 @@ class Build(models.Model):
 
     site = models.CharField(_("site"), max_length=100)
     status = models.CharField(_("status"), max_length=20, choices=Status, default=Status.RUNNING)
-    declaration = models.CharField(_("declaration"), max_length=64)
-    """A digest of its code and settings."""
     fence = models.PositiveBigIntegerField(_("fencing token"))
     """The fencing token of its lease."""
     started_at = models.DateTimeField(_("started at"))
@@ -143,12 +146,13 @@ class Build(models.Model):
     reason = models.JSONField(_("reason"), default=str, blank=True)
     """Why it is held, failed or was abandoned: a code and its values, or a text; often ""."""
     started_by = models.CharField(_("started by"), max_length=200, blank=True)
-    chosen = models.JSONField(default=list, blank=True, editable=False)
-    """The names of the sections it was asked to build; empty for all."""
-    full = models.BooleanField(_("full"), default=False)
-    """Whether it renders all pages, including unchanged ones."""
-    distrusted = models.JSONField(default=list, blank=True, editable=False)
-    """Stored names that it must not reuse."""
+    options = models.JSONField(default=no_options, blank=True, editable=False)
+    """What it was asked for, for its helpers and for the build that adopts its pages.
+
+    ``declaration`` is a digest of its code and settings, ``sections`` are the names of those to
+    build, or none for all, ``full`` is whether it renders all pages, including unchanged ones, and
+    ``distrusted`` are stored names that it must not reuse.
+    """
     checked_by = models.JSONField(_("checked by"), default=dict, blank=True, editable=False)
     """The ids of later builds that compared sections with their rows, by section."""
     warnings = models.JSONField(
@@ -283,10 +287,8 @@ class Place(models.Model):
     """Of its own URLs."""
     claimed_until = models.DateTimeField(null=True, editable=False)
     """By the database's clock in UTC; null if nobody makes it."""
-    attempts = models.PositiveIntegerField(default=0, editable=False)
-    """How often it could not be made."""
-    error = models.TextField(_("error"), blank=True)
-    """The class and the text of the last error."""
+    failure = models.JSONField(default=dict, blank=True, editable=False)
+    """How many ``attempts`` to make it failed, and the ``error`` and ``text`` of the last one."""
     url_hashes = models.BinaryField(null=True, editable=False)
     """Of what it lists or leaves out, sorted: as long as the process that compares needs them.
 

@@ -70,7 +70,7 @@ class Coordinator:
         pages = Place.objects.in_build(self._record)
         self._known = set(pages.values_list("pk", flat=True)) - {row.pk for row in rows}
         self._made = pages.exclude(status=Place.Status.PENDING)
-        pages.filter(status=Place.Status.PENDING).update(claimed_until=None, attempts=0, error="")
+        pages.filter(status=Place.Status.PENDING).update(claimed_until=None, failure={})
         self._started = ClaimState.of(self._record).helpers
 
     def run(self) -> Iterator[FileResult]:
@@ -98,14 +98,13 @@ class Coordinator:
 
     def _raise_error(self) -> None:
         """Raise what a page has failed of, if another attempt would not help."""
-        failed = open_pages(self._record).filter(attempts__gt=0)
-        for row in failed.only("section", "number", "attempts", "error"):
-            kind, _, text = row.error.partition(": ")
+        for row in open_pages(self._record).exclude(failure={}):
+            error, text = row.failure["error"], row.failure["text"]
             self._note = f"{row} was not built: {text}"
-            if kind in FINAL:
-                raise FINAL[kind](text)
-            if row.attempts >= MAX_ATTEMPTS:
-                raise BuildFailed(f"{row} failed {row.attempts} times: {row.error}")
+            if error in FINAL:
+                raise FINAL[error](text)
+            if (attempts := row.failure["attempts"]) >= MAX_ATTEMPTS:
+                raise BuildFailed(f"{row} failed {attempts} times: {error}: {text}")
 
     def _top_up(self, state: ClaimState) -> None:
         """Start the helpers that are missing: those that are about to begin are not."""
@@ -174,6 +173,7 @@ class Coordinator:
     def _require_same_declaration(self) -> None:
         """Raise PagesMoved if editors have changed what is built, so that each helper refuses."""
         site = self._builder.site
-        now = Fingerprints(site).declaration_of(sections_of(site), self._record.chosen)
-        if now != self._record.declaration:
+        options = self._record.options
+        now = Fingerprints(site).declaration_of(sections_of(site), options["sections"])
+        if now != options["declaration"]:
             raise PagesMoved("the settings of sections were changed during the build")

@@ -144,7 +144,8 @@ def _help(record: Build, limits: ClaimLimits, until: float) -> bool:
         return True
     site = site_by_key(all_sites(), record.site)
     sections = sections_of(site) if site else ()
-    if not site or Fingerprints(site).declaration_of(sections, record.chosen) != record.declaration:
+    chosen, declaration = record.options["sections"], record.options["declaration"]
+    if not site or Fingerprints(site).declaration_of(sections, chosen) != declaration:
         logger.warning(
             "No help for build %s of site %r: this process's code or settings are not those of the"
             " process that builds.",

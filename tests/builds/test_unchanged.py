@@ -37,7 +37,7 @@ def test_it_costs_few_queries_and_no_file(storage, sections, django_assert_max_n
     assert (record.pk, record.status) == (result.build, "unchanged")
     assert (record.started_by, record.reason) == ("a test", "")
     assert record.started_at <= record.ended_at
-    assert record.declaration
+    assert record.options["declaration"]
     assert not Place.objects.in_build(record).exists()
     published = Build.objects.get(status="published", replaced_at=None)
     assert published.checked_by == {"products": record.pk}

@@ -36,6 +36,7 @@ from django_sitemapkit.models import (
     SectionSettings,
     UrlOverride,
 )
+from django_sitemapkit.models.builds import no_options
 from django_sitemapkit.overrides import section_of, sections_of
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading import rows as rows_module
@@ -722,9 +723,10 @@ def test_helpers_make_what_is_pending(site):
     """Whatever they render is stored only if it differs."""
     before = manifest()[FIRST]
     with acquire(SITE) as lease:
+        declaration = Fingerprints(SITE).declaration_of(sections_of(SITE), [])
         record = Build.objects.create(
             site=SITE.key,
-            declaration=Fingerprints(SITE).declaration_of(sections_of(SITE), []),
+            options=no_options() | {"declaration": declaration},
             fence=lease.row.fence,
             started_at=EPOCH,
         )
