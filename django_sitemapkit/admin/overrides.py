@@ -340,18 +340,14 @@ class UrlOverrideAdmin(TransferAdmin):
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         site = site_by_key(known_sites(request), request.POST.get("site", ""))
-        try:
-            url_path = pasted_path(site, request.POST.get("path", "")) if site else ""
-        except InvalidValue as error:
-            raise Http404(str(error)) from error
         if site is None:
             raise Http404
+        try:
+            url_path = pasted_path(site, request.POST.get("path", ""))
+        except InvalidValue as error:
+            raise Http404(str(error)) from error
         row = self.model.objects.filter(site=site.key, hash=hash_of(url_path)).first()
-        if row is None:
-            row = self.model(site=site.key, path=url_path, include=False)
-            with transaction.atomic(using=router.db_for_write(self.model)):
-                row.save()
-                log_rows(request.user.pk, [row], ADDITION, message=EXCLUDED)
+        row = row or self.model(site=site.key, path=url_path)
         self._exclude(request, row)
         self._publish_without(request, site, row)
         query = urlencode({"site": site.key, "url": url_path})
@@ -362,9 +358,10 @@ class UrlOverrideAdmin(TransferAdmin):
     def _exclude(self, request: HttpRequest, row: UrlOverride) -> None:
         if row.include is not False:
             row.include = False
+            flag, fields = (CHANGE, ["include"]) if row.pk else (ADDITION, None)
             with transaction.atomic(using=router.db_for_write(self.model)):
-                row.save(update_fields=["include"])
-                log_rows(request.user.pk, [row], CHANGE, message=EXCLUDED)
+                row.save(update_fields=fields)
+                log_rows(request.user.pk, [row], flag, message=EXCLUDED)
 
     def _publish_without(self, request: HttpRequest, site: SitemapSite, row: UrlOverride) -> None:
         level = messages.SUCCESS
@@ -382,11 +379,15 @@ class UrlOverrideAdmin(TransferAdmin):
                     " again when the build has finished. %(error)s"
                 )
             text, level = text % {"error": error}, messages.WARNING
-        except (ImproperlyConfigured, SitemapKitError) as error:
-            text, level = _rebuild_failed(error), messages.ERROR
         except Exception as error:  # noqa: BLE001  each storage raises its own errors
-            logger.exception("Override %s: its URL could not be taken out of published files.", row)
-            text, level = _rebuild_failed(f"{type(error).__name__}: {error}"), messages.ERROR
+            reason = str(error)
+            if not isinstance(error, ImproperlyConfigured | SitemapKitError):
+                logger.exception("Override %s: its URL is still in published files.", row)
+                reason = f"{type(error).__name__}: {error}"
+            text = gettext(
+                "Live sitemaps exclude the URL now, but its file could not be rebuilt: %(error)s"
+            )
+            text, level = text % {"error": reason}, messages.ERROR
         else:
             text = gettext("The URL is excluded, and its sitemap file is published without it.")
             if result is None:
@@ -412,7 +413,7 @@ class UrlOverrideAdmin(TransferAdmin):
         if obj is None:
             return False
         found, _reason = try_read(lambda: inspect_object(site, obj))
-        return any(explanation.listed for explanation in found or ())
+        return any(each.listed for each in found or ())
 
 
 def _losses(queryset: models.QuerySet[UrlOverride]) -> list[dict[str, Any]]:
@@ -431,13 +432,6 @@ def _losses(queryset: models.QuerySet[UrlOverride]) -> list[dict[str, Any]]:
                 {"site": site, "count": number(count), "total": number(total), "percent": percent}
             )
     return found
-
-
-def _rebuild_failed(error: object) -> str:
-    text = gettext(
-        "Live sitemaps exclude the URL now, but its file could not be rebuilt: %(error)s"
-    )
-    return text % {"error": error}
 
 
 def _listed_models(sites: list[SitemapSite]) -> dict[str, type[models.Model]]:

@@ -167,13 +167,6 @@ def locations_of(row: Place, storage: SitemapStorage) -> Iterator[list[str]]:
         )
 
 
-def hashes_of(rows: Iterable[Place], storage: SitemapStorage) -> Iterator[int]:
-    """Yield the hash that each URL of some stored pages has in this process."""
-    for row in rows:
-        for urls in locations_of(row, storage):
-            yield from map(hash, urls)
-
-
 def location_and_values(entry: bytes) -> tuple[bytes, bytes]:
     """Return the location of an entry, and all that follows it."""
     location, _, values = entry[len(_BEGIN) :].partition(_END)

@@ -195,7 +195,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('site', models.CharField(max_length=100, unique=True, verbose_name='site')),
                 ('export_doubt', models.PositiveBigIntegerField(default=0, verbose_name='export in doubt')),
-                ('pause', models.JSONField(blank=True, default=dict, verbose_name='pause')),
+                ('pause', models.JSONField(blank=True, default=dict, editable=False)),
                 ('build', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='sitemapkit.build', verbose_name='build')),
             ],
             options={
@@ -232,7 +232,7 @@ class Migration(migrations.Migration):
                 ('xml_bytes', models.PositiveBigIntegerField(verbose_name='bytes of XML')),
                 ('stored_bytes', models.PositiveBigIntegerField(verbose_name='bytes in storage')),
                 ('lastmod', models.DateTimeField(verbose_name='last changed')),
-                ('lastmods', models.JSONField(blank=True, default=dict, verbose_name='lastmods')),
+                ('lastmods', models.JSONField(blank=True, default=dict, editable=False)),
             ],
             options={
                 'default_permissions': (),

@@ -220,7 +220,7 @@ class StoredPage(models.Model):
     stored_bytes = models.PositiveBigIntegerField(_("bytes in storage"))
     lastmod = models.DateTimeField(_("last changed"))
     """When its XML became different from that of the file before it."""
-    lastmods = models.JSONField(_("lastmods"), default=dict, blank=True)
+    lastmods = models.JSONField(default=dict, blank=True, editable=False)
     """The ``oldest``, the ``newest`` and its ``key``, and the ``count``; empty without any."""
 
     objects = PrimaryManager["StoredPage"]()
@@ -382,7 +382,7 @@ class Publication(models.Model):
     build = models.ForeignKey(Build, models.PROTECT, related_name="+", verbose_name=_("build"))
     export_doubt = models.PositiveBigIntegerField(_("export in doubt"), default=0)
     """The fencing token of a process that lost its lease during the export; 0 for none."""
-    pause = models.JSONField(_("pause"), default=dict, blank=True)
+    pause = models.JSONField(default=dict, blank=True, editable=False)
     """The values of a ``Pause``, its moments as timestamps; empty if nobody paused publishing."""
 
     objects = PrimaryManager["Publication"]()

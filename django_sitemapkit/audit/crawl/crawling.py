@@ -73,12 +73,6 @@ def crawl(
     Raises InvalidValue for a start outside of the site, BuildRunning while another process crawls
     the site, RobotsUnavailable if its robots.txt cannot be read, StorageFailure if a published file
     cannot, and ImproperlyConfigured for wrong settings.
-
-    Example::
-
-        run = crawl(all_sites()[0], max_depth=5)
-        for finding in run.findings.filter(kind="broken-link"):
-            print(finding.url, finding.detail)
     """
     options = audit_options()
     scope = CrawlScope.of(site, all_sites(), below)
@@ -90,8 +84,7 @@ def crawl(
         "max_urls": max_urls,
         "max_depth": max_depth,
     }
-    is_live = fetch is not None
-    threads = concurrency if is_live else 1  # The other one is for one thread.
+    is_live, threads = fetch is not None, concurrency if fetch else 1  # Within, one thread.
     fetch = fetch or InProcessFetcher(all_sites()).fetch
     end = None if max_seconds is None else time.monotonic() + max_seconds
     with acquire(site, "crawl", AUDIT_LEASE_SECONDS) as lease:

@@ -5,15 +5,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from django_sitemapkit.builds.manifest import page_rows_of
 from django_sitemapkit.builds.report.differences import DifferenceKind, compare
 from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Build, Place
-from django_sitemapkit.publishing import SitemapStorage
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State
 
@@ -125,10 +122,8 @@ def reason_to_hold(finished: FinishedBuild) -> State:
 def _gone(finished: FinishedBuild, section: str, lost: int) -> int:
     """Return how many published URLs of a section no page of a build lists; ``lost`` if unknown."""
     try:
-        with TemporaryDirectory() as folder:
-            found = compare(finished.published, finished.pages, SitemapStorage(), Path(folder))
-            removed = (one for one in found if one.kind is DifferenceKind.REMOVED)
-            return sum(one.section == section for one in removed)
+        found = compare(finished.published, finished.pages)
+        return sum(one.kind is DifferenceKind.REMOVED and one.section == section for one in found)
     except StorageFailure:
         return lost
 

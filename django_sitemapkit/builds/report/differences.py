@@ -18,8 +18,8 @@ from typing import IO
 
 from django_sitemapkit.builds.manifest import stored_build
 from django_sitemapkit.builds.stored_files import (
-    hashes_of,
     location_and_values,
+    locations_of,
     stored_entries_of,
     unescaped,
 )
@@ -75,11 +75,9 @@ class Difference:
 def compare(
     previous: Sequence[Place],
     present: Sequence[Place],
-    storage: SitemapStorage,
-    folder: Path,
     duplicates: Duplicates | None = None,
 ) -> Iterator[Difference]:
-    """Yield what differs between two manifests' pages; ``folder`` is for files on the way.
+    """Yield what differs between two manifests' pages.
 
     What a file lists that did not change is neither added nor removed. These files are read once
     there is such a difference, unless they have more than MAX_KEPT_URLS.
@@ -93,12 +91,16 @@ def compare(
     @cache
     def stays() -> set[int]:
         with suppress(StorageFailure):  # A lost file that did not change hides no difference.
-            return set(hashes_of(kept, storage))
+            urls = (url for row in kept for some in locations_of(row, storage) for url in some)
+            return set(map(hash, urls))
         return set()
 
-    for difference in _changes(old, new, storage, folder, duplicates):
-        if difference.kind is DifferenceKind.CHANGED or hash(difference.location) not in stays():
-            yield difference
+    storage = SitemapStorage()
+    with TemporaryDirectory() as folder:
+        for difference in _changes(old, new, storage, Path(folder), duplicates):
+            is_changed = difference.kind is DifferenceKind.CHANGED
+            if is_changed or hash(difference.location) not in stays():
+                yield difference
 
 
 def _changes(
@@ -214,5 +216,4 @@ def differences_of(
     previous = stored_build(site, earlier)
     old = list(Place.objects.in_build(previous).pages())
     new = list(Place.objects.in_build(record).pages())
-    with TemporaryDirectory() as folder:
-        yield from compare(old, new, SitemapStorage(), Path(folder), duplicates)
+    yield from compare(old, new, duplicates)
