@@ -55,14 +55,9 @@ def page_name_of(row: Place) -> PageName:
     return row.section, row.number
 
 
-def is_pending(row: Place) -> bool:
-    """Return whether a page has to be made."""
-    return row.status == Place.Status.PENDING
-
-
 def page_rows_of(rows: Iterable[Place]) -> list[Place]:
     """Return the pages with URLs among the rows of a manifest, in the order of the index."""
-    done = (row for row in rows if row.section and row.status == Place.Status.DONE)
+    done = [row for row in rows if row.section and row.status == Place.Status.DONE]
     return sorted(done, key=index_order)
 
 
@@ -204,8 +199,8 @@ class SiteBuilds:
     @property
     def held(self) -> Build | None:
         """The last build that is held for review and may still be published."""
-        held = (build for build in reversed(self.unpublished) if build.status == Build.Status.HELD)
-        return next((build for build in held if build.pruned_at is None), None)
+        held = [b for b in self.unpublished if b.status == Build.Status.HELD and not b.pruned_at]
+        return held[-1] if held else None
 
     @cached_property
     def _rows(self) -> dict[int, list[Place]]:
@@ -224,7 +219,8 @@ class SiteBuilds:
 
     def index_of(self, build: Build | None) -> Place | None:
         """Return its index."""
-        return next((row for row in self.rows_of(build) if not row.section), None)
+        indexes = [row for row in self.rows_of(build) if not row.section]
+        return indexes[0] if indexes else None
 
     def finished_pages(self) -> dict[PageName, list[Place]]:
         """Return the pages that are made, with URLs or without: as published, then as held."""

@@ -13,7 +13,7 @@ from django_sitemapkit.builds.results import (
     outcome_of,
 )
 from django_sitemapkit.builds.state import BuildState, OnFile
-from django_sitemapkit.builds.steps import export_what_is_left, plan_all, run
+from django_sitemapkit.builds.steps import export_what_is_left, plan, run
 from django_sitemapkit.conf import sites_kept
 from django_sitemapkit.exceptions import BuildFailed, NothingToPublish
 from django_sitemapkit.overrides import require_sections
@@ -86,7 +86,7 @@ def _build(state: BuildState) -> BuildResult:
     """Build until a build has seen all of its pages; return what became of that one."""
     for _ in range(MAX_RUNS):
         try:
-            result = run(state, plan_all)
+            result = run(state, plan)
         except PagesMoved:
             pass
         except NothingToPublish as error:

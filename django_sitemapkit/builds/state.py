@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.builds.make.reuse import Reuse
 from django_sitemapkit.builds.make.runner import InlineRunner, Runner
-from django_sitemapkit.builds.manifest import SiteBuilds, index_order, is_pending, page_rows_of
+from django_sitemapkit.builds.manifest import SiteBuilds, index_order, page_rows_of
 from django_sitemapkit.builds.publication.export import Export
 from django_sitemapkit.builds.publication.gates import FinishedBuild
 from django_sitemapkit.builds.results import BuildResult, FileResult
@@ -86,7 +86,7 @@ class BuildState:
     @property
     def pending(self) -> list[Place]:
         """The pages that have to be made."""
-        return list(filter(is_pending, self.rows))
+        return [row for row in self.rows if row.status == Place.Status.PENDING]
 
     @property
     def is_whole(self) -> bool:

@@ -87,14 +87,8 @@ def export_what_is_left(state: BuildState) -> None:
         logger.warning("Site %r: %s", state.site.key, error)
 
 
-def plan_all(state: BuildState) -> None:
-    """Draft a build of the site as it is now."""
-    plan(state)
-    adopt_and_reuse(state)
-
-
 def plan(state: BuildState) -> None:
-    """Bring the plans up to date, and copy them into the rows of a new build.
+    """Bring the plans up to date, and draft a build of the pages that they have.
 
     Sections that were not chosen keep the files that are published, if they have any. A page that
     lost rows to another one gets a new number, also in the plan: readers of the published index ask
@@ -139,6 +133,7 @@ def plan(state: BuildState) -> None:
     state.distrusted = {*state.distrusted, *distrusted}
     state.record = state.new_build(declaration)
     state.record.checked_by = published.checkers_of(unseen) if published else {}
+    adopt_and_reuse(state)
 
 
 def adopt_and_reuse(state: BuildState) -> None:

@@ -134,16 +134,14 @@ def store_pages(
     """
     using = router.db_for_write(Plan)
     with transaction.atomic(using=using):
-        numbers = count(_take_numbers(plan, sum(page.number == NEW for page in new)))
+        numbers = count(_take_numbers(plan, [page.number for page in new].count(NEW)))
         pages = [replace(page, number=page.number or next(numbers)) for page in new]
-        some = _conditions_of(old, keyset)
-        if sum(plan.pages.filter(pages).delete()[0] for pages in some) != len(old):
+        gone = [plan.pages.filter(some).delete()[0] for some in _conditions_of(old, keyset)]
+        if sum(gone) != len(old):
             transaction.set_rollback(True, using=using)
             return None
-        plan.pages.bulk_create(
-            Page(plan=plan, number=page.number, **stored_bounds(keyset, page.keys))
-            for page in pages
-        )
+        stored = [Page(plan=plan, number=p.number, **stored_bounds(keyset, p.keys)) for p in pages]
+        plan.pages.bulk_create(stored)
     return pages
 
 

@@ -42,7 +42,7 @@ def declaration(site, chosen):
 def freeze(sections, chosen=()):
     """Freeze the plan as a build does."""
     with acquire(SITE) as lease:
-        state = BuildState(site=SITE, lease=lease, chosen=chosen)
+        state = BuildState(site=SITE, lease=lease, chosen=chosen, full=True)
         steps.plan(state)
         steps.freeze(state)
     return state.build
