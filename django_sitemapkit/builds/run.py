@@ -19,11 +19,8 @@ from django_sitemapkit.exceptions import BuildFailed, NothingToPublish
 from django_sitemapkit.overrides import require_sections
 from django_sitemapkit.sites import SitemapSite
 
-MAX_RUNS = 4
-"""How often a call builds: once with adopted pages, once without, and twice more.
-
-A view may split a page meanwhile.
-"""
+MAX_MOVES = 4
+"""How often a view may split a page of a build, so that it begins again, until the call fails."""
 
 
 @sites_kept()
@@ -84,11 +81,12 @@ def build(
 
 def _build(state: BuildState) -> BuildResult:
     """Build until a build has seen all of its pages; return what became of that one."""
-    for _ in range(MAX_RUNS):
+    moves = 0
+    while moves < MAX_MOVES:
         try:
             result = run(state, plan)
         except PagesMoved:
-            pass
+            moves += 1
         except NothingToPublish as error:
             if not state.has_unseen:
                 raise

@@ -6,7 +6,8 @@ import pytest
 from django.utils import timezone
 
 from django_sitemapkit import Section
-from django_sitemapkit.builds import cancel_build, exclude_now, status_of, steps
+from django_sitemapkit.builds import InlineRunner, cancel_build, exclude_now, status_of, steps
+from django_sitemapkit.builds.make.page_builder import PagesMoved
 from django_sitemapkit.models import Build, Place, Publication, UrlOverride
 from django_sitemapkit.signals import build_ended
 from tests.builds import (
@@ -97,6 +98,52 @@ def test_a_build_of_methods_that_is_killed_again_and_again_ends(storage, client,
     left = Build.objects.filter(status="abandoned")
     assert [build.reason for build in left] == 5 * [{"code": "adopted"}]
     assert run().status == "unchanged"
+
+
+class Moving(InlineRunner):
+    """Finds three times that a view has split a page."""
+
+    moves = 3
+
+    def run(self, builder, rows):
+        """Begin again, or make the pages."""
+        if self.moves:
+            self.moves -= 1
+            raise PagesMoved("a view has split a page")
+        return super().run(builder, rows)
+
+
+@pytest.mark.parametrize("files", [0, 10])
+def test_a_build_may_begin_again_as_often_with_adopted_pages(storage, files):
+    """The build of these pages, which another one follows, does not count."""
+    if files:
+        killed_after(files)
+    rendered.clear()
+    result = run(runner=Moving())
+    assert (result.status, len(rendered)) == ("published" if not files else "unchanged", 10)
+
+
+@pytest.mark.parametrize("chosen", [(), ("hiding",)])
+def test_a_held_build_of_adopted_pages_is_given_up(storage, sections, settings, chosen):
+    """Its pages were of earlier rows; the build that followed at once is of the last ones."""
+    settings.SITEMAPKIT_MAX_SHRINK = 0.2
+    hidden = set()
+
+    class Hiding(Called):
+        def location(self, product):
+            return None if product.slug in hidden else f"/{product.slug}/"
+
+    sections.remove("called")
+    sections.add(Hiding)
+    run()
+    hidden |= {f"p{n}" for n in range(5)}
+    killed_after(5, state="empty", sections=chosen)
+    hidden.clear()
+    result = run(sections=chosen)
+    assert (result.status, result.urls) == ("unchanged", 10)
+    (held,) = Build.objects.filter(reason__code="superseded")
+    assert held.status == "abandoned"
+    assert Build.objects.held(SITE) is None
 
 
 def test_pages_with_fingerprints_need_no_second_build(storage, sections):

@@ -358,6 +358,33 @@ def test_a_page_of_a_builder_that_woke_up_is_replaced(site, client, monkeypatch)
     assert status_of(SITE).export.due == ""
 
 
+def test_a_manifest_of_a_pruner_that_woke_up_is_not_believed(site, client, monkeypatch, settings):
+    """It put an older one in the place of that of its successor, which had exported since."""
+    Product.objects.filter(slug__in=["p2", "p3"]).delete()
+    run()
+    settings.SITEMAPKIT_KEEP_REPLACED_SECONDS = 0
+    replace = SitemapStorage.replace
+    woken = []
+
+    def overtaken(storage, name, path, content_type):
+        if name.endswith("manifest.json.gz") and not woken:
+            woken.append(name)
+            take_lease().release()
+            edit_product("p0", day=2)
+            assert run().status == "published"
+        replace(storage, name, path, content_type)
+
+    monkeypatch.setattr(SitemapStorage, "replace", overtaken)
+    with pytest.raises(LeaseLost):
+        prune(SITE)
+    assert woken
+    assert Publication.objects.get().export_doubt
+    monkeypatch.undo()
+    assert run().exported
+    assert exported(site.shown) == served(client)
+    assert not Publication.objects.get().export_doubt
+
+
 def test_a_builder_that_wakes_without_its_connection_is_noted(site, monkeypatch):
     """It cannot prove its lease: what it has replaced is copied again by the next run."""
     replace, renew = SitemapStorage.replace, Lease.renew

@@ -1,7 +1,8 @@
 """Bringing what is published to where it is known: the export, and who listens."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
 
@@ -60,32 +61,35 @@ def _is_announced(build: Build) -> bool:
 
 
 def _bring(export: Export, publication: Publication, lease: BuildLease, *, everything: bool) -> int:
-    """Bring the export to what is published, and record it if that may have harmed it.
-
-    A process that has lost the lease may have replaced a file that its successor had copied just
-    before. The successor does not see that, so the next run copies all files again. Or the
-    successor has replaced a file while its size was looked at, which is no failure of the storage.
-    """
+    """Bring the export to what is published; return how many files were copied."""
     doubt = publication.export_doubt
     rows = Publication.objects.filter(pk=publication.pk)
-    try:
-        with lease.kept():
-            copied = export.bring(
-                publication.build, lease, everything=everything, doubt=bool(doubt)
-            )
-        if copied:
-            lease.prove()
-    except (DatabaseError, LeaseLost, StorageFailure):
-        close_if_unusable()  # A process that was paused for long has lost its connection, too.
-        if not lease.row.renew():
-            rows.update(export_doubt=lease.fence)
-            lease.prove()  # Raises LeaseLost.
-        raise
+    with doubted_if_lost(publication.site, lease), lease.kept():
+        copied = export.bring(publication.build, lease, everything=everything, doubt=bool(doubt))
     if doubt:  # Else another process may have recorded one meanwhile.
         publication.export_doubt = 0
         with lease.fenced_transaction():
             rows.filter(export_doubt=doubt).update(export_doubt=0)
     return copied
+
+
+@contextmanager
+def doubted_if_lost(site: str, lease: BuildLease) -> Iterator[None]:
+    """Record that the export may be harmed if the lease is lost while files of it are replaced.
+
+    Such a process may have replaced a file that its successor had stored just before. The successor
+    does not see that, so the next run copies all files again. Or the successor has replaced a file
+    while its size was looked at, which is no failure of the storage.
+    """
+    try:
+        yield
+        lease.prove()
+    except (DatabaseError, LeaseLost, StorageFailure):
+        close_if_unusable()  # A process that was paused for long has lost its connection, too.
+        if not lease.row.renew():
+            Publication.objects.filter(site=site).update(export_doubt=lease.fence)
+            lease.prove()  # Raises LeaseLost.
+        raise
 
 
 def announced_build(site: str) -> Build | None:

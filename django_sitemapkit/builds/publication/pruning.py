@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from django_sitemapkit.builds.lease import BuildLease, acquire
-from django_sitemapkit.builds.publication.delivery import announced_build
+from django_sitemapkit.builds.publication.delivery import announced_build, doubted_if_lost
 from django_sitemapkit.builds.publication.export import Export
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import (
@@ -62,7 +62,8 @@ def prune(
     over = _over(site)
     names = sorted(_names(site, listed=False, over=over)) if over else []
     if export is not None and not dry_run:
-        export.withdraw(lease)
+        with doubted_if_lost(site.key, lease):
+            export.withdraw(lease)
     if not dry_run and over:
         with lease.fenced_transaction():
             # First the mark: from here on nobody publishes such a build again.

@@ -159,8 +159,7 @@ def publish_finished(state: BuildState) -> Outcome:
         with lease.fenced_transaction():
             _end(record, Build.Status.HELD, reason=reason)
         return Outcome(status=Build.Status.HELD, build=record.pk, reason=reason)
-    if state.is_whole:
-        _give_up_held(state, record)
+    _give_up_held(state, record)
     return Outcome(status=Build.Status.PUBLISHED, build=record.pk)
 
 
@@ -188,8 +187,7 @@ def _end_unchanged(state: BuildState, finished: FinishedBuild, index: BuildIndex
     if published is None or not _has(state, published, finished, index):
         return None
     _end_as(state, published, finished, Build.Status.UNCHANGED)
-    if state.is_whole:
-        _give_up_held(state, record)
+    _give_up_held(state, record)
     return Outcome(status=Build.Status.UNCHANGED, build=record.pk)
 
 
@@ -237,9 +235,13 @@ def _end_as(
 
 
 def _give_up_held(state: BuildState, record: Build) -> None:
-    """Give up what was held before: a later build is in order."""
+    """Give up what was held before: a later build is in order.
+
+    One of some sections says nothing of builds of others, but it follows those of the same call.
+    """
     unpublished = state.builds.unpublished
     held = [b.pk for b in unpublished if b.status == Build.Status.HELD and b.pk < record.pk]
+    held = [pk for pk in held if state.is_whole or pk in state.begun]
     if held:
         with state.lease.fenced_transaction():
             Build.objects.filter(pk__in=held).update(
