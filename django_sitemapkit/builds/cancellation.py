@@ -11,6 +11,7 @@ from django.db import router, transaction
 from django_sitemapkit.builds.lease import CANCELLED
 from django_sitemapkit.builds.report.running import is_being_built
 from django_sitemapkit.models import Build, Lease, StoredNow
+from django_sitemapkit.models.leases import lease_name
 from django_sitemapkit.sites import SitemapSite
 
 logger = logging.getLogger("django_sitemapkit")
@@ -65,7 +66,7 @@ def cancel_build(site: SitemapSite, *, by: str, fence: int | None = None) -> Bui
 
 def cancellable_lease(site: SitemapSite) -> Lease | None:
     """Return the lease of a build that can be cancelled: it runs, or a dead process left it."""
-    lease = Lease.objects.filter(name=f"build:{site.key}").first()
+    lease = Lease.objects.filter(name=lease_name(site.key)).first()
     if lease is None:
         return None
     running = Build.objects.filter(site=site.key, status=Build.Status.RUNNING)

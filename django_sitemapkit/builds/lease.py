@@ -13,6 +13,7 @@ from django_sitemapkit.conf import settings
 from django_sitemapkit.exceptions import BuildCancelled, BuildRunning, LeaseLost
 from django_sitemapkit.heartbeats import heard_by
 from django_sitemapkit.models import Build, Lease, StoredNow
+from django_sitemapkit.models.leases import lease_name
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.tenants import current_tenants, switch_to
 from django_sitemapkit.words import State, english_of
@@ -136,7 +137,7 @@ class BuildLease:
 
 def build_lease(build: Build) -> Lease | None:
     """Return the lease under which a build is being made; None if its holder has lost it."""
-    rows = Lease.objects.filter(name=_name_of(build.site, "build"), fence=build.fence)
+    rows = Lease.objects.filter(name=lease_name(build.site), fence=build.fence)
     return rows.exclude(owner="").first()
 
 
@@ -148,10 +149,6 @@ def close_if_unusable() -> None:
     connection = connections[router.db_for_write(Build)]
     if not connection.in_atomic_block:
         connection.close_if_unusable_or_obsolete()
-
-
-def _name_of(site: str, work: str) -> str:
-    return f"{work}:{site}"
 
 
 @contextmanager
@@ -167,7 +164,7 @@ def acquire(
     It expires ``seconds`` after the last heartbeat; by default, SITEMAPKIT_LEASE_SECONDS. With
     ``makes_build`` it can be cancelled before it has recorded a build.
     """
-    name = _name_of(site.key, work)
+    name = lease_name(site.key, work)
     seconds = settings.LEASE_SECONDS if seconds is None else seconds
     row = Lease.objects.acquire(name, seconds=seconds, makes_build=makes_build)
     if row is None:

@@ -21,6 +21,7 @@ from django_sitemapkit.builds.manifest import (
     covers,
     in_batches,
     index_order,
+    keys_of,
     make_again,
     page_name_of,
     page_rows_of,
@@ -149,9 +150,10 @@ def adopt_and_reuse(state: BuildState) -> None:
     for row in state.pending if left or known else ():
         heartbeat()
         section, name = sections[row.section], page_name_of(row)
-        previous = state.reuse.find(section, row, known.get(name, ()))
+        keys = keys_of(row, section)
+        previous, _why = state.reuse.look(section, keys, known.get(name, ()))
         if previous is None and name in left:
-            previous = state.reuse.find(section, row, left[name], adopts=True)
+            previous, _why = state.reuse.look(section, keys, left[name], adopts=True)
             if previous is not None:
                 state.adopted += 1
                 is_judged = previous.fingerprint and not state.full

@@ -50,6 +50,11 @@ def _offset(connection: Any) -> int:
     return int(offset.total_seconds())
 
 
+def lease_name(site: str, work: str = "build") -> str:
+    """Return the name of the lease for a kind of work at the site with this key."""
+    return f"{work}:{site}"
+
+
 class LeaseManager(PrimaryManager["Lease"]):
     """Takes and gives back leases by single conditional statements."""
 

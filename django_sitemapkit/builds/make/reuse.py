@@ -151,40 +151,40 @@ class Reuse:
         self.hashed = hashed
         """The names of the sections that leave out what is listed already."""
 
-    def find(
+    def look(
         self,
         section: SectionReader,
-        row: Place,
+        keys: KeyRange | None,
         stored: Iterable[Place],
         *,
         adopts: bool = False,
-    ) -> Place | None:
-        """Return the first of some stored rows whose file a page can keep; None if there is none.
+    ) -> tuple[Place | None, Reason | None]:
+        """Return the first of some stored rows whose file a page can keep; else None, and why.
 
-        With ``adopts``, a page of which only rendering tells what it is keeps a file that was made
-        of the same key range.
+        ``keys`` is the page's key range; without it, no row is read. With ``adopts``, a page of
+        which only rendering tells what it is keeps a file that was made of the same key range. Of
+        several files that it cannot keep the last one tells why. What pages before it list is not
+        judged here.
         """
-        keys = keys_of(row, section)
+        reason: Reason | None = Reason.NEW
         for previous in stored:
-            is_same = (row.lower, row.upper) == (previous.lower, previous.upper)
-            believed = adopts and is_same and not previous.fingerprint
-            if self.why_not(section, previous, keys, believed=believed) is None:
-                return previous
-        return None
+            believed = adopts and not previous.fingerprint and keys_of(previous, section) == keys
+            reason = self._why_not(section, previous, keys, believed=believed)
+            if reason is None:
+                return previous, None
+        return None, reason
 
-    def why_not(
+    def _why_not(
         self,
         section: SectionReader,
         previous: Place,
         keys: KeyRange | None,
         *,
-        believed: bool = False,
+        believed: bool,
     ) -> Reason | None:
         """Return why a page cannot keep a stored file; None if it can.
 
-        ``previous`` is its row in the manifest that has the file, and ``keys`` is the page's key
-        range; without it, no row is read. With ``believed``, the page is taken for what it was if
-        only rendering tells. What pages before it list is not judged here.
+        With ``believed``, the page is taken for what it was if only rendering tells.
         """
         if previous.status != Place.Status.EMPTY and not self._is_stored(previous):
             return Reason.LOST

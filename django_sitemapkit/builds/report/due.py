@@ -127,17 +127,12 @@ class _Look:
     def _why(
         self, section: SectionReader, page: PlannedPage, stored: list[Place]
     ) -> tuple[Reason | None, str]:
-        """Return why a page is due; or None, and what stands for what its file lists.
-
-        Of several files that it cannot keep the last one tells why.
-        """
-        reason: Reason | None = Reason.NEW
-        for previous in stored:
-            reason = self._reuse.why_not(section, previous, page.keys if self._rows else None)
-            reason = reason or self._duplicates(previous)
-            if reason is None:
-                return None, previous.urls_digest
-        return reason, ""
+        """Return why a page is due; or None, and what stands for what its file lists."""
+        keys = page.keys if self._rows else None
+        previous, reason = self._reuse.look(section, keys, stored)
+        if previous is None:
+            return reason, ""
+        return self._duplicates(previous), previous.urls_digest
 
     def _duplicates(self, row: Place) -> Reason | None:
         """Return the reason why what a page leaves out may be another than when it was made."""

@@ -20,6 +20,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import Build, DatabaseNow, Lease, Place, StoredNow
+from django_sitemapkit.models.leases import lease_name
 from django_sitemapkit.sites import SitemapSite
 
 MIN_RATE_SECONDS = 1.0
@@ -108,14 +109,14 @@ def states_of(builds: Collection[Build]) -> dict[int, str]:
         leases = living_leases({build.site for build in left})
         alive = set(leases.values_list("name", "fence"))
         for build in left:
-            if (f"build:{build.site}", build.fence) not in alive:
+            if (lease_name(build.site), build.fence) not in alive:
                 states[build.pk] = Build.Status.FAILED if build.reason else INTERRUPTED
     return states
 
 
 def living_leases(keys: Iterable[str]) -> QuerySet[Lease]:
     """Return the leases of processes that build the sites with these keys and are alive."""
-    names = [f"build:{key}" for key in keys]
+    names = [lease_name(key) for key in keys]
     return with_life(Lease.objects.filter(name__in=names)).filter(is_alive=True)
 
 

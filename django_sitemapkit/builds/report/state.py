@@ -9,6 +9,7 @@ from typing import Any
 from django_sitemapkit.builds.publication.pausing import Pause, pause_at
 from django_sitemapkit.builds.report.running import with_life
 from django_sitemapkit.models import Build, BuildRequest, Lease, Publication, StoredNow
+from django_sitemapkit.models.leases import lease_name
 from django_sitemapkit.sites import SitemapSite
 from django_sitemapkit.words import State
 
@@ -74,7 +75,7 @@ def values_of(sites: Sequence[SitemapSite]) -> Iterator[dict[str, Any]]:
     publications: dict[str, Any] = {row.site: row for row in rows.annotate(now=StoredNow())}
     builds = Build.objects.filter(site__in=keys, status=Build.Status.HELD, pruned_at=None)
     held = {build.site: build for build in builds.order_by("pk")}
-    owned = Lease.objects.filter(name__in=[f"build:{key}" for key in keys]).exclude(owner="")
+    owned = Lease.objects.filter(name__in=[lease_name(key) for key in keys]).exclude(owner="")
     leases = {lease.name: lease for lease in with_life(owned)}
     requests = defaultdict(list)
     for row in BuildRequest.objects.open(*sites):
@@ -89,7 +90,7 @@ def values_of(sites: Sequence[SitemapSite]) -> Iterator[dict[str, Any]]:
             "published_at": publication and publication.build.published_at,
             "as_of": publication and publication.now,
             "pause": publication and pause_at(publication, publication.now),
-            "lease": leases.get(f"build:{site.key}"),
+            "lease": leases.get(lease_name(site.key)),
             "held": held.get(site.key),
             "requests": requests[site.key],
         }
