@@ -115,7 +115,7 @@ def _draft(
         emptied = Place(section=section, number=number, status=Place.Status.EMPTY)
         known.setdefault((section, number), emptied).override_hashes = reason
     state.rows = list(known.values())
-    state.record = state.new_build(published.options["declaration"])
+    state.record = state.new_build(published.options.get("declaration", ""))
     state.record.checked_by = published.checkers_of({section for section, _number in known})
 
 

@@ -128,9 +128,9 @@ def plan(state: BuildState) -> None:
     # What a build of other sections has stored waits for a build of all.
     left = state.builds.running
     state.unfinished = [
-        b for b in left if state.is_whole or b.options["declaration"] == declaration
+        b for b in left if state.is_whole or b.options.get("declaration") == declaration
     ]
-    distrusted = (name for left in state.unfinished for name in left.options["distrusted"])
+    distrusted = (name for left in state.unfinished for name in left.options.get("distrusted", ()))
     state.distrusted = {*state.distrusted, *distrusted}
     state.record = state.new_build(declaration)
     state.record.checked_by = published.checkers_of(unseen) if published else {}
@@ -343,7 +343,7 @@ def _is_adoptable(state: BuildState, left: Build) -> bool:
 
 def _is_of_same(state: BuildState, left: Build) -> bool:
     """Return whether a build was of the same declaration."""
-    is_same: bool = left.options["declaration"] == state.build.options["declaration"]
+    is_same: bool = left.options.get("declaration") == state.build.options["declaration"]
     return is_same
 
 

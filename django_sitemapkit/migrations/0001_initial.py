@@ -2,7 +2,6 @@
 
 import django.core.validators
 import django.db.models.deletion
-import django_sitemapkit.models.builds
 from decimal import Decimal
 from django.db import migrations, models
 
@@ -30,7 +29,7 @@ class Migration(migrations.Migration):
                 ('pruned_at', models.DateTimeField(help_text='When its files were deleted.', null=True, verbose_name='pruned at')),
                 ('reason', models.JSONField(blank=True, default=str, verbose_name='reason')),
                 ('started_by', models.CharField(blank=True, max_length=200, verbose_name='started by')),
-                ('options', models.JSONField(blank=True, default=django_sitemapkit.models.builds.no_options, editable=False)),
+                ('options', models.JSONField(blank=True, default=dict, editable=False)),
                 ('checked_by', models.JSONField(blank=True, default=dict, editable=False, verbose_name='checked by')),
                 ('warnings', models.JSONField(blank=True, default=list, help_text='Implausible lastmods.', verbose_name='warnings')),
                 ('helpers', models.PositiveIntegerField(default=0, editable=False)),

@@ -110,11 +110,6 @@ class BuildRequestManager(PrimaryManager["BuildRequest"]):
         return rows.annotate(is_overdue=is_overdue).order_by("pk")
 
 
-def no_options() -> dict[str, Any]:
-    """Return the options of a build of all sections whose declaration is not known."""
-    return {"declaration": "", "sections": [], "full": False, "distrusted": []}
-
-
 class Build(models.Model):
     """One run that makes the files of a site, and its result."""
 
@@ -146,8 +141,8 @@ class Build(models.Model):
     reason = models.JSONField(_("reason"), default=str, blank=True)
     """Why it is held, failed or was abandoned: a code and its values, or a text; often ""."""
     started_by = models.CharField(_("started by"), max_length=200, blank=True)
-    options = models.JSONField(default=no_options, blank=True, editable=False)
-    """What it was asked for, for its helpers and for the build that adopts its pages.
+    options = models.JSONField(default=dict, blank=True, editable=False)
+    """What it was asked for, for its helpers and the build that adopts its pages; else empty.
 
     ``declaration`` is a digest of its code and settings, ``sections`` are the names of those to
     build, or none for all, ``full`` is whether it renders all pages, including unchanged ones, and

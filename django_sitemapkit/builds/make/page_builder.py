@@ -99,7 +99,7 @@ class PageBuilder:
         sections = sections_of(site) if sections is None else sections
         self._sections = {section.get_name(): section for section in sections}
         if hashed is None:
-            hashed = hashed_sections(sections, record.options["sections"])
+            hashed = hashed_sections(sections, record.options.get("sections", ()))
         self.hashed = hashed
         """The names of the sections whose URLs are compared."""
         self._runs: PageRuns | None = None
@@ -252,7 +252,7 @@ class PageBuilder:
 
     def _is_stored(self, previous: Place) -> bool:
         """Return whether a file is there and may be used again."""
-        distrusted = self.record_of_build.options["distrusted"]
+        distrusted = self.record_of_build.options.get("distrusted", ())
         return previous.page.name not in distrusted and self._files.has(previous.page.name)
 
     def _store(self, row: Place, page: PageFile) -> str:

@@ -36,7 +36,6 @@ from django_sitemapkit.models import (
     SectionSettings,
     UrlOverride,
 )
-from django_sitemapkit.models.builds import no_options
 from django_sitemapkit.overrides import section_of, sections_of
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading import rows as rows_module
@@ -726,7 +725,7 @@ def test_helpers_make_what_is_pending(site):
         declaration = Fingerprints(SITE).declaration_of(sections_of(SITE), [])
         record = Build.objects.create(
             site=SITE.key,
-            options=no_options() | {"declaration": declaration},
+            options={"declaration": declaration, "sections": []},
             fence=lease.row.fence,
             started_at=EPOCH,
         )
