@@ -19,6 +19,7 @@ from django_sitemapkit.models.builds import (
     StoredPage,
 )
 from django_sitemapkit.models.fields import SitemapFields
+from django_sitemapkit.models.files import FilePiece, StoredFile
 from django_sitemapkit.models.leases import DatabaseNow, Lease, StoredNow
 from django_sitemapkit.models.overrides import (
     ExclusionRule,
@@ -37,6 +38,7 @@ __all__ = [
     "DatabaseNow",
     "ExclusionRule",
     "ExtraUrl",
+    "FilePiece",
     "Lease",
     "Page",
     "PageUrls",
@@ -47,6 +49,7 @@ __all__ = [
     "SectionSettings",
     "SitemapFields",
     "SitemapsOverview",
+    "StoredFile",
     "StoredNow",
     "StoredPage",
     "UrlOverride",
