@@ -71,11 +71,11 @@ class DatabaseStorage(Storage):
     def _open(self, name: str, mode: str = "rb") -> File:  # type: ignore[type-arg]
         if mode != "rb":
             raise ValueError(f"{name} can only be read as it was stored, not with mode {mode!r}.")
-        pieces = _complete(name).order_by("pieces__number").values_list("pieces__data", flat=True)
-        found = [bytes(piece or b"") for piece in pieces]
-        if not found:
+        # Sorted here: MariaDB would write the content to a temporary table to sort it.
+        pieces = sorted(_complete(name).values_list("pieces__number", "pieces__data"))
+        if not pieces:
             raise _not_found(name)
-        return ContentFile(b"".join(found), name)
+        return ContentFile(b"".join(data or b"" for _, data in pieces), name)
 
     def _save(self, name: str, content: File) -> str:  # type: ignore[type-arg]
         if content.size > MAX_FILE_BYTES:
