@@ -101,3 +101,7 @@ class NothingToPublish(BuildFailed):
 
 class NotPublished(SitemapKitError):
     """A section is published, but has no such page."""
+
+
+class FileLost(NotPublished):
+    """A published file is missing or damaged: its page is rendered from the database, or waits."""

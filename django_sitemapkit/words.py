@@ -51,6 +51,12 @@ SENTENCES = {
         "%(sitemaps)s sitemaps do not fit into one index, which has room for %(room)s; give the"
         " sections a larger limit, or divide them among several sites"
     ),
+    # Why published files cannot be sent.
+    "missing-here": gettext_noop(
+        "Missing from %(folder)s on this server: %(files)s of the published build. If another"
+        ' server has them, share the folder, or remove "sitemaps" from STORAGES: then the'
+        " database stores the files. Otherwise find out what deletes them."
+    ),
     # Who builds a site.
     "holder": gettext_noop("process %(pid)s on %(host)s since %(since)s UTC"),
     "silent": gettext_noop("%(holder)s; no recent heartbeat, so the next build takes over"),

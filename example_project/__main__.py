@@ -49,8 +49,8 @@ def _parser(total: int) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description=f"Build the sitemaps of a gazetteer and read them back, in {total} steps:\n\n"
         + "\n".join(f"  {number}. {title}" for number, title in enumerate(titles, start=1)),
-        epilog="It takes no arguments. DATABASE_URL, SITEMAPKIT_BASE_URL and SITEMAPS_ROOT in the"
-        "\nenvironment choose another database, address and folder.",
+        epilog="It takes no arguments. DATABASE_URL and SITEMAPKIT_BASE_URL in the environment"
+        "\nchoose another database and address.",
     )
 
 

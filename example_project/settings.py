@@ -85,16 +85,6 @@ USE_TZ = True
 STATIC_URL = "static/"
 STATIC_ROOT = HERE / "build" / "static"
 
-STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
-    "sitemaps": {
-        "BACKEND": "django.core.files.storage.FileSystemStorage",
-        # Two databases must not share a folder: each would clear away what only the other knows.
-        "OPTIONS": {"location": os.environ.get("SITEMAPS_ROOT", HERE / "build" / "files")},
-    },
-}
-
 SITEMAPKIT_SERVE_FROM = "auto"
 # Without a key, submit_sitemaps says what to set: an example has nothing to tell search engines.
 SITEMAPKIT_SUBMIT = {"indexnow_key": os.environ.get("INDEXNOW_KEY", "")}

@@ -52,6 +52,7 @@ OBJECTS = (
     "django_sitemapkit.protocol.texts",
     "django_sitemapkit.protocol.values",
     "django_sitemapkit.protocol.writers",
+    "django_sitemapkit.publishing.DatabaseStorage",
     "django_sitemapkit.rebuild.model_changed",
     "django_sitemapkit.registry.registry",
     "django_sitemapkit.registry.Registry.isolated",

@@ -16,7 +16,7 @@ import pytest
 pytestmark = pytest.mark.killloop
 
 ROOT = Path(__file__).resolve().parents[1]
-SECONDS = {"disk": 25, "s3": 40}
+SECONDS = {"disk": 25, "database": 25, "s3": 40}
 """How long builders are killed; the rest of a run takes some seconds more."""
 
 LONGEST = 3600
@@ -36,7 +36,11 @@ def require_server(variable, default):
 
 @pytest.mark.parametrize(
     ("database", "storage"),
-    [("sqlite", "disk"), ("postgresql", "disk"), ("mariadb", "disk"), ("postgresql", "s3")],
+    [
+        *((database, "disk") for database in ("sqlite", "postgresql", "mariadb")),
+        *((database, "database") for database in ("sqlite", "postgresql", "mariadb")),
+        ("postgresql", "s3"),
+    ],
 )
 def test_crawlers_never_notice_that_builders_are_killed(request, database, storage):
     """Two builders, killed and paused at random; the seed and the figures are in the output."""

@@ -586,14 +586,26 @@ def test_a_base_url_that_is_not_that_of_the_pages(settings, options, base, is_wr
 
 
 @pytest.mark.parametrize(
-    ("hosts", "debug", "is_reported"),
-    [(["*"], False, True), ([".example.com"], False, True), (["*"], True, False)],
+    ("hosts", "debug", "status"),
+    [(["*"], False, 503), ([".example.com"], False, 503), (["*"], True, 200)],
 )
-def test_hosts_that_anyone_may_name_without_a_base_url(settings, hosts, debug, is_reported):
-    """Plain ``check`` says it: all sitemaps answer 503."""
+def test_hosts_that_anyone_may_name_without_a_base_url(
+    settings, client, sections, db, hosts, debug, status
+):
+    """Plain ``check`` says it: all sitemaps answer 503, unless under DEBUG."""
     settings.ALLOWED_HOSTS, settings.DEBUG = hosts, debug
     settings.SITEMAPKIT_BASE_URL = None
-    assert bool(said(checks.sites.check_host)) == is_reported
+    declare(StaticSection, items=["home"])
+    ((message, hint),) = said(checks.sites.check_host)
+    assert "Builds fail" in message
+    assert ("ALLOWED_HOSTS" in message) == (status == 503)
+    assert "SITEMAPKIT_BASE_URL" in hint
+    response = client.get("/sitemap.xml", headers={"host": "shop.example.com"})
+    assert response.status_code == status
+    if status == 200:
+        assert b"<loc>http://shop.example.com/sitemap-" in response.getvalue()
+    with pytest.raises(CommandError, match="SITEMAPKIT_BASE_URL"):
+        call_command("build_sitemaps", skip_checks=True)
 
 
 def test_addresses_that_are_included_twice(monkeypatch):

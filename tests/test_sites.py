@@ -492,4 +492,4 @@ def test_checks_do_not_trip_over_a_table_that_does_not_exist_yet(settings, monke
 
     monkeypatch.setattr(serving, "sites_of_shops", missing)
     settings.SITEMAPKIT_SITES = "tests.testapp.serving.sites_of_shops"
-    assert [found.id for found in run_checks()] == ["sitemapkit.W008"]
+    assert run_checks() == []

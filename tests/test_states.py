@@ -71,6 +71,14 @@ EXAMPLES = {
             " use the time of rendering as lastmod."
         ),
     ),
+    "missing-here": (
+        {"files": 1, "folder": "/srv/sitemaps"},
+        (
+            "Missing from /srv/sitemaps on this server: 1 file of the published build. If another"
+            ' server has them, share the folder, or remove "sitemaps" from STORAGES: then the'
+            " database stores the files. Otherwise find out what deletes them."
+        ),
+    ),
     "no-section": (
         {},
         (

@@ -285,6 +285,7 @@ def _site_context(site: SitemapSite, *, rows: bool) -> dict[str, Any]:
         and cancellable_lease(site) is not None,
         "open": request_rows(status.queue),
         "ended": request_rows(ended.order_by("-ended_at", "-pk")[:RECENT_REQUESTS]),
+        "missing": words_of(status.missing),
         "pause": pause_text(status.pause) if status.pause else "",
         "builds": [
             {

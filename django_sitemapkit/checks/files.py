@@ -1,5 +1,6 @@
 """Checks of where files are stored, and how they are made and sent."""
 
+import difflib
 import os
 from pathlib import Path
 
@@ -8,12 +9,15 @@ from django.core.checks import Tags
 from django.core.exceptions import ImproperlyConfigured
 from django.core.files.storage import FileSystemStorage, InMemoryStorage, Storage, storages
 
-from django_sitemapkit.checks.base import Found, check, serves_by_drop_in, value_of
+from django_sitemapkit.builds.manifest import SiteBuilds
+from django_sitemapkit.builds.report.due import missing_here
+from django_sitemapkit.checks.base import Found, check, configured, value_of
 from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.extras import how_to_install
-from django_sitemapkit.publishing import SitemapStorage
-from django_sitemapkit.publishing.storage import ADD_ENTRY, ALIAS
+from django_sitemapkit.publishing import DatabaseStorage, SitemapStorage
+from django_sitemapkit.publishing.storage import ALIAS
 from django_sitemapkit.rendering.compression import CODECS, is_installed
+from django_sitemapkit.words import english_of
 
 OVERWRITING = ("file_overwrite", "overwrite_files", "allow_overwrite")
 """The options of django-storages' backends (S3, Azure, FTP) that let them replace a file."""
@@ -35,20 +39,13 @@ LOST_IN_EXPORT = {
 
 
 @check("sitemapkit.W008", Tags.files)
-def check_storage() -> Found:
-    """Report files that go to the static files storage, which others clear, or nowhere."""
-    is_live = value_of("SERVE_FROM") == "live" or serves_by_drop_in()
-    if ALIAS in django_settings.STORAGES or is_live:
-        return
-    source = _sitemap_storage()
-    nowhere = source is None or (isinstance(source, FileSystemStorage) and _place(source) is None)
-    what = (
-        "build_sitemaps has no storage for its files."
-        if nowhere
-        else "sitemaps are stored among the static files, where `collectstatic --clear` deletes"
-        " them."
-    )
-    yield f'STORAGES has no "{ALIAS}": {what}', ADD_ENTRY
+def check_alias() -> Found:
+    """Report an alias in STORAGES that was meant for the sitemaps, which the database stores."""
+    others = set(django_settings.STORAGES) - {value_of("EXPORT_STORAGE")}
+    close = difflib.get_close_matches(ALIAS, sorted(others), n=1, cutoff=0.8)
+    if ALIAS not in others and close:
+        message = f"STORAGES has {close[0]!r} and no {ALIAS!r}: the database stores the sitemaps."
+        yield message, f"Did you mean {ALIAS!r}?"
 
 
 @check("sitemapkit.W037", Tags.files, deploy=True)
@@ -60,6 +57,15 @@ def check_writable() -> Found:
         if not folder.is_dir() or not os.access(folder, os.W_OK):
             message = f"STORAGES[{ALIAS!r}] stores its files in {place}: {folder} is not writable."
             yield message, "Change its location, or let the user of builds write there."
+
+
+@check("sitemapkit.W048", Tags.files, deploy=True)
+def check_shared() -> Found:
+    """Report published files that are not on this server."""
+    for site in configured() if value_of("SERVE_FROM") != "live" else ():
+        if missing := missing_here(SiteBuilds(site)):
+            text = "Until then their pages are rendered from the database, or answer 503."
+            yield f"Site {site.key!r}: {english_of(missing)}", text
 
 
 @check("sitemapkit.E009", Tags.files)
@@ -105,7 +111,7 @@ def check_export_overwrites() -> Found:
     """Report a storage of the export that gives a file another name if its name is taken."""
     export = _export()
     forbidden = [name for name in OVERWRITING if getattr(export, name, True) is False]
-    if forbidden or isinstance(export, InMemoryStorage):
+    if forbidden or isinstance(export, InMemoryStorage | DatabaseStorage):
         message = (
             f"SITEMAPKIT_EXPORT_STORAGE is {value_of('EXPORT_STORAGE')!r}, a storage that does not"
             " overwrite: no file could be replaced."
@@ -176,7 +182,7 @@ def _place(storage: Storage | None) -> object:
     if isinstance(storage, FileSystemStorage):
         try:
             return Path(storage.path("")).resolve()
-        except ImproperlyConfigured:  # Such as the static files storage without STATIC_ROOT.
+        except ImproperlyConfigured:  # Such as a static files storage without STATIC_ROOT.
             return None
     if bucket := getattr(storage, "bucket_name", None) or getattr(storage, "azure_container", None):
         hosts = (getattr(storage, name, None) for name in ("endpoint_url", "account_name"))

@@ -3,7 +3,17 @@
 import django.core.validators
 import django.db.models.deletion
 from decimal import Decimal
+from typing import Any
 from django.db import migrations, models
+
+
+def store_uncompressed(apps: Any, schema_editor: Any) -> None:
+    """Let PostgreSQL keep pieces as they are: they are compressed already."""
+    if schema_editor.connection.vendor == "postgresql":
+        table = apps.get_model("sitemapkit", "FilePiece")._meta.db_table
+        schema_editor.execute(
+            f"ALTER TABLE {schema_editor.quote_name(table)} ALTER COLUMN data SET STORAGE EXTERNAL"
+        )
 
 
 class Migration(migrations.Migration):
@@ -269,6 +279,36 @@ class Migration(migrations.Migration):
                 'verbose_name': 'file',
                 'verbose_name_plural': 'files',
             },
+        ),
+        migrations.CreateModel(
+            name='StoredFile',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('folder', models.CharField(blank=True, max_length=250)),
+                ('name', models.CharField(max_length=250)),
+                ('size', models.PositiveIntegerField(null=True)),
+                ('stored_at', models.DateTimeField()),
+            ],
+            options={
+                'default_permissions': (),
+                'constraints': [models.UniqueConstraint(fields=('folder', 'name'), name='sitemapkit_file_unique')],
+            },
+        ),
+        migrations.CreateModel(
+            name='FilePiece',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('number', models.PositiveIntegerField()),
+                ('data', models.BinaryField()),
+                ('file', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='pieces', to='sitemapkit.storedfile')),
+            ],
+            options={
+                'default_permissions': (),
+                'constraints': [models.UniqueConstraint(fields=('file', 'number'), name='sitemapkit_piece_unique')],
+            },
+        ),
+        migrations.RunPython(
+            store_uncompressed, migrations.RunPython.noop, hints={'model_name': 'filepiece'}
         ),
         migrations.CreateModel(
             name='UrlOverride',

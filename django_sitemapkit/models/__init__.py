@@ -18,6 +18,7 @@ from django_sitemapkit.models.builds import (
     StoredPage,
 )
 from django_sitemapkit.models.fields import SitemapFields
+from django_sitemapkit.models.files import FilePiece, StoredFile
 from django_sitemapkit.models.leases import DatabaseNow, Lease, StoredNow
 from django_sitemapkit.models.overrides import (
     ExclusionRule,
@@ -36,6 +37,7 @@ __all__ = [
     "DatabaseNow",
     "ExclusionRule",
     "ExtraUrl",
+    "FilePiece",
     "Lease",
     "Page",
     "Place",
@@ -45,6 +47,7 @@ __all__ = [
     "SectionSettings",
     "SitemapFields",
     "SitemapsOverview",
+    "StoredFile",
     "StoredNow",
     "StoredPage",
     "UrlOverride",

@@ -25,6 +25,7 @@ from django.core.files import File
 from django.core.files.storage import FileSystemStorage, Storage, storages
 
 from django_sitemapkit.exceptions import StorageFailure
+from django_sitemapkit.publishing.database import DatabaseStorage
 from django_sitemapkit.sites import SitemapSite
 
 logger = logging.getLogger("django_sitemapkit")
@@ -36,19 +37,7 @@ ALLOWED = re.compile(r"[a-z0-9._/-]+")
 """What a name consists of, so that no storage has to change it."""
 
 ALIAS = "sitemaps"
-"""The alias in STORAGES; without it the files go to the static files storage."""
-
-ENTRY = (
-    f'"{ALIAS}": {{"BACKEND": "django.core.files.storage.FileSystemStorage",'
-    ' "OPTIONS": {"location": BASE_DIR / "sitemaps"}}'
-)
-"""An entry for it, as it may stand in a project's settings."""
-
-ADD_ENTRY = (
-    f"Add to STORAGES in the settings: {ENTRY}. Where there is no STORAGES yet, it needs"
-    ' "default" and "staticfiles" too.'
-)
-"""What to do where there is none."""
+"""The alias in STORAGES; without it the files go to the database."""
 
 WORKSHOP = ".building-"
 """What the names of local folders begin with in which files are made."""
@@ -56,7 +45,10 @@ WORKSHOP = ".building-"
 ATTEMPTS = 3
 """How often a failing storage is asked; between two times it is left alone for a moment."""
 
-HOPELESS = {errno.ENOSPC, errno.EACCES, errno.EPERM, errno.EROFS, errno.EDQUOT, errno.ENAMETOOLONG}
+HOPELESS = {
+    *(errno.ENOSPC, errno.EACCES, errno.EPERM, errno.EROFS, errno.EDQUOT),
+    *(errno.EFBIG, errno.ENAMETOOLONG),
+}
 """Errors that a retry does not cure."""
 
 DENIED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR}
@@ -87,9 +79,10 @@ class SitemapStorage:
     def __init__(self, storage: Storage | None = None) -> None:
         if storage is None:
             try:
-                storage = storages[ALIAS if ALIAS in django_settings.STORAGES else "staticfiles"]
+                is_set = ALIAS in django_settings.STORAGES
+                storage = storages[ALIAS] if is_set else DatabaseStorage()
             except ImproperlyConfigured as error:
-                raise _no_place(error) from error
+                raise StorageFailure(f"There is no storage for sitemaps: {error}") from error
         self.storage = storage
 
     @contextlib.contextmanager
@@ -133,15 +126,10 @@ class SitemapStorage:
     def local_path(self, name: str) -> Path | None:
         """Return where ``name`` lies on a local disk, or None for a storage elsewhere.
 
-        Having a ``path()`` says too little: ``InMemoryStorage`` has one too. Raises StorageFailure
-        for the static files storage without STATIC_ROOT, which has no place.
+        Having a ``path()`` says too little: ``InMemoryStorage`` has one too.
         """
-        if not isinstance(self.storage, FileSystemStorage):
-            return None
-        try:
-            return Path(self.storage.path(name))
-        except ImproperlyConfigured as error:
-            raise _no_place(error) from error
+        is_local = isinstance(self.storage, FileSystemStorage)
+        return Path(self.storage.path(name)) if is_local else None
 
     def put(self, name: str, path: Path) -> None:
         """Store the local file at ``path`` as ``name``, which no file ever had.
@@ -280,13 +268,6 @@ def file_name(site: SitemapSite, stem: str, sha256: str, build: int, extension: 
     if not ALLOWED.fullmatch(name):
         raise ValueError(f"{name!r} has characters that a storage might change")
     return name
-
-
-def _no_place(error: ImproperlyConfigured) -> StorageFailure:
-    why = str(error)
-    if ALIAS not in django_settings.STORAGES:
-        why = f'STORAGES has no "{ALIAS}". {ADD_ENTRY}'
-    return StorageFailure(f"There is no storage for sitemaps: {why}")
 
 
 def _why_not_in(folder: Path, error: OSError) -> str:

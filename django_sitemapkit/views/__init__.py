@@ -30,7 +30,7 @@ from django.template.loader import get_template
 from django.views.decorators.http import require_safe
 
 from django_sitemapkit.conf import settings
-from django_sitemapkit.exceptions import NotPlanned, NotPublished
+from django_sitemapkit.exceptions import FileLost, NotPlanned, NotPublished
 from django_sitemapkit.models.migrated import schema_fault
 from django_sitemapkit.registry import registry
 from django_sitemapkit.rendering.templates import template_blocks
@@ -58,6 +58,8 @@ def public_view(view: View) -> View:
     def answer(request: HttpRequest, **arguments: Any) -> HttpResponseBase:
         try:
             response = view(request, **arguments)
+        except FileLost:
+            return _come_back()
         except NotPublished as error:
             raise Http404(str(error)) from error
         except NotPlanned as error:
@@ -116,20 +118,23 @@ def index(request: HttpRequest) -> HttpResponseBase:
 
 @public_view
 def page(request: HttpRequest, section: str, number: str, form: str) -> HttpResponseBase:
-    """Answer with one page of a section, as XML or text, or 404 if there is none with a URL."""
+    """Answer with one page of a section, as XML or text.
+
+    404 if there is none with a URL, 503 if its published file is lost and has no rows any more.
+    """
     site, responder = site_for(request), Responder(request, form)
     place = site, section, int(number), responder
-    reason = "This sitemap does not exist, or is currently empty."
+    reason = NotPublished("This sitemap does not exist, or is currently empty.")
     response = None
     try:
         if settings.SERVE_FROM != "live":
             response = published_page(*place)
         response = response or live_page(*place)
     except NotPublished as error:
-        reason = str(error)
+        reason = error
     response = response or empty_news(*place)
     if response is None:
-        raise Http404(reason)
+        raise reason
     return response
 
 

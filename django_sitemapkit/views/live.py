@@ -84,9 +84,10 @@ def rendered(
     """Return a page rendered from the database, or None where it lists nothing.
 
     One that overflows is split in the plan afterwards, if it is ``planned`` there as it is here.
+    If not, it stands in for a file that other servers may have, and has no ETag but the file's.
     """
     scope = section.site.scope()
-    validators = validators_of(section, page, scope)
+    validators = validators_of(section, page, scope) if planned else None
     if validators and (unchanged := responder.unchanged(validators.digest, exists=False)):
         return unchanged
     rendering = PageRendering(section, page.keys, scope)
@@ -97,7 +98,7 @@ def rendered(
     whole = rendering.complete
     if whole:
         first += blocks  # It has no more of them, but has yet to record what it found out.
-    digest = validators.digest if validators else digest_of(*first) if whole else None
+    digest = validators.digest if validators else digest_of(*first) if whole and planned else None
     response = responder.respond(joined(first, blocks), digest=digest, whole=whole)
     if validators and validators.last_modified:
         response.headers["Last-Modified"] = http_date(validators.last_modified.timestamp())

@@ -1,5 +1,6 @@
 """Published sitemaps: files sent from the storage as they are."""
 
+import datetime as dt
 import hashlib
 import logging
 from collections.abc import AsyncIterator, Iterator
@@ -16,7 +17,7 @@ from django_sitemapkit.builds.manifest import keys_of, page_entries_of
 from django_sitemapkit.builds.report.lookup import published_with, unbuilt
 from django_sitemapkit.builds.stored_files import decompressed
 from django_sitemapkit.conf import settings
-from django_sitemapkit.exceptions import NotPlanned, NotPublished
+from django_sitemapkit.exceptions import FileLost, NotPlanned, NotPublished
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import section_of, sections_of
 from django_sitemapkit.planning import PlannedPage
@@ -46,9 +47,11 @@ def published_index(site: SitemapSite, responder: Responder) -> HttpResponseBase
         _require_live(f"Site {site.key!r} has no published build yet.")
         return None
     live = _live_pages(site, build) if settings.SERVE_FROM == "auto" else []
-    if file and not live and (body := _content(file)) is not None:
-        return responder.send(body, _last_modified(file))
-    # If the file is lost, the manifest has what it listed.
+    if file and not live:
+        try:
+            return responder.send(_content(file), _last_modified(file))
+        except FileLost as error:  # The manifest has what it listed.
+            _report(site, build, error)
     index = _index_of(site, build, live)
     if index is None:
         raise NotPublished(f"Build {build.pk} lists nothing.")
@@ -87,18 +90,31 @@ def _live_pages(site: SitemapSite, build: Build) -> list[LivePage]:
     return live
 
 
-def _content(file: Place) -> bytes | None:
-    """Return the bytes of a small stored file, or None where it is lost or damaged."""
+def _content(file: Place) -> bytes:
+    """Return the bytes of a small stored file. Raises FileLost if it is missing or damaged."""
     try:
         with SitemapStorage().open(file.page.name) as stored:
             content = stored.read()
-    except Exception as error:  # noqa: BLE001  each storage has errors of its own
-        logger.error("%s is published, but its file is missing: %s", file.page.name, error)  # noqa: TRY400
-        return None
+    except Exception as error:
+        raise FileLost(f"{file.page.name} is missing: {error}") from error
     if hashlib.sha256(content).hexdigest() != file.page.sha256:
-        logger.error("%s is published, but its file is damaged.", file.page.name)
-        return None
+        raise FileLost(f"{file.page.name} is damaged")
     return content
+
+
+reported: dict[str, dt.datetime] = {}
+"""When the last build began of which this process has reported a lost file, by site."""
+
+
+def _report(site: SitemapSite, build: Build, error: FileLost) -> None:
+    """Log the first lost file of a build: there may be as many as requests."""
+    if reported.get(site.base) != build.started_at:
+        reported[site.base] = build.started_at
+        logger.error(
+            "Site %r: build %s is published, but %s. `sitemap_status` says which files this server"
+            " lacks; others of this build are not reported.",
+            *(site.key, build.pk, error),
+        )
 
 
 def published_page(
@@ -106,15 +122,19 @@ def published_page(
 ) -> HttpResponseBase | None:
     """Return a published page, or None where its section was never built and is served live.
 
-    A page whose file is lost, which is logged, is rendered from the database. Raises NotPublished
-    where the section is published and has no such page.
+    A page whose file is lost is rendered from the database. Raises FileLost if it has no rows
+    there, and NotPublished where the section is published and has no such page.
     """
     build, file = published_with(site, section, number)
-    if file is not None:
-        response = _send(file, responder) or _render_lost(site, file, responder)
-        if response is not None:
-            return response
-    if build is not None and (file is not None or not unbuilt(build, [section])):
+    if build is not None and file is not None:
+        try:
+            return _send(file, responder)
+        except FileLost as error:
+            _report(site, build, error)
+            if response := _render_lost(site, file, responder):
+                return response
+            raise
+    if build is not None and not unbuilt(build, [section]):
         raise NotPublished(f"Section {section!r} has no page {number}.")
     _require_live(f"Section {section!r} is not published yet.")
     return None
@@ -147,8 +167,8 @@ def _last_modified(file: Place) -> str:
     return http_date(file.page.lastmod.timestamp())
 
 
-def _send(file: Place, responder: Responder) -> HttpResponseBase | None:
-    """Return a stored file as the reader wants it, or None where it is lost."""
+def _send(file: Place, responder: Responder) -> HttpResponseBase:
+    """Return a stored file as the reader wants it. Raises FileLost if it is lost."""
     digest, modified = file.page.sha256[:32], _last_modified(file)
     response = responder.unchanged(digest, exists=True, modified=modified)
     if response is not None:
@@ -158,8 +178,7 @@ def _send(file: Place, responder: Responder) -> HttpResponseBase | None:
     is_gzip_file = responder.file and not responder.text
     response = _handed_over(storage, file) if is_gzip_file else None
     response = response or _streamed(storage, file, responder)
-    if response is not None:
-        responder.describe(response, digest, modified)
+    responder.describe(response, digest, modified)
     return response
 
 
@@ -193,19 +212,15 @@ class StoredResponse(StreamingHttpResponse):
         self._stored.close()
 
 
-def _streamed(
-    storage: SitemapStorage, file: Place, responder: Responder
-) -> HttpResponseBase | None:
+def _streamed(storage: SitemapStorage, file: Place, responder: Responder) -> HttpResponseBase:
     stored = _opened(storage, file)
-    if stored is None:
-        return None
     as_stored = (responder.file or responder.encoded) and not responder.text
     in_async = isinstance(responder.request, ASGIRequest)
     response: HttpResponseBase
     if responder.request.method == "HEAD":
         stored.close()
         response = responder.stream(iter(()))
-    elif as_stored and not in_async:
+    elif as_stored and not in_async and storage.local_path(file.page.name):
         response = FileResponse(stored)
         del response.headers["Content-Disposition"]
     else:
@@ -217,20 +232,18 @@ def _streamed(
     return response
 
 
-def _opened(storage: SitemapStorage, file: Place) -> IO[bytes] | None:
-    """Return a stored file, open at its beginning, or None where it is lost or cut short."""
+def _opened(storage: SitemapStorage, file: Place) -> IO[bytes]:
+    """Return a stored file, open at its beginning. Raises FileLost if it is lost or cut short."""
     try:
         stored = storage.open(file.page.name)
         found = getattr(stored, "size", file.page.stored_bytes)  # Not every storage's file has it.
         first = stored.read(RESPONSE_BLOCK_BYTES)
         stored.seek(0)
-    except Exception as error:  # noqa: BLE001  each storage has errors of its own
-        logger.error("%s is published, but its file is missing: %s", file.page.name, error)  # noqa: TRY400
-        return None
+    except Exception as error:
+        raise FileLost(f"{file.page.name} is missing: {error}") from error
     if not first or found != file.page.stored_bytes:
-        logger.error("%s is published, but its file is truncated.", file.page.name)
         stored.close()
-        return None
+        raise FileLost(f"{file.page.name} is truncated")
     return stored
 
 

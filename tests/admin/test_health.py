@@ -4,6 +4,7 @@ import datetime as dt
 from dataclasses import replace
 
 import pytest
+from django.conf import global_settings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -15,11 +16,11 @@ from django_sitemapkit.audit.models import AuditRun
 from django_sitemapkit.builds import publish
 from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.builds.requests import process_requests, request
-from django_sitemapkit.models import Build, BuildRequest, Place, Publication
+from django_sitemapkit.models import Build, BuildRequest, Place, Publication, StoredFile
 from django_sitemapkit.submission.models import SubmittedSite, SubmittedSitemap, UrlBatch
 from django_sitemapkit.testing.factories import BuildFactory
 from tests.admin.operating import EVIL, OVERVIEW, PEOPLE, page, person, text_of
-from tests.builds import SITE, Products, problems_of, run, take_lease
+from tests.builds import SITE, Products, problems_of, run, take_lease, use_storage
 from tests.testapp.models import Product
 
 pytestmark = pytest.mark.django_db
@@ -236,6 +237,29 @@ def test_lost_files_are_counted(built, monkeypatch):
         ("Stored file missing", Level.ERROR)
     ]
     assert shown[0].count >= Place.objects.pages().count()
+
+
+def test_files_that_this_server_lacks_are_shown_with_the_cause(built, settings, tmp_path):
+    """On a server whose disk is not that of the server that built; the overview shows it, too."""
+    use_storage(settings, "Disk", location=tmp_path / "one")
+    run()
+    assert titles(person("viewer")) == []
+    use_storage(settings, "Disk", location=tmp_path / "two")
+    shown, text = found(person("viewer"))
+    assert [str(item.title) for item in shown] == ["Stored file missing"]
+    assert f"Missing from {tmp_path / 'two'}" in text
+    assert f"Missing from {tmp_path / 'two'}" in text_of(person("viewer").get(OVERVIEW))
+
+
+def test_many_bytes_in_the_database_are_a_note(built, settings):
+    """Which names other storages; a large site has time to choose one."""
+    settings.STORAGES = global_settings.STORAGES
+    run()
+    assert titles(person("viewer")) == []
+    StoredFile.objects.update(size=150_000_000)
+    shown, text = found(person("viewer"))
+    assert [item.level for item in shown] == [Level.NOTE]
+    assert "S3" in text
 
 
 def test_external_sitemaps_that_are_not_listed_are_shown(built, sections):

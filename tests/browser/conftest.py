@@ -79,7 +79,6 @@ def environment(folder, port, settings):
         "DJANGO_SETTINGS_MODULE": settings,
         "PYTHONUNBUFFERED": "1",
         "SITEMAPKIT_BASE_URL": f"http://127.0.0.1:{port}",
-        "SITEMAPS_ROOT": f"{folder}/files",
     }
 
 

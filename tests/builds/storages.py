@@ -13,6 +13,8 @@ import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import FileSystemStorage, InMemoryStorage
 
+from django_sitemapkit.publishing import DatabaseStorage
+
 ON_S3 = os.environ.get("TEST_STORAGE") == "s3"
 """Whether this run stores on S3 what others store elsewhere."""
 
@@ -136,6 +138,10 @@ class Memory(Recording, Elsewhere):
 
 class Disk(Recording, FileSystemStorage):
     """A storage on the local disk."""
+
+
+class Database(Recording, DatabaseStorage):
+    """The default storage. A test that uses it needs the database."""
 
 
 class Wordless(Memory):

@@ -3,7 +3,6 @@
 import gzip
 
 import pytest
-from django.core.files.storage import InMemoryStorage
 from django.db.models import F
 from lxml import etree
 
@@ -20,10 +19,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
 
 @pytest.fixture
-def by_word(sections, settings, monkeypatch):
-    """Register a section over words, ten to a page, and give it storage in memory."""
-    storage = InMemoryStorage()
-    monkeypatch.setattr("django_sitemapkit.publishing.storage.storages", {"staticfiles": storage})
+def by_word(sections, settings):
+    """Register a section over words, ten to a page."""
     section = type(
         "Words",
         (Section,),

@@ -39,15 +39,18 @@ from django_sitemapkit import (
     checks,
     register,
 )
+from django_sitemapkit.builds import build
 from django_sitemapkit.conf import SETTING_NAMES
 from django_sitemapkit.mixins import section_for
 from django_sitemapkit.protocol.extensions import XHTML
 from django_sitemapkit.protocol.limits import NAMESPACE
+from django_sitemapkit.publishing import folder_of
 from django_sitemapkit.reading import reader_of
 from django_sitemapkit.reading.validation import require_pageable
 from django_sitemapkit.reading.validation.frozen import STARTED
 from django_sitemapkit.runners.dummy import DummyRunner
 from django_sitemapkit.sites import SitemapSite
+from tests.factories import SITE
 from tests.testapp.models import Draft, Place, Product, Shop, Tag
 
 PRODUCT = Route("product", shop="shop__slug", slug="slug")
@@ -733,24 +736,49 @@ DISK = {"BACKEND": "django.core.files.storage.FileSystemStorage"}
 ELSEWHERE = {"BACKEND": "django.core.files.storage.Storage"}
 
 
-@override_settings(STORAGES=storages_with(), STATIC_ROOT="/srv/static", STATIC_URL="/static/")
-def test_no_storage_of_their_own():
-    """Who stores sitemaps among the static files hears what clears them."""
-    (message,) = checks.files.check_storage()
-    assert message.id == "sitemapkit.W008"
-    assert "collectstatic --clear" in message.msg
-    assert "STORAGES" in message.hint
-
-
 @pytest.mark.parametrize(
-    "settings",
-    [{"STORAGES": storages_with(sitemaps=DISK)}, {"SITEMAPKIT_SERVE_FROM": "live"}],
-    ids=["a storage", "no files"],
+    ("aliases", "meant"),
+    [
+        (["sitemap"], "sitemap"),
+        (["Sitemaps", "images"], "Sitemaps"),
+        (["sites", "media"], ""),
+        (["sitemap", "sitemaps"], ""),
+        ([], ""),
+    ],
 )
-def test_a_storage_of_their_own(settings):
-    """With a storage of their own, or without published files, there is nothing to warn of."""
-    with override_settings(**{"STORAGES": storages_with(), **settings}):
-        assert found(checks.files.check_storage) == []
+def test_an_alias_that_was_meant_for_sitemaps(aliases, meant):
+    """One that is nearly right would change nothing, and nobody would notice."""
+    with override_settings(STORAGES=storages_with(**dict.fromkeys(aliases, DISK))):
+        messages = checks.files.check_alias()
+    assert [message.id for message in messages] == (["sitemapkit.W008"] if meant else [])
+    assert all(repr(meant) in message.msg for message in messages)
+
+
+def test_an_alias_of_the_export_is_in_use():
+    """Whatever it is called."""
+    exported = {"STORAGES": storages_with(sitemap=DISK), "SITEMAPKIT_EXPORT_STORAGE": "sitemap"}
+    with override_settings(**exported):
+        assert found(checks.files.check_alias) == []
+
+
+@pytest.mark.django_db
+def test_published_files_that_this_server_lacks(sections, settings, tmp_path):
+    """``check --deploy`` on a server whose disk is not that of the server that built."""
+    declare(StaticSection, items=["home"])
+    settings.STORAGES = storages_with(sitemaps={**DISK, "OPTIONS": {"location": tmp_path}})
+    assert found(checks.files.check_shared) == []
+    build(SITE)
+    assert found(checks.files.check_shared) == []
+    other = tmp_path / "other"
+    settings.STORAGES = storages_with(sitemaps={**DISK, "OPTIONS": {"location": other}})
+    (message,) = checks.files.check_shared()
+    assert message.id == "sitemapkit.W048"
+    assert f"Missing from {other / folder_of(SITE)}" in message.msg
+    assert "2 files" in message.msg
+    assert message in django_checks.run_checks(include_deployment_checks=True)
+    assert message not in django_checks.run_checks()
+    settings.SITEMAPKIT_SERVE_FROM = "live"
+    assert found(checks.files.check_shared) == []
 
 
 @pytest.mark.parametrize("there", [True, False])

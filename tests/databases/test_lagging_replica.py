@@ -10,7 +10,7 @@ from django.db import connections
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemapkit.models import Lease
-from tests.builds import ALL, BASE, fill, in_order, live, manifest, run, served, use_storage
+from tests.builds import ALL, BASE, fill, in_order, live, manifest, run, served
 from tests.overrides.setting import by_path
 from tests.testapp.models import Article, Product, Reading, Shop
 
@@ -61,7 +61,6 @@ def replica(settings, sections):
         sections.add(section)
     fill()
     catch_up()
-    use_storage(settings, "Memory")
     settings.DATABASE_ROUTERS = [f"{__name__}.ReadsFromReplica"]
     with CaptureQueriesContext(connections["replica"]) as queries:
         yield queries
@@ -96,7 +95,7 @@ def test_rows_are_those_of_the_replica_until_it_has_caught_up(client, settings):
 
 
 def test_the_tables_of_the_package_are_never_read_from_it(client, settings, replica):
-    """Nor is anything written there: leases, plans, manifests, publications, overrides."""
+    """Nor is anything written there: leases, plans, manifests, publications, overrides, files."""
     run()
     change_primary()
     catch_up()

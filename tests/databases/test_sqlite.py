@@ -15,13 +15,18 @@ pytestmark = [pytest.mark.thorough]
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_views_answer_while_a_build_writes(tmp_path):
-    """Live and from files, within each of its transactions, and none of these fails."""
+@pytest.mark.parametrize("storage", ["disk", "database"])
+def test_views_answer_while_a_build_writes(tmp_path, storage):
+    """Live and from files, within each of its transactions, and none of these fails.
+
+    If the database stores the files, others can write between two of the rows of a file.
+    """
     Folders(tmp_path).create()
     environment = os.environ | {
         "DJANGO_SETTINGS_MODULE": "tests.killloop.settings",
         "KILLLOOP_FOLDER": str(tmp_path),
         "KILLLOOP_BASE_URL": "http://127.0.0.1",
+        "KILLLOOP_STORAGE": storage,
         "TEST_DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3",
         "PYTHONPATH": os.pathsep.join(path for path in [*sys.path, str(ROOT)] if path),
     }
@@ -35,6 +40,8 @@ def test_views_answer_while_a_build_writes(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    journal, answers, statuses = re.match(r"(\w+): (\d+) answers, (.*)", done.stdout).groups()
+    found = re.match(r"(\w+): (\d+) answers, (.*); (\d+) writes", done.stdout).groups()
+    journal, answers, statuses, writes = found
     assert (journal, statuses) == ("wal", "{200}")
     assert int(answers) >= 3 * 2 * 3  # Three pages have changed.
+    assert bool(int(writes)) == (storage == "database")

@@ -8,8 +8,12 @@ import django
 
 
 def main():
-    """Read live and published pages within each transaction of a build; say what was answered."""
+    """Read live and published pages within each transaction of a build; say what was answered.
+
+    Others also read and write after each row of a file, if the database stores the files.
+    """
     django.setup()
+    from django.core.files import File
     from django.core.management import call_command
     from django.db import connections
     from django.test import Client, override_settings
@@ -33,23 +37,43 @@ def main():
                 answers[-1].getvalue()
         connections.close_all()
 
-    fenced = BuildLease.fenced_transaction
+    writes = []
+
+    def write():
+        writes.append(Item.objects.filter(pk=1).update(public=True))
+        connections.close_all()
+
+    def run(action, *values):
+        thread = threading.Thread(target=action, args=values)
+        thread.start()
+        thread.join()
+
+    fenced, chunks = BuildLease.fenced_transaction, File.chunks
 
     @contextmanager
     def reading_meanwhile(lease):
         with fenced(lease):
             yield
             for serve in ("live", "published"):
-                reader = threading.Thread(target=read, args=(serve,))
-                reader.start()
-                reader.join()
+                run(read, serve)
+
+    pieces = []
+
+    def writing_meanwhile(file, size):
+        for chunk in chunks(file, size):
+            pieces.append(chunk)
+            yield chunk
+            run(write)
+            run(read, "published")
 
     BuildLease.fenced_transaction = reading_meanwhile
+    File.chunks = writing_meanwhile
     call_command("build_sitemaps", verbosity=0)
+    assert len(writes) == len(pieces), "an error in a thread is printed"
     statuses = {answer.status_code for answer in answers}
     with connections["default"].cursor() as cursor:
         journal = cursor.execute("PRAGMA journal_mode").fetchone()[0]
-    sys.stdout.write(f"{journal}: {len(answers)} answers, {statuses}\n")
+    sys.stdout.write(f"{journal}: {len(answers)} answers, {statuses}; {len(writes)} writes\n")
 
 
 if __name__ == "__main__":

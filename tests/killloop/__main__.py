@@ -1,12 +1,13 @@
 """Kill builders at random while crawlers read, and see that no crawler ever notices.
 
-    python -m tests.killloop --database sqlite|postgresql|mariadb [--storage disk|s3]
+    python -m tests.killloop --database sqlite|postgresql|mariadb [--storage disk|database|s3]
                              [--kills 200] [--seconds 900] [--seed X]
 
 Two builders work side by side; most are killed by SIGKILL, some paused until another has taken
 over, and the clocks of half of them are an hour wrong. A writer changes the rows, two crawlers
-follow the index over HTTP, and a reader does in the exported files. With ``--storage s3`` all files
-are on a server of S3's interface, which the run starts; exported files are read from there.
+follow the index over HTTP, and a reader does in the exported files. With ``--storage database`` the
+files are rows, but for the exported ones. With ``--storage s3`` all are on a server of S3's
+interface, which the run starts; exported files are read from there.
 
 Ends with 1 at the first response that is not complete and valid, the first child of an index that
 is not there, and the first pass that misses a URL of all generations; what was answered is kept.
@@ -25,7 +26,7 @@ def main(arguments=None):
     """Run once; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.killloop")
     parser.add_argument("--database", choices=["sqlite", *SERVERS], default="sqlite")
-    parser.add_argument("--storage", choices=["disk", "s3"], default="disk")
+    parser.add_argument("--storage", choices=["disk", "database", "s3"], default="disk")
     parser.add_argument("--kills", type=int, default=200, help="end after so many")
     parser.add_argument("--seconds", type=float, default=900, help="end after so long")
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))

@@ -1,4 +1,4 @@
-"""Where the files of a run are: in folders of its own, or in buckets of a server of S3's interface.
+"""Where the files of a run are: in folders, in the database, or on a server of S3's interface.
 
 Each place has a part for the files of the builds and one for the export.
 """
@@ -65,6 +65,43 @@ class Folders:
         """Return what killed builders left besides files."""
         parts = [(self.folder / part).rglob(".*") for part in PARTS]
         return [str(path) for found in parts for path in found if path.is_dir()]
+
+
+class Rows(Folders):
+    """The files of the builds in the database, and the export in a folder."""
+
+    def backend(self, part):
+        """Return the entry of STORAGES for a part."""
+        if part == EXPORT:
+            return super().backend(part)
+        return {"BACKEND": "django_sitemapkit.publishing.DatabaseStorage"}
+
+    def read(self, part, name):
+        """Return the bytes of a file, None if there is none."""
+        from django.core.files.storage import storages
+
+        if part == EXPORT:
+            return super().read(part, name)
+        with storages["sitemaps"].open(name) as file:
+            return file.read()
+
+    def names(self, part):
+        """Return the names of all files, of which some may be half stored."""
+        from django_sitemapkit.models import StoredFile
+
+        return super().names(part) if part == EXPORT else set(map(str, StoredFile.objects.all()))
+
+    @contextmanager
+    def aged(self):
+        """Let everything have been there since long ago."""
+        from django.db.models import F
+
+        from django_sitemapkit.models import StoredFile
+
+        age = dt.timedelta(seconds=LONG_AGO)
+        StoredFile.objects.update(stored_at=F("stored_at") - age)
+        with super().aged():
+            yield
 
 
 class Buckets:
@@ -141,5 +178,7 @@ class Buckets:
 
 def place():
     """Return where this run's files are, as the environment says."""
-    endpoint = os.environ.get("KILLLOOP_S3")
-    return Buckets(endpoint) if endpoint else Folders(os.environ["KILLLOOP_FOLDER"])
+    if endpoint := os.environ.get("KILLLOOP_S3"):
+        return Buckets(endpoint)
+    kind = Rows if os.environ.get("KILLLOOP_STORAGE") == "database" else Folders
+    return kind(os.environ["KILLLOOP_FOLDER"])

@@ -38,6 +38,7 @@ class Project:
             "DJANGO_SETTINGS_MODULE": "tests.killloop.settings",
             "KILLLOOP_BASE_URL": f"http://127.0.0.1:{self.listener.getsockname()[1]}",
             "KILLLOOP_FOLDER": str(self.folder),
+            "KILLLOOP_STORAGE": self.storage,
             "KILLLOOP_SOCKET": str(self.listener.fileno()),
             "TEST_DATABASE_URL": self._url(),
         }

@@ -167,31 +167,21 @@ def test_forgotten_migrate_in_the_checks(monkeypatch, options):
 
 # No place for the files
 
-ENTRY = (
-    'STORAGES has no "sitemaps". Add to STORAGES in the settings: "sitemaps": {"BACKEND":'
-    ' "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": BASE_DIR /'
-    ' "sitemaps"}}. Where there is no STORAGES yet, it needs "default" and "staticfiles" too.'
-)
 
-
-def test_no_storage(products, settings):
-    """A project as ``startproject`` makes it: the command names the alias and the lines to add."""
+def test_no_storage_is_the_database(products, settings):
+    """A project as ``startproject`` makes it has nothing to set."""
     settings.STORAGES = global_settings.STORAGES
+    assert run("build_sitemaps")[0] == 0
+    assert "published: build" in run("sitemap_status")[1]
+
+
+def test_a_storage_that_cannot_be_imported(products, settings):
+    """The command names what is wrong."""
+    settings.STORAGES = {**global_settings.STORAGES, "sitemaps": {"BACKEND": "no.such.Storage"}}
     code, out, err = run("build_sitemaps")
     assert (code, out) == (1, "")
-    assert err == f"There is no storage for sitemaps: {ENTRY}"
-    (message,) = checks.files.check_storage()
-    assert message.msg == 'STORAGES has no "sitemaps": build_sitemaps has no storage for its files.'
-    assert message.hint == ENTRY.partition(". ")[2]
-    settings.STORAGES = {"default": global_settings.STORAGES["default"]}
-    assert run("build_sitemaps")[2] == f"There is no storage for sitemaps: {ENTRY}"
-    assert [message.id for message in checks.files.check_storage()] == ["sitemapkit.W008"]
-
-
-def test_no_storage_of_their_own_is_told_without_deploy(settings):
-    """``manage.py check`` as everyone runs it."""
-    settings.STORAGES = global_settings.STORAGES
-    assert "sitemapkit.W008" in {message.id for message in django_checks.run_checks()}
+    assert err.startswith("There is no storage for sitemaps: ")
+    assert "no.such.Storage" in err
 
 
 @pytest.mark.parametrize(

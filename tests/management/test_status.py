@@ -12,6 +12,7 @@ from django.utils import timezone, translation
 from django_sitemapkit.management.base import age_of
 from django_sitemapkit.models import Build, Lease, Place, Publication, StoredPage
 from django_sitemapkit.testing.factories import PlaceFactory
+from tests.builds import use_storage
 from tests.management import run
 from tests.testapp.models import Product
 from tests.testapp.serving import BASE, Products, Readings, declare, make_products
@@ -298,3 +299,18 @@ def test_without_a_build_there_is_no_progress(built):
     """Nor while the pages are planned."""
     (site,) = json.loads(run("sitemap_status", "--quick", "--json")[1])
     assert site["progress"] is None
+
+
+def test_files_that_this_server_lacks_are_shown_with_the_cause(sections, settings, tmp_path):
+    """For people and for programs; on the server that built, there are none."""
+    declare(sections, Products)
+    make_products("a", "b", "c")
+    use_storage(settings, "Disk", location=tmp_path / "one")
+    assert run("build_sitemaps")[0] == 0
+    assert "STORAGES" not in run("sitemap_status", "--quick")[1]
+    assert json.loads(run("sitemap_status", "--json")[1])[0]["missing"] == ""
+    use_storage(settings, "Disk", location=tmp_path / "two")
+    out = run("sitemap_status", "--quick")[1]
+    assert f"Missing from {tmp_path / 'two'}" in out
+    assert 'remove "sitemaps" from STORAGES' in out
+    assert str(tmp_path) in json.loads(run("sitemap_status", "--json")[1])[0]["missing"]

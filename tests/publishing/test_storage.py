@@ -11,19 +11,31 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import storages
 
 from django_sitemapkit.exceptions import StorageFailure
-from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.publishing import DatabaseStorage, SitemapStorage
 from django_sitemapkit.publishing import storage as module
 from django_sitemapkit.publishing.storage import sync_folder
-from tests.builds.storages import Disk, Killed, Memory, Wordless, not_on_s3, renaming, truncating
+from tests.builds.storages import (
+    Database,
+    Disk,
+    Killed,
+    Memory,
+    Wordless,
+    not_on_s3,
+    renaming,
+    truncating,
+)
 
 NAME = "sitemaps/site/page-1.xml.gz"
 FOLDER = "sitemaps/site"
 DATA = bytes(range(256)) * 1000
 
 
-@pytest.fixture(params=["disk", "elsewhere", "wordless"])
+@pytest.fixture(params=["disk", "elsewhere", "wordless", "database"])
 def inner(request, tmp_path):
     """Give one storage of each kind in turn."""
+    if request.param == "database":
+        request.getfixturevalue("db")
+        return Database()
     kinds = {"disk": lambda: Disk(tmp_path / "root"), "elsewhere": Memory, "wordless": Wordless}
     return kinds[request.param]()
 
@@ -329,12 +341,12 @@ def test_a_storage_elsewhere_has_no_local_path():
 
 
 def test_the_storage_is_that_of_the_alias(settings):
-    """Or else that of the static files."""
+    """Or else the database."""
     backend = {"BACKEND": "tests.builds.storages.Memory"}
     settings.STORAGES = {"default": backend, "staticfiles": backend, "sitemaps": backend}
     assert SitemapStorage().storage is storages["sitemaps"]
     settings.STORAGES = {"default": backend, "staticfiles": backend}
-    assert SitemapStorage().storage is storages["staticfiles"]
+    assert isinstance(SitemapStorage().storage, DatabaseStorage)
 
 
 def test_workshops_are_swept_without_time_zones_too(disk, tmp_path):

@@ -49,14 +49,6 @@ TEMPLATES = [
     }
 ]
 SITEMAPKIT_BASE_URL = "https://www.example.com"
-STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
-    "sitemaps": {
-        "BACKEND": "django.core.files.storage.FileSystemStorage",
-        "OPTIONS": {"location": BASE_DIR / "sitemaps"},
-    },
-}
 """
 
 URLS = """
@@ -303,9 +295,13 @@ def follow_idna(project):
 def follow_s3(project):
     """docs/hosting.md: the settings that it shows."""
     project.set("""
-        STORAGES["sitemaps"] = {
-            "BACKEND": "django_sitemapkit.contrib.s3.SitemapS3Storage",
-            "OPTIONS": {"bucket_name": "shop-sitemaps", "default_acl": "private"},
+        STORAGES = {
+            "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+            "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+            "sitemaps": {
+                "BACKEND": "django_sitemapkit.contrib.s3.SitemapS3Storage",
+                "OPTIONS": {"bucket_name": "shop-sitemaps", "default_acl": "private"},
+            },
         }
     """)
     project.manage("migrate --verbosity 0")

@@ -4,6 +4,7 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
+from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
@@ -12,11 +13,17 @@ from django.utils.translation import gettext_lazy as _
 from django_sitemapkit.admin.base import try_read
 from django_sitemapkit.admin.health.items import HealthItem, Level
 from django_sitemapkit.builds.make.reuse import Reason
-from django_sitemapkit.builds.report.due import due
+from django_sitemapkit.builds.manifest import SiteBuilds
+from django_sitemapkit.builds.report.due import due, missing_here
+from django_sitemapkit.publishing.database import stored_bytes
 from django_sitemapkit.rendering import external_problems
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.words import words_of
 
 Look: TypeAlias = Callable[[SitemapSite, dt.datetime], Iterator[HealthItem]]
+
+NOTED_BYTES = 200_000_000
+"""Bytes that the database may store without a note."""
 
 _NOW = _("Now")
 _CORRECT = _("Correct the error. Until then builds fail, and the published build is still served.")
@@ -28,6 +35,7 @@ def items_now(site: SitemapSite) -> list[HealthItem]:
     return [
         *_items(_sections, site, at, _("Sections cannot be read")),
         *_items(_externals, site, at, _("External sitemaps cannot be read")),
+        *_items(_stored, site, at, _("Stored files cannot be read")),
     ]
 
 
@@ -52,7 +60,8 @@ def _items(look: Look, site: SitemapSite, at: dt.datetime, title: Any) -> Iterab
 def _sections(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem]:
     """Yield the sections that cannot be read, and how many files are lost."""
     overview = f"{reverse('admin:sitemapkit_overview')}?{urlencode({'site': site.key})}"
-    dues = list(due(site, rows=False))
+    builds = SiteBuilds(site)
+    dues = list(due(site, rows=False, builds=builds))
     failed = [item for item in dues if item.error]
     if failed:
         yield HealthItem(
@@ -74,6 +83,7 @@ def _sections(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem]:
             found_at=at,
             found_by=_NOW,
             count=lost,
+            details=[words_of(missing)] if (missing := missing_here(builds)) else (),
             advice=_("Build again: the next build stores them. Find out what deletes files."),
             url=overview,
         )
@@ -91,4 +101,22 @@ def _externals(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem]:
             count=len(problems),
             details=[str(problem) for problem in problems],
             advice=_("Correct the external section: the index leaves these out."),
+        )
+
+
+def _stored(site: SitemapSite, at: dt.datetime) -> Iterator[HealthItem]:
+    """Yield that the database stores large files, for which other storages are made."""
+    size = stored_bytes()
+    if size > NOTED_BYTES:
+        yield HealthItem(
+            site=site.key,
+            title=_("Large sitemap files in the database"),
+            level=Level.NOTE,
+            found_at=at,
+            found_by=_NOW,
+            details=[filesizeformat(size)],
+            advice=_(
+                "They make backups larger. A folder that all servers share, or S3, stores them"
+                " outside the database: set “sitemaps” in STORAGES."
+            ),
         )

@@ -1,4 +1,4 @@
-"""What the next build will render again, and why."""
+"""What the next build will render again and why, and which files this server lacks."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,12 +13,14 @@ from django_sitemapkit.builds.make.reuse import Reason, Reuse
 from django_sitemapkit.builds.make.url_hashes import NO_URLS, next_prefix
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.stored_files import StoredFiles
+from django_sitemapkit.exceptions import StorageFailure
 from django_sitemapkit.models import Place
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.planning import PlannedPage, all_pages, pages_in, stored_plans
-from django_sitemapkit.publishing import SitemapStorage
+from django_sitemapkit.publishing import SitemapStorage, folder_of
 from django_sitemapkit.reading import SectionReader
 from django_sitemapkit.sites import SitemapSite
+from django_sitemapkit.words import State
 
 Known = dict[int, list[Place]]
 """The rows of a section's pages, by number: as published, and as held for review."""
@@ -71,6 +73,22 @@ def due(
             yield SectionDue(section="", pages={Reason.LOST: 1})
     except Exception as error:  # noqa: BLE001  each storage has errors of its own
         yield _broken("", error)
+
+
+def missing_here(builds: SiteBuilds) -> State:
+    """Return that this server's disk lacks published files, as where disks are not shared.
+
+    Returns "" if it does not, or if the files are not on a local disk, or if it cannot tell, which
+    ``due`` reports.
+    """
+    try:
+        storage = SitemapStorage()
+        folder = storage.local_path(folder_of(builds.site))
+        rows = builds.rows_of(builds.published) if folder else ()
+        lost = StoredFiles(builds.site, storage).lost(row for row in rows if row.page_id)
+    except StorageFailure:
+        return ""
+    return {"code": "missing-here", "files": len(lost), "folder": str(folder)} if lost else ""
 
 
 def _broken(name: str, error: Exception) -> SectionDue:

@@ -9,14 +9,14 @@ from typing import Any
 from django_sitemapkit.builds.make.compared_page import hashed_sections
 from django_sitemapkit.builds.manifest import SiteBuilds
 from django_sitemapkit.builds.publication.export import ExportStatus, export_status
-from django_sitemapkit.builds.report.due import SectionDue, due
+from django_sitemapkit.builds.report.due import SectionDue, due, missing_here
 from django_sitemapkit.builds.report.running import BuildProgress, build_progress, states_of
 from django_sitemapkit.builds.report.state import SiteState, values_of
 from django_sitemapkit.conf import settings
 from django_sitemapkit.models import Build, Place
 from django_sitemapkit.overrides import sections_of
 from django_sitemapkit.sites import SitemapSite
-from django_sitemapkit.words import code_of, english_of
+from django_sitemapkit.words import State, code_of, english_of
 
 SHOWN_BUILDS = 5
 """Builds a status lists, the newest first."""
@@ -60,6 +60,8 @@ class SiteStatus(SiteState):
     """What the next build will render again, and why; only sections with such pages."""
     builds: Sequence[Any]
     """The last builds, the newest first, with their ``state``: see ``states_of()``."""
+    missing: State = ""
+    """That this server's disk lacks published files; "" if it does not."""
     export: ExportStatus | None = None
     """The export; None if there is none, or nothing is published, or it was not asked for."""
 
@@ -78,6 +80,7 @@ class SiteStatus(SiteState):
                     "progress": self.progress and asdict(self.progress),
                     "sections": list(map(asdict, self.sections)),
                     "due": [item.as_dict() for item in self.due],
+                    "missing": english_of(self.missing),
                     "builds": [
                         {
                             "build": build.pk,
@@ -148,6 +151,7 @@ def status_of(site: SitemapSite, *, rows: bool = True, export: bool = True) -> S
         sections=sections,
         due=tuple(item for item in due(site, rows=rows, builds=builds) if item.pages),
         builds=newest,
+        missing=missing_here(builds),
         export=export_status(site) if export else None,
     )
 

@@ -122,6 +122,8 @@ class Command(PublishedCommand):
 
     def _conclude(self, report: SiteStatus, *, quick: bool) -> None:
         """Print what to do next at a site."""
+        if report.missing:
+            self.stdout.write(f"  {english_of(report.missing)}", self.style.ERROR)
         if held := report.held:
             self.stdout.write(f"  Build {held.pk} is held for review:", self.style.WARNING)
             self.stdout.write(f"  {how_to_review(held.pk)}", self.style.WARNING)
