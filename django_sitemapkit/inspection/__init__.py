@@ -1,6 +1,6 @@
 """Inspection of one URL: which section lists it, with which values, and why not if it is not."""
 
-from django_sitemapkit.inspection.candidates import label_or_none, paging_key
+from django_sitemapkit.inspection.candidates import label_or_none, paging_key, url_match
 from django_sitemapkit.inspection.urls import (
     UrlInspection,
     inspect_all,
@@ -17,4 +17,5 @@ __all__ = [
     "label_or_none",
     "paging_key",
     "similar_path",
+    "url_match",
 ]

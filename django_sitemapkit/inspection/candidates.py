@@ -41,7 +41,7 @@ def rows_at(
     may take the database a look at each row. With ``listed=False`` they need not be in the
     section's queryset.
     """
-    match = _url_match(site, path)
+    match = url_match(site, path)
     for section in sections_of(site):
         if label_or_none(section) is None:
             continue
@@ -145,7 +145,8 @@ def _primary_keys(
         return []  # The URL has no valid values for these fields.
 
 
-def _url_match(site: SitemapSite, path: str) -> ResolverMatch | None:
+def url_match(site: SitemapSite, path: str) -> ResolverMatch | None:
+    """Return the view that a site's URLconf has for a path, with its arguments, or None."""
     plain = unquote(path.partition("?")[0])
     if not plain.startswith(site.prefix):
         return None
