@@ -171,17 +171,15 @@ class AuditFindingAdmin(ReadOnlyAdmin):
         """Set an override that excludes each URL, from the next build on."""
         if self._are_too_many(request, queryset):
             return
-        new, changed = [], []
+        new: list[UrlOverride] = []
+        changed: list[UrlOverride] = []
         for site, path, kind in _paths_of(_listed(queryset)):
-            row = UrlOverride.objects.filter(site=site, hash=hash_of(path), path=path).first()
-            if row is None:
-                note = gettext("Audit: %s") % FindingKind(kind).label
-                row = UrlOverride(site=site, path=path, include=False, note=note)
-                new.append(row)
-                row.save()
-            elif row.include is not False:
+            note = gettext("Audit: %s") % FindingKind(kind).label
+            rows = UrlOverride.objects.filter(site=site, hash=hash_of(path), path=path)
+            row = rows.first() or UrlOverride(site=site, path=path, note=note)
+            if row.include is not False:
+                (changed if row.pk else new).append(row)
                 row.include = False
-                changed.append(row)
                 row.save()
         log_rows(request.user.pk, new, ADDITION, message=EXCLUDED)
         log_rows(request.user.pk, changed, CHANGE, message=EXCLUDED)

@@ -7,6 +7,7 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from typing import Any
 
@@ -16,7 +17,13 @@ from django.db.models import QuerySet
 from django_sitemapkit.audit.entries import SitemapEntry, entries_of
 from django_sitemapkit.audit.judge import Judge, Verdict
 from django_sitemapkit.audit.kinds import BAD_KINDS, FindingKind
-from django_sitemapkit.audit.models import AuditedTitle, AuditFinding, AuditRun
+from django_sitemapkit.audit.models import (
+    AuditedTitle,
+    AuditFinding,
+    AuditRun,
+    CrawledLink,
+    CrawledUrl,
+)
 from django_sitemapkit.audit.options import AuditOptions, audit_options
 from django_sitemapkit.audit.rules import Fetch
 from django_sitemapkit.audit.web.in_process import InProcessFetcher
@@ -26,7 +33,7 @@ from django_sitemapkit.printable import printable
 from django_sitemapkit.sites import SitemapSite, all_sites
 
 URLS_PER_RECORD = 100
-"""URLs that are recorded together: what an interrupted audit may have to fetch again."""
+"""URLs that are recorded together: what an interrupted run may have to fetch again."""
 
 KEEP_RUNS = 30
 """Audits of a site that are kept; as many of those before publishing."""
@@ -70,11 +77,19 @@ def audit(
     options = audit_options()
     with acquire(site, "audit", AUDIT_LEASE_SECONDS) as lease:
         published = Build.objects.published(site)
-        run = _run_of(site, lease, published, sample, live=fetch is not None, restart=restart)
+        run = open_run(
+            site,
+            lease,
+            "audit",
+            restart=restart or published is None,  # Live pages may have changed meanwhile.
+            build=published.pk if published else None,
+            sample=sample,
+            live=fetch is not None,
+        )
         entries = entries_of(site, published, sample, skip=run.checked)
         judge = judge_of(options, fetch)
         threads = concurrency if fetch is not None else 1  # The other one is for one thread.
-        for verdicts in _verdicts(judge, entries, threads, lease):
+        for verdicts in judged(judge, entries, lease.heartbeat, threads):
             with lease.fenced_transaction():
                 record(run, verdicts)
             if on_progress is not None:
@@ -93,33 +108,32 @@ def judge_of(options: AuditOptions, fetch: Fetch | None = None) -> Judge:
     )
 
 
-def _run_of(
-    site: SitemapSite,
-    lease: BuildLease,
-    published: Build | None,
-    sample: int | None,
-    *,
-    live: bool,
-    restart: bool,
+def open_run(
+    site: SitemapSite, lease: BuildLease, kind: str, *, restart: bool, **values: Any
 ) -> AuditRun:
-    """Return the audit to continue, or a new one; what cannot be continued is deleted."""
-    build = published.pk if published else None
-    open_runs = AuditRun.objects.filter(
-        site=site.key, status=AuditRun.Status.RUNNING, kind=AuditRun.Kind.AUDIT
-    )
-    run = None
-    if build is not None and not restart:  # Live pages may have changed meanwhile.
-        run = open_runs.filter(build=build, sample=sample, live=live).order_by("-pk").first()
-    if run is not None:
-        open_runs = open_runs.exclude(pk=run.pk)
-    open_runs.delete()
-    return run or AuditRun.objects.create(
-        site=site.key, build=build, sample=sample, live=live, started_at=lease.now()
+    """Return the unfinished run with these values, or a new one; what is not continued is deleted.
+
+    With ``restart`` none is continued.
+    """
+    unfinished = AuditRun.objects.filter(site=site.key, status=AuditRun.Status.RUNNING, kind=kind)
+    continued = None
+    for run in unfinished.order_by("-pk"):
+        is_same = all(getattr(run, name) == value for name, value in values.items())
+        if continued is None and is_same and not restart:
+            continued = run
+        else:
+            delete_urls(run)
+            run.delete()
+    return continued or AuditRun.objects.create(
+        site=site.key, kind=kind, started_at=lease.now(), **values
     )
 
 
-def _verdicts(
-    judge: Judge, entries: Iterator[SitemapEntry], concurrency: int, lease: BuildLease
+def judged(
+    judge: Judge,
+    entries: Iterator[SitemapEntry],
+    heartbeat: Callable[[], object],
+    concurrency: int = 1,
 ) -> Iterator[list[Verdict]]:
     """Yield the verdicts on entries, in their order, in batches; with a heartbeat after each."""
     with ThreadPoolExecutor(concurrency) as threads:
@@ -127,7 +141,7 @@ def _verdicts(
         while batch := list(islice(entries, URLS_PER_RECORD)):
             verdicts = []
             for verdict in judge_all(judge.judge, batch):
-                lease.heartbeat()
+                heartbeat()
                 verdicts.append(verdict)
             yield verdicts
 
@@ -135,25 +149,29 @@ def _verdicts(
 def record(run: AuditRun, verdicts: Sequence[Verdict]) -> None:
     """Record a batch in one transaction."""
     findings = [
-        AuditFinding(
-            run=run,
-            section=verdict.entry.section,
-            kind=kind,
-            url=verdict.entry.url,
-            detail=printable(detail)[:MAX_DETAIL],
-        )
+        finding_of(run, kind, verdict.entry.url, detail, verdict.entry.section)
         for verdict in verdicts
         for kind, detail in verdict.faults
     ]
-    counts = Counter(run.counts)
+    run.checked += len(verdicts)
+    run.bad += sum(is_bad(verdict) for verdict in verdicts)
     with transaction.atomic(using=router.db_for_write(AuditRun)):
-        findings += _repeated_titles(run, verdicts)
-        AuditFinding.objects.bulk_create(findings)
-        counts.update(finding.kind for finding in findings)
-        run.counts = dict(counts)
-        run.checked += len(verdicts)
-        run.bad += sum(is_bad(verdict) for verdict in verdicts)
-        run.save(update_fields=["counts", "checked", "bad"])
+        add_findings(run, findings + _repeated_titles(run, verdicts))
+
+
+def finding_of(
+    run: AuditRun, kind: FindingKind, url: str, detail: str, section: str = ""
+) -> AuditFinding:
+    """Return a finding that is not stored yet; a long detail is cut off."""
+    detail = printable(detail)[:MAX_DETAIL]
+    return AuditFinding(run=run, section=section, kind=kind, url=url, detail=detail)
+
+
+def add_findings(run: AuditRun, findings: Sequence[AuditFinding]) -> None:
+    """Store findings, and the numbers of their run, in the caller's transaction."""
+    AuditFinding.objects.bulk_create(findings)
+    run.counts = dict(Counter(run.counts) + Counter(finding.kind for finding in findings))
+    run.save(update_fields=["counts", "checked", "bad"])
 
 
 def is_bad(verdict: Verdict) -> bool:
@@ -174,11 +192,7 @@ def _repeated_titles(run: AuditRun, verdicts: Iterable[Verdict]) -> list[AuditFi
             new.append(AuditedTitle(run=run, hash=title, url=url))
         elif earlier != url:
             kind = FindingKind.TITLE_REPEATED
-            found.append(
-                AuditFinding(
-                    run=run, section=verdict.entry.section, kind=kind, url=url, detail=earlier
-                )
-            )
+            found.append(finding_of(run, kind, url, earlier, verdict.entry.section))
     AuditedTitle.objects.bulk_create(new)
     return found
 
@@ -193,7 +207,22 @@ def finish(run: AuditRun, at: dt.datetime) -> None:
     AuditRun.objects.filter(pk__in=old).delete()
 
 
-def delete_in_batches(rows: QuerySet[Any]) -> None:
-    """Delete rows, some at a time: neither memory nor a transaction grows with their number."""
+def delete_urls(run: AuditRun) -> None:
+    """Delete the URLs that a crawl met, and the links to them; findings stay."""
+    delete_in_batches(CrawledLink.objects.filter(run=run))
+    delete_in_batches(CrawledUrl.objects.filter(run=run))
+
+
+def delete_in_batches(
+    rows: QuerySet[Any], in_transaction: Callable[[], AbstractContextManager[Any]] = nullcontext
+) -> int:
+    """Delete rows, some at a time: neither memory nor a transaction grows with their number.
+
+    Return how many were deleted, each batch within what ``in_transaction`` opens.
+    """
+    deleted = 0
     while some := list(rows.values_list("pk", flat=True)[:ROWS_PER_DELETE]):
-        rows.model._default_manager.filter(pk__in=some).delete()
+        with in_transaction():
+            rows.model._default_manager.filter(pk__in=some).delete()
+        deleted += len(some)
+    return deleted

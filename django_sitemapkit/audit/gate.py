@@ -2,7 +2,7 @@
 
 from django.utils import timezone
 
-from django_sitemapkit.audit.auditing import URLS_PER_RECORD, finish, judge_of, record
+from django_sitemapkit.audit.auditing import finish, judge_of, judged, record
 from django_sitemapkit.audit.entries import entries_of_build
 from django_sitemapkit.audit.kinds import BAD_KINDS
 from django_sitemapkit.audit.models import AuditRun
@@ -15,7 +15,6 @@ def audit_build(finished: FinishedBuild) -> State:
     """Return why a sample of the build is too bad to be published, or ""; record the findings."""
     options = audit_options()
     allowed = 1 if options.max_bad is None else options.max_bad
-    judge = judge_of(options)
     run = AuditRun.objects.create(
         site=finished.site.key,
         build=finished.build.pk,
@@ -23,14 +22,9 @@ def audit_build(finished: FinishedBuild) -> State:
         kind=AuditRun.Kind.GATE,
         started_at=timezone.now(),
     )
-    batch = []
-    for entry in entries_of_build(finished.pages, options.sample):
-        finished.heartbeat()
-        batch.append(judge.judge(entry))
-        if len(batch) == URLS_PER_RECORD:
-            record(run, batch)
-            batch = []
-    record(run, batch)
+    entries = entries_of_build(finished.pages, options.sample)
+    for verdicts in judged(judge_of(options), entries, finished.heartbeat):
+        record(run, verdicts)
     finish(run, timezone.now())
     if run.bad <= allowed * run.checked:
         return ""

@@ -1,12 +1,10 @@
 """What is wrong with one web page that a sitemap lists."""
 
 import datetime as dt
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from threading import Lock
-from urllib.parse import urlsplit
 
 from django.utils.dateparse import parse_date, parse_datetime
 
@@ -23,6 +21,7 @@ from django_sitemapkit.audit.rules import (
 from django_sitemapkit.audit.web.pages import WebPage
 from django_sitemapkit.audit.web.responses import Fetched
 from django_sitemapkit.http_headers import http_moment
+from django_sitemapkit.protocol.locations import split_origin
 
 LASTMOD_TOLERANCE = dt.timedelta(days=1)
 """By how much lastmod and Last-Modified may differ."""
@@ -31,7 +30,7 @@ MAX_ALTERNATES = 20
 """Language versions of a page whose return links are checked."""
 
 MAX_KNOWN_LINKS = 1_000
-"""Pages whose language links are kept."""
+"""Pages whose language links are kept; then all are forgotten."""
 
 Links = frozenset[str] | None
 """The URLs of language versions that a page links to; None if it cannot be read."""
@@ -47,36 +46,6 @@ class Verdict:
     """Kind and detail of each fault."""
     title: str = ""
     """The language and the title of the page; "" if it has none."""
-
-
-class RecentLinks:
-    """The language links of the pages that were read last, by URL; safe for several threads.
-
-    The pages that are audited are among them: each language version is audited too, and would
-    otherwise be fetched once more for each check of a return link.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._known: OrderedDict[str, Links] = OrderedDict()
-
-    def add(self, url: str, links: Links) -> None:
-        """Remember the links of a page, and forget those of the page that was used longest ago."""
-        with self._lock:
-            self._known[url] = links
-            self._known.move_to_end(url)
-            if len(self._known) > MAX_KNOWN_LINKS:
-                self._known.popitem(last=False)
-
-    def get(self, url: str, read: Callable[[str], Links]) -> Links:
-        """Return the links of a page; ``read`` reads them if they are not known."""
-        with self._lock:
-            if url in self._known:
-                self._known.move_to_end(url)
-                return self._known[url]
-        links = read(url)
-        self.add(url, links)
-        return links
 
 
 class Judge:
@@ -99,19 +68,21 @@ class Judge:
         self._is_soft_404 = is_soft_404
         self._user_agent = user_agent
         self._robots = lru_cache(maxsize=100)(partial(robots_of, fetch=fetch))
-        self._links = RecentLinks()
+        # By URL, for several threads. The pages that are audited are among them: each language
+        # version is audited too, and would otherwise be fetched once more for each return link.
+        self._links: dict[str, Links] = {}
 
     def judge(self, entry: SitemapEntry) -> Verdict:
         """Fetch the page of an entry, and return what is wrong with it."""
         faults: list[Fault] = []
-        if not self._robots(origin_of(entry.url)).allows(entry.url, self._user_agent):
+        if not self._robots(split_origin(entry.url)[0]).allows(entry.url, self._user_agent):
             faults.append((Kind.ROBOTS, ""))
         fetched = self._fetch(entry.url)
         if fault := answer_fault(fetched):
-            self._links.add(entry.url, None)
+            self._remember(entry.url, None)
             return Verdict(entry, (*faults, fault))
-        page = WebPage.parse(fetched.final_url, fetched.headers, fetched.body, with_links=False)
-        self._links.add(entry.url, _linked_by(page))
+        page = _page_of(fetched)
+        self._remember(entry.url, page)
         faults += self._faults_of_page(entry, fetched, page)
         title = f"{page.language or ''} {page.title}" if page.title else ""
         return Verdict(entry, tuple(faults), title)
@@ -139,28 +110,29 @@ class Judge:
             return
         others = sorted({url for url in linked.values() if url != entry.url})
         for url in others[:MAX_ALTERNATES]:
-            back = self._links.get(url, self._alternates_at)
+            back = self._alternates_at(url)
             if back is not None and entry.url not in back:
                 yield Kind.HREFLANG_RETURN, url
                 return
 
     def _alternates_at(self, url: str) -> Links:
         """Return the URLs that a language version links to, or None if it cannot be read."""
+        with suppress(KeyError):
+            return self._links[url]
         fetched = self._fetch(url)
-        if answer_fault(fetched):
-            return None
-        page = WebPage.parse(fetched.final_url, fetched.headers, fetched.body, with_links=False)
-        return _linked_by(page)
+        return self._remember(url, None if answer_fault(fetched) else _page_of(fetched))
+
+    def _remember(self, url: str, page: WebPage | None) -> Links:
+        """Remember and return the language links of a page."""
+        if len(self._links) >= MAX_KNOWN_LINKS:
+            self._links.clear()
+        links = None if page is None else frozenset(linked for _, linked in page.alternates)
+        self._links[url] = links
+        return links
 
 
-def _linked_by(page: WebPage) -> Links:
-    return frozenset(linked for _, linked in page.alternates)
-
-
-def origin_of(url: str) -> str:
-    """Return scheme, host and port of a URL."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
+def _page_of(fetched: Fetched) -> WebPage:
+    return WebPage.parse(fetched.final_url, fetched.headers, fetched.body, with_links=False)
 
 
 def _lastmod_fault(entry: SitemapEntry, fetched: Fetched) -> Iterator[Fault]:

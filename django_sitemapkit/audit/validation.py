@@ -127,7 +127,7 @@ def validate_published(
         if not file.fault:
             try:
                 with storage.open(file.name) as content:
-                    report = how.validate(address, _file_blocks(content), address, hosts=hosts)
+                    report = how.validate(address, file_blocks(content), address, hosts=hosts)
             except Exception as error:  # noqa: BLE001  each storage has errors of its own
                 message = f"{file.name} cannot be read: {error}"
                 report = DocumentReport.failed(address, "damaged-file", message)
@@ -156,7 +156,7 @@ def validate_source(
         return
     try:
         if source == STANDARD_INPUT:
-            yield how.validate(source, _file_blocks(sys.stdin.buffer))
+            yield how.validate(source, file_blocks(sys.stdin.buffer))
             return
         paths = sitemap_paths(Path(source))
     except (OSError, ValueError) as error:
@@ -168,7 +168,7 @@ def validate_source(
             with path.open("rb") as file:
                 # A web server may have the compressed file beside the plain one.
                 identity = str(path.resolve()).removesuffix(".gz")
-                yield how.validate(name, _file_blocks(file), identity=identity)
+                yield how.validate(name, file_blocks(file), identity=identity)
         except (OSError, ValueError) as error:
             yield DocumentReport.failed(name, "unreadable", f"It cannot be read: {error}")
 
@@ -283,8 +283,7 @@ class _Validation:
         children: list[str] = []
         found: list[Finding] = []
         with SpooledTemporaryFile(MAX_BYTES_IN_MEMORY) as copy, suppress(InvalidSitemap):
-            blocks = blocks if self.schemas is None else _copied(blocks, copy)
-            sitemaps = reader.sitemaps(self._watched(blocks, reader))
+            sitemaps = reader.sitemaps(self._watched(blocks, reader, copy))
             children.extend(sitemap.location for sitemap in sitemaps)
             if self.schemas is not None:
                 found += self.schemas.findings(reader.kind, copy)
@@ -301,18 +300,17 @@ class _Validation:
             children=tuple(children),
         )
 
-    def _watched(self, blocks: Iterable[bytes], reader: SitemapReader) -> Iterator[bytes]:
+    def _watched(
+        self, blocks: Iterable[bytes], reader: SitemapReader, copy: IO[bytes]
+    ) -> Iterator[bytes]:
         for block in blocks:
+            if self.schemas is not None:
+                copy.write(block)
             if self.on_progress:
                 self.on_progress(reader.urls, reader.bytes)
             yield block
 
 
-def _file_blocks(file: IO[bytes]) -> Iterator[bytes]:
+def file_blocks(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the bytes of a file in blocks."""
     return iter(lambda: file.read(READ_BLOCK_BYTES), b"")
-
-
-def _copied(blocks: Iterable[bytes], copy: IO[bytes]) -> Iterator[bytes]:
-    for block in blocks:
-        copy.write(block)
-        yield block

@@ -1,12 +1,13 @@
 """What a crawl found, compared with what the sitemap lists, as findings."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 
 from django.db.models import QuerySet
 
-from django_sitemapkit.audit.auditing import MAX_DETAIL, delete_in_batches
+from django_sitemapkit.audit.auditing import add_findings, delete_in_batches, finding_of
 from django_sitemapkit.audit.crawl.frontier import ROWS_PER_QUERY, rows_of
 from django_sitemapkit.audit.crawl.scope import CrawlScope
 from django_sitemapkit.audit.entries import entries_of
@@ -25,7 +26,7 @@ from django_sitemapkit.builds.lease import BuildLease
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import Build, hash_of
 from django_sitemapkit.overrides import sections_of
-from django_sitemapkit.printable import count_of, printable
+from django_sitemapkit.printable import count_of
 from django_sitemapkit.protocol.locations import Scope
 from django_sitemapkit.sites import SitemapSite
 
@@ -43,16 +44,15 @@ _ENDS = {
 """What is wrong with URLs that redirects and canonical links lead to."""
 
 
-def compare(run: AuditRun, site: SitemapSite, scope: CrawlScope, lease: BuildLease) -> None:
-    """Record what is wrong with the links of a crawl and with what the site's sitemap lists.
+class CrawlComparison:
+    """Records what is wrong with the links of a crawl and with what the site's sitemap lists.
 
     Orphans are judged only if every URL that the crawl met was fetched, and at least one was a web
-    page. If a process is killed meanwhile, the next one starts the comparison again.
+    page. If a process is killed meanwhile, the next one starts the comparison again. ::
+
+        CrawlComparison(run, site, scope, lease).record()
     """
-    _Comparison(run, site, scope, lease).compare()
 
-
-class _Comparison:
     def __init__(
         self, run: AuditRun, site: SitemapSite, scope: CrawlScope, lease: BuildLease
     ) -> None:
@@ -61,8 +61,10 @@ class _Comparison:
         self._scope = scope
         self._lease = lease
         self._rows = CrawledUrl.objects.filter(run=run)
+        self._finding = partial(finding_of, run)
 
-    def compare(self) -> None:
+    def record(self) -> None:
+        """Compare, and record the findings."""
         self._reset()
         self._compare_rows(self._rows.filter(outcome=Outcome.BLOCKED, depth=0), self._broken)
         self._compare_rows(self._rows.filter(outcome=Outcome.BROKEN), self._broken)
@@ -83,18 +85,6 @@ class _Comparison:
             self._run.save(update_fields=["build", "counts", "pending"])
         self._published = published
 
-    def _record(self, findings: Sequence[AuditFinding]) -> None:
-        """Record findings, and count them; in the caller's transaction."""
-        AuditFinding.objects.bulk_create(findings, batch_size=ROWS_PER_QUERY)
-        counts = Counter(self._run.counts)
-        counts.update(finding.kind for finding in findings)
-        self._run.counts = dict(counts)
-        self._run.save(update_fields=["counts"])
-
-    def _finding(self, kind: Kind, url: str, detail: str, section: str = "") -> AuditFinding:
-        detail = printable(detail)[:MAX_DETAIL]
-        return AuditFinding(run=self._run, section=section, kind=kind, url=url, detail=detail)
-
     def _compare_rows(
         self,
         rows: QuerySet[CrawledUrl],
@@ -103,7 +93,7 @@ class _Comparison:
         """Record the findings of some rows, in their order."""
         for some in in_order(rows):
             with self._lease.fenced_transaction():
-                self._record(list(findings_of(some)))
+                add_findings(self._run, list(findings_of(some)))
 
     def _broken(self, rows: list[CrawledUrl]) -> Iterator[AuditFinding]:
         origins = _origins_of(rows)
@@ -159,7 +149,7 @@ class _Comparison:
             with self._lease.fenced_transaction():
                 keys = [row.pk for row in known.values()]
                 CrawledUrl.objects.filter(pk__in=keys).update(is_listed=True)
-                self._record(orphans)
+                add_findings(self._run, orphans)
 
     def _judges_orphans(self) -> bool:
         """Return whether every page was met that a link leads to, from the home page on."""

@@ -4,21 +4,22 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import partial
-from types import TracebackType
-from typing import Any, Self
 
 from django_sitemapkit.audit.auditing import (
     AUDIT_LEASE_SECONDS,
+    URLS_PER_RECORD,
     OnProgress,
-    delete_in_batches,
+    delete_urls,
     finish,
+    open_run,
 )
-from django_sitemapkit.audit.crawl.comparison import compare
+from django_sitemapkit.audit.crawl.comparison import CrawlComparison
 from django_sitemapkit.audit.crawl.frontier import Frontier
-from django_sitemapkit.audit.crawl.outcome import CrawlFetch, CrawlJudge, UrlOutcome
+from django_sitemapkit.audit.crawl.outcome import CrawlFetch, CrawlJudge, Outcome, UrlOutcome
 from django_sitemapkit.audit.crawl.scope import CrawlScope
-from django_sitemapkit.audit.models import AuditRun, CrawledLink, CrawledUrl
+from django_sitemapkit.audit.models import AuditRun, CrawledUrl
 from django_sitemapkit.audit.options import audit_options
 from django_sitemapkit.audit.rules import robots_of
 from django_sitemapkit.audit.web.in_process import InProcessFetcher
@@ -27,9 +28,6 @@ from django_sitemapkit.sites import SitemapSite, all_sites
 
 MAX_URLS = 100_000
 """URLs that a crawl fetches, by default."""
-
-URLS_PER_RECORD = 100
-"""URLs that are recorded together: what an interrupted crawl may have to fetch again."""
 
 LINKS_PER_RECORD = 20_000
 """Links after which a batch is recorded, however few pages have them."""
@@ -42,8 +40,6 @@ MAX_AHEAD = 100
 
 KEPT_CRAWLS = 2
 """Finished crawls of the same places whose URLs are kept, to compare them; then the findings."""
-
-Outcome = CrawledUrl.Outcome
 
 
 def crawl(
@@ -88,7 +84,7 @@ def crawl(
     fetch = fetch or InProcessFetcher(all_sites()).fetch
     end = None if max_seconds is None else time.monotonic() + max_seconds
     with acquire(site, "crawl", AUDIT_LEASE_SECONDS) as lease:
-        run = _run_of(site, lease, limits, live=is_live, restart=restart)
+        run = open_run(site, lease, "crawl", restart=restart, live=is_live, options=limits)
         judge = CrawlJudge(
             fetch,
             scope,
@@ -102,38 +98,10 @@ def crawl(
                 frontier.add(first)
         with _Pages(judge, threads) as pages:
             _fetch_all(run, frontier, pages, lease, end, on_progress)
-        compare(run, site, scope, lease)
+        CrawlComparison(run, site, scope, lease).record()
         finish(run, lease.now())
         _delete_old_urls(run)
     return run
-
-
-def _run_of(
-    site: SitemapSite, lease: BuildLease, limits: dict[str, Any], *, live: bool, restart: bool
-) -> AuditRun:
-    """Return the crawl to continue, or a new one; what cannot be continued is deleted."""
-    open_runs = AuditRun.objects.filter(
-        site=site.key, status=AuditRun.Status.RUNNING, kind=AuditRun.Kind.CRAWL
-    )
-    found = None
-    for run in open_runs.order_by("-pk"):
-        if found is None and not restart and run.live == live and run.options == limits:
-            found = run
-        else:
-            _delete_urls(run)
-            run.delete()
-    return found or AuditRun.objects.create(
-        site=site.key,
-        kind=AuditRun.Kind.CRAWL,
-        live=live,
-        options=limits,
-        started_at=lease.now(),
-    )
-
-
-def _delete_urls(run: AuditRun) -> None:
-    delete_in_batches(CrawledLink.objects.filter(run=run))
-    delete_in_batches(CrawledUrl.objects.filter(run=run))
 
 
 def _delete_old_urls(run: AuditRun) -> None:
@@ -143,10 +111,10 @@ def _delete_old_urls(run: AuditRun) -> None:
     )
     same = [old for old in finished.order_by("-pk") if old.places == run.places]
     for old in same[KEPT_CRAWLS:]:
-        _delete_urls(old)
+        delete_urls(old)
 
 
-class _Pages:
+class _Pages(AbstractContextManager["_Pages"]):
     """Fetches pages ahead, and gives what they are in their order.
 
     One thread fetches a page when it is taken; several fetch those that were added meanwhile.
@@ -158,15 +126,7 @@ class _Pages:
         self._threads = ThreadPoolExecutor(threads) if threads > 1 else None
         self.threads = threads
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._threads is not None:
             self._threads.shutdown(cancel_futures=True)
 

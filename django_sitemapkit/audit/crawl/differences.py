@@ -1,5 +1,6 @@
 """What differs between two crawls of a site, URL by URL."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -66,7 +67,7 @@ class ChangeSummary:
     """The earlier crawl."""
     later: AuditRun
     """The later crawl."""
-    counts: dict[UrlChange, int] = field(default_factory=dict)
+    counts: Counter[UrlChange] = field(default_factory=Counter)
     """The number of URLs by change."""
     examples: dict[UrlChange, list[UrlDifference]] = field(default_factory=dict)
     """The first of them."""
@@ -74,10 +75,9 @@ class ChangeSummary:
     def add(self, difference: UrlDifference) -> None:
         """Count a difference."""
         change = difference.change
-        self.counts[change] = self.counts.get(change, 0) + 1
-        examples = self.examples.setdefault(change, [])
-        if len(examples) < MAX_EXAMPLES:
-            examples.append(difference)
+        self.counts[change] += 1
+        if self.counts[change] <= MAX_EXAMPLES:
+            self.examples.setdefault(change, []).append(difference)
 
     def __str__(self) -> str:
         counts = [

@@ -13,7 +13,7 @@ from typing import TypeVar
 from django.db import connections, router
 from django.db.models import Count, F
 
-from django_sitemapkit.audit.crawl.outcome import UrlOutcome
+from django_sitemapkit.audit.crawl.outcome import Outcome, UrlOutcome
 from django_sitemapkit.audit.models import AuditRun, CrawledLink, CrawledUrl
 from django_sitemapkit.audit.web.responses import MAX_REDIRECTS
 from django_sitemapkit.models import hash_of
@@ -26,8 +26,6 @@ MAX_KEPT_LINKS = 5
 
 MAX_REMEMBERED = 20_000
 """URLs that are remembered as fetched, so that menus cost no query on each page."""
-
-Outcome = CrawledUrl.Outcome
 
 OPEN_OUTCOMES = frozenset({Outcome.PENDING, Outcome.REDIRECT, Outcome.BROKEN})
 """Outcomes of URLs whose links are kept."""

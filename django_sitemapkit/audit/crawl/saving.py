@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -10,10 +11,11 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import router, transaction
 from django.db.models import QuerySet
 
+from django_sitemapkit.audit.auditing import delete_in_batches
 from django_sitemapkit.audit.models import AuditRun, CrawledUrl, SavedPage
 from django_sitemapkit.audit.rows import read_by_key
 from django_sitemapkit.audit.sections import CrawledSection
-from django_sitemapkit.builds.lease import BuildLease, acquire
+from django_sitemapkit.builds.lease import acquire
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.models import hash_of
 from django_sitemapkit.protocol.locations import Scope
@@ -108,7 +110,8 @@ def save_pages(site: SitemapSite, run: AuditRun) -> SavedPages:
             with lease.fenced_transaction():
                 _save(site, _by_path(batch, scope), seen_at, result)
         if result.is_complete:
-            result.removed = _remove(_not_seen(site, seen_at - section.grace), lease)
+            long_missing = _not_seen(site, seen_at - section.grace)
+            result.removed = delete_in_batches(long_missing, lease.fenced_transaction)
         result.missing = _not_seen(site, seen_at).count()
     return result
 
@@ -125,11 +128,8 @@ def _by_path(rows: Iterable[Sequence[Any]], scope: Scope) -> dict[str, CrawledUr
     found = {}
     for values in rows:
         row = CrawledUrl(**dict(zip(_COLUMNS, values, strict=True)))
-        try:
-            path = scope.normalise(row.url).removeprefix(scope.origin)
-        except InvalidValue:
-            continue
-        found[path] = row
+        with suppress(InvalidValue):
+            found[scope.normalise(row.url).removeprefix(scope.origin)] = row
     return found
 
 
@@ -166,13 +166,3 @@ def _save(
 
 def _not_seen(site: SitemapSite, since: dt.datetime) -> QuerySet[SavedPage]:
     return SavedPage.objects.filter(site=site.key, last_seen__lt=since)
-
-
-def _remove(pages: QuerySet[SavedPage], lease: BuildLease) -> int:
-    """Delete pages, some at a time; return how many."""
-    removed = 0
-    while some := list(pages.order_by("pk").values_list("pk", flat=True)[:ROWS_PER_SAVE]):
-        with lease.fenced_transaction():
-            SavedPage.objects.filter(pk__in=some).delete()
-        removed += len(some)
-    return removed

@@ -1,9 +1,9 @@
-"""What the commands that audit and crawl share: their options, and how they print findings."""
+"""What the commands of the app share: their options, and how they print findings."""
 
 import time
 from abc import abstractmethod
 from argparse import ArgumentTypeError
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, ClassVar
 
@@ -11,7 +11,6 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.audit.kinds import ADVICE, BAD_KINDS, FindingKind
-from django_sitemapkit.audit.management.kinds import parse_kinds
 from django_sitemapkit.audit.models import AuditRun
 from django_sitemapkit.audit.rows import read_by_key
 from django_sitemapkit.exceptions import BuildRunning, MissingExtra, SitemapKitError
@@ -30,7 +29,7 @@ MAX_LISTED_URLS = 3
 class FindingsCommand(PublishedCommand):
     """A command that fetches web pages of each site, and reports findings.
 
-    A subclass implements `examine`, `heading` and `summary`.
+    A subclass implements `examine` and `heading`.
     """
 
     kinds: ClassVar[tuple[FindingKind, ...]] = ()
@@ -83,9 +82,15 @@ class FindingsCommand(PublishedCommand):
     def heading(self, run: AuditRun) -> str:
         """Return the first line about a run."""
 
-    @abstractmethod
     def summary(self, run: AuditRun) -> dict[str, Any]:
         """Return what JSON has of a run, besides its findings."""
+        return {
+            run.kind: run.pk,
+            "build": run.build,
+            "checked": run.checked,
+            "bad": run.bad,
+            "counts": run.counts,
+        }
 
     def run(self, options: dict[str, Any]) -> None:
         """Examine each site, and print what was found."""
@@ -141,18 +146,31 @@ class FindingsCommand(PublishedCommand):
         self, site: SitemapSite, options: dict[str, Any], fetching: dict[str, Any]
     ) -> AuditRun:
         self.interrupted = type(self).interrupted  # The site before this one is finished.
-        progress = _Progress(self)
+        self._progress: tuple[float, int] | None = None
         began = time.monotonic()
         try:
             with ending_cleanly():
                 run = self.examine(
-                    site, options, restart=options["restart"], on_progress=progress, **fetching
+                    site,
+                    options,
+                    restart=options["restart"],
+                    on_progress=self._show_run,
+                    **fetching,
                 )
         finally:
             self.show_progress("")
         self._seconds = time.monotonic() - began
         self.interrupted = "Interrupted. All URLs had been fetched, and the findings are recorded."
         return run
+
+    def _show_run(self, run: AuditRun) -> None:
+        """Show on a terminal how far a run is, and its rate since it was first reported."""
+        now = time.monotonic()
+        # A run that is continued has fetched some URLs before.
+        began, checked = self._progress = self._progress or (now, run.checked)
+        rate = (run.checked - checked) / (now - began) if now > began else 0
+        urls = count_of(run.checked, "URL")
+        self.show_progress(f"{urls}, {rate:,.0f} a second, {run.bad:,} bad")
 
     def _write_json(self, run: AuditRun) -> None:
         columns = ("section", "kind", "url", "detail")
@@ -180,21 +198,20 @@ class FindingsCommand(PublishedCommand):
         write(text, style.WARNING if found else style.SUCCESS)
 
 
-class _Progress:
-    """Prints a line about a run while it goes on, on a terminal."""
+def parse_kinds(
+    text: str, known: Collection[str], groups: Mapping[str, Collection[str]]
+) -> frozenset[str]:
+    """Return the kinds in a text, separated by commas; a name of ``groups`` stands for its kinds.
 
-    def __init__(self, command: FindingsCommand) -> None:
-        self._command = command
-        self._first: tuple[float, int] | None = None
-
-    def __call__(self, run: AuditRun) -> None:
-        """Print how far the run is, and its rate since it was first reported."""
-        now = time.monotonic()
-        # A run that is continued has fetched some URLs before.
-        began, checked = self._first = self._first or (now, run.checked)
-        rate = (run.checked - checked) / (now - began) if now > began else 0
-        urls = count_of(run.checked, "URL")
-        self._command.show_progress(f"{urls}, {rate:,.0f} a second, {run.bad:,} bad")
+    Raises CommandError for a kind that is not ``known``, and names those that are.
+    """
+    names = {name.strip() for name in text.split(",") if name.strip()}
+    if unknown := sorted(names - set(known) - set(groups)):
+        raise CommandError(
+            f"Unknown kinds: {', '.join(unknown)}. Known kinds: {', '.join([*groups, *known])}.",
+            returncode=Exit.USAGE,
+        )
+    return frozenset().union(*(groups.get(name, [name]) for name in names))
 
 
 def positive(text: str) -> int:

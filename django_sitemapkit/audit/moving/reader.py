@@ -5,7 +5,7 @@ may be equally wrong. Values are brought into one form, so that equal ones are e
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from xml.parsers import expat
 
@@ -50,24 +50,18 @@ class EntryReader:
         """The sitemaps that it lists, where it is an index."""
         self._entries: list[tuple[str, EntryValues]] = []
         self._prefix = self._entry_tag = ""
-        # Of each open tag: its name without the root's namespace, its attributes and its text.
-        self._names: list[str] = []
-        self._attributes: list[dict[str, str]] = []
-        self._texts: list[list[str]] = []
+        self._open: list[tuple[str, dict[str, str], list[str]]] = []
+        """Of each open tag: its name without the root's namespace, its attributes and its text."""
         self._values: dict[str, str] = {}
         self._extensions: defaultdict[str, list[str]] = defaultdict(list)
         self._parts: list[str] = []
-        self._parser = self._make_parser()
-
-    def _make_parser(self) -> expat.XMLParserType:
-        parser = expat.ParserCreate("utf-8", " ")
+        self._parser = parser = expat.ParserCreate("utf-8", " ")
         parser.buffer_text = True
         # Entities are declared only within a DOCTYPE, so this refuses them too.
         parser.StartDoctypeDeclHandler = _refuse_doctype
         parser.StartElementHandler = self._on_start
         parser.EndElementHandler = self._on_end
         parser.CharacterDataHandler = self._on_text
-        return parser
 
     def read(self, chunks: Iterable[bytes]) -> Iterator[tuple[str, EntryValues]]:
         """Yield each URL of the document in ``chunks``, as written, with its values.
@@ -94,11 +88,9 @@ class EntryReader:
             raise InvalidSitemap("parsing-error", message) from error
 
     def _on_start(self, name: str, attributes: dict[str, str]) -> None:
-        if not self._names:
+        if not self._open:
             self._on_root(name)
-        self._names.append(name.removeprefix(self._prefix))
-        self._attributes.append(attributes)
-        self._texts.append([])
+        self._open.append((name.removeprefix(self._prefix), attributes, []))
 
     def _on_root(self, name: str) -> None:
         namespace, _, tag = name.rpartition(" ")
@@ -109,12 +101,12 @@ class EntryReader:
         self._entry_tag = _ENTRY_TAGS[tag]
 
     def _on_text(self, text: str) -> None:
-        self._texts[-1].append(text)
+        self._open[-1][2].append(text)
 
     def _on_end(self, _name: str) -> None:
-        depth = len(self._names)
-        name, attributes = self._names.pop(), self._attributes.pop()
-        text = "".join(self._texts.pop()).strip(WHITE_SPACE)
+        depth = len(self._open)
+        name, attributes, parts = self._open.pop()
+        text = "".join(parts).strip(WHITE_SPACE)
         if depth > _ENTRY_DEPTH:
             self._end_tag(depth, name, attributes, text)
         elif depth == _ENTRY_DEPTH:
@@ -144,13 +136,9 @@ class EntryReader:
         if self._entry_tag == "sitemap":
             self.sitemaps.append(url)
             return
-        found: EntryValues = {}
-        if lastmod := values.get("lastmod"):
-            found["lastmod"] = lastmod
-        if changefreq := values.get("changefreq"):
-            found["changefreq"] = changefreq.lower()
-        if priority := values.get("priority"):
-            found["priority"] = _number(priority)
+        found: EntryValues = {
+            tag: normal(values[tag]) for tag, normal in _NORMAL_FORMS.items() if values.get(tag)
+        }
         for kind, texts in extensions.items():
             found[kind] = sorted(texts)
         self._entries.append((url, found))
@@ -184,3 +172,11 @@ def _number(text: str) -> str:
     with suppress(ValueError):
         return str(float(text))
     return text
+
+
+_NORMAL_FORMS: dict[str, Callable[[str], str]] = {
+    "lastmod": str,
+    "changefreq": str.lower,
+    "priority": _number,
+}
+"""How two spellings of the value of a tag are made equal."""

@@ -7,7 +7,6 @@ comparison, because a sitemap that was read in part proves nothing.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import partial
 from http.client import HTTPException
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -17,7 +16,7 @@ from django.urls import NoReverseMatch, Resolver404, resolve, reverse
 from django_sitemapkit import views
 from django_sitemapkit.audit.fetching import MAX_SECONDS, Redirected, fetched
 from django_sitemapkit.audit.moving.reader import MAX_DOCUMENT_BYTES, EntryReader, EntryValues
-from django_sitemapkit.audit.validation import READ_BLOCK_BYTES, sitemap_paths
+from django_sitemapkit.audit.validation import file_blocks, sitemap_paths
 from django_sitemapkit.audit.web.in_process import InProcessFetcher
 from django_sitemapkit.deadlines import Deadline
 from django_sitemapkit.exceptions import InvalidSitemap, InvalidValue
@@ -35,23 +34,27 @@ class SitemapSource(ABC):
             print(url, values)
     """
 
-    def __init__(self, site: SitemapSite) -> None:
+    def __init__(self, site: SitemapSite, starts: Sequence[str]) -> None:
         self.site = site
-
-    @abstractmethod
-    def starts(self) -> Sequence[str]:
-        """Return the documents to begin with."""
+        self.starts = starts
+        """The documents to begin with."""
 
     @abstractmethod
     def content(self, document: str) -> AbstractContextManager[Iterator[bytes]]:
         """Open a document and give its bytes, in blocks."""
 
-    @abstractmethod
     def listed(self, sitemap: str) -> str | None:
         """Return the document that an index lists; None for one that is read anyway.
 
-        Raises InvalidSitemap where it is not to be had from this source.
+        It is at the host of the first document, whatever host the index names: a copy of a site
+        names the host of production, and contrib behind TLS the scheme http. Other hosts are not
+        opened, which may be private. Raises InvalidSitemap where this source does not have it.
         """
+        try:
+            return split_origin(self.starts[0])[0] + split_origin(sitemap)[1]
+        except InvalidValue as error:
+            message = f"The index lists {sitemap!r}. {error}"
+            raise InvalidSitemap(error.code, message) from error
 
     def entries(self) -> Iterator[tuple[str, EntryValues]]:
         """Yield each URL with its values, those of external sections of the site excepted.
@@ -59,7 +62,7 @@ class SitemapSource(ABC):
         Raises InvalidSitemap, which names the document, where one cannot be read to its end.
         """
         external = {entry.location for entry in external_entries(self.site)}
-        for document in self.starts():
+        for document in self.starts:
             index = EntryReader()
             yield from self._read(document, index)
             sitemaps = (each for each in index.sitemaps if each not in external)
@@ -98,26 +101,12 @@ class WebSource(SitemapSource):
     """
 
     def __init__(self, site: SitemapSite, address: str) -> None:
-        super().__init__(site)
-        self._address = address
+        super().__init__(site, [address])
         self._deadline = Deadline(MAX_SECONDS)
-
-    def starts(self) -> Sequence[str]:
-        """Return the address."""
-        return [self._address]
 
     def content(self, document: str) -> AbstractContextManager[Iterator[bytes]]:
         """Fetch a document; a redirect is an error."""
         return fetched(document, self._deadline)
-
-    def listed(self, sitemap: str) -> str | None:
-        """Return its address on the index's host, whatever host it names.
-
-        A copy of a site names the host of production, and contrib behind TLS the scheme http. Other
-        hosts are not opened, which may be private.
-        """
-        origin, _ = split_origin(self._address)
-        return origin + _path_of(sitemap)
 
 
 class FileSource(SitemapSource):
@@ -129,23 +118,18 @@ class FileSource(SitemapSource):
     """
 
     def __init__(self, site: SitemapSite, path: Path) -> None:
-        super().__init__(site)
-        self._paths = sitemap_paths(path)
-
-    def starts(self) -> Sequence[str]:
-        """Return the paths of the files."""
-        return [str(path) for path in self._paths]
+        super().__init__(site, [str(each) for each in sitemap_paths(path)])
 
     @contextmanager
     def content(self, document: str) -> Iterator[Iterator[bytes]]:
         """Open a file."""
         with Path(document).open("rb") as file:
-            yield iter(partial(file.read, READ_BLOCK_BYTES), b"")
+            yield file_blocks(file)
 
     def listed(self, sitemap: str) -> str | None:
         """Return None: the file is read with the folder, where it has to be."""
         name = unquote(urlsplit(sitemap).path.rpartition("/")[2])
-        if name not in {path.name for path in self._paths}:
+        if name not in {Path(start).name for start in self.starts}:
             message = f"{sitemap} is listed by an index, but {name} was not given."
             raise InvalidSitemap("incomplete-answer", f"{message} Give the folder that has all.")
         return None
@@ -160,14 +144,9 @@ class UrlNameSource(SitemapSource):
     """
 
     def __init__(self, site: SitemapSite, name: str) -> None:
-        super().__init__(site)
         with site.active():
-            self._address = site.origin + reverse(name, site.urlconf)
+            super().__init__(site, [site.origin + reverse(name, site.urlconf)])
         self._fetcher = InProcessFetcher([site], max_bytes=MAX_DOCUMENT_BYTES)
-
-    def starts(self) -> Sequence[str]:
-        """Return the address of the view."""
-        return [self._address]
 
     @contextmanager
     def content(self, document: str) -> Iterator[Iterator[bytes]]:
@@ -180,10 +159,6 @@ class UrlNameSource(SitemapSource):
             reason = answer.failure or f"the answer has status {answer.status}"
             raise InvalidSitemap("http-error", f"HTTP error: {reason}")
         yield iter([answer.body])
-
-    def listed(self, sitemap: str) -> str | None:
-        """Return its address on the site's own host, whatever host the index names."""
-        return self.site.origin + _path_of(sitemap)
 
     def _refuse_new(self, address: str) -> None:
         """Raise InvalidSitemap where one of the package's views answers: it would equal itself."""
@@ -220,11 +195,3 @@ def source_of(source: str, site: SitemapSite) -> SitemapSource:
         f"{source!r} is neither a URL, nor the name of a URL pattern without arguments, nor a file"
         " or folder. If the sitemap has an index, give the index."
     )
-
-
-def _path_of(sitemap: str) -> str:
-    """Return the path and query of a sitemap that an index lists; raises InvalidSitemap."""
-    try:
-        return split_origin(sitemap)[1]
-    except InvalidValue as error:
-        raise InvalidSitemap(error.code, f"The index lists {sitemap!r}. {error}") from error

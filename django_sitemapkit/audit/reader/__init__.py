@@ -198,10 +198,9 @@ class SitemapReader:
     def _open(self, block: bytes) -> bytes:
         """Return the block from the first tag, or the first line of a text, on."""
         content = self._opening.cut(block)
-        self._document.before = self._opening.lines
         if self._opening.is_text:
             self._document = TextDocument(self._log, self._checker)
-            self._document.before = self._opening.lines
+        self._document.before = self._opening.lines
         return content
 
     def _finish(self) -> None:

@@ -3,9 +3,9 @@
 import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 
 from django_sitemapkit.exceptions import InvalidSitemap
+from django_sitemapkit.http_headers import http_moment
 from django_sitemapkit.protocol.dates import parse_w3c
 
 ATOM = "http://www.w3.org/2005/Atom "
@@ -109,13 +109,7 @@ def parse_date(tag: str, text: str) -> dt.datetime:
     """
     if len(text) > 100:
         raise ValueError(text)
-    if tag != "pubDate":
-        moment = parse_w3c(text)
-        if not isinstance(moment, dt.datetime):
-            raise ValueError(text)
-        return moment
-    try:
-        moment = parsedate_to_datetime(text)
-    except (TypeError, IndexError, OverflowError) as error:
-        raise ValueError(text) from error
-    return moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+    moment = http_moment(text) if tag == "pubDate" else parse_w3c(text)
+    if not isinstance(moment, dt.datetime):
+        raise ValueError(text)  # noqa: TRY004  the text is wrong
+    return moment

@@ -94,7 +94,7 @@ class _LimitedFile(io.RawIOBase):
 class _LimitedSocket:
     """A socket that responses read within the budget of their connection."""
 
-    def __init__(self, connected: socket.socket, connection: "Connection | TlsConnection") -> None:
+    def __init__(self, connected: socket.socket, connection: "Connection") -> None:
         self._connected = connected
         self._connection = connection
 
@@ -117,15 +117,8 @@ class Connection(HTTPConnection):
         self.sock: Any = _LimitedSocket(self.sock, self)
 
 
-class TlsConnection(HTTPSConnection):
+class TlsConnection(Connection, HTTPSConnection):
     """A connection for https."""
-
-    budget: Budget
-
-    def connect(self) -> None:
-        """Connect, and let responses be read within the budget."""
-        super().connect()
-        self.sock: Any = _LimitedSocket(self.sock, self)
 
 
 class Connections:
@@ -133,15 +126,13 @@ class Connections:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._idle: list[tuple[tuple[str, str, int], Connection | TlsConnection]] = []
+        self._idle: list[tuple[tuple[str, str, int], Connection]] = []
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
         return ssl.create_default_context()
 
-    def take(
-        self, origin: str, address: str, port: int, budget: Budget
-    ) -> tuple[Connection | TlsConnection, bool]:
+    def take(self, origin: str, address: str, port: int, budget: Budget) -> tuple[Connection, bool]:
         """Return a connection, and whether it was used before.
 
         It goes to ``address``; the certificate must be that of the host in ``origin``.
@@ -157,7 +148,7 @@ class Connections:
         connection.timeout = timeout
         return connection, is_used
 
-    def _take_idle(self, key: tuple[str, str, int]) -> Connection | TlsConnection | None:
+    def _take_idle(self, key: tuple[str, str, int]) -> Connection | None:
         with self._lock:
             for position in reversed(range(len(self._idle))):
                 if self._idle[position][0] == key:
@@ -167,9 +158,7 @@ class Connections:
                     found.close()
         return None
 
-    def keep(
-        self, origin: str, address: str, port: int, connection: Connection | TlsConnection
-    ) -> None:
+    def keep(self, origin: str, address: str, port: int, connection: Connection) -> None:
         """Keep a connection whose response was read to its end, if the server does."""
         if connection.is_closed:
             return

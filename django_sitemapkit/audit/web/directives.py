@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+
+from django_sitemapkit.http_headers import http_moment
 
 MAX_HEADER = 16_384
 """Characters of a header or meta tag that are read."""
@@ -64,15 +66,12 @@ class RobotsDirectives:
             self.nofollow = True
 
     def _is_past(self, value: str) -> bool:
-        for parse in (datetime.fromisoformat, parsedate_to_datetime):
-            try:
-                moment = parse(value)
-            except (ValueError, OverflowError):
-                continue
-            if moment.tzinfo is None:
-                moment = moment.replace(tzinfo=UTC)
-            return moment < self._now
-        return False
+        moment = http_moment(value)
+        with suppress(ValueError):
+            moment = datetime.fromisoformat(value)
+        if moment is not None and moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return moment is not None and moment < self._now
 
 
 def _rules(content: str) -> Iterator[tuple[str, str, str]]:

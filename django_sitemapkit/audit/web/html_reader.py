@@ -77,7 +77,6 @@ class PageReader:
             "/head": self._end_head,
             "/svg": self._end_svg,
             "/title": self._end_title,
-            "body": self._end_head,
         }
 
     def read(self, text: str) -> None:
@@ -101,15 +100,14 @@ class PageReader:
             text = before if self._in_title else without_tags(before)
             self._text.append(text[: self._room])
             self._room -= len(text)
+        if self._in_head and name and name not in _HEAD_TAGS and name[0] not in "/!":
+            self._in_head = False
         if start := self._started.get(name):
             start(attributes_of(written))
         elif end := self._ended.get(name):
             end()
         elif name == "svg":
-            self._in_head = False
             self._open_svgs += not written.endswith("/")
-        elif self._in_head and name and name not in _HEAD_TAGS and name[0] not in "/!":
-            self._in_head = False
 
     def _end_svg(self) -> None:
         self._open_svgs = max(0, self._open_svgs - 1)
@@ -128,7 +126,6 @@ class PageReader:
             self.title = self._collected(10 * MAX_LINK_TEXT)
 
     def _start_link(self, attributes: dict[str, str]) -> None:
-        self._in_head = False
         self._end_link()
         if href := attributes.get("href"):
             self._link = (href, "nofollow" in _tokens(attributes))
@@ -142,7 +139,6 @@ class PageReader:
             self._add_link(href, self._collected(MAX_LINK_TEXT) or self._alt, nofollow=nofollow)
 
     def _add_area(self, attributes: dict[str, str]) -> None:
-        self._in_head = False
         if href := attributes.get("href", ""):
             nofollow = "nofollow" in _tokens(attributes)
             self._add_link(
@@ -154,7 +150,6 @@ class PageReader:
             self.links.append((href, text, nofollow))
 
     def _read_image(self, attributes: dict[str, str]) -> None:
-        self._in_head = False
         if self._link is not None:
             self._alt = self._alt or _shortened(attributes.get("alt", ""), MAX_LINK_TEXT)
 

@@ -5,13 +5,12 @@ Needs urllib3, of the extra ``audit``.
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from ssl import SSLError
 from threading import Lock
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import urlsplit
 
 from urllib3 import exceptions as urllib3
@@ -54,7 +53,7 @@ HEADERS = {
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class LiveFetcher:
+class LiveFetcher(AbstractContextManager["LiveFetcher"]):
     """Fetches web pages over HTTP; safe for several threads, which share its rate.
 
     Use it as a context manager, or ``close()`` it: it keeps connections open.
@@ -83,15 +82,7 @@ class LiveFetcher:
     _pacing: Lock = field(default_factory=Lock, init=False)
     _next_request: float = field(default=0.0, init=False)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 from django_sitemapkit.audit.web.directives import RobotsDirectives, linked
 from django_sitemapkit.audit.web.html_reader import PageReader, refresh_target
-from django_sitemapkit.audit.web.responses import MAX_BODY_BYTES, content_type
+from django_sitemapkit.audit.web.responses import MAX_BODY_BYTES, content_type, header_values
 from django_sitemapkit.exceptions import InvalidValue
 from django_sitemapkit.protocol.limits import MAX_LOCATION
 from django_sitemapkit.protocol.locations import normalise_url
@@ -101,7 +101,7 @@ class WebPage:
         reader = PageReader(robots, with_links=with_links)
         if is_html:
             reader.read(_decoded(body, pairs))
-        for value in _values(pairs, "x-robots-tag"):
+        for value in header_values(pairs, "x-robots-tag"):
             robots.add_header(value)
         base = _Resolver(url).absolute(reader.base)
         # It is joined with each link, so a long one would cost its length as often.
@@ -128,11 +128,13 @@ class _HeaderLinks:
 
     def __init__(self, url: str, headers: list[tuple[str, str]]) -> None:
         resolver = _Resolver(url)
-        targets = (refresh_target(value) for value in _values(headers, "refresh"))
+        targets = (refresh_target(value) for value in header_values(headers, "refresh"))
         self.refresh = next(filter(None, map(resolver.absolute, targets)), None)
         self.canonical: str | None = None
         self.alternates: list[tuple[str, str]] = []
-        for target, parameters in (link for v in _values(headers, "link") for link in linked(v)):
+        for target, parameters in (
+            link for v in header_values(headers, "link") for link in linked(v)
+        ):
             absolute, kinds = resolver.absolute(target), parameters.get("rel", "").lower().split()
             if absolute is None:
                 continue
@@ -177,16 +179,14 @@ class _Resolver:
             return target
 
 
-def _values(headers: Iterable[tuple[str, str]], name: str) -> list[str]:
-    return [value for key, value in headers if key.lower() == name]
-
-
 def _decoded(body: bytes, headers: Iterable[tuple[str, str]]) -> str:
     """Decode a page by its byte order mark, its header, its meta tag, else as UTF-8."""
     for bom, name in _BOMS.items():
         if body.startswith(bom):
             return body[len(bom) :].decode(name, "replace")
-    named = [found[1] for v in _values(headers, "content-type") if (found := _CHARSET.search(v))]
+    named = [
+        found[1] for v in header_values(headers, "content-type") if (found := _CHARSET.search(v))
+    ]
     if meta := _META_CHARSET.search(body[:_PRESCAN_BYTES]):
         charset = meta[1].decode("ascii").lower()
         # It was found in single bytes, so it cannot be UTF-16.

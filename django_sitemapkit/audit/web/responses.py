@@ -1,7 +1,7 @@
 """What came of fetching one URL, and the limits that both fetchers share."""
 
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urldefrag, urljoin
@@ -58,11 +58,7 @@ class Fetched:
 
     def header(self, name: str) -> str:
         """Return a header's first value, or ""."""
-        return next(iter(self.all_headers(name)), "")
-
-    def all_headers(self, name: str) -> list[str]:
-        """Return all values of a header, in their order."""
-        return [value for key, value in self.headers if key.lower() == name.lower()]
+        return next(header_values(self.headers, name), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +127,7 @@ def _check_hops(hops: list[tuple[str, int]], target: str) -> None:
 def _location(answer: HttpAnswer) -> str | None:
     if answer.status not in REDIRECTS:
         return None
-    location = next((value for key, value in answer.headers if key.lower() == "location"), None)
+    location = next(header_values(answer.headers, "location"), None)
     with suppress(UnicodeError):  # Headers are read as Latin-1, but URLs are sent as UTF-8.
         return location and location.encode("latin-1").decode("utf-8")
     return location
@@ -150,8 +146,12 @@ def absolute_url(url: str, base: str = "") -> str:
 
 def content_type(headers: Iterable[tuple[str, str]]) -> str:
     """Return the content type in some headers, without parameters and in lower case, or ""."""
-    found = (value for key, value in headers if key.lower() == "content-type")
-    return next(found, "").partition(";")[0].strip().lower()
+    return next(header_values(headers, "content-type"), "").partition(";")[0].strip().lower()
+
+
+def header_values(headers: Iterable[tuple[str, str]], name: str) -> Iterator[str]:
+    """Yield all values of a header, in their order."""
+    return (value for key, value in headers if key.lower() == name.lower())
 
 
 def is_read(headers: Iterable[tuple[str, str]]) -> bool:

@@ -49,8 +49,3 @@ class RobotsRules:
     def allows(self, url: str, user_agent: str = "Googlebot") -> bool:
         """Return whether a crawler may fetch an absolute URL of this origin."""
         return self._rules.can_fetch(url, user_agent)
-
-    @property
-    def sitemaps(self) -> tuple[str, ...]:
-        """The sitemaps that it names, as written."""
-        return tuple(self._rules.sitemaps)

@@ -41,12 +41,6 @@ def test_other_user_agents():
     assert not rules.allows(URL, "bingbot")
 
 
-def test_sitemaps():
-    """They belong to no group."""
-    rules = RobotsRules.parse("Sitemap: https://a/1.xml\nUser-agent: *\nsitemap:  https://a/2.xml ")
-    assert rules.sitemaps == ("https://a/1.xml", "https://a/2.xml")
-
-
 def test_only_the_first_500_kib_count():
     """A rule behind them does not."""
     long = "# ñ\n" * (MAX_ROBOTS_BYTES // 5 + 1)

@@ -1,6 +1,5 @@
 """A folder whose files are replaced only when all of their replacements are complete."""
 
-import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator
@@ -13,8 +12,6 @@ from django_sitemapkit.publishing.storage import sync, sync_folder
 
 WORKSHOP = ".sitemapkit-crawl-"
 """What the names of the folders begin with in which files are made."""
-
-_MADE_WORKSHOP = re.compile(re.escape(WORKSHOP) + "[a-z0-9_]{8}")
 
 DAY = 86_400
 
@@ -47,9 +44,7 @@ def workshop(folder: Path) -> Iterator[Path]:
 
 def _sweep(folder: Path) -> None:
     """Delete what killed processes left a day ago."""
-    for path in folder.glob(f"{WORKSHOP}*"):
-        if not _MADE_WORKSHOP.fullmatch(path.name):
-            continue
+    for path in folder.glob(WORKSHOP + "[a-z0-9_]" * 8):  # As TemporaryDirectory names them.
         with suppress(FileNotFoundError):
             if path.stat().st_mtime < time.time() - DAY:
                 shutil.rmtree(path, ignore_errors=True)

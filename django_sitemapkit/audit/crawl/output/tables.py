@@ -1,6 +1,5 @@
 """The CSV files of a crawl: all URLs, and the links that do not lead to a page."""
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from django_sitemapkit.audit.models import AuditRun, CrawledLink, CrawledUrl
@@ -35,11 +34,10 @@ def write_tables(run: AuditRun, made: Path) -> list[str]:
     """Write what a crawl met as CSV; return the names of the files."""
     urls = CrawledUrl.objects.filter(run=run)
     links = CrawledLink.objects.filter(run=run, target__outcome__in=WRONG)
-    _write(made / "pages.csv", csv_lines(URL_COLUMNS, read_by_key(urls, *URL_COLUMNS.values())))
-    _write(made / "links.csv", csv_lines(LINK_COLUMNS, read_by_key(links, *LINK_COLUMNS.values())))
+    for name, columns, rows in (
+        ("pages.csv", URL_COLUMNS, urls),
+        ("links.csv", LINK_COLUMNS, links),
+    ):
+        with (made / name).open("w", encoding="utf-8", newline="") as file:  # csv ends its lines.
+            file.writelines(csv_lines(columns, read_by_key(rows, *columns.values())))
     return ["pages.csv", "links.csv"]
-
-
-def _write(path: Path, lines: Iterable[str]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:  # csv ends its lines itself.
-        file.writelines(lines)

@@ -41,13 +41,3 @@ class Command(FindingsCommand):
         """Return how many URLs were audited, and of what."""
         source = f"build {run.build}" if run.build else "live pages"
         return f"{count_of(run.checked, 'URL')} of {source}, {run.bad:,} bad."
-
-    def summary(self, run: AuditRun) -> dict[str, Any]:
-        """Return the numbers of an audit."""
-        return {
-            "audit": run.pk,
-            "build": run.build,
-            "checked": run.checked,
-            "bad": run.bad,
-            "counts": run.counts,
-        }

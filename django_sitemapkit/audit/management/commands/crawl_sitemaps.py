@@ -185,11 +185,4 @@ class Command(FindingsCommand):
 
     def summary(self, run: AuditRun) -> dict[str, Any]:
         """Return the numbers of a crawl."""
-        return {
-            "crawl": run.pk,
-            "build": run.build,
-            "checked": run.checked,
-            "pending": run.pending,
-            "bad": run.bad,
-            "counts": run.counts,
-        }
+        return {**super().summary(run), "pending": run.pending}

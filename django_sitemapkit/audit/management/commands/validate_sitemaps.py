@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import CommandError, CommandParser
 
 from django_sitemapkit.audit.fetching import MAX_SECONDS
-from django_sitemapkit.audit.management.kinds import parse_kinds
+from django_sitemapkit.audit.management.base import parse_kinds, positive_number
 from django_sitemapkit.audit.reader.duplicates import ListedUrls
 from django_sitemapkit.audit.validation import (
     ERROR_KINDS,
@@ -112,7 +112,7 @@ class Command(PublishedCommand):
         )
         parser.add_argument(
             "--max-seconds",
-            type=_seconds,
+            type=positive_number,
             default=MAX_SECONDS,
             metavar="SECONDS",
             help="Time limit for a URL, including all that its index lists; default: %(default)s.",
@@ -127,7 +127,6 @@ class Command(PublishedCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         """Validate and report each document; raise CommandError if any is not valid."""
-        self.max_seconds = options["max_seconds"]
         self.verbosity = options["verbosity"]
         self.json = options["json"]
         fail_on = parse_kinds(
@@ -139,11 +138,18 @@ class Command(PublishedCommand):
         if options["sources"] and options["repair"]:
             raise CommandError("--repair cannot be combined with sources.", returncode=Exit.USAGE)
         self.began = self.shown = time.monotonic()
-        self.totals, self.listed = Totals(), ListedUrls()
+        self.totals, listed = Totals(), ListedUrls()
         try:
             if options["sources"]:
                 for source in options["sources"]:
-                    self.totals.update(self._report(self._read(source)))
+                    documents = validate_source(
+                        source,
+                        self.schemas,
+                        seconds=min(options["max_seconds"], TIMEOUT_MAX),  # No timer waits longer.
+                        on_progress=self._progress,
+                        listed=listed,
+                    )
+                    self.totals.update(self._report(documents))
             else:
                 self._validate_published(options)
         finally:
@@ -161,15 +167,6 @@ class Command(PublishedCommand):
 
     def _read_published(self, site: SitemapSite) -> Iterable[DocumentReport]:
         return validate_published(site, self.schemas, on_progress=self._progress)
-
-    def _read(self, source: str) -> Iterable[DocumentReport]:
-        return validate_source(
-            source,
-            self.schemas,
-            seconds=self.max_seconds,
-            on_progress=self._progress,
-            listed=self.listed,
-        )
 
     def _report(self, documents: Iterable[DocumentReport]) -> Totals:
         """Print a line for each document; return what they have in total."""
@@ -277,13 +274,6 @@ class Command(PublishedCommand):
 
 def _entries(count: int) -> str:
     return f"{count:,} {'entry' if count == 1 else 'entries'}"
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 < seconds <= TIMEOUT_MAX:  # NaN is neither.
-        raise ValueError(text)
-    return seconds
 
 
 def _schemas(path: str) -> "Schemas":
